@@ -1,0 +1,46 @@
+"""What can be linked to."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ..errors import Errors
+
+NIL = "NIL"
+
+
+@dataclass(frozen=True)
+class Entity:
+    """One entry of a knowledge base.
+
+    id: Unique and stable; what ``span.kb_id_`` carries. Never empty, never "NIL".
+    title: The name people read. Falls back to the id where it is empty.
+    description: Free text, may be empty.
+    aliases: Other names, in order of preference, without the title.
+    types: Semantic types or labels ("Disease", "Chemical"); empty means any.
+    meta: Anything else, JSON-serialisable, carried along untouched.
+    """
+
+    id: str
+    title: str = ""
+    description: str = ""
+    aliases: Tuple[str, ...] = ()
+    types: Tuple[str, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not self.id.strip() or self.id == NIL:
+            raise ValueError(Errors.E001.format(where=repr(self.title), value=self.id))
+        object.__setattr__(self, "aliases", tuple(self.aliases))
+        object.__setattr__(self, "types", tuple(self.types))
+        if not self.title:
+            object.__setattr__(self, "title", self.id)
+
+    @property
+    def names(self) -> List[str]:
+        """The title and the aliases, each once, title first."""
+        return list(dict.fromkeys((self.title, *self.aliases)))
+
+    def to_dict(self) -> Dict[str, Any]:
+        """A JSON-serialisable dict; empty fields are left out."""
+        data = asdict(self)
+        return {key: value for key, value in data.items() if value or key == "id"}
