@@ -24,6 +24,36 @@ class Errors(metaclass=_Coded):
         "The entity id {id!r} occurs twice{where}. Ids must be unique: merge the two "
         "entries, or give one of them another id."
     )
+    E003 = "There is no entity {id!r} in the knowledge base."
+    E004 = "The encoder gave vectors of shape {shape} for {rows} texts; expected ({rows}, width)."
+    E005 = (
+        "{count} of {rows} vectors hold NaN or infinity (the first is number {first}). The encoder "
+        "has diverged: train with a lower learning rate, or with precision = \"float32\"."
+    )
+    E006 = (
+        "The entity {id!r} has changed since its vector was computed, or was never encoded. The "
+        "linker that owns the knowledge base encodes it with linker.sync_kb()."
+    )
+    E007 = (
+        "The encoder gives vectors {got} wide, but the knowledge base holds vectors {expected} wide."
+    )
+    E008 = (
+        "{where} holds no knowledge base that this version can read (format version {found}). "
+        "Upgrade spacy_arbo_el, or build the knowledge base again from its entities."
+    )
+    E009 = (
+        "The knowledge base in {where} does not hold together: its manifest says {manifest}, but "
+        "(entities, texts, vectors) number {counts}. Files were swapped or cut off: build it again."
+    )
+    E010 = (
+        "{path} is no complete folder: {missing} missing. If a program was stopped while it "
+        "saved, save again."
+    )
+    E011 = (
+        "The knowledge base's vectors come from another encoder ({found}) than this linker's "
+        "({expected}). Encode it again with linker.set_kb(loader, reencode=True), or build "
+        "it with this pipeline."
+    )
 
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"

@@ -1,0 +1,52 @@
+"""Files that are whole or not there: arrays without pickle, folders replaced in one step."""
+
+import io
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Callable, Dict, List
+
+import numpy as np
+
+from .errors import Errors
+
+
+def pack_arrays(arrays: Dict[str, np.ndarray]) -> bytes:
+    """Arrays as the bytes of an uncompressed .npz file."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def unpack_arrays(data: bytes) -> Dict[str, np.ndarray]:
+    """The arrays ``pack_arrays`` packed. Never unpickles."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def write_folder(path: Path, files: Dict[str, Callable[[], bytes]]) -> None:
+    """Write ``files`` into a folder under a temporary name, then put it in place of ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        for name, make in files.items():
+            (folder / name).write_bytes(make())
+        folder.chmod(0o755)
+        if path.exists():
+            old = folder.with_name(folder.name + "-old")
+            os.replace(path, old)
+            os.replace(folder, path)
+            shutil.rmtree(old)
+        else:
+            os.replace(folder, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_folder(path: Path, names: List[str]) -> Dict[str, bytes]:
+    """The named files of a folder, all of them or an error that says which is missing."""
+    missing = [name for name in names if not (path / name).is_file()]
+    if missing:
+        raise ValueError(Errors.E010.format(path=path, missing=", ".join(missing)))
+    return {name: (path / name).read_bytes() for name in names}

@@ -1,0 +1,53 @@
+"""The texts an entity is encoded from.
+
+A verbalization is a function from an ``Entity`` to a list of ``(title, description)`` pairs.
+Each pair becomes one vector, ``[CLS] title [TITLE] description [SEP]``; where there are
+several, the one nearest to a mention counts.
+"""
+
+from typing import Callable, List, Tuple
+
+from spacy.util import registry
+
+from .entity import Entity
+
+Verbalization = Callable[[Entity], List[Tuple[str, str]]]
+
+
+def describe(entity: Entity, *, aliases: bool, types: bool) -> str:
+    """The description, and in brackets what else is known, as plain text."""
+    extras = []
+    if types and entity.types:
+        extras.append(", ".join(entity.types))
+    if aliases and entity.aliases:
+        extras.append("; ".join(entity.aliases))
+    parts = [entity.description] if entity.description else []
+    return " ".join([*parts, *(f"({extra})" for extra in extras)])
+
+
+@registry.misc("spacy-arbo-el.TitleDescription.v1")
+def title_description(aliases: bool = True, types: bool = True) -> Verbalization:
+    """One text an entity: title, description, types and aliases (arborescence paper, §2.2)."""
+
+    def verbalize(entity: Entity) -> List[Tuple[str, str]]:
+        return [(entity.title, describe(entity, aliases=aliases, types=types))]
+
+    return verbalize
+
+
+@registry.misc("spacy-arbo-el.Names.v1")
+def names(description: bool = False, types: bool = False) -> Verbalization:
+    """One text a name, for dictionaries of synonyms (BioCoM, §2).
+
+    description: Follow each name by the entity's description, which tells apart
+        the entities that share it.
+    types: Follow it by the types too.
+    """
+
+    def verbalize(entity: Entity) -> List[Tuple[str, str]]:
+        rest = entity.description if description else ""
+        if types and entity.types:
+            rest = f"{rest} ({', '.join(entity.types)})".strip()
+        return [(name, rest) for name in entity.names]
+
+    return verbalize
