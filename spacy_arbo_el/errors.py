@@ -58,6 +58,19 @@ class Errors(metaclass=_Coded):
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
+    E110 = "Document {doc!r}: {problem}"
+    E111 = "{path}: {problem}. Expected an object of lists: from concept to its equivalent ids."
+    E112 = "There is no corpus format {format!r}. Choose one of: {formats}."
+    E113 = (
+        "The tokenizer changes the text of document {doc!r}, so the offsets of its mentions mean "
+        "nothing. Use a tokenizer that keeps the text, such as the one of spacy.blank('en')."
+    )
+    E114 = "There are no documents to write to {path}. Check the input, and which ids are left out."
+    E115 = "The corpus reader has no path. Set it in the config or with --paths.train, --paths.dev."
+    E116 = (
+        "{path} is no .spacy file that can be read ({problem}). It may be damaged or cut short: "
+        "convert the corpus again."
+    )
 
     # Encoders: E2xx
     E200 = (
@@ -88,6 +101,33 @@ class Errors(metaclass=_Coded):
     )
     E207 = "There is no precision {value!r}. Choose one of: {choices}."
 
+    # Retrieval: E3xx
+    E301 = (
+        "Can't search vectors {expected} wide for vectors {got} wide. They come from different "
+        "encoders: encode the knowledge base and the exemplars again with the present one."
+    )
+    E302 = "{items} exemplars but {windows} windows or vectors: the two must belong together."
+
+    # Inference: E4xx
+    E401 = (
+        "The calibration holds {curve} for {name!r}. It maps each of {known} to [slope, offset], "
+        "two finite numbers of which the slope is above zero."
+    )
+    E402 = "The threshold is a probability, between 0 and 1; got {value!r}."
+
+    # Annotations and the component: E5xx
+    E501 = (
+        "There is a Span extension '{name}' already that is not this component's. Give the linker "
+        "another name for its own: extension = \"my_links\" in its config."
+    )
+
 
 class Warnings(metaclass=_Coded):
-    pass
+    # Reading files: W1xx
+    W100 = (
+        "{path}, line {line}: document {id!r} came before. This one is left out, the first stays."
+    )
+    W101 = (
+        "{path}: {count} mentions overlap a longer one, so doc.ents can't hold them. All mentions "
+        "are in doc.spans[{key!r}]."
+    )

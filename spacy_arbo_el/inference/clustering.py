@@ -1,0 +1,127 @@
+"""All mentions of a document together, in a graph with entities and exemplars."""
+
+from typing import List
+
+import numpy as np
+from spacy.util import registry
+
+from .. import graph
+from ..retrieval.neighbours import Neighbours
+from .calibration import Calibration
+from .decisions import Decisions, Inference, Step
+
+
+class Clustering:
+    """Directed clustering (arborescence paper, §A.2).
+
+    The graph's nodes are the entities found, the mentions of the batch, and the exemplars found.
+    A mention has an edge from its nearest entity, from its nearest exemplars and from its
+    nearest mentions in the document; an exemplar hangs under its entity. Weights are negative
+    log-odds. No edge joins mentions of different documents, so the batch does not matter.
+    """
+
+    def __init__(self, method: str, leftover: str, exemplars: int, mentions: int):
+        self.method = method
+        self.leftover = leftover
+        self.exemplars = exemplars
+        self.mentions = mentions
+
+    def __call__(
+        self, neighbours: Neighbours, calibration: Calibration, least_logit: float
+    ) -> Decisions:
+        nodes = _Nodes(neighbours)
+        links = graph.link(
+            len(nodes.entities),
+            len(neighbours) + len(nodes.exemplars),
+            *nodes.edges(neighbours, calibration),
+            threshold=-least_logit,
+            method=self.method,
+            leftover=self.leftover,
+        )
+        count = len(neighbours)
+        linked = links.entity[:count] >= 0
+        entity = np.full(count, -1, dtype=np.int64)
+        entity[linked] = nodes.entities[links.entity[:count][linked]]
+        # Numbered anew from 0, in order of first mention.
+        _, first, label = np.unique(
+            links.cluster[:count][~linked], return_index=True, return_inverse=True
+        )
+        cluster = np.full(count, -1, dtype=np.int64)
+        cluster[~linked] = np.argsort(np.argsort(first))[label]
+        logit = np.where(linked, -links.score[:count], -np.inf).astype(np.float32)
+        return Decisions(entity, logit, cluster, nodes.paths(links, linked))
+
+
+class _Nodes:
+    """How entities, mentions and exemplars are numbered as nodes of one graph."""
+
+    def __init__(self, neighbours: Neighbours):
+        nearest = neighbours.entities[:, :1]
+        there = neighbours.exemplar_entity >= 0
+        self.mentions = len(neighbours)
+        self.exemplars, first = np.unique(neighbours.exemplars[there], return_index=True)
+        self.exemplar_entity = neighbours.exemplar_entity[there][first]
+        self.entities = np.unique(
+            np.concatenate([nearest[nearest >= 0], self.exemplar_entity])
+        )
+
+    def edges(self, neighbours: Neighbours, calibration: Calibration):
+        base = len(self.entities)
+        # From the nearest entity to each mention.
+        has = neighbours.entities[:, 0] >= 0 if neighbours.entities.shape[1] else np.zeros(0, bool)
+        to_mention = base + np.flatnonzero(has)
+        sources = [np.searchsorted(self.entities, neighbours.entities[has, 0])]
+        targets = [to_mention]
+        weights = [-calibration.logits("entity", neighbours.entity_similarity[has, 0])]
+        # From exemplars to mentions.
+        mention, column = np.nonzero(neighbours.exemplar_entity >= 0)
+        rows = neighbours.exemplars[mention, column]
+        sources.append(base + self.mentions + np.searchsorted(self.exemplars, rows))
+        targets.append(base + mention)
+        weights.append(
+            -calibration.logits("exemplar", neighbours.exemplar_similarity[mention, column])
+        )
+        # From an entity to its exemplars.
+        sources.append(np.searchsorted(self.entities, self.exemplar_entity))
+        targets.append(base + self.mentions + np.arange(len(self.exemplars)))
+        weights.append(np.full(len(self.exemplars), -np.inf, dtype=np.float32))
+        # Between mentions of a document.
+        mention, column = np.nonzero(neighbours.mentions >= 0)
+        sources.append(base + neighbours.mentions[mention, column])
+        targets.append(base + mention)
+        weights.append(
+            -calibration.logits("mention", neighbours.mention_similarity[mention, column])
+        )
+        return np.concatenate(sources), np.concatenate(targets), np.concatenate(weights)
+
+    def paths(self, links, linked: np.ndarray) -> List[List[Step]]:
+        return [self._path(links, m) if linked[m] else [] for m in range(self.mentions)]
+
+    def _path(self, links, mention: int) -> List[Step]:
+        base = len(self.entities)
+        steps: List[Step] = []
+        node = base + mention
+        while node >= base:
+            item = node - base
+            parent = int(links.parent[item])
+            if item < self.mentions:
+                steps.append(Step("mention", item, -float(links.weight[item])))
+            else:
+                steps.append(Step("exemplar", int(self.exemplars[item - self.mentions]), np.inf))
+            node = parent
+        return [Step("entity", int(self.entities[node]), np.inf), *reversed(steps)]
+
+
+@registry.misc("spacy-arbo-el.Clustering.v1")
+def clustering(
+    method: str = "arborescence", leftover: str = "weak", exemplars: int = 8, mentions: int = 4
+) -> Inference:
+    """Link the mentions of a document together by clustering.
+
+    method: "arborescence" (the paper's procedure), "minimax", or "undirected".
+    leftover: What makes a new entity of mentions that no entity reaches: "weak" or "strong"
+        components, or mention-only "arborescence"s (§3.5).
+    exemplars, mentions: How many of the nearest exemplars and of the nearest mentions of the
+        document each mention has edges from.
+    """
+    return Clustering(method, leftover, exemplars, mentions)

@@ -1,0 +1,73 @@
+"""What an inference procedure decides, and the ranking of candidates that all of them share."""
+
+from dataclasses import dataclass
+from typing import List, NamedTuple, Protocol
+
+import numpy as np
+
+from ..retrieval.neighbours import Neighbours, first_of_each
+from .calibration import Calibration
+
+
+class Step(NamedTuple):
+    """One stop on the way from an entity to a mention.
+
+    kind: "entity", "exemplar" or "mention".
+    ref: Position in the KB, row in the exemplar store, or number of the mention in the batch.
+    logit: Log-odds of the edge that leads here; infinite for the start of the path and for an
+        exemplar under its own entity.
+    """
+
+    kind: str
+    ref: int
+    logit: float
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The links of ``m`` mentions.
+
+    entity: (m,) int64 position in the KB, -1 for NIL.
+    logit: (m,) float32 log-odds of the link: those of the weakest edge on the path that
+        carries it; -inf for NIL.
+    cluster: (m,) int64, mentions with one number are one new entity; -1 for linked ones.
+    paths: m lists of steps, from the entity to the mention; empty for NIL.
+    """
+
+    entity: np.ndarray
+    logit: np.ndarray
+    cluster: np.ndarray
+    paths: List[List[Step]]
+
+
+class Inference(Protocol):
+    """Neighbours -> links. ``exemplars`` and ``mentions`` say how many neighbours it looks at."""
+
+    exemplars: int
+    mentions: int
+
+    def __call__(
+        self, neighbours: Neighbours, calibration: Calibration, least_logit: float
+    ) -> Decisions: ...
+
+
+def rank_candidates(neighbours: Neighbours, calibration: Calibration, count: int):
+    """Candidates of each mention by their best evidence, their own text or an exemplar.
+
+    RETURNS: entities (m, count) int64, filled up with -1, and logits (m, count) float32.
+        Equal ones come in the KB's order.
+    """
+    entities = np.concatenate([neighbours.entities, neighbours.exemplar_entity], axis=1)
+    logits = np.concatenate(
+        [
+            calibration.logits("entity", neighbours.entity_similarity),
+            calibration.logits("exemplar", neighbours.exemplar_similarity),
+        ],
+        axis=1,
+    )
+    order = np.lexsort((entities, -logits), axis=1)
+    entities = np.take_along_axis(entities, order, axis=1)
+    logits = np.take_along_axis(logits, order, axis=1)
+    there = entities >= 0
+    mention = np.nonzero(there)[0]
+    return first_of_each(mention, entities[there], logits[there], len(neighbours), count)

@@ -1,0 +1,62 @@
+"""Each mention for itself."""
+
+import numpy as np
+from spacy.util import registry
+
+from ..retrieval.neighbours import Neighbours
+from .calibration import Calibration
+from .decisions import Decisions, Inference, Step
+
+
+class Independent:
+    """The nearest entity, or the entity of the nearest exemplar where that is likelier."""
+
+    mentions = 0
+
+    def __init__(self, exemplars: int):
+        self.exemplars = exemplars
+
+    def __call__(
+        self, neighbours: Neighbours, calibration: Calibration, least_logit: float
+    ) -> Decisions:
+        count = len(neighbours)
+        none = np.full((count, 1), -1, dtype=np.int64)
+        never = np.full((count, 1), -np.inf, dtype=np.float32)
+        by_text = np.hstack([neighbours.entities, none])[:, 0]
+        by_exemplar = np.hstack([neighbours.exemplar_entity, none])[:, 0]
+        text_logit = calibration.logits(
+            "entity", np.hstack([neighbours.entity_similarity, never])[:, 0]
+        )
+        exemplar_logit = calibration.logits(
+            "exemplar", np.hstack([neighbours.exemplar_similarity, never])[:, 0]
+        )
+        use_exemplar = exemplar_logit > text_logit
+        logit = np.where(use_exemplar, exemplar_logit, text_logit)
+        entity = np.where(use_exemplar, by_exemplar, by_text)
+        linked = (entity >= 0) & (logit >= least_logit)
+        entity = np.where(linked, entity, -1)
+        # Without clustering, every mention that nothing fits is a new entity of its own.
+        cluster = np.where(linked, -1, np.cumsum(~linked) - 1)
+        paths = [
+            _path(neighbours, m, int(entity[m]), bool(use_exemplar[m]), float(logit[m]))
+            for m in range(count)
+        ]
+        return Decisions(entity, np.where(linked, logit, -np.inf).astype(np.float32), cluster, paths)
+
+
+def _path(neighbours: Neighbours, mention: int, entity: int, by_exemplar: bool, logit: float):
+    if entity < 0:
+        return []
+    start = [Step("entity", entity, np.inf)]
+    if by_exemplar:
+        start.append(Step("exemplar", int(neighbours.exemplars[mention, 0]), np.inf))
+    return [*start, Step("mention", mention, logit)]
+
+
+@registry.misc("spacy-arbo-el.Independent.v1")
+def independent(exemplars: int = 0) -> Inference:
+    """Link each mention on its own ("Independent" in the arborescence paper, §A.3).
+
+    exemplars: 0 to look at entities only, 1 to look at the nearest exemplar too.
+    """
+    return Independent(exemplars)

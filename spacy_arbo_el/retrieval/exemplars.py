@@ -1,0 +1,103 @@
+"""Exemplars: labelled mentions that are searched beside the entities (MOLEMAN, §3)."""
+
+from dataclasses import dataclass
+from typing import Dict, List, Sequence, Tuple
+
+import numpy as np
+import srsly
+
+from ..encoders.sequences import Sequences
+from ..errors import Errors
+from ..io import pack_arrays, unpack_arrays
+
+Key = Tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What is known of one labelled mention.
+
+    key: Identifies it: fingerprint of its document's text, start and end character.
+    kb_ids: Its gold ids, several for a composite mention, none for one outside the KB.
+    text, context: The mention and the text round it, for people to read.
+    """
+
+    key: Key
+    kb_ids: Tuple[str, ...]
+    text: str
+    context: str
+
+
+class ExemplarStore:
+    """Labelled mentions, their windows and their vectors, in order of arrival.
+
+    items: n ``Labelled``.
+    windows: their n ``Sequences``.
+    vectors: (n, width) float32, raw as the mention encoder gave them; rows that were never
+        encoded are zero.
+    """
+
+    def __init__(self) -> None:
+        self.items: List[Labelled] = []
+        self.windows = Sequences.empty()
+        self.vectors = np.zeros((0, 0), dtype=np.float32)
+        self._rows: Dict[Key, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def row(self, key: Key) -> int:
+        """Where the mention stands, -1 where it is not stored."""
+        return self._rows.get(key, -1)
+
+    def extend(self, items: Sequence[Labelled], windows: Sequences, width: int) -> np.ndarray:
+        """Store mentions that are not there yet; one that is keeps its row and gets the new label.
+
+        RETURNS: (len(items),) int64, the row of each.
+        """
+        if len(items) != len(windows):
+            raise ValueError(Errors.E302.format(items=len(items), windows=len(windows)))
+        new = []
+        for i, item in enumerate(items):
+            if item.key in self._rows:
+                self.items[self._rows[item.key]] = item
+                continue
+            self._rows[item.key] = len(self.items)
+            self.items.append(item)
+            new.append(i)
+        if new:
+            self.windows = Sequences.concat([self.windows, windows.take(np.array(new))])
+            old = self.vectors.reshape(-1, width) if len(self.vectors) else self.vectors
+            grown = np.zeros((len(self.items), width), dtype=np.float32)
+            grown[: len(old)] = old
+            self.vectors = grown
+        return np.array([self._rows[item.key] for item in items], dtype=np.int64)
+
+    def entities(self, position) -> np.ndarray:
+        """(n,) int64, the entity of each exemplar, -1 where none of its ids is in the KB.
+
+        position: Function from an id to the entity's place in the KB, or -1. A composite
+            mention stands for the first of its ids that is there.
+        """
+        places = ([position(kb_id) for kb_id in item.kb_ids] for item in self.items)
+        found = [next((p for p in options if p >= 0), -1) for options in places]
+        return np.array(found, dtype=np.int64)
+
+    def to_bytes(self) -> bytes:
+        items = [[list(i.key), list(i.kb_ids), i.text, i.context] for i in self.items]
+        arrays = {"vectors": self.vectors, **self.windows.to_dict()}
+        return srsly.msgpack_dumps({"items": items, "arrays": pack_arrays(arrays)})
+
+    def from_bytes(self, data: bytes) -> "ExemplarStore":
+        msg = srsly.msgpack_loads(data)
+        arrays = unpack_arrays(msg["arrays"])
+        self.items = [
+            Labelled(tuple(key), tuple(kb_ids), text, context)
+            for key, kb_ids, text, context in msg["items"]
+        ]
+        self._rows = {item.key: row for row, item in enumerate(self.items)}
+        self.windows = Sequences.from_dict(arrays)
+        self.vectors = arrays["vectors"]
+        if not len(self.items) == len(self.windows) == len(self.vectors):
+            raise ValueError(Errors.E302.format(items=len(self.items), windows=len(self.windows)))
+        return self

@@ -1,0 +1,144 @@
+"""Vectors of mentions -> their neighbours: entities, exemplars, mentions of the same document."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..encoders.sequences import ragged_ranges
+from ..kb.vectors import TextVectors
+from .index import FlatIndex
+from .similarity import Similarity
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What is near each of ``m`` mentions, nearest first; -1 and -inf fill up the rows.
+
+    document: (m,) int64, which document each mention stands in.
+    entities, entity_similarity: (m, c) int64 positions in the KB and float32 similarities.
+    exemplars, exemplar_similarity: (m, k) int64 rows in the store and float32.
+    exemplar_entity: (m, k) int64, the entity each of these exemplars is labelled with.
+    mentions, mention_similarity: (m, j) int64 and float32, mentions of the same document.
+    """
+
+    document: np.ndarray
+    entities: np.ndarray
+    entity_similarity: np.ndarray
+    exemplars: np.ndarray
+    exemplar_similarity: np.ndarray
+    exemplar_entity: np.ndarray
+    mentions: np.ndarray
+    mention_similarity: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+
+class Retriever:
+    """Searches the KB's texts, the exemplars and the document's own mentions.
+
+    rows: The KB's texts and which entities have them.
+    text_index, exemplar_index: Indexes over prepared vectors.
+    exemplar_rows, exemplar_entity: (n,) int64, for each vector of the exemplar index its row in
+        the store and the entity it is labelled with.
+    oversampling: Texts searched for each entity wanted, since an entity may have many.
+    """
+
+    def __init__(
+        self,
+        rows: TextVectors,
+        text_index: FlatIndex,
+        exemplar_index: FlatIndex,
+        exemplar_rows: np.ndarray,
+        exemplar_entity: np.ndarray,
+        similarity: Similarity,
+        oversampling: int = 3,
+    ):
+        self.rows = rows
+        self.text_index = text_index
+        self.exemplar_index = exemplar_index
+        self.exemplar_rows = exemplar_rows
+        self.exemplar_entity = exemplar_entity
+        self.similarity = similarity
+        most_texts = int(np.diff(rows.entity_offsets).max(initial=1))
+        self.oversampling = min(oversampling, most_texts)
+
+    def neighbours(
+        self, vectors: np.ndarray, document: np.ndarray, entities: int, exemplars: int, mentions: int
+    ) -> Neighbours:
+        """The neighbours of mentions.
+
+        vectors: (m, width) float32, prepared.
+        document: (m,) int64, ascending: mentions of a document stand together.
+        entities, exemplars, mentions: How many of each to find.
+        """
+        return Neighbours(
+            document,
+            *self._nearest_entities(vectors, entities),
+            *self._nearest_exemplars(vectors, exemplars),
+            *nearest_in_document(vectors, document, mentions, self.similarity),
+        )
+
+    def _nearest_entities(self, vectors: np.ndarray, count: int):
+        similarities, rows = self.text_index.search(vectors, count * self.oversampling)
+        return expand_rows(self.rows, similarities, rows, count)
+
+    def _nearest_exemplars(self, vectors: np.ndarray, count: int):
+        similarities, found = self.exemplar_index.search(vectors, count)
+        return self.exemplar_rows[found], similarities, self.exemplar_entity[found]
+
+
+def expand_rows(rows: TextVectors, similarities: np.ndarray, found: np.ndarray, count: int):
+    """Texts found -> the entities that have them, each once, the first ``count`` of each mention.
+
+    similarities, found: (m, k), nearest first. Entities that share a text tie, and come in
+        the KB's order.
+    RETURNS: entities (m, count) int64 and similarities (m, count) float32.
+    """
+    mentions = len(found)
+    flat = found.ravel()
+    owners = np.diff(rows.row_offsets)[flat]
+    entity = rows.row_entities[ragged_ranges(rows.row_offsets[:-1][flat], owners)]
+    mention = np.repeat(np.repeat(np.arange(mentions), found.shape[1]), owners)
+    similarity = np.repeat(similarities.ravel(), owners)
+    return first_of_each(mention, entity, similarity, mentions, count)
+
+
+def first_of_each(mention, entity, similarity, mentions: int, count: int):
+    """Tables (mentions, count) of the first occurrences of each entity within each mention.
+
+    mention: (n,) ascending; entity, similarity: (n,), in order of preference within a mention.
+    """
+    stride = int(entity.max(initial=0)) + 1
+    _, firsts = np.unique(mention * stride + entity, return_index=True)
+    firsts.sort()
+    mention, entity, similarity = mention[firsts], entity[firsts], similarity[firsts]
+    rank = np.arange(len(mention)) - np.searchsorted(mention, mention)
+    kept = rank < count
+    entities = np.full((mentions, count), -1, dtype=np.int64)
+    similarities = np.full((mentions, count), -np.inf, dtype=np.float32)
+    entities[mention[kept], rank[kept]] = entity[kept]
+    similarities[mention[kept], rank[kept]] = similarity[kept]
+    return entities, similarities
+
+
+def nearest_in_document(
+    vectors: np.ndarray, document: np.ndarray, count: int, similarity: Similarity
+):
+    """The nearest other mentions of the same document.
+
+    RETURNS: mentions (m, count) int64 and similarities (m, count) float32.
+    """
+    found = np.full((len(vectors), count), -1, dtype=np.int64)
+    similarities = np.full((len(vectors), count), -np.inf, dtype=np.float32)
+    bounds = np.flatnonzero(np.diff(document, prepend=-1, append=-1))
+    for start, end in zip(bounds[:-1], bounds[1:]):
+        kept = min(count, end - start - 1)
+        if kept <= 0:
+            continue
+        scores = similarity.blocks(vectors[start:end], vectors[start:end])
+        np.fill_diagonal(scores, -np.inf)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :kept]
+        found[start:end, :kept] = order + start
+        similarities[start:end, :kept] = np.take_along_axis(scores, order, axis=1)
+    return found, similarities
