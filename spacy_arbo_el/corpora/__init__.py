@@ -1,0 +1,1 @@
+"""Annotated text from files: readers, and the way from them to ``.spacy``."""

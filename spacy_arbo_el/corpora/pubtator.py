@@ -1,0 +1,145 @@
+"""PubTator, the format of NCBI Disease, BC5CDR and most biomedical corpora.
+
+    8808605|t|The title.
+    8808605|a|The abstract.
+    8808605<tab>0<tab>9<tab>The title<tab>Disease<tab>D005955
+
+Documents stand apart by empty lines. Offsets count the characters of title + one blank + abstract.
+"""
+
+import re
+import warnings
+from collections import Counter
+from typing import Iterator, List, Optional, Set
+
+from ..errors import Warnings
+from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
+from .files import PathLike, line_error, read_lines
+
+TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
+FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
+
+
+def read_pubtator(path: PathLike, counts: Optional[Counter] = None) -> Iterator[AnnotatedText]:
+    """Yield the documents of a PubTator file, one at a time.
+
+    Ids joined by ``|`` or ``+`` become several ``kb_ids``, ``-1`` or nothing becomes NIL.
+    Relation lines (``CID``) and the columns after the ids (BC5CDR's composite names) are skipped.
+    A document whose id came before is left out with a warning: the first one stays.
+
+    counts: Where to count what was left out, under "duplicates".
+    Raises ValueError with file, line and problem at the first line that isn't right, in
+    particular where the text of an annotation isn't what stands at its offsets.
+    """
+    seen: Set[str] = set()
+    for document in _documents(path):
+        if document.id in seen:
+            line = document.line
+            warnings.warn(Warnings.W100.format(path=path, line=line, id=document.id), stacklevel=2)
+            if counts is not None:
+                counts["duplicates"] += 1
+            continue
+        seen.add(document.id)
+        yield AnnotatedText(document.id, document.text, tuple(document.mentions))
+
+
+class _Document:
+    """A document while its lines come in."""
+
+    def __init__(self, id_: str, title: str, line: int) -> None:
+        self.id = id_
+        self.line = line
+        self.title = title
+        self.abstract: Optional[str] = None
+        self.mentions: List[AnnotatedMention] = []
+
+    @property
+    def text(self) -> str:
+        return f"{self.title} {self.abstract}"
+
+    def add_line(self, line: str) -> None:
+        """Take the next line; raises _Problem where it doesn't belong."""
+        match = TEXT_LINE.fullmatch(line)
+        if match:
+            self._add_abstract(match[1], match[3])
+            return
+        columns = line.split("\t")
+        self._check_id(columns[0])
+        if self.abstract is None:
+            raise _Problem(f"an annotation before the abstract. Put '{self.id}|a|…' first.")
+        if not _is_relation(columns):
+            self.mentions.append(_mention(columns, self.text))
+
+    def finish(self) -> "_Document":
+        """The document when it is complete; raises _Problem where it isn't."""
+        if self.abstract is None:
+            problem = f"document {self.id} has no abstract. Add '{self.id}|a|' where it is empty."
+            raise _Problem(problem)
+        return self
+
+    def _add_abstract(self, id_: str, abstract: str) -> None:
+        self._check_id(id_)
+        if self.abstract is not None:
+            raise _Problem(f"a second abstract for document {self.id}.")
+        self.abstract = abstract
+
+    def _check_id(self, id_: str) -> None:
+        if id_ != self.id:
+            problem = f"a line of document {id_[:40]!r} inside document {self.id!r}. {FORM}."
+            raise _Problem(problem)
+
+
+class _Problem(Exception):
+    """What is wrong with a line; the caller adds where."""
+
+
+def _documents(path: PathLike) -> Iterator[_Document]:
+    document: Optional[_Document] = None
+    number = 0
+    try:
+        for number, line in read_lines(path):
+            title = TEXT_LINE.fullmatch(line)
+            starts = title is not None and title[2] == "t"
+            if document and (starts or not line.strip()):
+                yield document.finish()
+                document = None
+            if title and starts:
+                document = _Document(title[1], title[3], number)
+            elif document:
+                document.add_line(line)
+            elif line.strip():
+                raise _Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
+        if document:
+            yield document.finish()
+    except _Problem as problem:
+        raise line_error(path, number, str(problem)) from None
+
+
+def _is_relation(columns: List[str]) -> bool:
+    """Whether this is a line such as ``id, CID, D008750, D007022``: a name where an offset goes."""
+    return len(columns) == 4 and re.fullmatch(r"[A-Za-z_]+", columns[1]) is not None
+
+
+def _mention(columns: List[str], text: str) -> AnnotatedMention:
+    if len(columns) < 5:
+        raise _Problem(f"{len(columns)} columns are too few. {FORM}.")
+    start, end = _offset(columns[1]), _offset(columns[2])
+    if not 0 <= start < end <= len(text):
+        raise _Problem(offsets_problem(start, end, len(text)))
+    # NCBI Disease pads a column with blanks here and there; the offsets count.
+    if columns[3].strip() != text[start:end].strip():
+        raise _Problem(
+            f"the annotation says {columns[3]!r}, but the text from {start} to {end} is "
+            f"{text[start:end]!r}. Offsets count the characters of title + one blank + abstract."
+        )
+    label = columns[4].strip()
+    if not label:
+        raise _Problem(f"the label (column 5) is empty. {FORM}.")
+    ids = split_ids(columns[5], "+") if len(columns) > 5 else ()
+    return AnnotatedMention(start, end, label, ids)
+
+
+def _offset(value: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,15}", value.strip()):
+        raise _Problem(f"{value[:40]!r} is no offset: expected a whole number. {FORM}.")
+    return int(value)

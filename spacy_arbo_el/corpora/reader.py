@@ -1,0 +1,117 @@
+"""The corpus reader for ``spacy train``: documents whose mentions are given, their links not."""
+
+import random
+from itertools import islice
+from pathlib import Path
+from typing import Callable, Iterable, Iterator, Optional
+
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.util import registry
+from spacy.vocab import Vocab
+
+from ..errors import Errors
+from .files import check_exists
+
+SUFFIX = ".spacy"
+
+
+@registry.readers("spacy-arbo-el.MentionCorpus.v1")
+def create_mention_corpus(
+    path: Optional[Path],
+    gold_mentions: bool = True,
+    limit: int = 0,
+    shuffle: bool = False,
+    seed: int = 0,
+) -> Callable[[Language], Iterable[Example]]:
+    """The reader ``spacy-arbo-el.MentionCorpus.v1``, see ``MentionCorpus``."""
+    return MentionCorpus(path, gold_mentions=gold_mentions, limit=limit, shuffle=shuffle, seed=seed)
+
+
+class MentionCorpus:
+    """Read examples for linking from ``.spacy``.
+
+    The predicted document has the reference's own tokens, and by default its mentions as well
+    (entities and span groups, with labels), but neither ``kb_id_`` nor ``id_``: with these the
+    mentions are given and the links are to be found, so that ``spacy train`` and ``nlp.evaluate``
+    can work on a pipeline that has only a linker.
+
+    path: A file, or a folder of ``.spacy`` files (in the order of their names).
+    gold_mentions: False gives predicted documents without mentions, for a pipeline that finds them.
+    limit: At most this many documents; 0 means all.
+    shuffle: Give the documents in another order at every pass, the same for the same seed.
+
+    Raises ValueError without a path or for a file that isn't a ``.spacy`` file,
+    FileNotFoundError where there is nothing.
+    """
+
+    def __init__(
+        self,
+        path: Optional[Path],
+        *,
+        gold_mentions: bool = True,
+        limit: int = 0,
+        shuffle: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if path is None:
+            raise ValueError(Errors.E115)
+        self.path = Path(path)
+        self.gold_mentions = gold_mentions
+        self.limit = limit
+        self.shuffle = shuffle
+        self.random = random.Random(seed)
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        references: Iterable[Doc] = read_docs(self.path, nlp.vocab)
+        if self.limit > 0:
+            references = islice(references, self.limit)
+        if self.shuffle:
+            references = list(references)
+            self.random.shuffle(references)
+        for reference in references:
+            yield Example(unlinked(reference, mentions=self.gold_mentions), reference)
+
+
+def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Yield the documents of a ``.spacy`` file or of a folder of them; empty ones are skipped."""
+    path = check_exists(path, "Convert the corpus first, or correct the path.")
+    files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+    if not files:
+        hint = "The folder holds no such file: convert the corpus first."
+        raise FileNotFoundError(Errors.E101.format(path=path / f"*{SUFFIX}", hint=hint))
+    for file in files:
+        for doc in _read_docbin(file).get_docs(vocab):
+            if len(doc):
+                yield doc
+
+
+def _read_docbin(path: Path) -> DocBin:
+    try:
+        return DocBin().from_bytes(path.read_bytes())
+    except OSError:
+        raise
+    # What zlib, msgpack, NumPy and spaCy raise on broken bytes has no common base.
+    except Exception as err:
+        raise ValueError(Errors.E116.format(path=path, problem=err)) from err
+
+
+def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:
+    """A copy with the same tokens and, if asked, the same mentions, but without any link."""
+    copy = Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+    )
+    if "doc_id" in doc.user_data:
+        copy.user_data["doc_id"] = doc.user_data["doc_id"]
+    if mentions:
+        copy.set_ents([_unlinked_span(copy, span) for span in doc.ents])
+        for key, group in doc.spans.items():
+            copy.spans[key] = [_unlinked_span(copy, span) for span in group]
+    return copy
+
+
+def _unlinked_span(doc: Doc, span: Span) -> Span:
+    return Span(doc, span.start, span.end, label=span.label)
