@@ -5,7 +5,7 @@ from typing import List, NamedTuple, Protocol
 
 import numpy as np
 
-from ..retrieval.neighbours import Neighbours, first_of_each
+from ..retrieval.neighbours import Neighbours, fill, first_of_each
 from .calibration import Calibration
 
 
@@ -70,4 +70,6 @@ def rank_candidates(neighbours: Neighbours, calibration: Calibration, count: int
     logits = np.take_along_axis(logits, order, axis=1)
     there = entities >= 0
     mention = np.nonzero(there)[0]
-    return first_of_each(mention, entities[there], logits[there], len(neighbours), count)
+    entities, logits = entities[there], logits[there]
+    places = first_of_each(mention, entities, len(neighbours), count)
+    return fill(entities, places, -1), fill(logits, places, -np.inf)

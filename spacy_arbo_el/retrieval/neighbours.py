@@ -101,25 +101,32 @@ def expand_rows(rows: TextVectors, similarities: np.ndarray, found: np.ndarray, 
     entity = rows.row_entities[ragged_ranges(rows.row_offsets[:-1][flat], owners)]
     mention = np.repeat(np.repeat(np.arange(mentions), found.shape[1]), owners)
     similarity = np.repeat(similarities.ravel(), owners)
-    return first_of_each(mention, entity, similarity, mentions, count)
+    places = first_of_each(mention, entity, mentions, count)
+    return fill(entity, places, -1), fill(similarity, places, -np.inf)
 
 
-def first_of_each(mention, entity, similarity, mentions: int, count: int):
-    """Tables (mentions, count) of the first occurrences of each entity within each mention.
+def first_of_each(mention, entity, mentions: int, count: int) -> np.ndarray:
+    """Where each entity occurs first within each mention, the first ``count`` of them.
 
-    mention: (n,) ascending; entity, similarity: (n,), in order of preference within a mention.
+    mention: (n,) ascending; entity: (n,), in order of preference within a mention.
+    RETURNS: (mentions, count) int64 places in the two arrays, -1 for none.
     """
     stride = int(entity.max(initial=0)) + 1
     _, firsts = np.unique(mention * stride + entity, return_index=True)
     firsts.sort()
-    mention, entity, similarity = mention[firsts], entity[firsts], similarity[firsts]
+    mention = mention[firsts]
     rank = np.arange(len(mention)) - np.searchsorted(mention, mention)
     kept = rank < count
-    entities = np.full((mentions, count), -1, dtype=np.int64)
-    similarities = np.full((mentions, count), -np.inf, dtype=np.float32)
-    entities[mention[kept], rank[kept]] = entity[kept]
-    similarities[mention[kept], rank[kept]] = similarity[kept]
-    return entities, similarities
+    places = np.full((mentions, count), -1, dtype=np.int64)
+    places[mention[kept], rank[kept]] = firsts[kept]
+    return places
+
+
+def fill(values: np.ndarray, places: np.ndarray, missing) -> np.ndarray:
+    """``values[places]``, with ``missing`` where a place is -1."""
+    if not len(values):
+        return np.full(places.shape, missing, dtype=values.dtype)
+    return np.where(places >= 0, values[places], values.dtype.type(missing))
 
 
 def nearest_in_document(
