@@ -1,0 +1,151 @@
+"""Turns what a caller hands over into the arrays the kernels take, or says what is wrong."""
+
+from typing import NamedTuple, Sequence, Tuple
+
+import numba
+import numpy as np
+
+MAX_NODES = 2**31 - 1
+MAX_EDGES = 2**32 - 1
+
+_FINE, _SOURCE, _TARGET, _ENTITY_TARGET, _NAN = range(5)
+
+
+class Graph(NamedTuple):
+    """A checked graph: entities are nodes 0..n_entities-1, mentions come after them."""
+
+    n_entities: int
+    n_mentions: int
+    source: np.ndarray  # (E,) int32
+    target: np.ndarray  # (E,) int32
+    weight: np.ndarray  # (E,) float32
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_fault(n_entities, n_nodes, source, target, weight):
+    for edge in range(len(source)):
+        if source[edge] < 0 or source[edge] >= n_nodes:
+            return edge, _SOURCE
+        if target[edge] < 0 or target[edge] >= n_nodes:
+            return edge, _TARGET
+        if target[edge] < n_entities and source[edge] != target[edge]:
+            return edge, _ENTITY_TARGET
+        if np.isnan(weight[edge]):
+            return edge, _NAN
+    return -1, _FINE
+
+
+def check_graph(n_entities, n_mentions, source, target, weight) -> Graph:
+    """Check a graph's arrays and bring them to int32 and float32 (no copy where they are already).
+
+    Raises ValueError where shapes or dtypes do not fit, where a node id is out of range, where a
+    weight is NaN, or where an edge goes into an entity.
+    """
+    n_entities = check_count("n_entities", n_entities)
+    n_mentions = check_count("n_mentions", n_mentions)
+    n_nodes = n_entities + n_mentions
+    if n_nodes > MAX_NODES:
+        raise ValueError(
+            f"The graph has {n_nodes} nodes, but node ids are int32: at most {MAX_NODES} fit. "
+            "Number only the entities that some edge starts from, or split the mentions."
+        )
+    source = check_integers("source", source)
+    target = check_integers("target", target)
+    weight = check_floats("weight", weight)
+    lengths = {len(source), len(target), len(weight)}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"source, target and weight hold one number an edge, but their lengths differ: "
+            f"{len(source)}, {len(target)} and {len(weight)}."
+        )
+    if len(weight) > MAX_EDGES:
+        raise ValueError(
+            f"The graph has {len(weight)} edges; at most {MAX_EDGES} fit. Use fewer neighbours."
+        )
+    edge, fault = _first_fault(n_entities, n_nodes, source, target, weight)
+    if fault != _FINE:
+        raise ValueError(_explain(edge, fault, n_entities, n_nodes, source[edge], target[edge]))
+    return Graph(
+        n_entities,
+        n_mentions,
+        np.ascontiguousarray(source, dtype=np.int32),
+        np.ascontiguousarray(target, dtype=np.int32),
+        weight,
+    )
+
+
+def _explain(edge, fault, n_entities, n_nodes, source, target) -> str:
+    if fault == _NAN:
+        return (
+            f"The weight of edge {edge} ({source} -> {target}) is NaN. Look for zero vectors that "
+            "were normalised, or drop the edge."
+        )
+    if fault == _ENTITY_TARGET:
+        return (
+            f"Edge {edge} ({source} -> {target}) goes into an entity (nodes below {n_entities}). "
+            "Edges run from an entity or a mention to a mention: are source and target swapped?"
+        )
+    name, node = ("source", source) if fault == _SOURCE else ("target", target)
+    return (
+        f"The {name} of edge {edge} is node {node}, but nodes are numbered 0 to {n_nodes - 1} "
+        f"({n_entities} entities first, then {n_nodes - n_entities} mentions). Drop padding "
+        "(such as -1) and add n_entities to the numbers of mentions."
+    )
+
+
+def check_threshold(threshold) -> np.float32:
+    """The threshold as float32, as the weights are, so that an edge weighing just this stays."""
+    value = np.float32(threshold)
+    if np.isnan(value):
+        raise ValueError("The threshold is NaN. Give the largest weight to keep, or infinity.")
+    return value
+
+
+def check_count(name: str, value) -> int:
+    """A count as a Python int."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name} must be a whole number, got {value!r}.")
+    if value < 0:
+        raise ValueError(f"{name} is {value}, but a count cannot be negative.")
+    return int(value)
+
+
+def check_integers(name: str, array, ndim: int = 1) -> np.ndarray:
+    """An array of ``ndim`` dimensions as int32 or int64."""
+    array = _shaped(name, array, ndim)
+    if array.size == 0:
+        array = array.astype(np.int32)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers, but its dtype is {array.dtype}.")
+    if array.dtype not in (np.int32, np.int64):
+        array = array.astype(np.int64)
+    return np.ascontiguousarray(array)
+
+
+def check_floats(name: str, array, ndim: int = 1) -> np.ndarray:
+    """An array of ``ndim`` dimensions as contiguous float32."""
+    array = _shaped(name, array, ndim)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must hold numbers, but its dtype is {array.dtype}.")
+    return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def check_choice(name: str, value, choices: Sequence[str]) -> str:
+    """One of a few words."""
+    if value not in choices:
+        raise ValueError(f"There is no {name} {value!r}. Choose one of: {', '.join(choices)}.")
+    return value
+
+
+def _shaped(name: str, array, ndim: int) -> np.ndarray:
+    array = np.asarray(array)
+    if array.ndim != ndim:
+        raise ValueError(
+            f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}, but its shape is "
+            f"{_shape(array)}."
+        )
+    return array
+
+
+def _shape(array: np.ndarray) -> Tuple[int, ...]:
+    return tuple(int(size) for size in array.shape)

@@ -1,0 +1,220 @@
+"""Arborescences by contraction: what the paper's deletion procedure leaves, in O(E log V).
+
+The procedure (§2.3) walks the edges from heaviest to lightest and deletes each whose head can still
+be reached without it. What it leaves is the arborescence whose edges, sorted from the heaviest
+down, come first in lexicographic order. Chu-Liu/Edmonds finds it: take the lightest edge into each
+node; where these close a cycle, contract it to one node and go on; in the end, expand. Edges into a
+contracted node are compared by their *original* weights: each stands for itself less the cycle edge
+it would replace, that one is lighter, and in lexicographic order the heavier edge decides alone.
+
+The edges into a mention lie sorted in one list; a skew heap holds the lists of a contracted node,
+ordered by their first edge. Edges that have come to lie inside their node are dropped when met.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from .checks import check_graph, check_threshold
+from .incoming import NO_KEY, Incoming, edge_of, incoming
+
+_UNSEEN, _ON_PATH, _DONE, _DEAD = range(4)
+
+
+class Forest(NamedTuple):
+    """What is left of a graph once each mention has at most one edge into it.
+
+    parent: (M,) int32, the node each mention hangs under, -1 where there is none.
+    edge: (M,) int64, which of the input's edges that is, -1 where there is none.
+    """
+
+    parent: np.ndarray
+    edge: np.ndarray
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(top, node):
+    """The contracted node that holds a node now; halves the way there for the next caller."""
+    while top[node] != node:
+        top[node] = top[top[node]]
+        node = top[node]
+    return node
+
+
+@numba.njit(cache=True, nogil=True)
+def _meld(a, b, key, left, right):
+    """Merge two skew heaps, given by their roots (-1 for an empty one)."""
+    if a == -1:
+        return b
+    if b == -1:
+        return a
+    if key[b] < key[a]:
+        a, b = b, a
+    root = a
+    while True:
+        rest = right[a]
+        right[a] = left[a]
+        if rest == -1:
+            left[a] = b
+            return root
+        if key[b] < key[rest]:
+            rest, b = b, rest
+        left[a] = rest
+        a = rest
+
+
+@numba.njit(cache=True, nogil=True)
+def _advance(mention, node, n_entities, source, keys, position, end, top, state):
+    """Move a mention's list on to its first edge from outside ``node``; its key, or NO_KEY."""
+    at = position[mention]
+    while at < end:
+        origin = source[edge_of(keys[at])] - n_entities
+        if origin < 0:
+            break
+        other = _find(top, origin)
+        if other != node and state[other] != _DEAD:
+            break
+        at += 1
+    position[mention] = at
+    return keys[at] if at < end else NO_KEY
+
+
+@numba.njit(cache=True, nogil=True)
+def _contract(n_entities, source, first, keys, rootless):
+    """Contract cycles until every node hangs under a root or is dead (nothing reaches it).
+
+    With ``rootless``, a node that no edge enters is a root itself instead of dead.
+
+    Returns the key of the edge that enters each (contracted) node (NO_KEY for none), the node that
+    each was contracted into (-1 for none), and the number of nodes, the contracted ones counted.
+    """
+    n_mentions = len(first) - 1
+    size = max(1, 2 * n_mentions)
+    top = np.arange(size).astype(np.int32)
+    into = np.full(size, -1, np.int32)
+    enters = np.full(size, NO_KEY, np.int64)
+    state = np.zeros(size, np.uint8)
+    heap = np.arange(size).astype(np.int32)
+    left = np.full(n_mentions, -1, np.int32)
+    right = np.full(n_mentions, -1, np.int32)
+    position = first[:-1].copy()
+    key = np.empty(n_mentions, np.int64)
+    for mention in range(n_mentions):
+        key[mention] = keys[first[mention]] if first[mention] < first[mention + 1] else NO_KEY
+    path = np.empty(n_mentions + 1, np.int32)
+    n_nodes = n_mentions
+
+    for start in range(n_mentions):
+        if state[_find(top, start)] != _UNSEEN:
+            continue
+        path[0] = start
+        length = 1
+        state[start] = _ON_PATH
+        while length > 0:
+            node = path[length - 1]
+            # The lightest edge into the node from outside it.
+            root = heap[node]
+            while True:
+                lightest = _advance(
+                    root, node, n_entities, source, keys, position, first[root + 1], top, state
+                )
+                if lightest == key[root]:
+                    break
+                key[root] = lightest
+                rest = _meld(left[root], right[root], key, left, right)
+                left[root] = -1
+                right[root] = -1
+                if lightest == NO_KEY:
+                    if rest == -1:
+                        break
+                    root = rest
+                else:
+                    root = _meld(root, rest, key, left, right)
+            heap[node] = root
+            if lightest == NO_KEY:
+                if rootless:
+                    break
+                state[node] = _DEAD
+                length -= 1
+                continue
+            enters[node] = lightest
+            origin = source[edge_of(lightest)] - n_entities
+            if origin < 0:
+                break
+            other = _find(top, origin)
+            if state[other] == _DONE:
+                break
+            if state[other] == _UNSEEN:
+                state[other] = _ON_PATH
+                path[length] = other
+                length += 1
+                continue
+            # A cycle: everything on the path from there on becomes one node.
+            merged = n_nodes
+            n_nodes += 1
+            root = -1
+            while True:
+                length -= 1
+                member = path[length]
+                top[member] = merged
+                into[member] = merged
+                root = _meld(root, heap[member], key, left, right)
+                if member == other:
+                    break
+            heap[merged] = root
+            state[merged] = _ON_PATH
+            path[length] = merged
+            length += 1
+        for i in range(length):
+            state[path[i]] = _DONE
+    return enters, into, state, n_nodes
+
+
+@numba.njit(cache=True, nogil=True)
+def _expand(n_entities, n_mentions, source, target, enters, into, state, n_nodes):
+    """Undo the contractions from the last to the first; the edge and parent of each mention."""
+    parent = np.full(n_mentions, -1, np.int32)
+    edge = np.full(n_mentions, -1, np.int64)
+    first_inside = np.arange(n_nodes).astype(np.int32)
+    for node in range(n_nodes):
+        outer = into[node]
+        if outer != -1:
+            first_inside[outer] = min(first_inside[outer], first_inside[node])
+    settled = np.zeros(n_nodes, np.bool_)
+    for node in range(n_nodes - 1, -1, -1):
+        if into[node] != -1 and state[into[node]] == _DEAD:
+            state[node] = _DEAD
+        if settled[node] or state[node] == _DEAD:
+            continue
+        if enters[node] == NO_KEY:
+            head = first_inside[node]
+        else:
+            entering = edge_of(enters[node])
+            head = target[entering] - n_entities
+            parent[head] = source[entering]
+            edge[head] = entering
+        # The edge takes the place of the cycle edges into all that holds its head.
+        while head != node:
+            settled[head] = True
+            head = into[head]
+    return parent, edge
+
+
+def arborescence(
+    n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
+) -> Forest:
+    """What the paper's deletion procedure leaves of a graph (§2.3), exactly, in O(E log V)."""
+    graph = check_graph(n_entities, n_mentions, source, target, weight)
+    return arborescence_of(
+        graph.n_entities, graph.source, graph.target, incoming(graph, check_threshold(threshold))
+    )
+
+
+def arborescence_of(
+    n_entities: int, source: np.ndarray, target: np.ndarray, edges: Incoming, rootless: bool = False
+) -> Forest:
+    """As ``arborescence``, from checked arrays whose edges are grouped already."""
+    enters, into, state, n_nodes = _contract(n_entities, source, edges.first, edges.keys, rootless)
+    n_mentions = len(edges.first) - 1
+    return Forest(*_expand(n_entities, n_mentions, source, target, enters, into, state, n_nodes))

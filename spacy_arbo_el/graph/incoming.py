@@ -1,0 +1,97 @@
+"""The edges into each mention, lightest first: what every algorithm here starts from."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from .checks import Graph
+
+# An edge's key is its weight, made an integer of the same order, above its index: comparing two
+# keys compares weights and then edge order, so no two keys are equal.
+EDGE_BITS = 32
+EDGE_MASK = (1 << EDGE_BITS) - 1
+NO_KEY = np.iinfo(np.int64).max
+
+# Above this many edges into one mention, insertion sort loses to NumPy's.
+_LONG = 48
+
+
+class Incoming(NamedTuple):
+    """Edges grouped by the mention they enter: those of mention m are keys[first[m]:first[m+1]]."""
+
+    first: np.ndarray  # (M+1,) int64
+    keys: np.ndarray  # (edges kept,) int64, ascending within a mention
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def edge_of(key):
+    """The index of the edge in the caller's arrays."""
+    return key & EDGE_MASK
+
+
+@numba.njit(cache=True, nogil=True)
+def edge_keys(weight):
+    """Keys (E,) int64 of weights (E,) float32 in edge order."""
+    bits = (weight + np.float32(0)).view(np.int32)  # the sum turns -0.0 into 0.0
+    keys = np.empty(len(weight), np.int64)
+    for edge in range(len(weight)):
+        keys[edge] = edge_key(bits[edge], edge)
+    return keys
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def edge_key(bits, edge):
+    """The key of an edge from the bits of its float32 weight."""
+    # Negative floats grow downwards as integers: turn every bit but the sign.
+    ordered = np.int64(bits) if bits >= 0 else np.int64(bits ^ np.int32(0x7FFFFFFF))
+    return (ordered << EDGE_BITS) | edge
+
+
+@numba.njit(cache=True, nogil=True)
+def _group(n_entities, n_mentions, source, target, weight, threshold):
+    first = np.zeros(n_mentions + 2, np.int64)
+    infinite = np.float32(np.inf)
+    # Counted one further on, so that filling moves every start to where it belongs.
+    for edge in range(len(target)):
+        w = weight[edge]
+        if w <= threshold and w < infinite and source[edge] != target[edge]:
+            first[target[edge] - n_entities + 2] += 1
+    for mention in range(2, n_mentions + 2):
+        first[mention] += first[mention - 1]
+    keys = np.empty(first[n_mentions + 1], np.int64)
+    bits = weight.view(np.int32)
+    for edge in range(len(target)):
+        w = weight[edge]
+        if w <= threshold and w < infinite and source[edge] != target[edge]:
+            mention = target[edge] - n_entities + 1
+            b = bits[edge] if w != 0 else np.int32(0)  # -0.0 is 0.0
+            keys[first[mention]] = edge_key(b, edge)
+            first[mention] += 1
+    return first[: n_mentions + 1], keys
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort_groups(first, keys):
+    for group in range(len(first) - 1):
+        begin, end = first[group], first[group + 1]
+        if end - begin > _LONG:
+            keys[begin:end].sort()
+            continue
+        for i in range(begin + 1, end):
+            key = keys[i]
+            j = i - 1
+            while j >= begin and keys[j] > key:
+                keys[j + 1] = keys[j]
+                j -= 1
+            keys[j + 1] = key
+
+
+def incoming(graph: Graph, threshold: np.float32) -> Incoming:
+    """Group the edges by target and sort each group; O(E log k) for k edges into a mention.
+
+    Left out: self loops, edges above the threshold, edges of weight +inf (which are no edges).
+    """
+    first, keys = _group(*graph, threshold)
+    _sort_groups(first, keys)
+    return Incoming(first, keys)

@@ -1,0 +1,109 @@
+"""Single linkage with at most one entity in a cluster (Angell et al. 2021), edges undirected."""
+
+import numba
+import numpy as np
+
+from .checks import Graph, check_graph, check_threshold
+from .contraction import Forest
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(label, node):
+    while label[node] != node:
+        label[node] = label[label[node]]
+        node = label[node]
+    return node
+
+
+@numba.njit(cache=True, nogil=True)
+def _kruskal(n_entities, n_mentions, source, target, order):
+    """The edges, in order, that join two clusters of which at most one holds an entity."""
+    label = np.arange(n_entities + n_mentions).astype(np.int32)
+    size = np.ones(n_entities + n_mentions, np.int32)
+    has_entity = np.zeros(n_entities + n_mentions, np.bool_)
+    has_entity[:n_entities] = True
+    kept = np.empty(min(len(order), n_mentions), np.int64)
+    n_kept = 0
+    for i in range(len(order)):
+        a = _find(label, source[order[i]])
+        b = _find(label, target[order[i]])
+        if a == b or (has_entity[a] and has_entity[b]):
+            continue
+        if size[a] < size[b]:
+            a, b = b, a
+        label[b] = a
+        size[a] += size[b]
+        has_entity[a] |= has_entity[b]
+        kept[n_kept] = order[i]
+        n_kept += 1
+    return kept[:n_kept]
+
+
+@numba.njit(cache=True, nogil=True)
+def _orient(n_entities, n_mentions, source, target, kept):
+    """Turn the edges of an undirected forest away from its entities."""
+    first = np.zeros(n_mentions + 2, np.int64)
+    for i in range(len(kept)):
+        a, b = source[kept[i]] - n_entities, target[kept[i]] - n_entities
+        if a >= 0:
+            first[a + 2] += 1
+        if b >= 0:
+            first[b + 2] += 1
+    for mention in range(2, n_mentions + 2):
+        first[mention] += first[mention - 1]
+    edges = np.empty(first[n_mentions + 1], np.int64)
+    parent = np.full(n_mentions, -1, np.int32)
+    edge = np.full(n_mentions, -1, np.int64)
+    queue = np.empty(n_mentions, np.int32)
+    length = 0
+    for i in range(len(kept)):
+        a, b = source[kept[i]] - n_entities, target[kept[i]] - n_entities
+        if a >= 0:
+            edges[first[a + 1]] = kept[i]
+            first[a + 1] += 1
+        if b >= 0:
+            edges[first[b + 1]] = kept[i]
+            first[b + 1] += 1
+        if a < 0 or b < 0:
+            mention = max(a, b)
+            parent[mention] = min(a, b) + n_entities
+            edge[mention] = kept[i]
+            queue[length] = mention
+            length += 1
+    at = 0
+    while at < length:
+        mention = queue[at]
+        at += 1
+        for i in range(first[mention], first[mention + 1]):
+            a, b = source[edges[i]] - n_entities, target[edges[i]] - n_entities
+            other = a + b - mention
+            if other < 0 or a < 0 or b < 0 or edge[other] != -1:
+                continue
+            parent[other] = mention + n_entities
+            edge[other] = edges[i]
+            queue[length] = other
+            length += 1
+    return parent, edge
+
+
+def undirected(
+    n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
+) -> Forest:
+    """Single linkage in which no cluster gets a second entity."""
+    graph = check_graph(n_entities, n_mentions, source, target, weight)
+    return undirected_of(graph, check_threshold(threshold))
+
+
+def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
+    """The edges (int64 indices) that single linkage joins clusters by, lightest first."""
+    usable = (graph.weight <= threshold) & (graph.weight < np.inf)
+    usable &= graph.source != graph.target
+    order = np.flatnonzero(usable)
+    order = order[np.argsort(graph.weight[order], kind="stable")]
+    return _kruskal(graph.n_entities, graph.n_mentions, graph.source, graph.target, order)
+
+
+def undirected_of(graph: Graph, threshold: np.float32) -> Forest:
+    """As ``undirected``, from checked arrays."""
+    kept = linkage_edges(graph, threshold)
+    return Forest(*_orient(graph.n_entities, graph.n_mentions, graph.source, graph.target, kept))
