@@ -120,6 +120,18 @@ class Errors(metaclass=_Coded):
         "There is a Span extension '{name}' already that is not this component's. Give the linker "
         "another name for its own: extension = \"my_links\" in its config."
     )
+    E502 = (
+        "set_kb needs a function from a Vocab to an ArboKB, got {got}. Use "
+        "@misc = \"spacy-arbo-el.KBFromPath.v1\" in a config, or lambda vocab: my_kb."
+    )
+    E503 = (
+        "The knowledge base is {got}, but the linker needs an ArboKB. Read its entities into one: "
+        "ArboKB(nlp.vocab, entities)."
+    )
+    E504 = (
+        "The component '{name}' is used before it was initialised: its encoder has no weights. "
+        "Call nlp.initialize(), train it with spacy train, or load a trained pipeline."
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -130,4 +142,10 @@ class Warnings(metaclass=_Coded):
     W101 = (
         "{path}: {count} mentions overlap a longer one, so doc.ents can't hold them. All mentions "
         "are in doc.spans[{key!r}]."
+    )
+
+    # The component: W5xx
+    W501 = (
+        "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "
+        "mentions still teach which mentions belong together, but no link can be made to their ids."
     )

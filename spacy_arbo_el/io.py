@@ -25,6 +25,20 @@ def unpack_arrays(data: bytes) -> Dict[str, np.ndarray]:
         return {name: arrays[name] for name in arrays.files}
 
 
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file under a temporary name, then put it in place of ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
 def write_folder(path: Path, files: Dict[str, Callable[[], bytes]]) -> None:
     """Write ``files`` into a folder under a temporary name, then put it in place of ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,22 @@
-"""Which spans of a Doc are mentions."""
+"""Which spans of a Doc are mentions, what is known of them, and the window of text round each."""
 
-from typing import Callable, Iterable, List, Tuple
+import hashlib
+from typing import Callable, Iterable, List, Sequence, Tuple
 
+import numpy as np
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 from spacy.util import registry
+
+from .encoders.encoding import DualEncoding
+from .encoders.sequences import Sequences
+from .kb.entity import NIL
+from .retrieval.exemplars import Labelled
+
+# Joins the ids of a composite mention.
+ID_SEPARATOR = "|"
+# Characters of text kept on either side of an exemplar, for people to read.
+CONTEXT = 60
 
 SpanGetter = Callable[[Doc], Iterable[Span]]
 Offsets = Tuple[int, int]
@@ -43,3 +56,77 @@ def find_mentions(doc: Doc, get_spans: SpanGetter) -> List[Span]:
 
 def offsets_of_span(span: Span) -> Offsets:
     return span.start_char, span.end_char
+
+
+def gold_ids(span: Span) -> Tuple[str, ...]:
+    """The gold ids of an annotated span: several for a composite ("D1|D2"), none for NIL."""
+    ids = (kb_id.strip() for kb_id in span.kb_id_.split(ID_SEPARATOR))
+    return tuple(kb_id for kb_id in ids if kb_id and kb_id != NIL)
+
+
+def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Example, bool]:
+    """The example with the reference's mentions, unlinked, as the predicted ones.
+
+    RETURNS: the example and whether it is a new one; one whose predicted mentions are the
+        reference's is given back as it is.
+    """
+    gold = find_mentions(example.reference, get_spans)
+    there = find_mentions(example.predicted, get_spans)
+    if [offsets_of_span(s) for s in gold] == [offsets_of_span(s) for s in there]:
+        return example, False
+    # Built over the reference's tokens, so that no mention is lost where tokens differ.
+    doc = Doc(
+        example.reference.vocab,
+        words=[token.text for token in example.reference],
+        spaces=[bool(token.whitespace_) for token in example.reference],
+    )
+    spans = [Span(doc, span.start, span.end, label=span.label) for span in gold]
+    key = getattr(get_spans, "spans_key", None)
+    if key is None:
+        doc.ents = spans
+    else:
+        doc.spans[key] = spans
+    return Example(doc, example.reference), True
+
+
+class MentionReader:
+    """Cuts the windows round mentions."""
+
+    def __init__(self, encoding: DualEncoding, get_spans: SpanGetter):
+        self.encoding = encoding
+        self.get_spans = get_spans
+
+    def windows(self, spans: Sequence[Sequence[Span]]) -> Sequences:
+        """One window a span, in order; each inner list holds the spans of one Doc."""
+        spans = [group for group in spans if group]
+        if not spans:
+            return Sequences.empty()
+        offsets = np.array([offsets_of_span(s) for group in spans for s in group], dtype=np.int64)
+        return self.encoding.tokenizer("mention").windows(
+            [group[0].doc.text for group in spans],
+            np.repeat(np.arange(len(spans)), [len(group) for group in spans]),
+            offsets[:, 0],
+            offsets[:, 1],
+        )
+
+    def labelled(self, docs: Sequence[Doc]) -> Tuple[List[Labelled], Sequences]:
+        """The annotated mentions of docs: what is known of them, and their windows."""
+        spans = [find_mentions(doc, self.get_spans) for doc in docs]
+        items = [
+            _labelled(span, name)
+            for doc, group in zip(docs, spans)
+            for name in [document_name(doc)]
+            for span in group
+        ]
+        return items, self.windows(spans)
+
+
+def document_name(doc: Doc) -> str:
+    """A fingerprint of the Doc's text: the same text is the same document."""
+    return hashlib.blake2b(doc.text.encode("utf8"), digest_size=8).hexdigest()
+
+
+def _labelled(span: Span, document: str) -> Labelled:
+    text, start, end = span.doc.text, span.start_char, span.end_char
+    context = " ".join(text[max(start - CONTEXT, 0) : end + CONTEXT].split())
+    return Labelled((document, start, end), gold_ids(span), span.text, context)

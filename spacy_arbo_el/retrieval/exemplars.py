@@ -1,7 +1,7 @@
 """Exemplars: labelled mentions that are searched beside the entities (MOLEMAN, §3)."""
 
 from dataclasses import dataclass
-from typing import Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 import srsly
@@ -9,6 +9,7 @@ import srsly
 from ..encoders.sequences import Sequences
 from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays
+from ..kb.vectors import check_vectors
 
 Key = Tuple[str, int, int]
 
@@ -33,14 +34,15 @@ class ExemplarStore:
 
     items: n ``Labelled``.
     windows: their n ``Sequences``.
-    vectors: (n, width) float32, raw as the mention encoder gave them; rows that were never
-        encoded are zero.
+    vectors: (n, width) float32, raw as the mention encoder gave them, after a ``sync``.
+    fingerprint: Names the encoder they come from.
     """
 
     def __init__(self) -> None:
         self.items: List[Labelled] = []
         self.windows = Sequences.empty()
         self.vectors = np.zeros((0, 0), dtype=np.float32)
+        self.fingerprint = ""
         self._rows: Dict[Key, int] = {}
 
     def __len__(self) -> int:
@@ -50,7 +52,7 @@ class ExemplarStore:
         """Where the mention stands, -1 where it is not stored."""
         return self._rows.get(key, -1)
 
-    def extend(self, items: Sequence[Labelled], windows: Sequences, width: int) -> np.ndarray:
+    def extend(self, items: Sequence[Labelled], windows: Sequences) -> np.ndarray:
         """Store mentions that are not there yet; one that is keeps its row and gets the new label.
 
         RETURNS: (len(items),) int64, the row of each.
@@ -67,11 +69,22 @@ class ExemplarStore:
             new.append(i)
         if new:
             self.windows = Sequences.concat([self.windows, windows.take(np.array(new))])
-            old = self.vectors.reshape(-1, width) if len(self.vectors) else self.vectors
-            grown = np.zeros((len(self.items), width), dtype=np.float32)
-            grown[: len(old)] = old
-            self.vectors = grown
         return np.array([self._rows[item.key] for item in items], dtype=np.int64)
+
+    def sync(self, encode: Callable[[Sequences], np.ndarray], fingerprint: str) -> int:
+        """Encode what has no vector yet, or all of it where the vectors are another encoder's.
+
+        RETURNS: The number of mentions encoded.
+        """
+        if self.fingerprint != fingerprint:
+            self.vectors = np.zeros((0, 0), dtype=np.float32)
+        known = len(self.vectors)
+        missing = len(self) - known
+        if missing:
+            new = check_vectors(encode(self.windows.take(np.arange(known, len(self)))), missing)
+            self.vectors = np.concatenate([self.vectors, new]) if known else new
+        self.fingerprint = fingerprint
+        return missing
 
     def entities(self, position) -> np.ndarray:
         """(n,) int64, the entity of each exemplar, -1 where none of its ids is in the KB.
@@ -86,7 +99,9 @@ class ExemplarStore:
     def to_bytes(self) -> bytes:
         items = [[list(i.key), list(i.kb_ids), i.text, i.context] for i in self.items]
         arrays = {"vectors": self.vectors, **self.windows.to_dict()}
-        return srsly.msgpack_dumps({"items": items, "arrays": pack_arrays(arrays)})
+        return srsly.msgpack_dumps(
+            {"items": items, "arrays": pack_arrays(arrays), "fingerprint": self.fingerprint}
+        )
 
     def from_bytes(self, data: bytes) -> "ExemplarStore":
         msg = srsly.msgpack_loads(data)
@@ -98,6 +113,7 @@ class ExemplarStore:
         self._rows = {item.key: row for row, item in enumerate(self.items)}
         self.windows = Sequences.from_dict(arrays)
         self.vectors = arrays["vectors"]
+        self.fingerprint = msg["fingerprint"]
         if not len(self.items) == len(self.windows) == len(self.vectors):
             raise ValueError(Errors.E302.format(items=len(self.items), windows=len(self.windows)))
         return self

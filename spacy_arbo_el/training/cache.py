@@ -1,7 +1,5 @@
 """Cached vectors of all texts and mentions: what positives and negatives are chosen on."""
 
-from typing import Callable
-
 import numpy as np
 
 from ..encoders.sequences import Sequences
@@ -13,8 +11,12 @@ from ..retrieval.similarity import Similarity
 class EmbeddingCache:
     """Prepared vectors of the KB's texts and of the stored mentions, as nodes of ``GoldTable``.
 
-    The raw vectors live in the KB and in the store, so what a refresh has encoded also serves
-    inference, and nothing is encoded twice.
+    Starts from the vectors of the KB and the store, which a refresh has brought up to date for
+    inference too, so that nothing is encoded twice. What a batch encodes on its way goes into
+    the cache alone: it was encoded with dropout.
+
+    texts: (r, width) float32. mentions: (n, width) float32.
+    text_sequences: The KB's texts, tokenized.
     """
 
     def __init__(
@@ -26,32 +28,15 @@ class EmbeddingCache:
         self.similarity = similarity
         self.reload()
 
-    @property
-    def size(self) -> int:
-        return len(self.text_sequences) + len(self.store)
-
     def reload(self) -> None:
-        """Take over vectors that were encoded elsewhere."""
+        """Take over the vectors of the KB and the store."""
         self.texts = np.array(self.similarity.prepare(self.kb.rows.vectors))
         self.mentions = np.array(self.similarity.prepare(self.store.vectors))
 
-    def refresh(
-        self,
-        encode_texts: Callable[[Sequences], np.ndarray],
-        encode_mentions: Callable[[Sequences], np.ndarray],
-    ) -> None:
-        """Encode everything again."""
-        if len(self.text_sequences):
-            self.kb.rows.vectors = encode_texts(self.text_sequences)
-        if len(self.store):
-            self.store.vectors = encode_mentions(self.store.windows)
-        self.reload()
-
     def update_texts(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Put in what a batch has just encoded; vectors (n, width) raw."""
-        self.kb.rows.vectors[rows] = vectors
         self.texts[rows] = self.similarity.prepare(vectors)
 
     def update_mentions(self, rows: np.ndarray, vectors: np.ndarray) -> None:
-        self.store.vectors[rows] = vectors
+        """Put in what a batch has just encoded; vectors (n, width) raw."""
         self.mentions[rows] = self.similarity.prepare(vectors)

