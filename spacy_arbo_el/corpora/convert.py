@@ -94,6 +94,8 @@ def select(
     counts: Optional[Counter] = None,
 ) -> Iterator[AnnotatedText]:
     """Leave out documents by id and mentions by label, and bring ids to their concepts."""
+    # One label is easily given as a string, and its letters are never what was meant.
+    labels = [labels] if isinstance(labels, str) else labels
     kept = None if labels is None else frozenset(labels)
     excluded = frozenset(exclude_ids or ())
     for text in texts:
@@ -167,18 +169,20 @@ def _token_borders(nlp: Language, text: AnnotatedText) -> List[Tuple[int, int]]:
 def _doc_with_borders(
     nlp: Language,
     text: str,
-    tokens: Iterable[Tuple[int, int]],
+    tokens: List[Tuple[int, int]],
     mentions: Iterable[AnnotatedMention],
 ) -> Doc:
     starts = {mention.start for mention in mentions}
     ends = {mention.end for mention in mentions}
     inside = {border for token in tokens for border in token}
+    # Where the blank after a token begins; a blank that is a token itself stays one.
+    gaps = {end for _, end in tokens} - {start for start, _ in tokens}
     borders = sorted(inside | starts | ends | ({0, len(text)} if text else set()))
     words: List[str] = []
     spaces: List[bool] = []
     for start, end in zip(borders, borders[1:]):
         piece = text[start:end]
-        if piece == " " and words and not spaces[-1] and not (start in starts or end in ends):
+        if piece == " " and start in gaps and start not in starts and end not in ends:
             spaces[-1] = True
         else:
             words.append(piece)

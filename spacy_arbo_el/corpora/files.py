@@ -4,7 +4,7 @@ import os
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Iterator, Tuple, Union
+from typing import BinaryIO, FrozenSet, Iterator, Tuple, Union
 
 from ..errors import Errors
 
@@ -40,6 +40,11 @@ def read_lines(path: PathLike) -> Iterator[Tuple[int, str]]:
             except UnicodeDecodeError as err:
                 problem = f"the file isn't UTF-8 here ({err.reason}). Save it as UTF-8."
                 raise line_error(path, number, problem) from None
+
+
+def read_ids(path: PathLike) -> FrozenSet[str]:
+    """The ids of a file that has one a line, such as documents never to train on."""
+    return frozenset(line.strip() for _, line in read_lines(path) if line.strip())
 
 
 def is_text(value: object) -> bool:

@@ -82,14 +82,14 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
         hint = "The folder holds no such file: convert the corpus first."
         raise FileNotFoundError(Errors.E101.format(path=path / f"*{SUFFIX}", hint=hint))
     for file in files:
-        for doc in _read_docbin(file).get_docs(vocab):
+        yield from _read_docbin(file, vocab)
+
+
+def _read_docbin(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    try:
+        for doc in DocBin().from_bytes(path.read_bytes()).get_docs(vocab):
             if len(doc):
                 yield doc
-
-
-def _read_docbin(path: Path) -> DocBin:
-    try:
-        return DocBin().from_bytes(path.read_bytes())
     except OSError:
         raise
     # What zlib, msgpack, NumPy and spaCy raise on broken bytes has no common base.

@@ -1,0 +1,37 @@
+import pytest
+
+from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText, split_ids
+
+
+@pytest.mark.parametrize(
+    ("value", "ids"),
+    [
+        ("D001943", ("D001943",)),
+        (" D008661 ", ("D008661",)),
+        ("D001943|D010051", ("D001943", "D010051")),
+        ("D010051|D001943|D010051", ("D010051", "D001943")),
+        ("C535468+D1|D2", ("C535468", "D1", "D2")),
+        ("D014786|-1", ("D014786",)),
+        ("-1", ()),
+        ("NIL", ()),
+        ("", ()),
+        ("|+|", ()),
+    ],
+)
+def test_split_ids(value, ids):
+    assert split_ids(value, "+") == ids
+
+
+def test_only_the_given_separators_split():
+    assert split_ids("A+B|C") == ("A+B", "C")
+
+
+def test_kb_id_joins_the_ids():
+    assert AnnotatedMention(0, 1, "X", ("B", "A")).kb_id == "B|A"
+    assert AnnotatedMention(0, 1, "X").kb_id == "NIL"
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 2), (2, 2), (2, 1), (0, 6)])
+def test_a_mention_outside_the_text_is_an_error(start, end):
+    with pytest.raises(ValueError, match=rf"'d7'.*from {start} to {end}.*5 characters"):
+        AnnotatedText("d7", "12345", (AnnotatedMention(start, end, "X"),))

@@ -1,0 +1,75 @@
+import pytest
+
+from spacy_arbo_el.corpora.concepts import (
+    concept_map_of,
+    normalise_ids,
+    read_concept_map,
+    read_equivalents,
+    strip_prefix,
+)
+from spacy_arbo_el.kb.entity import Entity
+
+
+def test_strip_prefix():
+    assert strip_prefix(" OMIM:104300 ") == "104300"
+    assert strip_prefix("MESH:D000544") == "D000544"
+    assert strip_prefix("mesh:D000544") == "D000544"
+    assert strip_prefix("DOID:7") == "DOID:7"
+
+
+def test_ids_go_to_their_concepts():
+    concepts = {"C1": "C1", "264300": "C1", "D2": "D2"}
+    assert normalise_ids(["OMIM:264300"], concepts) == ("C1",)
+    assert normalise_ids(["D2", "264300", "C1"], concepts) == ("D2", "C1")
+    assert normalise_ids(["-1", "", "NIL"], concepts) == ()
+
+
+def test_an_unknown_id_is_kept_without_its_prefix():
+    assert normalise_ids(["OMIM:99", "MESH:D9"], {"1": "1"}) == ("99", "D9")
+
+
+def test_a_map_that_knows_prefixes_is_asked_first():
+    assert normalise_ids(["OMIM:99"], {"OMIM:99": "X"}) == ("X",)
+
+
+def test_without_a_map_ids_stay_as_they_are():
+    assert normalise_ids(("OMIM:99", "Q1")) == ("OMIM:99", "Q1")
+
+
+def test_read_concept_map_from_file_and_folder(write):
+    path = write('{"C1": ["264300"], "D2": ["D2"]}', "concept_map.json")
+    expected = {"C1": "C1", "264300": "C1", "D2": "D2"}
+    assert read_concept_map(path) == expected
+    assert read_concept_map(path.parent) == expected
+    assert read_equivalents(path) == {"C1": ("C1", "264300"), "D2": ("D2",)}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{", "no valid JSON"),
+        (b"\xff\xff", "no valid JSON"),
+        ("[1]", "isn't a JSON object"),
+        ('{"A": "B"}', "ids of 'A' aren't a list of strings"),
+        ('{"A": [1]}', "ids of 'A' aren't a list of strings"),
+        ('{"A": ["X"], "B": ["X"]}', "'X' belongs to two concepts, 'A' and 'B'"),
+    ],
+)
+def test_a_broken_concept_map_says_what_is_wrong(write, content, problem):
+    path = write(content, "map.json")
+    with pytest.raises(ValueError, match=rf"map\.json: .*{problem}"):
+        read_concept_map(path)
+
+
+def test_a_folder_without_a_concept_map(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"concept_map\.json does not exist"):
+        read_concept_map(tmp_path)
+
+
+def test_concept_map_of_entities_prefers_an_entity_s_own_id():
+    entities = [
+        Entity("D1", meta={"ids": ["D1", "7", "8"]}),
+        Entity("D2", meta={"ids": ["D2", "8"]}),
+        Entity("7"),
+    ]
+    assert concept_map_of(entities) == {"D1": "D1", "7": "7", "8": "D1", "D2": "D2"}

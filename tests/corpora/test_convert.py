@@ -1,0 +1,233 @@
+import json
+from collections import Counter
+
+import pytest
+import spacy
+from hypothesis import HealthCheck, given, settings
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
+from spacy_arbo_el.corpora.convert import convert_corpus, make_doc, select, write_docbin
+
+from .strategies import annotated_texts
+
+LIGHT = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def described(span):
+    return (span.start_char, span.end_char, span.label_, span.kb_id_, span.id_)
+
+
+def expected(mention):
+    return (mention.start, mention.end, mention.label, mention.kb_id, mention.cluster)
+
+
+def text_of(text, *mentions):
+    return AnnotatedText("d1", text, tuple(AnnotatedMention(*mention) for mention in mentions))
+
+
+@given(annotated_texts())
+@LIGHT
+def test_every_mention_keeps_its_exact_offsets(nlp, text):
+    doc = make_doc(nlp, text)
+    assert doc.text == text.text
+    assert [described(span) for span in doc.spans["mentions"]] == [
+        expected(mention) for mention in text.mentions
+    ]
+    for span, mention in zip(doc.spans["mentions"], text.mentions):
+        assert span.text == text.text[mention.start : mention.end]
+    assert {described(ent) for ent in doc.ents} <= {expected(m) for m in text.mentions}
+
+
+@given(annotated_texts())
+@LIGHT
+def test_all_of_it_survives_in_a_spacy_file(nlp, text):
+    doc = make_doc(nlp, text)
+    data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    (again,) = DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab)
+    assert again.text == text.text
+    assert [described(span) for span in again.spans["mentions"]] == [
+        described(span) for span in doc.spans["mentions"]
+    ]
+    assert [described(ent) for ent in again.ents] == [described(ent) for ent in doc.ents]
+    assert again.user_data["doc_id"] == text.id
+
+
+@given(annotated_texts())
+@LIGHT
+def test_tokens_are_cut_but_never_joined(nlp, text):
+    starts = {token.idx for token in nlp.make_doc(text.text)}
+    assert starts <= {token.idx for token in make_doc(nlp, text)}
+
+
+@given(annotated_texts())
+@LIGHT
+def test_entities_are_the_longest_mentions_that_fit(nlp, text):
+    counts = Counter()
+    doc = make_doc(nlp, text, counts=counts)
+    assert len(doc.ents) + counts["overlapping"] == len(text.mentions)
+    for span in doc.spans["mentions"]:
+        over = [ent for ent in doc.ents if ent.start < span.end and span.start < ent.end]
+        assert any(len(ent) >= len(span) for ent in over)
+
+
+def test_without_mentions_the_tokens_are_the_tokenizer_s(nlp):
+    text = "  We can't  stop\n\nnow, e.g. at 5km. "
+    doc = make_doc(nlp, text_of(text))
+    assert [(t.text, t.whitespace_) for t in doc] == [
+        (t.text, t.whitespace_) for t in nlp.make_doc(text)
+    ]
+
+
+def test_a_mention_inside_a_token_cuts_it(nlp):
+    counts = Counter()
+    text = text_of("An anti-G6PDx test", (8, 12, "Gene", ("D1",)), (0, 2, "X"))
+    doc = make_doc(nlp, text, counts=counts)
+    assert [token.text for token in doc] == ["An", "anti", "-", "G6PD", "x", "test"]
+    assert doc.text == "An anti-G6PDx test"
+    assert counts["retokenised"] == 1
+
+
+def test_a_blank_after_a_mention_of_a_blank_stays_a_token(nlp):
+    doc = make_doc(nlp, text_of("a  b", (1, 2, "X")))
+    assert [(token.text, token.whitespace_) for token in doc] == [
+        ("a", ""),
+        (" ", ""),
+        (" ", ""),
+        ("b", ""),
+    ]
+
+
+def test_blanks_at_the_ends_of_a_mention_belong_to_it(nlp):
+    doc = make_doc(nlp, text_of("one two three", (3, 8, "X", ("Q1",))))
+    assert [ent.text for ent in doc.ents] == [" two "]
+    assert doc.text == "one two three"
+
+
+def test_composite_nil_and_cluster(nlp):
+    counts = Counter()
+    text = text_of("a b c", (0, 1, "X", ("D2", "D1")), (2, 3, "X", (), "new-1"), (4, 5, "X"))
+    doc = make_doc(nlp, text, counts=counts)
+    for spans in (doc.ents, doc.spans["mentions"]):
+        assert [(s.kb_id_, s.id_) for s in spans] == [("D2|D1", ""), ("NIL", "new-1"), ("NIL", "")]
+    assert (counts["composite"], counts["nil"], counts["mentions"]) == (1, 2, 3)
+
+
+def test_overlapping_mentions_longest_first(nlp):
+    text = text_of(
+        "breast and ovarian cancer", (0, 6, "X"), (0, 25, "Y", ("A", "B")), (11, 25, "Z")
+    )
+    doc = make_doc(nlp, text)
+    assert [ent.label_ for ent in doc.ents] == ["Y"]
+    assert [span.label_ for span in doc.spans["mentions"]] == ["X", "Y", "Z"]
+
+
+def test_a_spans_key_takes_all_mentions_and_leaves_doc_ents_empty(nlp):
+    doc = make_doc(nlp, text_of("a b c", (0, 1, "X", ("Q1",)), (0, 3, "Y")), spans_key="sc")
+    assert not doc.ents
+    assert list(doc.spans) == ["sc"]
+    assert [span.kb_id_ for span in doc.spans["sc"]] == ["Q1", "NIL"]
+
+
+def test_the_documents_can_be_aligned(nlp):
+    text = text_of("x-ray  of\n\nG6PDs", (0, 1, "X"), (10, 14, "Y", ("Q1",)))
+    reference = make_doc(nlp, text)
+    example = Example(nlp.make_doc(text.text), reference)
+    assert example.alignment.y2x.lengths.sum()
+
+
+def test_a_tokenizer_that_changes_the_text_is_refused():
+    nlp = spacy.blank("en")
+    nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.lower().split())
+    with pytest.raises(ValueError, match="changes the text of document 'd1'"):
+        make_doc(nlp, text_of("A  b"))
+
+
+def write_texts(write, *texts):
+    records = [
+        {
+            "id": f"d{i}",
+            "text": text,
+            "mentions": [
+                {"start": s, "end": e, "label": label, "kb_id": kb_id}
+                for s, e, label, kb_id in mentions
+            ],
+        }
+        for i, (text, mentions) in enumerate(texts)
+    ]
+    return write("\n".join(map(json.dumps, records)), "corpus.jsonl")
+
+
+def test_convert_corpus_counts_and_selects(nlp, write, tmp_path):
+    path = write_texts(
+        write,
+        ("abc d", [(0, 1, "X", "OMIM:7|C1"), (0, 3, "X", "C1|D2"), (4, 5, "Y", "C1")]),
+        ("never train on this", []),
+        ("e", [(0, 1, "X", None)]),
+    )
+    out = tmp_path / "new" / "corpus.spacy"
+    with pytest.warns(UserWarning, match=r"1 mentions overlap .* doc.spans\['mentions'\]"):
+        counts = convert_corpus(
+            path,
+            out,
+            format="jsonl",
+            nlp=nlp,
+            labels=["X"],
+            concept_map={"7": "C1", "C1": "C1"},
+            exclude_ids=["d1"],
+        )
+    assert counts == {
+        "docs": 2,
+        "mentions": 3,
+        "composite": 1,
+        "nil": 1,
+        "retokenised": 1,
+        "overlapping": 1,
+        "duplicates": 0,
+        "excluded": 1,
+    }
+    first, second = DocBin().from_disk(out).get_docs(spacy.blank("en").vocab)
+    assert [span.kb_id_ for span in first.spans["mentions"]] == ["C1", "C1|D2"]
+    assert second.user_data["doc_id"] == "d2"
+
+
+def test_one_label_may_be_a_string():
+    text = text_of("a b", (0, 1, "Disease"), (2, 3, "D"))
+    (selected,) = select([text], labels="Disease")
+    assert [mention.label for mention in selected.mentions] == ["Disease"]
+
+
+def test_convert_pubtator(nlp, write, tmp_path):
+    document = "1|t|Flu.\n1|a|B.\n1\t0\t3\tFlu\tDisease\tD1\n\n"
+    path = write(document * 2)
+    with pytest.warns(UserWarning, match="came before"):
+        counts = convert_corpus(path, tmp_path / "o.spacy", format="pubtator", nlp=nlp)
+    assert (counts["docs"], counts["duplicates"], counts["mentions"]) == (1, 1, 1)
+
+
+def test_an_unknown_format_names_the_formats(nlp, write, tmp_path):
+    with pytest.raises(ValueError, match="no corpus format 'conll'.*'pubtator', 'jsonl'"):
+        convert_corpus(write(""), tmp_path / "o.spacy", format="conll", nlp=nlp)
+
+
+def test_a_corpus_of_nothing_is_an_error(nlp, write, tmp_path):
+    with pytest.raises(ValueError, match="no documents to write to .*o.spacy"):
+        convert_corpus(write(""), tmp_path / "o.spacy", format="jsonl", nlp=nlp)
+    assert not (tmp_path / "o.spacy").exists()
+
+
+def test_a_broken_corpus_leaves_the_old_file(nlp, write, tmp_path):
+    out = tmp_path / "out" / "o.spacy"
+    good = write_texts(write, ("a", []))
+    convert_corpus(good, out, format="jsonl", nlp=nlp)
+    before = out.read_bytes()
+    good.write_text(good.read_text() + "\n{broken")
+    with pytest.raises(ValueError, match="line 2"):
+        convert_corpus(good, out, format="jsonl", nlp=nlp)
+    assert out.read_bytes() == before
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_write_docbin_says_how_many(nlp, tmp_path):
+    assert write_docbin([nlp("a"), nlp("b")], tmp_path / "o.spacy") == 2

@@ -1,0 +1,143 @@
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
+from spacy_arbo_el.corpora.jsonl import read_jsonl, write_jsonl
+
+from .strategies import annotated_texts
+
+MENTION = {"start": 0, "end": 3, "label": "PERSON", "kb_id": "ada"}
+
+
+def document(**changes):
+    return {"id": "d1", "text": "Ada met Ada.", "mentions": [MENTION], **changes}
+
+
+def mention(**changes):
+    return document(mentions=[MENTION, {**MENTION, **changes}])
+
+
+def without(record, key):
+    return {name: value for name, value in record.items() if name != key}
+
+
+def test_a_document(write):
+    records = [
+        document(),
+        document(id="d2", mentions=[{**MENTION, "kb_id": None, "cluster": "new-1"}], more=1),
+        document(id="d3", mentions=[{**MENTION, "kb_id": "B|A"}, {**MENTION, "kb_id": "NIL"}]),
+        document(id="d4", text="", mentions=[]),
+    ]
+    first, second, third, fourth = read_jsonl(write("\n\n".join(map(json.dumps, records))))
+    assert first == AnnotatedText(
+        "d1", "Ada met Ada.", (AnnotatedMention(0, 3, "PERSON", ("ada",)),)
+    )
+    assert second.mentions == (AnnotatedMention(0, 3, "PERSON", (), "new-1"),)
+    assert [m.kb_ids for m in third.mentions] == [("B", "A"), ()]
+    assert fourth == AnnotatedText("d4", "")
+
+
+BROKEN = [
+    ("{", "no valid JSON: Expecting property name"),
+    ("[]", "expected a JSON object, got a list"),
+    ("3", "expected a JSON object, got the number 3"),
+    ("null", "expected a JSON object, got null"),
+    ("[" * 100_000, "no valid JSON"),
+    ('{"id": ' + "9" * 5000 + "}", "no valid JSON"),
+    (without(document(), "id"), "the key 'id' is missing"),
+    (document(id=7), "'id' must be a string, got the number 7"),
+    (document(id=" "), "'id' must not be empty"),
+    (without(document(), "text"), "the key 'text' is missing"),
+    (document(text=None), "'text' must be a string, got null"),
+    (document(text="Ada \ud83d"), "'text' holds half a character"),
+    (without(document(), "mentions"), "the key 'mentions' is missing"),
+    (document(mentions={}), "'mentions' must be a list, got an object"),
+    (document(mentions=[MENTION, 1]), "mention 2: must be an object, got the number 1"),
+    (mention(start="0"), "mention 2: 'start' must be a whole number, got a string"),
+    (mention(start=True), "mention 2: 'start' must be a whole number, got true or false"),
+    (mention(end=2.5), "mention 2: 'end' must be a whole number, got the number 2.5"),
+    (mention(start=-1), "mention 2: a mention from -1 to 3 doesn't fit a text of 12"),
+    (mention(start=3), "mention 2: a mention from 3 to 3 doesn't fit"),
+    (mention(end=13), "mention 2: a mention from 0 to 13 doesn't fit a text of 12"),
+    (mention(label=""), "mention 2: 'label' must not be empty"),
+    (mention(label=["X"]), "mention 2: 'label' must be a string, got a list"),
+    (mention(kb_id=7), "mention 2: 'kb_id' must be a string, got the number 7"),
+    (document(mentions=[without(MENTION, "kb_id")]), "mention 1: the key 'kb_id' is missing"),
+    (mention(cluster=7), "mention 2: 'cluster' must be a string, got the number 7"),
+]
+
+
+@pytest.mark.parametrize(("record", "problem"), BROKEN, ids=[problem for _, problem in BROKEN])
+def test_a_broken_line_names_file_line_and_problem(write, record, problem):
+    line = record if isinstance(record, str) else json.dumps(record)
+    path = write(f"{json.dumps(document(id='d0'))}\n\n{line}\n", "broken.jsonl")
+    texts = read_jsonl(path)
+    assert next(texts).id == "d0"
+    with pytest.raises(ValueError) as caught:
+        next(texts)
+    assert f"{path}, line 3: " in str(caught.value)
+    assert problem in str(caught.value)
+
+
+def test_an_id_used_twice_names_both_lines(write):
+    path = write("\n".join(json.dumps(document()) for _ in range(2)))
+    with pytest.raises(ValueError, match="line 2: the document id 'd1' was used before, in line 1"):
+        list(read_jsonl(path))
+
+
+@given(st.lists(annotated_texts(), max_size=4, unique_by=lambda text: text.id))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_written_and_read_again(tmp_path, texts):
+    path = tmp_path / "texts.jsonl"
+    assert write_jsonl(texts, path) == len(texts)
+    assert list(read_jsonl(path)) == texts
+
+
+def test_a_failed_write_leaves_the_old_file(write):
+    path = write("old")
+
+    def texts():
+        yield AnnotatedText("1", "fine")
+        raise RuntimeError("midway")
+
+    with pytest.raises(RuntimeError, match="midway"):
+        write_jsonl(texts(), path)
+    assert path.read_text() == "old"
+    assert list(path.parent.iterdir()) == [path]
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-2, 20), st.floats(), st.text(max_size=5)),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+MENTIONS = st.fixed_dictionaries(
+    {"start": VALUES, "end": VALUES, "label": VALUES, "kb_id": VALUES},
+    optional={"cluster": VALUES},
+)
+OFFSETS = st.fixed_dictionaries(
+    {"start": st.integers(-1, 5), "end": st.integers(-1, 5)}, optional={"kb_id": st.just("Q1")}
+).map(lambda offsets: {"label": "X", "kb_id": None, **offsets})
+RECORDS = st.fixed_dictionaries(
+    {"id": VALUES | st.just("d"), "text": VALUES | st.just("a é b")},
+    optional={"mentions": VALUES | st.lists(MENTIONS | OFFSETS, max_size=2)},
+)
+CONTENTS = st.one_of(
+    st.binary(max_size=60),
+    st.lists(RECORDS, max_size=3).map(lambda r: "\n".join(map(json.dumps, r)).encode()),
+)
+
+
+@given(CONTENTS)
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_bytes_give_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
+    path = tmp_path / "fuzz.jsonl"
+    path.write_bytes(content)
+    try:
+        for text in read_jsonl(path):
+            assert all(0 <= m.start < m.end <= len(text.text) for m in text.mentions)
+    except ValueError as err:
+        assert f"{path}, line " in str(err)

@@ -1,0 +1,135 @@
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
+from spacy_arbo_el.corpora.pubtator import read_pubtator
+
+GOOD = "1|t|Skin tumour.\n1|a|A colon cancer.\n1\t0\t11\tSkin tumour\tDisease\tD012878\n"
+
+
+def test_a_document(write):
+    (text,) = read_pubtator(write(GOOD))
+    assert text == AnnotatedText(
+        "1", "Skin tumour. A colon cancer.", (AnnotatedMention(0, 11, "Disease", ("D012878",)),)
+    )
+
+
+def test_all_the_traps_of_the_real_corpora(write):
+    lines = [
+        "",  # NCBI train begins with an empty line
+        "1|t|Ocular and auditory toxicity",
+        "1|a|",
+        "1\t0\t28\tOcular and auditory toxicity\tDisease\tD014786|D006311\tOcular toxicity|…",
+        "1\t0\t6\tOcular\tModifier\t D004829+OMIM:1 ",
+        "1\t7\t10\tand\tDisease\t-1",
+        "1\t11\t19\tauditory  \tDisease\tD1|-1",
+        "1\t20\t28\ttoxicity\tDisease",
+        "1\tCID\tD008750\tD007022",
+        "2|t|No empty line before, a | pipe in it",
+        "2|a|And|a|half.",
+    ]
+    first, second = read_pubtator(write("\r\n".join(lines)))
+    assert first.text == "Ocular and auditory toxicity "
+    assert [mention.kb_ids for mention in first.mentions] == [
+        ("D014786", "D006311"),
+        ("D004829", "OMIM:1"),
+        (),
+        ("D1",),
+        (),
+    ]
+    assert [first.text[m.start : m.end] for m in first.mentions][3] == "auditory"
+    assert second == AnnotatedText("2", "No empty line before, a | pipe in it And|a|half.")
+
+
+def test_offsets_count_code_points(write):
+    (text,) = read_pubtator(write("1|t|🙂 é\n1|a|ü\n1\t4\t5\tü\tX\tD1\n"))
+    assert text.mentions == (AnnotatedMention(4, 5, "X", ("D1",)),)
+
+
+def test_a_document_that_comes_twice_is_left_out_with_a_warning(write):
+    path, counts = write(f"{GOOD}\n{GOOD}\n2|t|T\n2|a|A\n"), Counter()
+    with pytest.warns(UserWarning, match=r"input\.txt, line 5: document '1' came before"):
+        texts = list(read_pubtator(path, counts))
+    assert [text.id for text in texts] == ["1", "2"]
+    assert counts == {"duplicates": 1}
+
+
+HEAD = "1|t|Skin tumour.\n1|a|A colon cancer.\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        ("hello\n", 1, "a line outside any document, 'hello'"),
+        ("1|a|no title\n", 1, "a line outside any document"),
+        (GOOD + "\n1\t0\t4\tSkin\tX\tD1\n", 5, "a line outside any document"),
+        ("1|t|Title\n\n", 2, "document 1 has no abstract. Add '1|a|'"),
+        ("1|t|Title\n", 1, "document 1 has no abstract"),
+        ("1|t|Title\n2|t|Title\n", 2, "document 1 has no abstract"),
+        ("1|t|Title\n2|a|Abstract\n", 2, "a line of document '2' inside document '1'"),
+        (HEAD + "1|a|Again\n", 3, "a second abstract for document 1"),
+        ("1|t|Title\n1\t0\t5\tTitle\tX\tD1\n", 2, "an annotation before the abstract"),
+        (HEAD + "2\t0\t4\tSkin\tX\tD1\n", 3, "a line of document '2' inside document '1'"),
+        (HEAD + "and more text\n", 3, "a line of document 'and more text' inside"),
+        (HEAD + "1\t0\t4\tSkin\n", 3, "4 columns are too few"),
+        (HEAD + "1\n", 3, "1 columns are too few"),
+        (HEAD + "1\tx\t4\tSkin\tX\tD1\n", 3, "'x' is no offset"),
+        (HEAD + "1\t0\t4.0\tSkin\tX\tD1\n", 3, "'4.0' is no offset"),
+        (HEAD + "1\t-1\t4\tSkin\tX\tD1\n", 3, "'-1' is no offset"),
+        (HEAD + "1\t0\t" + "9" * 5000 + "\tSkin\tX\tD1\n", 3, "is no offset"),
+        (HEAD + "1\t4\t4\t\tX\tD1\n", 3, "a mention from 4 to 4 doesn't fit a text of 28"),
+        (HEAD + "1\t24\t29\tcer.\tX\tD1\n", 3, "a mention from 24 to 29 doesn't fit a text of 28"),
+        (HEAD + "1\t0\t4\tskin\tX\tD1\n", 3, "says 'skin', but the text from 0 to 4 is 'Skin'"),
+        (HEAD + "1\t0\t4\tSkin\t \tD1\n", 3, "the label (column 5) is empty"),
+    ],
+)
+def test_a_broken_line_names_file_line_and_problem(write, content, line, problem):
+    path = write(content)
+    with pytest.raises(ValueError) as caught:
+        list(read_pubtator(path))
+    assert f"{path}, line {line}: " in str(caught.value)
+    assert problem in str(caught.value)
+
+
+def test_what_comes_before_a_broken_line_is_read(write):
+    texts = read_pubtator(write(GOOD + "\nbroken"))
+    assert next(texts).id == "1"
+    with pytest.raises(ValueError, match="line 5"):
+        next(texts)
+
+
+LINES = st.one_of(
+    st.sampled_from(
+        ["1|t|Ab c", "1|a|d é", "2|t|", "2|a|", "1\t0\t2\tAb\tX\tD1", "1\tCID\tD1\tD2", "", "x"]
+    ),
+    st.builds(
+        lambda *columns: "\t".join(map(str, columns)),
+        st.sampled_from(["1", "2"]),
+        st.integers(-2, 9),
+        st.integers(-2, 9),
+        st.sampled_from(["Ab", "c", "", "b c"]),
+        st.sampled_from(["X", ""]),
+        st.sampled_from(["D1", "-1", "D1|D2", ""]),
+    ),
+    st.text(max_size=12),
+)
+CONTENTS = st.one_of(
+    st.binary(max_size=60),
+    st.lists(LINES, max_size=8).map(lambda lines: "\n".join(lines).encode("utf8", "ignore")),
+)
+
+
+@given(CONTENTS)
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.filterwarnings("ignore:.*came before")
+def test_any_bytes_give_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
+    path = tmp_path / "fuzz.txt"
+    path.write_bytes(content)
+    try:
+        for text in read_pubtator(path):
+            assert all(0 <= m.start < m.end <= len(text.text) for m in text.mentions)
+    except ValueError as err:
+        assert f"{path}, line " in str(err)

@@ -1,0 +1,141 @@
+import pytest
+import spacy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.util import registry
+
+from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
+from spacy_arbo_el.corpora.convert import make_doc, write_docbin
+from spacy_arbo_el.corpora.reader import MentionCorpus, create_mention_corpus, read_docs
+
+from .strategies import annotated_texts
+
+
+def document(nlp, number):
+    text = f"anti-G6PDx  {number}"
+    mentions = (
+        AnnotatedMention(5, 9, "Gene", ("D1", "D2")),
+        AnnotatedMention(0, 4, "X", (), "new-1"),
+        AnnotatedMention(0, 9, "Y", ("D3",)),
+    )
+    return make_doc(nlp, AnnotatedText(f"d{number}", text, mentions))
+
+
+@pytest.fixture
+def corpus(nlp, tmp_path):
+    path = tmp_path / "corpus.spacy"
+    write_docbin([document(nlp, number) for number in range(5)], path)
+    return path
+
+
+def ids(examples):
+    return [example.reference.user_data["doc_id"] for example in examples]
+
+
+def test_mentions_are_given_and_links_are_not(corpus):
+    for example in create_mention_corpus(corpus)(spacy.blank("en")):
+        x, y = example.predicted, example.reference
+        assert x.text == y.text
+        assert [(t.text, t.whitespace_) for t in x] == [(t.text, t.whitespace_) for t in y]
+        assert [e.kb_id_ for e in y.ents] == ["D3"]
+        assert [s.kb_id_ for s in y.spans["mentions"]] == ["D1|D2", "NIL", "D3"]
+        assert [s.id_ for s in y.spans["mentions"]] == ["", "new-1", ""]
+        for given_spans, gold in [(x.ents, y.ents), (x.spans["mentions"], y.spans["mentions"])]:
+            assert [(s.start, s.end, s.label_) for s in given_spans] == [
+                (s.start, s.end, s.label_) for s in gold
+            ]
+            assert not any(s.kb_id or s.id or s.ent_id for s in given_spans)
+        assert not any(token.ent_kb_id or token.ent_id for token in x)
+        assert x.user_data == {"doc_id": y.user_data["doc_id"]}
+
+
+@given(annotated_texts().filter(lambda text: text.text))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_predicted_and_reference_always_share_their_tokens(nlp, tmp_path, text):
+    path = tmp_path / "one.spacy"
+    write_docbin([make_doc(nlp, text)], path)
+    (example,) = MentionCorpus(path)(nlp)
+    assert example.predicted.text == example.reference.text == text.text
+    assert [t.idx for t in example.predicted] == [t.idx for t in example.reference]
+    assert len(example.predicted.spans["mentions"]) == len(text.mentions)
+
+
+def test_without_gold_mentions_there_are_none(corpus, nlp):
+    for example in create_mention_corpus(corpus, gold_mentions=False)(nlp):
+        assert not example.predicted.ents
+        assert not example.predicted.spans
+        assert example.reference.ents
+
+
+def test_limit_holds_for_a_folder_as_well(corpus, nlp):
+    write_docbin([document(nlp, 9)], corpus.parent / "more" / "b.spacy")
+    (corpus.parent / "notes.txt").write_text("not a corpus")
+    assert ids(MentionCorpus(corpus.parent)(nlp)) == ["d0", "d1", "d2", "d3", "d4", "d9"]
+    assert ids(MentionCorpus(corpus.parent, limit=3)(nlp)) == ["d0", "d1", "d2"]
+
+
+def test_shuffle_is_decided_by_the_seed(corpus, nlp):
+    def passes(seed):
+        reader = create_mention_corpus(corpus, shuffle=True, seed=seed)
+        return [ids(reader(nlp)) for _ in range(4)]
+
+    assert passes(1) == passes(1)
+    assert passes(1) != passes(2)
+    assert len(set(map(tuple, passes(1)))) > 1
+    assert all(sorted(order) == ["d0", "d1", "d2", "d3", "d4"] for order in passes(1))
+
+
+def test_every_pass_starts_anew(corpus, nlp):
+    reader = create_mention_corpus(corpus)
+    first, second = (list(reader(nlp)) for _ in range(2))
+    first[0].predicted.ents = []
+    assert second[0].predicted.ents
+
+
+def test_empty_documents_are_skipped(nlp, tmp_path):
+    path = tmp_path / "o.spacy"
+    write_docbin([nlp(""), nlp("a")], path)
+    assert [example.text for example in MentionCorpus(path)(nlp)] == ["a"]
+
+
+def test_it_is_found_by_its_name_in_a_config(corpus, nlp):
+    config = {"corpus": {"@readers": "spacy-arbo-el.MentionCorpus.v1", "path": str(corpus)}}
+    reader = registry.resolve(config)["corpus"]
+    assert len(list(reader(nlp))) == 5
+
+
+def test_nlp_evaluate_sees_the_mentions(corpus):
+    seen = []
+
+    @Language.component("test_arbo_sees_mentions")
+    def sees(doc):
+        seen.append([(ent.text, ent.kb_id_) for ent in doc.ents])
+        return doc
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("test_arbo_sees_mentions")
+    nlp.evaluate(list(MentionCorpus(corpus)(nlp)))
+    assert seen == [[("anti-G6PD", "")]] * 5
+
+
+def test_no_path(nlp):
+    with pytest.raises(ValueError, match="has no path. Set it in the config"):
+        create_mention_corpus(None)
+
+
+def test_a_path_to_nothing(nlp, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"dev\.spacy does not exist. Convert"):
+        list(create_mention_corpus(tmp_path / "dev.spacy")(nlp))
+    with pytest.raises(FileNotFoundError, match=r"\*\.spacy does not exist. The folder holds no"):
+        list(create_mention_corpus(tmp_path)(nlp))
+
+
+@given(st.binary(max_size=40), st.integers(0, 400))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_damaged_file_is_an_error_that_names_it(nlp, corpus, noise, cut):
+    path = corpus.with_name("damaged.spacy")
+    for content in (noise, corpus.read_bytes()[:cut]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"damaged\.spacy is no \.spacy file"):
+            list(read_docs(path, nlp.vocab))

@@ -1,0 +1,81 @@
+"""What data/README.md says of the real corpora, counted. Skipped where they are not."""
+
+import re
+from collections import Counter
+
+import pytest
+import spacy
+
+from spacy_arbo_el.corpora.concepts import read_concept_map
+from spacy_arbo_el.corpora.convert import convert_corpus, select
+from spacy_arbo_el.corpora.files import read_ids
+from spacy_arbo_el.corpora.pubtator import read_pubtator
+from spacy_arbo_el.corpora.reader import read_docs
+
+NCBI = {
+    "train": "ncbi_disease/NCBItrainset_corpus.txt",
+    "dev": "ncbi_disease/NCBIdevelopset_corpus.txt",
+}
+CDR = {
+    "train": "bc5cdr/CDR_TrainingSet.PubTator.txt",
+    "dev": "bc5cdr/CDR_DevelopmentSet.PubTator.txt",
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*came before")
+@pytest.mark.parametrize(
+    ("file", "docs", "mentions", "composite", "duplicates"),
+    [
+        # The README's 593 abstracts and 5,145 mentions count PMID 8528200, with its 11, twice.
+        (NCBI["train"], 592, 5134, 115, 1),
+        (NCBI["dev"], 100, 787, 30, 0),
+        (CDR["train"], 500, 9385, 97, 0),
+        (CDR["dev"], 500, 9591, 99, 0),
+    ],
+)
+def test_counts(data_dir, file, docs, mentions, composite, duplicates):
+    counts = Counter()
+    texts = list(read_pubtator(data_dir / file, counts))
+    assert len(texts) == docs
+    assert sum(len(text.mentions) for text in texts) == mentions
+    assert sum(len(m.kb_ids) > 1 for text in texts for m in text.mentions) == composite
+    assert counts["duplicates"] == duplicates
+
+
+@pytest.mark.filterwarnings("ignore:.*came before")
+@pytest.mark.parametrize(
+    ("split", "reachable", "out_of"), [("train", 5065, 5134), ("dev", 783, 787)]
+)
+def test_how_many_mentions_the_dictionary_can_answer(data_dir, split, reachable, out_of):
+    concept_map = read_concept_map(data_dir / "medic_half")
+    concepts = set(concept_map.values())
+    texts = select(read_pubtator(data_dir / NCBI[split]), concept_map=concept_map)
+    hits = [not concepts.isdisjoint(m.kb_ids) for text in texts for m in text.mentions]
+    assert (sum(hits), len(hits)) == (reachable, out_of)
+
+
+@pytest.mark.filterwarnings("ignore:.*came before")
+@pytest.mark.parametrize(
+    ("file", "retokenised"), [(NCBI["train"], 9), (NCBI["dev"], 0), (CDR["dev"], 131)]
+)
+def test_converted_mentions_are_where_they_were(data_dir, nlp, tmp_path, file, retokenised):
+    path = tmp_path / "o.spacy"
+    counts = convert_corpus(data_dir / file, path, format="pubtator", nlp=nlp)
+    assert counts["retokenised"] == retokenised
+    assert counts["overlapping"] == 0
+    texts = {text.id: text for text in read_pubtator(data_dir / file)}
+    for doc in read_docs(path, spacy.blank("en").vocab):
+        text = texts.pop(doc.user_data["doc_id"])
+        assert doc.text == text.text
+        assert [(s.start_char, s.end_char, s.kb_id_) for s in doc.ents] == sorted(
+            (m.start, m.end, m.kb_id) for m in text.mentions
+        )
+    assert not texts
+
+
+def test_no_abstract_is_one_never_to_train_on(data_dir):
+    never = read_ids(data_dir / "medic_half" / "test_pmids.txt")
+    assert len(never) == 1479
+    for file in [*NCBI.values(), *CDR.values()]:
+        found = set(re.findall(r"(?m)^(\d+)\|t\|", (data_dir / file).read_text(encoding="utf8")))
+        assert not found & never

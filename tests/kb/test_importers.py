@@ -1,0 +1,211 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spacy_arbo_el.corpora.concepts import concept_map_of, read_concept_map
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import (
+    read_entities_jsonl,
+    read_medic_2012,
+    read_medic_half,
+    write_entities_jsonl,
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="kb.jsonl"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf8"))
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def data_dir():
+    default = Path(__file__).parents[2].parent / "shared" / "data"
+    folder = Path(os.environ.get("ARBO_DATA_DIR", default))
+    if not folder.is_dir():
+        pytest.skip("no real data here: set ARBO_DATA_DIR to its folder")
+    return folder
+
+
+def test_read_entities(write):
+    full = {
+        "id": "Q7259",
+        "title": "Ada Lovelace",
+        "description": "Mathematician.",
+        "aliases": ["Ada", "Countess of Lovelace"],
+        "types": ["Person"],
+        "born": 1815,
+        "meta": {"source": "demo"},
+    }
+    first, second = read_entities_jsonl(write(json.dumps(full) + '\n\n{"id": "Q1"}\n'))
+    assert first == Entity(
+        id="Q7259",
+        title="Ada Lovelace",
+        description="Mathematician.",
+        aliases=("Ada", "Countess of Lovelace"),
+        types=("Person",),
+        meta={"source": "demo", "born": 1815},
+    )
+    assert second == Entity("Q1")
+
+
+BROKEN = [
+    ("{", "no valid JSON"),
+    ("[]", "expected a JSON object, got a list"),
+    ("{}", "'id' must be a non-empty string and not 'NIL' (got None)"),
+    ('{"id": 7}', "(got 7)"),
+    ('{"id": " "}', "(got ' ')"),
+    ('{"id": "NIL"}', "(got 'NIL')"),
+    ('{"id": "\\ud83d"}', "'id' must be"),
+    ('{"id": "Q2", "title": null}', "'title' of 'Q2' must be a string"),
+    ('{"id": "Q2", "title": "\\ud83d"}', "'title' of 'Q2' must be a string of whole characters"),
+    ('{"id": "Q2", "description": 3}', "'description' of 'Q2' must be a string"),
+    ('{"id": "Q2", "aliases": "Ada"}', "'aliases' of 'Q2' must be a list of strings"),
+    ('{"id": "Q2", "aliases": ["Ada", 1]}', "'aliases' of 'Q2' must be a list of strings"),
+    ('{"id": "Q2", "types": {}}', "'types' of 'Q2' must be a list of strings"),
+    ('{"id": "Q2", "meta": []}', "'meta' of 'Q2' must be an object"),
+    ('{"id": "Q1"}', "the entity id 'Q1' was used before, in line 1"),
+]
+
+
+@pytest.mark.parametrize(("line", "problem"), BROKEN, ids=[line for line, _ in BROKEN])
+def test_a_broken_line_names_file_line_and_problem(write, line, problem):
+    path = write(f'{{"id": "Q1"}}\n\n{line}\n')
+    entities = read_entities_jsonl(path)
+    assert next(entities).id == "Q1"
+    with pytest.raises(ValueError) as caught:
+        next(entities)
+    assert f"{path}, line 3: " in str(caught.value)
+    assert problem in str(caught.value)
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+NAMES = st.lists(TEXT.filter(bool), max_size=3).map(tuple)
+ENTITIES = st.builds(
+    Entity,
+    id=TEXT.filter(lambda text: text.strip() and text != "NIL"),
+    title=TEXT,
+    description=TEXT,
+    aliases=NAMES,
+    types=NAMES,
+    meta=st.dictionaries(TEXT, st.integers() | TEXT | st.lists(TEXT, max_size=2), max_size=2),
+)
+
+
+@given(st.lists(ENTITIES, max_size=4, unique_by=lambda entity: entity.id))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+def test_written_and_read_again(tmp_path, entities):
+    path = tmp_path / "kb.jsonl"
+    assert write_entities_jsonl(entities, path) == len(entities)
+    assert list(read_entities_jsonl(path)) == entities
+
+
+def test_a_failed_write_leaves_the_old_file(write):
+    path = write("old")
+
+    def entities():
+        yield Entity("Q1")
+        raise RuntimeError("midway")
+
+    with pytest.raises(RuntimeError, match="midway"):
+        write_entities_jsonl(entities(), path)
+    assert path.read_text() == "old"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@given(st.binary(max_size=40) | st.lists(TEXT, max_size=4).map(lambda x: "\n".join(x).encode()))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("read", [read_entities_jsonl, read_medic_2012])
+def test_any_bytes_give_entities_or_an_error_with_file_and_line(tmp_path, read, content):
+    path = tmp_path / "fuzz"
+    path.write_bytes(content)
+    try:
+        assert all(entity.id for entity in read(path))
+    except ValueError as err:
+        assert f"{path}, line " in str(err)
+
+
+def medic_half(write, lines, concepts='{"C1": ["C1", "7"], "D2": ["D2"], "D3": ["D3"]}'):
+    write(concepts, "concept_map.json")
+    return write(lines, "disease_down_half.tsv").parent
+
+
+def test_medic_half_gives_one_entity_a_concept(write):
+    folder = medic_half(write, '["flu", ["C1", "7"]]\n["cold", ["D2"]]\n["grippe", ["7"]]')
+    first, second, third = read_medic_half(folder)
+    assert first == Entity(
+        "C1", "flu", aliases=("grippe",), types=("Disease",), meta={"ids": ["C1", "7"]}
+    )
+    assert second.names == ["cold"]
+    assert (third.id, third.title, third.meta["unnamed"]) == ("D3", "D3", True)
+    assert [entity.id for entity in read_medic_half(folder, unnamed=False)] == ["C1", "D2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("[", "expected a JSON array"),
+        ('{"a": 1}', "expected a JSON array"),
+        ('["flu"]', "expected a JSON array"),
+        ("3", "expected a JSON array"),
+        ('["flu", "C1"]', "expected a JSON array"),
+        ('["flu", []]', "expected a JSON array"),
+        ('[" ", ["C1"]]', "expected a JSON array"),
+        ('["flu", ["C9"]]', "the id 'C9' of 'flu' isn't in concept_map.json"),
+    ],
+)
+def test_a_broken_line_of_medic_half(write, line, problem):
+    folder = medic_half(write, f'["cold", ["D2"]]\n{line}\n')
+    with pytest.raises(ValueError) as caught:
+        list(read_medic_half(folder))
+    assert f"{folder / 'disease_down_half.tsv'}, line 2: {problem}" in str(caught.value)
+
+
+def test_medic_half_without_its_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"concept_map\.json does not exist"):
+        list(read_medic_half(tmp_path))
+
+
+def test_medic_2012(write):
+    first, second = read_medic_2012(write("C1|7||Flu, Spanish|Grippe|Grippe\nD2||Cold\n"))
+    assert first == Entity(
+        "C1", "Flu, Spanish", aliases=("Grippe",), types=("Disease",), meta={"ids": ["C1", "7"]}
+    )
+    assert second.names == ["Cold"]
+
+
+@pytest.mark.parametrize("line", ["C1", "C1|7|Flu", "||Flu", "C1||", "C1|| | "])
+def test_a_broken_line_of_medic_2012(write, line):
+    with pytest.raises(ValueError, match=r"line 2: expected 'id"):
+        list(read_medic_2012(write(f"D2||Cold\n{line}")))
+
+
+def test_an_id_used_twice_in_medic_2012(write):
+    with pytest.raises(ValueError, match=r"line 2: the entity id 'D2' was used before, in line 1"):
+        list(read_medic_2012(write("D2||Cold\nD2||Flu")))
+
+
+def test_the_real_medic_half(data_dir):
+    entities = list(read_medic_half(data_dir / "medic_half"))
+    named = [entity for entity in entities if "unnamed" not in entity.meta]
+    assert len(entities) == 13_063
+    assert len(named) == 10_984
+    # No name belongs to two concepts.
+    assert sum(len(entity.names) for entity in named) == 39_960
+    assert len({name for entity in named for name in entity.names}) == 39_960
+    assert sum(len(entity.meta["ids"]) for entity in named) == 14_972
+    assert concept_map_of(entities) == read_concept_map(data_dir / "medic_half")
+
+
+def test_the_real_medic_2012(data_dir):
+    entities = list(read_medic_2012(data_dir / "medic_2012" / "medic_06Jul2012.txt"))
+    assert len(entities) == 11_915
+    assert concept_map_of(entities)["260350"] == "260350"
