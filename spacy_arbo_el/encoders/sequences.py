@@ -97,21 +97,25 @@ def ragged_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.arange(int(lengths.sum()), dtype=np.int64) + np.repeat(shifts, lengths)
 
 
-def length_batches(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
-    """Indices grouped so that sequences of like length share a batch.
+def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> List[np.ndarray]:
+    """Indices in batches of at most ``max_tokens`` word pieces, padding included (at least one).
 
-    A batch holds at most ``max_tokens`` word pieces, padding included, and at
-    least one sequence. Sequences of equal length keep their order, longest first, so
-    the largest batch shows at once whether memory suffices.
+    mixed: Whether sequences of different length may share a batch, padded. Without padding, the
+        vector of a sequence does not depend on what it is batched with.
+    RETURNS: Longest first, so that the largest batch shows at once whether memory suffices.
     """
-    order = np.argsort(-np.asarray(lengths), kind="stable")
+    lengths = np.asarray(lengths)
+    order = np.argsort(-lengths, kind="stable")
+    ends = np.flatnonzero(np.diff(lengths[order], append=-1)) + 1
     batches: List[np.ndarray] = []
     start = 0
     while start < len(order):
         width = max(int(lengths[order[start]]), 1)
-        size = max(max_tokens // width, 1)
-        batches.append(order[start : start + size])
-        start += size
+        end = start + max(max_tokens // width, 1)
+        if not mixed:
+            end = min(end, int(ends[np.searchsorted(ends, start, side="right")]))
+        batches.append(order[start:end])
+        start = end
     return batches
 
 

@@ -27,6 +27,11 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     return False
 
 
+def attention_kind() -> str:
+    """The attention that is fast where we run: on CPUs, backward through the fused one is slow."""
+    return "sdpa" if get_torch_default_device().type == "cuda" else "eager"
+
+
 class EncoderShim(HFShim):
     """spacy-transformers' shim, with three changes.
 
@@ -110,7 +115,7 @@ class EncoderShim(HFShim):
                 (folder / name).write_bytes(data)
             config = AutoConfig.from_pretrained(str(folder))
             tokenizer = AutoTokenizer.from_pretrained(str(folder), use_fast=True)
-        transformer = AutoModel.from_config(config)
+        transformer = AutoModel.from_config(config, attn_implementation=attention_kind())
         try:
             transformer.load_state_dict(safetensors.torch.load(msg["state"]))
         except (RuntimeError, safetensors.SafetensorError) as error:

@@ -13,8 +13,11 @@ from ..errors import Errors
 from .loading import load_pretrained
 from .pooling import Pooling
 from .sequences import Sequences, length_batches
-from .shim import EncoderShim
+from .shim import EncoderShim, attention_kind
 from .tokenization import PieceTokenizer
+
+# What a forward pass takes at a time on a CPU (more falls out of its cache), and on a GPU.
+BATCH_TOKENS = (2048, 32768)
 
 
 @registry.architectures("spacy-arbo-el.TransformerEncoder.v1")
@@ -23,8 +26,8 @@ def build_transformer_encoder(
     window: int,
     pooling: Pooling,
     precision: str = "auto",
-    predict_tokens: int = 4096,
-    train_tokens: int = 4096,
+    predict_tokens: int = 0,
+    train_tokens: int = 0,
     kept_tokens: int = 16384,
 ) -> Model[Sequences, Floats2d]:
     """A transformer that gives one vector a sequence.
@@ -33,7 +36,8 @@ def build_transformer_encoder(
     window: Word pieces of a sequence, special tokens included.
     pooling: What becomes of the hidden states, see ``pooling.py``.
     precision: "auto", "float32" or "bfloat16" (autocast; weights stay float32).
-    predict_tokens, train_tokens: Word pieces, padding included, in one forward pass.
+    predict_tokens, train_tokens: Word pieces, padding included, in one forward pass; 0 chooses
+        what suits the device.
     kept_tokens: In training, activations are kept for at most this many word pieces a call. A
         call with more is run once without keeping any and again, a batch at a time,
         when gradients come back (gradient caching), so that memory does not grow with it.
@@ -60,7 +64,7 @@ def build_transformer_encoder(
 def init(model: Model, X=None, Y=None) -> None:
     shim = model.shims[0]
     if shim._model is None:
-        shim.set_transformer(*load_pretrained(model.attrs["name"]))
+        shim.set_transformer(*load_pretrained(model.attrs["name"], attention_kind()))
     model.set_dim("nO", shim._model.config.hidden_size)
 
 
@@ -83,7 +87,8 @@ def forward(model: Model, X: Sequences, is_train: bool) -> Tuple[Floats2d, Calla
     if shim._model is None:
         raise ValueError(Errors.E200.format(name=model.attrs["name"]))
     limit = model.attrs["train_tokens" if is_train else "predict_tokens"]
-    batches = length_batches(X.lengths, limit)
+    limit = limit or BATCH_TOKENS[shim.device.type == "cuda"]
+    batches = length_batches(X.lengths, limit, mixed=is_train)
     if not is_train:
         return _predict(model, X, batches), lambda dY: None
     shim.set_dropout(model.attrs["dropout_rate"])

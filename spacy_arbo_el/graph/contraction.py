@@ -19,7 +19,19 @@ import numpy as np
 from .checks import check_graph, check_threshold
 from .incoming import NO_KEY, Incoming, edge_of, incoming
 
-_UNSEEN, _ON_PATH, _DONE, _DEAD = range(4)
+# A node not contracted into another holds what has become of it instead of a node's number.
+_UNSEEN, _ON_PATH, _DONE, _DEAD = -1, -2, -3, -4
+
+# What is known of a mention lies together, as it is read together: random access is what costs.
+_LIST = np.dtype(
+    [
+        ("key", np.int64),  # of the lightest edge left, NO_KEY if there is none
+        ("begin", np.int64),  # where its edges begin and end among the keys
+        ("end", np.int64),
+        ("left", np.int32),  # its children in the skew heap, -1 for none
+        ("right", np.int32),
+    ]
+)
 
 
 class Forest(NamedTuple):
@@ -36,106 +48,102 @@ class Forest(NamedTuple):
 @numba.njit(cache=True, nogil=True)
 def _find(top, node):
     """The contracted node that holds a node now; halves the way there for the next caller."""
-    while top[node] != node:
-        top[node] = top[top[node]]
-        node = top[node]
+    above = top[node]
+    while above >= 0:
+        over = top[above]
+        if over < 0:
+            return above
+        top[node] = over
+        node = over
+        above = top[node]
     return node
 
 
 @numba.njit(cache=True, nogil=True)
-def _meld(a, b, key, left, right):
+def _meld(a, b, lists):
     """Merge two skew heaps, given by their roots (-1 for an empty one)."""
     if a == -1:
         return b
     if b == -1:
         return a
-    if key[b] < key[a]:
+    if lists[b].key < lists[a].key:
         a, b = b, a
     root = a
     while True:
-        rest = right[a]
-        right[a] = left[a]
+        rest = lists[a].right
+        lists[a].right = lists[a].left
         if rest == -1:
-            left[a] = b
+            lists[a].left = b
             return root
-        if key[b] < key[rest]:
+        if lists[b].key < lists[rest].key:
             rest, b = b, rest
-        left[a] = rest
+        lists[a].left = rest
         a = rest
 
 
 @numba.njit(cache=True, nogil=True)
-def _advance(mention, node, n_entities, source, keys, position, end, top, state):
-    """Move a mention's list on to its first edge from outside ``node``; its key, or NO_KEY."""
-    at = position[mention]
+def _advance(item, node, n_entities, source, keys, top):
+    """Move a list on to its first edge from outside ``node``; its key, or NO_KEY."""
+    at = item.begin
+    end = item.end
     while at < end:
         origin = source[edge_of(keys[at])] - n_entities
         if origin < 0:
             break
         other = _find(top, origin)
-        if other != node and state[other] != _DEAD:
+        if other != node and top[other] != _DEAD:
             break
         at += 1
-    position[mention] = at
+    item.begin = at
     return keys[at] if at < end else NO_KEY
 
 
 @numba.njit(cache=True, nogil=True)
-def _contract(n_entities, source, first, keys, rootless):
-    """Contract cycles until every node hangs under a root or is dead (nothing reaches it).
+def _fill(lists, first, keys):
+    for mention in range(len(lists)):
+        begin, end = first[mention], first[mention + 1]
+        item = lists[mention]
+        item.key = keys[begin] if begin < end else NO_KEY
+        item.begin = begin
+        item.end = end
+        item.left = -1
+        item.right = -1
 
-    With ``rootless``, a node that no edge enters is a root itself instead of dead.
 
-    Returns the key of the edge that enters each (contracted) node (NO_KEY for none), the node that
-    each was contracted into (-1 for none), and the number of nodes, the contracted ones counted.
-    """
-    n_mentions = len(first) - 1
-    size = max(1, 2 * n_mentions)
-    top = np.arange(size).astype(np.int32)
-    into = np.full(size, -1, np.int32)
-    enters = np.full(size, NO_KEY, np.int64)
-    state = np.zeros(size, np.uint8)
-    heap = np.arange(size).astype(np.int32)
-    left = np.full(n_mentions, -1, np.int32)
-    right = np.full(n_mentions, -1, np.int32)
-    position = first[:-1].copy()
-    key = np.empty(n_mentions, np.int64)
-    for mention in range(n_mentions):
-        key[mention] = keys[first[mention]] if first[mention] < first[mention + 1] else NO_KEY
-    path = np.empty(n_mentions + 1, np.int32)
+@numba.njit(cache=True, nogil=True)
+def _contract(n_entities, source, keys, lists, top, into, enters, heap, path, rootless):
+    """Contract cycles until every node hangs under a root or is dead (nothing reaches it)."""
+    n_mentions = len(lists)
     n_nodes = n_mentions
-
     for start in range(n_mentions):
-        if state[_find(top, start)] != _UNSEEN:
+        if top[_find(top, start)] != _UNSEEN:
             continue
         path[0] = start
         length = 1
-        state[start] = _ON_PATH
+        top[start] = _ON_PATH
         while length > 0:
             node = path[length - 1]
             # The lightest edge into the node from outside it.
             root = heap[node]
             while True:
-                lightest = _advance(
-                    root, node, n_entities, source, keys, position, first[root + 1], top, state
-                )
-                if lightest == key[root]:
+                lightest = _advance(lists[root], node, n_entities, source, keys, top)
+                if lightest == lists[root].key:
                     break
-                key[root] = lightest
-                rest = _meld(left[root], right[root], key, left, right)
-                left[root] = -1
-                right[root] = -1
+                lists[root].key = lightest
+                rest = _meld(lists[root].left, lists[root].right, lists)
+                lists[root].left = -1
+                lists[root].right = -1
                 if lightest == NO_KEY:
                     if rest == -1:
                         break
                     root = rest
                 else:
-                    root = _meld(root, rest, key, left, right)
+                    root = _meld(root, rest, lists)
             heap[node] = root
             if lightest == NO_KEY:
                 if rootless:
                     break
-                state[node] = _DEAD
+                top[node] = _DEAD
                 length -= 1
                 continue
             enters[node] = lightest
@@ -143,10 +151,10 @@ def _contract(n_entities, source, first, keys, rootless):
             if origin < 0:
                 break
             other = _find(top, origin)
-            if state[other] == _DONE:
+            if top[other] == _DONE:
                 break
-            if state[other] == _UNSEEN:
-                state[other] = _ON_PATH
+            if top[other] == _UNSEEN:
+                top[other] = _ON_PATH
                 path[length] = other
                 length += 1
                 continue
@@ -159,23 +167,24 @@ def _contract(n_entities, source, first, keys, rootless):
                 member = path[length]
                 top[member] = merged
                 into[member] = merged
-                root = _meld(root, heap[member], key, left, right)
+                root = _meld(root, heap[member], lists)
                 if member == other:
                     break
             heap[merged] = root
-            state[merged] = _ON_PATH
+            top[merged] = _ON_PATH
             path[length] = merged
             length += 1
         for i in range(length):
-            state[path[i]] = _DONE
-    return enters, into, state, n_nodes
+            top[path[i]] = _DONE
+    return n_nodes
 
 
 @numba.njit(cache=True, nogil=True)
-def _expand(n_entities, n_mentions, source, target, enters, into, state, n_nodes):
+def _expand(n_entities, n_mentions, source, target, enters, into, top, n_nodes):
     """Undo the contractions from the last to the first; the edge and parent of each mention."""
     parent = np.full(n_mentions, -1, np.int32)
     edge = np.full(n_mentions, -1, np.int64)
+    state = top
     first_inside = np.arange(n_nodes).astype(np.int32)
     for node in range(n_nodes):
         outer = into[node]
@@ -215,6 +224,16 @@ def arborescence_of(
     n_entities: int, source: np.ndarray, target: np.ndarray, edges: Incoming, rootless: bool = False
 ) -> Forest:
     """As ``arborescence``, from checked arrays whose edges are grouped already."""
-    enters, into, state, n_nodes = _contract(n_entities, source, edges.first, edges.keys, rootless)
     n_mentions = len(edges.first) - 1
-    return Forest(*_expand(n_entities, n_mentions, source, target, enters, into, state, n_nodes))
+    lists = np.empty(n_mentions, _LIST)
+    _fill(lists, edges.first, edges.keys)
+    size = 2 * n_mentions
+    top = np.full(size, _UNSEEN, np.int32)
+    into = np.full(size, -1, np.int32)
+    enters = np.full(size, NO_KEY, np.int64)
+    heap = np.arange(size, dtype=np.int32)
+    path = np.empty(n_mentions + 1, np.int32)
+    n_nodes = _contract(
+        n_entities, source, edges.keys, lists, top, into, enters, heap, path, rootless
+    )
+    return Forest(*_expand(n_entities, n_mentions, source, target, enters, into, top, n_nodes))

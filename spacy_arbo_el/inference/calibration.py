@@ -49,7 +49,7 @@ class Calibration:
 
 def probability(logits: np.ndarray) -> np.ndarray:
     """Log-odds -> probabilities."""
-    return 1.0 / (1.0 + np.exp(-np.clip(logits, -500, 500)))
+    return 1.0 / (1.0 + np.exp(-np.clip(logits, -80, 80)))
 
 
 def log_odds(p: float) -> float:
