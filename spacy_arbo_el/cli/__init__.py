@@ -1,0 +1,21 @@
+"""``python -m spacy arbo …``: found by spaCy through the entry point ``spacy_cli``.
+
+Commands import what they need when they run, so that spaCy's other commands start as fast as before.
+"""
+
+import typer
+from spacy.cli._util import app
+
+from .convert import convert_command
+from .evaluate import calibrate_command, evaluate_command, init_command
+from .kb import kb_cli
+from .show import show_command
+
+arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
+arbo_cli.command("convert")(convert_command)
+arbo_cli.command("init")(init_command)
+arbo_cli.command("calibrate")(calibrate_command)
+arbo_cli.command("evaluate")(evaluate_command)
+arbo_cli.command("show")(show_command)
+arbo_cli.add_typer(kb_cli)
+app.add_typer(arbo_cli)

@@ -13,14 +13,17 @@ Positives = Callable[[np.ndarray, GoldTable, EmbeddingCache], np.ndarray]
 
 
 @registry.misc("spacy-arbo-el.ArborescencePositives.v1")
-def arborescence_positives() -> Positives:
+def arborescence_positives(with_entity: bool = False) -> Positives:
     """The mention's parent in the arborescence of its whole gold cluster (paper, §2.3).
 
     The graph joins all mentions of the cluster with each other and the gold entity with all of
     them; the cluster's entity is, for each mention, the nearest of its texts. The parent is
     thus a text of the entity or another mention.
 
-    RETURNS: Function (mentions (b,), table, cache) -> (b,) int64 nodes, -1 for none.
+    with_entity: Give a mention whose parent is another mention its entity as a second
+        positive. Not in the paper; it helps linking to entities that have no exemplars.
+
+    RETURNS: Function (mentions (b,), table, cache) -> (b, 1 or 2) int64 nodes, -1 for none.
     """
 
     def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
@@ -35,7 +38,11 @@ def arborescence_positives() -> Positives:
         node[members] = np.where(parents >= 0, table.texts + members[parents], -1)
         by_entity = parents == -1
         node[members[by_entity]] = text[by_entity]
-        return node[mentions]
+        if not with_entity:
+            return node[mentions][:, None]
+        entity = np.full(len(table.cluster), -1, dtype=np.int64)
+        entity[members[~by_entity]] = text[~by_entity]
+        return np.stack([node[mentions], entity[mentions]], axis=1)
 
     return choose
 
@@ -46,7 +53,7 @@ def entity_positives() -> Positives:
 
     def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         text, _ = nearest_gold_texts(mentions, np.arange(len(mentions) + 1), table, cache)
-        return text
+        return text[:, None]
 
     return choose
 

@@ -15,11 +15,12 @@ class Batch(NamedTuple):
     """A batch as nodes (texts first, then mentions).
 
     queries: (b,) int64 nodes of the mentions that learn.
-    targets: (b, 1 + k) int64 nodes, the positive first, then negatives; -1 for none.
+    positives, negatives: (b, p) and (b, k) int64 nodes, -1 for none.
     """
 
     queries: np.ndarray
-    targets: np.ndarray
+    positives: np.ndarray
+    negatives: np.ndarray
 
 
 class Encoded(NamedTuple):
@@ -44,10 +45,9 @@ def train_step(
     RETURNS: the mean loss of the queries and what was encoded. Gradients are
         left in the model, for ``finish_update``.
     """
-    there = batch.targets >= 0
-    used, place = np.unique(
-        np.concatenate([batch.queries, batch.targets[there]]), return_inverse=True
-    )
+    targets = np.concatenate([batch.positives, batch.negatives], axis=1)
+    there = targets >= 0
+    used, place = np.unique(np.concatenate([batch.queries, targets[there]]), return_inverse=True)
     split = int(np.searchsorted(used, len(text_sequences)))
     texts, mentions = used[:split], used[split:] - len(text_sequences)
     text_vectors, backprop_texts = _begin(model.get_ref("entity"), text_sequences.take(texts))
@@ -58,12 +58,12 @@ def train_step(
     vectors = similarity.prepare(raw)
 
     query = place[: len(batch.queries)]
-    target = np.zeros(batch.targets.shape, dtype=np.int64)
+    target = np.zeros(targets.shape, dtype=np.int64)
     target[there] = place[len(batch.queries) :]
     left, right = vectors[query], vectors[target]
     logits = similarity.scale * similarity.paired(left, right)
-    positive = np.zeros(batch.targets.shape, dtype=bool)
-    positive[:, 0] = True
+    positive = np.zeros(targets.shape, dtype=bool)
+    positive[:, : batch.positives.shape[1]] = True
     losses, d_logits = loss(logits, positive, there)
 
     d_similarity = (similarity.scale * d_logits / len(losses)).astype(np.float32)

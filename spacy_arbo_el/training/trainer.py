@@ -60,14 +60,14 @@ class Trainer:
         if not len(mentions):
             return 0.0, 0
         positive = self.positives(mentions, self.table, self.cache)
-        mentions, positive = mentions[positive >= 0], positive[positive >= 0]
+        learns = (positive >= 0).any(axis=1)
+        mentions, positive = mentions[learns], positive[learns]
         if not len(mentions):
             return 0.0, 0
         negative = self.negatives(mentions, self.table, self.cache)
-        targets = np.concatenate([positive[:, None], negative], axis=1)
         loss, encoded = train_step(
             self.model,
-            Batch(mentions + self.table.texts, targets),
+            Batch(mentions + self.table.texts, positive, negative),
             self.cache.text_sequences,
             self.cache.store.windows,
             self.cache.similarity,

@@ -1,0 +1,41 @@
+"""``arbo convert``: annotated corpora to ``.spacy``."""
+
+from pathlib import Path
+from typing import Optional
+
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+from ._util import errors_for_people
+
+
+def convert_command(
+    # fmt: off
+    source: Path = Arg(..., help="Corpus to read"),
+    output: Path = Arg(..., help="The .spacy file to write"),
+    format: str = Opt("jsonl", "--format", "-f", help="pubtator or jsonl"),
+    labels: str = Opt("", "--labels", "-l", help="Keep only these labels, comma-separated"),
+    concepts: Optional[Path] = Opt(None, "--concepts", "-c", help="concept_map.json: brings equivalent ids together"),
+    exclude: Optional[Path] = Opt(None, "--exclude", "-x", help="File of document ids to leave out"),
+    lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
+    # fmt: on
+) -> None:
+    """Convert an annotated corpus to .spacy, with spans at the exact character offsets."""
+    import spacy
+
+    from ..corpora.concepts import read_concept_map
+    from ..corpora.convert import convert_corpus
+    from ..corpora.files import read_ids
+
+    with errors_for_people():
+        counts = convert_corpus(
+            source,
+            output,
+            format=format,
+            nlp=spacy.blank(lang),
+            labels=[label.strip() for label in labels.split(",") if label.strip()] or None,
+            concept_map=read_concept_map(concepts) if concepts else None,
+            exclude_ids=read_ids(exclude) if exclude else None,
+        )
+    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    msg.good(f"{output}: {said}")

@@ -1,0 +1,84 @@
+"""``arbo init``, ``arbo calibrate`` and ``arbo evaluate``."""
+
+from pathlib import Path
+from typing import List, Optional
+
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+from ._util import errors_for_people
+
+
+def init_command(
+    # fmt: off
+    config: Path = Arg(..., help="Training config"),
+    output: Path = Arg(..., help="Folder of the pipeline to write"),
+    train: Path = Opt(..., "--train", help="Training corpus: its mentions become exemplars"),
+    kb: Path = Opt(..., "--kb", help="Knowledge base"),
+    # fmt: on
+) -> None:
+    """Write the untrained pipeline of a config: knowledge base and exemplars, encoder as it is."""
+    import spacy
+    from spacy.training.initialize import init_nlp
+
+    overrides = {"paths.train": str(train), "paths.dev": str(train), "paths.kb": str(kb)}
+    with errors_for_people():
+        settings = spacy.util.load_config(config, overrides=overrides, interpolate=False)
+        nlp = init_nlp(settings)
+        nlp.to_disk(output)
+    msg.good(f"{output}: untrained pipeline")
+
+
+def calibrate_command(
+    # fmt: off
+    model: Path = Arg(..., help="Pipeline with a linker"),
+    dev: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
+    output: Optional[Path] = Opt(None, "--output", "-o", help="Where to write it; over the old one by default"),
+    # fmt: on
+) -> None:
+    """Fit the curves from similarity to the chance that a link is right."""
+    import spacy
+
+    from ..corpora.reader import read_docs
+    from ..evaluation.calibrate import calibrate_pipeline
+
+    with errors_for_people():
+        nlp = spacy.load(model)
+        fitted = calibrate_pipeline(nlp, list(read_docs(dev, nlp.vocab)))
+        nlp.to_disk(output or model)
+    for name, calibration in fitted.items():
+        for kind, (slope, offset) in calibration.to_config().items():
+            msg.info(f"{name}, {kind}: sigmoid({slope:.2f} * similarity {offset:+.2f})")
+
+
+def evaluate_command(
+    # fmt: off
+    dev: Path = Arg(..., help="Annotated .spacy"),
+    models: List[Path] = Arg(..., help="One or more pipelines"),
+    output: Optional[Path] = Opt(None, "--output", "-o", help="JSON file for the scores"),
+    limit: int = Opt(0, "--limit", help="At most this many documents"),
+    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    # fmt: on
+) -> None:
+    """Score pipelines on given mentions: accuracy (seen, unseen), recall@k, NIL, in one table."""
+    import spacy
+    import srsly
+    from rich.console import Console
+    from spacy.cli._util import setup_gpu
+
+    from ..corpora.reader import MentionCorpus
+    from ..evaluation.report import as_table, compare_inference
+    from ..io import write_file
+
+    setup_gpu(gpu_id)
+    rows = {}
+    with errors_for_people():
+        for model in models:
+            nlp = spacy.load(model)
+            examples = list(MentionCorpus(dev, limit=limit)(nlp))
+            for name, scores in compare_inference(nlp, examples).items():
+                rows[f"{model.name}: {name}"] = scores
+    Console(width=130).print(as_table(rows, title=f"Links on given mentions, {dev}"))
+    if output is not None:
+        write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))
+        msg.good(f"{output}: scores")
