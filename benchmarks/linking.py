@@ -1,0 +1,82 @@
+"""How much of linking is encoding: ``nlp.pipe`` against the bare encoder, in one run.
+
+    python benchmarks/linking.py MODEL CORPUS.spacy
+
+Both see the same windows of the same mentions. The bare encoder is the Hugging Face model alone:
+its windows are cut and sorted by length beforehand, outside the clock, in batches of 32, padded,
+in the precision that the linker uses. The best of several rounds counts, taken in turn.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import spacy
+import torch
+
+from spacy_arbo_el.corpora.reader import MentionCorpus
+from spacy_arbo_el.encoders.sequences import length_batches
+from spacy_arbo_el.evaluation.report import find_linker
+from spacy_arbo_el.mentions import find_mentions
+
+
+def bare_forward(shim, windows, batch_size: int) -> None:
+    """The encoder's forward pass over all windows, nothing else."""
+    order = np.concatenate(length_batches(windows.lengths, 1 << 60, mixed=True))
+    batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    inputs = [prepare(windows.take(batch)) for batch in batches]
+    start = time.perf_counter()
+    with torch.inference_mode(), shim.autocast():
+        for ids, mask in inputs:
+            shim._model(input_ids=ids.to(shim.device), attention_mask=mask.to(shim.device))
+    if shim.device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def prepare(windows):
+    ids = torch.from_numpy(windows.padded(0))
+    mask = torch.arange(ids.shape[1]) < torch.from_numpy(windows.lengths)[:, None]
+    return ids, mask.long()
+
+
+def linking(nlp, docs) -> float:
+    copies = [doc.copy() for doc in docs]
+    start = time.perf_counter()
+    for _ in nlp.pipe(copies):
+        pass
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--gpu-id", type=int, default=-1)
+    args = parser.parse_args()
+    if args.gpu_id >= 0:
+        spacy.require_gpu(args.gpu_id)
+    nlp = spacy.load(args.model)
+    linker = find_linker(nlp)
+    docs = [example.predicted for example in MentionCorpus(args.corpus)(nlp)]
+    spans = [find_mentions(doc, linker.span_getter) for doc in docs]
+    windows = linker.reader.windows(spans)
+    shim = linker.model.get_ref("mention").shims[0]
+    linking(nlp, docs[:10])
+    bare, full = [], []
+    for _ in range(args.rounds):
+        bare.append(bare_forward(shim, windows, batch_size=32))
+        full.append(linking(nlp, docs))
+    count = len(windows)
+    print(f"{count} mentions in {len(docs)} documents, KB of {len(linker.kb.rows)} texts,")
+    print(f"{len(linker.exemplars)} exemplars, {torch.get_num_threads()} threads")
+    print(f"bare encoder  {count / min(bare):8.1f} mentions/s")
+    print(f"nlp.pipe      {count / min(full):8.1f} mentions/s")
+    print(f"ratio         {min(bare) / min(full):8.3f}   (median round: "
+          f"{np.median(bare) / np.median(full):.3f})")
+
+
+if __name__ == "__main__":
+    main()

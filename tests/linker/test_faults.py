@@ -1,0 +1,163 @@
+"""What spaCy's entity_linker gets wrong must work here (PEERS.md, "Faults of the incumbent")."""
+
+import pytest
+import spacy
+from spacy import displacy
+from spacy.tokens import Span
+from spacy.training import Example
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.visualization import to_displacy
+
+from .conftest import build
+from .world import DEV, TRAIN, annotated, examples, without_links
+
+
+def kb_ids(doc):
+    return [ent.kb_id_ for ent in doc.ents]
+
+
+def test_ties_are_decided_the_same_way_every_time():
+    twins = [Entity("b", "Springfield"), Entity("a", "Springfield")]
+    nlp = build(twins, train=[])
+    doc = annotated(nlp, "He moved to [Springfield|a] last year.")
+    found = {tuple(kb_ids(nlp(without_links(doc)))) for _ in range(20)}
+    assert found == {("b",)}, "a tie goes to the entity that comes first in the KB"
+    candidates = nlp(without_links(doc)).ents[0]._.arbo.candidates
+    assert [c.kb_id for c in candidates] == ["b", "a"]
+    assert candidates[0].score == candidates[1].score
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("discarded", [["THING"], ["OTHER"], []])
+def test_any_batch_size_with_any_discarded_label(shared_nlp, batch_size, discarded):
+    linker = shared_nlp.get_pipe("arbo_linker")
+    docs = [annotated(shared_nlp, text) for text in TRAIN]
+    for i, doc in enumerate(docs):
+        doc.ents = [
+            Span(doc, e.start, e.end, label="OTHER" if (i + j) % 2 else "THING", kb_id=e.kb_id)
+            for j, e in enumerate(doc.ents)
+        ]
+    kept = linker.labels_discard
+    try:
+        linker.labels_discard = frozenset(discarded)
+        plain = [without_links(doc) for doc in docs]
+        for doc, gold in zip(shared_nlp.pipe(plain, batch_size=batch_size), docs):
+            for ent, right in zip(doc.ents, gold.ents):
+                # The training mentions are exemplars: each finds itself.
+                assert ent.kb_id_ == ("NIL" if ent.label_ in discarded else right.kb_id_)
+    finally:
+        linker.labels_discard = kept
+
+
+def test_an_empty_kb_means_everything_is_new():
+    nlp = build([], train=[])
+    doc = nlp(without_links(annotated(nlp, TRAIN[0])))
+    assert kb_ids(doc) == ["NIL", "NIL"]
+    assert all(ent._.arbo.is_nil and ent._.arbo.cluster for ent in doc.ents)
+    assert doc.ents[0]._.arbo.candidates == []
+
+
+def test_no_sentence_boundaries_needed(shared_nlp):
+    doc = without_links(annotated(shared_nlp, DEV[0]))
+    assert not doc.has_annotation("SENT_START")
+    assert kb_ids(shared_nlp(doc)) == ["planet"]
+
+
+def test_entities_over_sentence_borders(shared_nlp):
+    doc = without_links(annotated(shared_nlp, "They saw [Amazon. River|river] boats."))
+    doc[2].is_sent_start = True
+    assert kb_ids(shared_nlp(doc))[0] != ""
+
+
+def test_spans_in_doc_spans_are_linked():
+    getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "key": "sc"}
+    nlp = build(key="sc", span_getter=getter)
+    gold = annotated(nlp, TRAIN[1], key="sc")
+    doc = without_links(gold, key="sc")
+    doc.spans["sc"][0].id_ = "kept"
+    doc.spans["other"] = [Span(doc, 0, 1, label="X")]
+    doc = nlp(doc)
+    assert [span.kb_id_ for span in doc.spans["sc"]] == ["metal", "metal"]
+    assert [span.label_ for span in doc.spans["sc"]] == ["THING", "THING"]
+    assert [span.kb_id_ for span in doc.spans["other"]] == [""]
+    assert doc.spans["sc"][1]._.arbo.kb_id == "metal"
+    assert not doc.ents
+
+
+def test_an_updated_entity_gets_its_new_vector(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.refresh()
+    before = linker.kb.get_vector("fruit").copy()
+    linker.kb.update(Entity("fruit", "apple", "a record label of the Beatles"))
+    linker.refresh()
+    assert abs(before - linker.kb.get_vector("fruit")).max() > 0.01
+
+
+def test_an_added_entity_is_found_at_once(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    text = "Flights to [Kathmandu|city] were cancelled."
+    assert kb_ids(nlp(without_links(annotated(nlp, text)))) != ["city"]
+    linker.kb.add(Entity("city", "Kathmandu", "capital of Nepal"))
+    assert kb_ids(nlp(without_links(annotated(nlp, text)))) == ["city"]
+    linker.kb.remove("city")
+    assert kb_ids(nlp(without_links(annotated(nlp, text)))) != ["city"]
+
+
+def test_nil_is_not_drawn_as_a_link():
+    nlp = build([], train=[])
+    doc = nlp(without_links(annotated(nlp, TRAIN[0])))
+    template = "https://example.org/{}"
+    theirs = displacy.render(doc, style="ent", options={"kb_url_template": template})
+    assert "NIL" in theirs, "spaCy draws it: if this fails, the helper is no longer needed"
+    drawn = to_displacy(doc, kb_url_template=template)
+    html = displacy.render(drawn, style="ent", manual=True)
+    assert "<a " not in html and "NIL" not in html and "new-1" in html
+
+
+def test_links_are_drawn_with_their_address(shared_nlp):
+    doc = shared_nlp(without_links(annotated(shared_nlp, TRAIN[0])))
+    drawn = to_displacy(doc, kb_url_template="https://example.org/{}")
+    assert "https://example.org/planet" in displacy.render(drawn, style="ent", manual=True)
+
+
+def test_score_counts_missed_mentions_as_missed(shared_nlp):
+    gold = annotated(shared_nlp, TRAIN[0])
+    found = without_links(gold)
+    found.ents = found.ents[:1]
+    linker = shared_nlp.get_pipe("arbo_linker")
+    linker.set_annotations([found], linker.predict([found]))
+    try:
+        linker.cfg["use_gold_ents"] = False
+        scores = linker.score([Example(found, gold)])
+    finally:
+        linker.cfg["use_gold_ents"] = True
+    assert scores["nel_micro_r"] == 0.5 and scores["nel_micro_p"] == 1.0
+    assert scores["arbo_acc"] == 0.5
+
+
+def test_single_candidate_below_the_threshold_is_nil():
+    nlp = build([Entity("x", "Xylophone")], train=[], threshold=0.9)
+    assert kb_ids(nlp(without_links(annotated(nlp, "The [harbour|x] was empty.")))) == ["NIL"]
+
+
+def test_rehearse_and_fresh_process_do_not_need_the_package_imported(tmp_path):
+    import subprocess
+    import sys
+
+    code = "import spacy; nlp = spacy.blank('en'); nlp.add_pipe('arbo_linker'); print(nlp.pipe_names)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert "arbo_linker" in run.stdout
+
+
+def test_evaluate_counts_gold_mentions(shared_nlp):
+    scores = shared_nlp.evaluate(examples(shared_nlp, DEV))
+    assert scores["arbo_mentions"] == len(DEV)
+    assert scores["arbo_recall_at_8"] == 1.0
+    plain = [Example(shared_nlp.make_doc(eg.text), eg.reference) for eg in examples(shared_nlp, DEV)]
+    assert shared_nlp.evaluate(plain)["arbo_acc"] == scores["arbo_acc"]
+
+
+def test_spacy_is_imported_without_us():
+    assert spacy.__version__.startswith("3.8")

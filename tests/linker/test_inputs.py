@@ -1,0 +1,204 @@
+"""Bad and odd input: a clear error, or a sane result."""
+
+import warnings
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from thinc.api import Config
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.loaders import kb_from_path
+
+from .conftest import build
+from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
+
+
+def test_empty_doc_and_doc_without_ents(shared_nlp):
+    empty, plain = shared_nlp(""), shared_nlp("Nothing to link here.")
+    assert len(empty) == 0 and not plain.ents
+    docs = list(shared_nlp.pipe(["", annotated(shared_nlp, DEV[0]), "Nothing."]))
+    assert [len(doc.ents) for doc in docs] == [0, 1, 0]
+    assert docs[1].ents[0].kb_id_ == "planet"
+
+
+def test_mentions_at_the_very_start_and_end(shared_nlp):
+    doc = shared_nlp(without_links(annotated(shared_nlp, "[Apple|maker] sued the owner of [Jaguar|car]")))
+    assert doc.ents[0].start == 0 and doc.ents[1].end == len(doc)
+    assert all(ent.kb_id_ for ent in doc.ents)
+
+
+def test_a_doc_that_is_one_mention(shared_nlp):
+    doc = shared_nlp(without_links(annotated(shared_nlp, "[quicksilver|metal]")))
+    assert doc.ents[0].kb_id_ == "metal"
+
+
+@pytest.mark.slow
+def test_a_doc_of_20_000_tokens(shared_nlp):
+    words = "The river was calm and the boats lay at the quay of the town .".split() * 1340
+    words[10_000] = "Amazon"
+    words[0], words[-1] = "Mercury", "Jaguar"
+    doc = Doc(shared_nlp.vocab, words=words)
+    assert len(doc) > 20_000
+    ends = len(words)
+    places = [(0, 1), (10_000, 10_001), (ends - 1, ends)]
+    doc.ents = [Span(doc, a, b, label="THING") for a, b in places]
+    doc = shared_nlp(doc)
+    assert [ent.kb_id_ in ("NIL", "") for ent in doc.ents] == [False, False, False]
+
+
+def test_kb_built_by_another_encoder(nlp, tmp_path):
+    linker = nlp.get_pipe("arbo_linker")
+    other = build(model={"mention": {"window": 32}}).get_pipe("arbo_linker")
+    other.refresh()
+    other.kb.to_disk(tmp_path / "kb")
+    with pytest.raises(ValueError, match="another encoder.*reencode=True"):
+        linker.set_kb(kb_from_path(tmp_path / "kb"))
+    linker.set_kb(kb_from_path(tmp_path / "kb"), reencode=True)
+    doc = nlp(without_links(annotated(nlp, DEV[0])))
+    assert doc.ents[0].kb_id_ == "planet"
+
+
+def test_swapped_kb_in_a_saved_pipeline(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    other = build(model={"mention": {"window": 32}}).get_pipe("arbo_linker")
+    other.refresh()
+    other.kb.to_disk(tmp_path / "model" / "arbo_linker" / "kb")
+    with pytest.raises(ValueError, match="another encoder"):
+        spacy.load(tmp_path / "model")
+
+
+def test_used_before_it_was_initialised():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_linker")
+    with pytest.raises(ValueError, match="before it was initialised.*nlp.initialize"):
+        nlp(annotated(nlp, DEV[0]))
+    linker = nlp.get_pipe("arbo_linker")
+    with pytest.raises(ValueError, match="before it was initialised"):
+        linker.update(examples(nlp, DEV))
+
+
+def test_initialize_without_data():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_linker")
+    nlp.initialize()
+    assert nlp(annotated(nlp, DEV[0])).ents[0].kb_id_ == "NIL"
+
+
+def test_training_with_an_empty_kb():
+    nlp = build([], train=TRAIN)
+    linker = nlp.get_pipe("arbo_linker")
+    losses = linker.update(examples(nlp, TRAIN[:4]), sgd=nlp.create_optimizer())
+    assert losses["arbo_linker"] >= 0.0
+    assert nlp(without_links(annotated(nlp, DEV[0]))).ents[0].kb_id_ == "NIL"
+
+
+def test_duplicate_entity_ids():
+    with pytest.raises(ValueError, match="'river' occurs twice"):
+        build([*ENTITIES, ENTITIES[2]])
+
+
+@pytest.mark.parametrize("bad", ["", "  ", "NIL", None, 7])
+def test_unusable_entity_ids(bad):
+    with pytest.raises(ValueError, match="no usable id"):
+        Entity(bad, "name")
+
+
+def test_unknown_gold_ids_in_training_data():
+    strange = [*TRAIN, "They met [Zaphod|unknown-1] and [Trillian|unknown-2]."]
+    with pytest.warns(UserWarning, match="2 gold ids.*unknown-1, unknown-2"):
+        nlp = build(train=strange)
+    linker = nlp.get_pipe("arbo_linker")
+    losses = linker.update(examples(nlp, strange), sgd=nlp.create_optimizer())
+    assert losses["arbo_linker"] > 0.0
+    doc = nlp(without_links(annotated(nlp, strange[-1])))
+    assert all(ent.kb_id_ in [e.id for e in ENTITIES] for ent in doc.ents)
+
+
+def test_no_warning_when_all_is_known():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        build()
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.5])
+def test_threshold_off_the_scale(threshold):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        build(threshold=threshold)
+
+
+@pytest.mark.parametrize(
+    "curves", [{"entity": [0.0, 1.0]}, {"entity": [1.0]}, {"nonsense": [1.0, 0.0]}]
+)
+def test_unusable_calibration(curves):
+    with pytest.raises(ValueError, match="calibration"):
+        build(calibration=curves)
+
+
+def test_kb_loader_of_the_wrong_kind(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    with pytest.raises(ValueError, match="function from a Vocab"):
+        linker.set_kb("a path")
+    with pytest.raises(ValueError, match="needs an ArboKB"):
+        linker.set_kb(lambda vocab: vocab)
+
+
+def test_kb_path_that_is_not_there(tmp_path):
+    with pytest.raises(ValueError, match="does not exist"):
+        kb_from_path(tmp_path / "nowhere")(spacy.blank("en").vocab)
+
+
+def test_extension_name_that_is_taken():
+    Span.set_extension("taken", default=1)
+    with pytest.raises(ValueError, match="extension 'taken'"):
+        build(extension="taken")
+    assert Span.get_extension("taken")[0] == 1
+
+
+def test_overlapping_spans_in_a_group():
+    nlp = build(span_getter={"@misc": "spacy-arbo-el.GroupSpans.v1", "key": "sc"}, key="sc")
+    doc = nlp.make_doc("The Amazon River floods.")
+    doc.spans["sc"] = [Span(doc, 1, 2, "A"), Span(doc, 1, 3, "B"), Span(doc, 1, 3, "C")]
+    doc = nlp(doc)
+    assert [(s.start, s.end, s.label_) for s in doc.spans["sc"]] == [
+        (1, 2, "A"), (1, 3, "B"), (1, 3, "C")
+    ]  # fmt: skip
+    assert [s.kb_id_ for s in doc.spans["sc"]][1:] == ["river", "river"]
+
+
+def test_predicted_and_reference_tokens_may_differ(nlp):
+    gold = annotated(nlp, DEV[2])
+    predicted = Doc(nlp.vocab, words=gold.text.split(" "))
+    scores = nlp.get_pipe("arbo_linker").score([Example(predicted, gold)])
+    assert scores["arbo_mentions"] == 1
+
+
+def test_a_window_longer_than_the_model_reads():
+    with pytest.raises(ValueError, match="window of 600.*512"):
+        build(model={"mention": {"window": 600}})
+
+
+def test_an_encoder_that_does_not_exist(tmp_path):
+    nlp = spacy.blank("en")
+    name = str(tmp_path / "no-model-here")
+    linker = nlp.add_pipe("arbo_linker", config=Config({"model": {"mention": {"name": name}}}))
+    with pytest.raises(ValueError, match="Can't load the encoder"):
+        linker.initialize(lambda: examples(nlp, TRAIN), nlp=nlp)
+
+
+def test_nan_vectors_are_refused(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    weights = linker.model.get_ref("mention").shims[0]._model.get_input_embeddings().weight
+    weights.data.fill_(float("nan"))
+    linker.encoding.changed()
+    with pytest.raises(ValueError, match="NaN"):
+        linker.refresh()
+
+
+def test_kb_swapped_for_a_bigger_one(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    nlp(without_links(annotated(nlp, DEV[0])))
+    linker.set_kb(lambda vocab: ArboKB(vocab, [Entity("only", "Mercury")]))
+    assert nlp(without_links(annotated(nlp, DEV[0]))).ents[0].kb_id_ == "only"

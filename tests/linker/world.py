@@ -1,0 +1,93 @@
+"""A small world with real ambiguity, for tests of the whole component."""
+
+import re
+from typing import List, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_arbo_el.kb.entity import Entity
+
+ENTITIES = [
+    Entity("planet", "Mercury", "smallest planet of the solar system", ["planet Mercury"], ["STAR"]),
+    Entity("metal", "mercury", "liquid toxic metal", ["quicksilver", "Hg"], ["MATTER"]),
+    Entity("river", "Amazon", "great river in South America", ["Amazon River"], ["PLACE"]),
+    Entity("shop", "Amazon", "online shop and cloud company", ["Amazon.com"], ["COMPANY"]),
+    Entity("fruit", "apple", "sweet fruit of a tree", ["apples"], ["FOOD"]),
+    Entity("maker", "Apple", "maker of computers and telephones", ["Apple Inc."], ["COMPANY"]),
+    Entity("cat", "jaguar", "large spotted cat of the forest", ["jaguars"], ["ANIMAL"]),
+    Entity("car", "Jaguar", "maker of fast cars", ["Jaguar Cars"], ["COMPANY"]),
+]
+
+TRAIN = [
+    "The probe flew past [Mercury|planet] and photographed the craters of [Mercury|planet].",
+    "[Quicksilver|metal] is a poison; [mercury|metal] vapour harms the brain.",
+    "Boats travel up the [Amazon|river] through the rain forest; the [Amazon River|river] floods.",
+    "[Amazon|shop] opened a warehouse, and customers order books from [Amazon.com|shop].",
+    "She peeled an [apple|fruit] and baked the [apples|fruit] in a pie.",
+    "[Apple|maker] presented a new telephone; shares of [Apple Inc.|maker] rose.",
+    "A [jaguar|cat] hunted at night in the forest, and [jaguars|cat] swim well.",
+    "[Jaguar|car] showed an electric sedan; [Jaguar Cars|car] employs thousands of engineers.",
+    "Astronomers saw [Mercury|planet] cross the sun at dawn.",
+    "The old thermometer broke and [mercury|metal] ran over the floor.",
+    "Pink dolphins live in the [Amazon|river] and its side arms.",
+    "The parcel from [Amazon|shop] came a day late.",
+]
+
+DEV = [
+    "A spacecraft circles [Mercury|planet], the planet next to the sun.",
+    "Fish with too much [mercury|metal] make people ill.",
+    "The ship sank in the muddy water of the [Amazon|river].",
+    "The cloud business of [Amazon|shop] earns most of its money.",
+    "An [apple|fruit] a day keeps the doctor away.",
+    "Developers write apps for computers of [Apple|maker].",
+    "The [jaguar|cat] climbed a tree with its prey.",
+    "The new sports car of [Jaguar|car] is fast.",
+]
+
+
+def parse(marked: str) -> Tuple[str, List[Tuple[int, int, str]]]:
+    """"a [b|x]" -> "a b" and [(2, 3, "x")]."""
+    text, mentions = "", []
+    for part in re.split(r"(\[[^\]]*\])", marked):
+        if part.startswith("["):
+            surface, kb_id = part[1:-1].split("|", 1)
+            mentions.append((len(text), len(text) + len(surface), kb_id))
+            text += surface
+        else:
+            text += part
+    return text, mentions
+
+
+def annotated(nlp: Language, marked: str, key: str = "", label: str = "THING") -> Doc:
+    """A Doc with gold mentions in ``doc.ents``, or in a span group."""
+    text, mentions = parse(marked)
+    doc = nlp.make_doc(text)
+    spans = []
+    for start, end, kb_id in mentions:
+        found = doc.char_span(start, end)
+        assert found is not None, f"{text[start:end]!r} cuts a token"
+        spans.append(Span(doc, found.start, found.end, label=label, kb_id=kb_id))
+    if key:
+        doc.spans[key] = spans
+    else:
+        doc.ents = spans
+    return doc
+
+
+def without_links(doc: Doc, key: str = "") -> Doc:
+    """The same mentions, not linked."""
+    copy = Doc(doc.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+    old = doc.spans[key] if key else doc.ents
+    spans = [Span(copy, s.start, s.end, label=s.label) for s in old]
+    if key:
+        copy.spans[key] = spans
+    else:
+        copy.ents = spans
+    return copy
+
+
+def examples(nlp: Language, marked: List[str], key: str = "") -> List[Example]:
+    docs = [annotated(nlp, text, key) for text in marked]
+    return [Example(without_links(doc, key), doc) for doc in docs]
