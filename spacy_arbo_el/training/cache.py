@@ -35,7 +35,8 @@ class EmbeddingCache:
 
     def update_texts(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Put in what a batch has just encoded; vectors (n, width) raw."""
-        self.texts[rows] = self.similarity.prepare(vectors)
+        if len(rows):
+            self.texts[rows] = self.similarity.prepare(vectors)
 
     def update_mentions(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Put in what a batch has just encoded; vectors (n, width) raw."""

@@ -1,0 +1,110 @@
+"""spaCy's own commands work unmodified on the component, and ours beside them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.cli.find_threshold import find_threshold
+
+from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+
+from .conftest import build
+from .world import DEV, ENTITIES, TRAIN, annotated, parse, without_links
+
+
+def run(*arguments, cwd):
+    command = [sys.executable, "-m", "spacy", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+
+
+def succeed(*arguments, cwd):
+    result = run(*arguments, cwd=cwd)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A saved pipeline and a dev set."""
+    place = tmp_path_factory.mktemp("app")
+    nlp = build()
+    nlp.to_disk(place / "model")
+    write_docbin([annotated(nlp, text) for text in DEV], place / "dev.spacy")
+    write_entities_jsonl(ENTITIES, place / "kb.jsonl")
+    return place
+
+
+@pytest.mark.slow
+def test_evaluate(folder):
+    succeed("evaluate", "model", "dev.spacy", "--output", "scores.json", cwd=folder)
+    scores = json.loads((folder / "scores.json").read_text())
+    assert scores["arbo_mentions"] == len(DEV) and scores["nel_micro_f"] >= 0.75
+
+
+@pytest.mark.slow
+def test_assemble_and_fill_config(folder):
+    (folder / "partial.cfg").write_text(
+        '[nlp]\nlang = "en"\npipeline = ["arbo_linker"]\n\n[components]\n\n'
+        '[components.arbo_linker]\nfactory = "arbo_linker"\n'
+    )
+    succeed("init", "fill-config", "partial.cfg", "full.cfg", cwd=folder)
+    filled = (folder / "full.cfg").read_text()
+    assert "spacy-arbo-el.ArborescencePositives.v1" in filled and "n_candidates" in filled
+    succeed("assemble", "full.cfg", "assembled", cwd=folder)
+    assert spacy.load(folder / "assembled").pipe_names == ["arbo_linker"]
+
+
+def test_find_threshold(folder, capsys):
+    best, score, scores = find_threshold(
+        folder / "model", folder / "dev.spacy", "arbo_linker", "threshold", "nel_micro_f", n_trials=3
+    )
+    assert len(scores) == 3 and scores[1.0] < scores[0.0], "nothing is certain, so 1.0 links nothing"
+    assert 0.0 <= best <= 1.0 and score == max(scores.values())
+
+
+@pytest.mark.slow
+def test_our_commands(folder):
+    lines = []
+    for i, marked in enumerate(TRAIN):
+        text, mentions = parse(marked)
+        found = [
+            {"start": a, "end": b, "label": "THING", "kb_id": kb_id} for a, b, kb_id in mentions
+        ]
+        lines.append(json.dumps({"id": str(i), "text": text, "mentions": found}))
+    (folder / "train.jsonl").write_text("\n".join(lines))
+    said = succeed("arbo", "convert", "train.jsonl", "train.spacy", cwd=folder)
+    assert f"{len(TRAIN)} docs" in said
+    assert "8 entities" in succeed("arbo", "kb", "build", "kb.jsonl", "kb", cwd=folder)
+    assert "Names of several entities" in succeed("arbo", "kb", "info", "kb", cwd=folder)
+    said = succeed("arbo", "calibrate", "model", "dev.spacy", "-o", "calibrated", cwd=folder)
+    assert "sigmoid(" in said
+    said = succeed("arbo", "evaluate", "dev.spacy", "model", "-o", "table.json", cwd=folder)
+    assert "names alone" in said and "as configured" in said
+    assert json.loads((folder / "table.json").read_text())["model: names alone"]["arbo_acc"] > 0.5
+    said = succeed("arbo", "show", "model", "dev.spacy", "-n", "2", cwd=folder)
+    assert "planet" in said and "←" in said
+
+
+@pytest.mark.slow
+def test_our_commands_explain_what_is_wrong(folder):
+    (folder / "broken.jsonl").write_text('{"id": "a", "title": "A"}\n{"id": "b", \n')
+    result = run("arbo", "kb", "build", "broken.jsonl", "nowhere", cwd=folder)
+    said = result.stdout + result.stderr
+    assert result.returncode == 1 and "broken.jsonl, line 2" in said and "Traceback" not in said
+    assert not (folder / "nowhere").exists()
+
+
+@pytest.mark.slow
+def test_untrained_pipeline_of_a_config(folder):
+    write_docbin([annotated(spacy.blank("en"), text) for text in TRAIN], folder / "train2.spacy")
+    config = Path(__file__).parents[2] / "configs" / "arborescence.cfg"
+    options = ["--train", "train2.spacy", "--kb", "kb.jsonl"]
+    succeed("arbo", "init", config, "untrained", *options, cwd=folder)
+    nlp = spacy.load(folder / "untrained")
+    doc = nlp(without_links(annotated(nlp, DEV[0])))
+    assert doc.ents[0].kb_id_ == "planet"
+    assert len(nlp.get_pipe("arbo_linker").exemplars) == sum(text.count("|") for text in TRAIN)

