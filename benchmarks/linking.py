@@ -74,8 +74,10 @@ def main() -> None:
     print(f"{len(linker.exemplars)} exemplars, {torch.get_num_threads()} threads")
     print(f"bare encoder  {count / min(bare):8.1f} mentions/s")
     print(f"nlp.pipe      {count / min(full):8.1f} mentions/s")
-    print(f"ratio         {min(bare) / min(full):8.3f}   (median round: "
-          f"{np.median(bare) / np.median(full):.3f})")
+    print(
+        f"ratio         {min(bare) / min(full):8.3f}   (median round: "
+        f"{np.median(bare) / np.median(full):.3f})"
+    )
 
 
 if __name__ == "__main__":

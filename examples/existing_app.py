@@ -2,8 +2,8 @@
 
     python examples/existing_app.py training/demo/model-best
 
-An app that has an entity ruler (it might as well have an NER) gets the linker, processes documents in
-two processes, is saved, loaded again, and gives the same links.
+An app that has an entity ruler (it might as well have an NER) gets the linker, processes documents
+in two processes, is saved, loaded again, and gives the same links.
 """
 
 import sys

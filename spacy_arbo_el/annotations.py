@@ -5,10 +5,10 @@
 - ``span._.arbo``: a ``Link``, with the ranked candidates, the score, the evidence and the id of
   the new-entity cluster. (The name is a setting of the component.)
 
-A ``Link`` is kept as plain lists in ``doc.user_data``, so it survives ``doc.to_bytes``,
-``DocBin(store_user_data=True)``, ``span.as_doc`` and ``n_process``. What does not survive: kb ids and links
-in a DocBin without user data keep only ``kb_id_``; a link is found by its span's
-character offsets, so a retokenization that moves a span's borders loses it.
+A ``Link`` is kept as plain values in ``doc.user_data``, so it survives ``doc.to_bytes``,
+``DocBin(store_user_data=True)``, ``span.as_doc`` and ``n_process``. What does not survive: a DocBin
+without user data keeps only ``kb_id_``; and a link is found by its span's character offsets, so a
+retokenization that moves a span's borders loses it.
 """
 
 from dataclasses import dataclass
@@ -131,7 +131,8 @@ def annotate(
     overwrite: Whether to replace kb ids that are there already.
     """
     for (start, end), link in links.items():
-        doc.user_data[("._.", f"{name}_data", start, end)] = link.to_data()
+        # Where spaCy keeps span extensions; not by way of a Span, which costs as much as the rest.
+        doc.user_data[("._.", f"{name}_data", start, end)] = link.to_data()  # type: ignore[index]
     key = getattr(get_spans, "spans_key", None)
     if key is None:
         _annotate_ents(doc, links, overwrite)

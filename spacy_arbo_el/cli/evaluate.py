@@ -35,7 +35,9 @@ def calibrate_command(
     # fmt: off
     model: Path = Arg(..., help="Pipeline with a linker"),
     dev: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
-    output: Optional[Path] = Opt(None, "--output", "-o", help="Where to write it; over the old one by default"),
+    output: Optional[Path] = Opt(
+        None, "--output", "-o", help="Where to write it; over the old one by default"
+    ),
     # fmt: on
 ) -> None:
     """Fit the curves from similarity to the chance that a link is right."""

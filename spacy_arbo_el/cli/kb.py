@@ -1,6 +1,7 @@
 """``arbo kb …``: knowledge bases."""
 
 from pathlib import Path
+from typing import Callable, Dict
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -19,14 +20,14 @@ def build_command(
     format: str = Opt("jsonl", "--format", "-f", help="jsonl, medic-half or medic-2012"),
     # fmt: on
 ) -> None:
-    """Build a knowledge base from a file of entities. Its vectors are made when a pipeline gets it."""
+    """Build a knowledge base of entities. Its vectors are made when a pipeline gets it."""
     from spacy.vocab import Vocab
     from tqdm import tqdm
 
     from ..kb import importers
     from ..kb.knowledge_base import ArboKB
 
-    readers = {
+    readers: Dict[str, Callable] = {
         "jsonl": importers.read_entities_jsonl,
         "medic-half": importers.read_medic_half,
         "medic-2012": importers.read_medic_2012,
@@ -52,7 +53,9 @@ def info_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> No
     with errors_for_people():
         kb = ArboKB(Vocab()).from_disk(path)
     types = Counter(kind for entity in kb for kind in entity.types)
-    shared = Counter(name.casefold() for entity in kb for name in {n.casefold() for n in entity.names})
+    shared = Counter(
+        name.casefold() for entity in kb for name in {n.casefold() for n in entity.names}
+    )
     msg.table(
         {
             "Entities": len(kb),

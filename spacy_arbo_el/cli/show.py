@@ -53,7 +53,9 @@ def _links_table(doc, linker):
         if link is None:
             continue
         if link.is_nil:
-            best = f"best refused: {link.candidates[0].kb_id}" if link.candidates else "no candidates"
+            best = (
+                f"best refused: {link.candidates[0].kb_id}" if link.candidates else "no candidates"
+            )
             table.add_row(span.text, link.cluster or "NIL", "", f"{link.score:.2f}", best)
         else:
             title = linker.kb.get(link.kb_id).title

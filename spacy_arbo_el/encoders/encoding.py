@@ -8,6 +8,7 @@ from thinc.api import Model
 
 from ..errors import Errors
 from .sequences import Sequences
+from .shim import shim_of
 from .tokenization import PieceTokenizer
 from .transformer import piece_tokenizer
 
@@ -29,7 +30,7 @@ class DualEncoding:
 
     @property
     def is_ready(self) -> bool:
-        return self.model.get_ref("mention").shims[0]._model is not None
+        return shim_of(self.model.get_ref("mention"))._model is not None
 
     def require_ready(self, name: str) -> None:
         """Raise an error where the component ``name`` has no weights yet."""
@@ -43,7 +44,7 @@ class DualEncoding:
             for layer in self.model.layers:
                 settings = (layer.attrs["window"], layer.attrs["pooling"].__qualname__)
                 digest.update(repr(settings).encode("utf8"))
-                for name, weights in sorted(layer.shims[0]._model.state_dict().items()):
+                for name, weights in sorted(shim_of(layer)._model.state_dict().items()):
                     digest.update(name.encode("utf8"))
                     digest.update(weights.detach().cpu().numpy().tobytes())
             self._fingerprint = digest.hexdigest()

@@ -7,7 +7,7 @@ import torch
 try:
     import faiss
 except ImportError:  # pragma: no cover - depends on what is installed
-    faiss = None
+    faiss = None  # type: ignore[assignment]
 
 _home = os.getpid()
 

@@ -1,6 +1,6 @@
 """The Hugging Face model inside a thinc model: precision, memory and safe serialisation."""
 
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Tuple, cast
 
 import safetensors.torch
 import srsly
@@ -8,7 +8,7 @@ import torch
 from spacy_transformers.data_classes import HFObjects
 from spacy_transformers.layers.hf_shim import HFShim
 from spacy_transformers.util import make_tempdir
-from thinc.api import get_torch_default_device
+from thinc.api import Model, get_torch_default_device
 from thinc.types import ArgsKwargs
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -123,7 +123,12 @@ class EncoderShim(HFShim):
         self.set_transformer(tokenizer, transformer)
         return self
 
-    def set_transformer(self, tokenizer, transformer: Optional[torch.nn.Module]) -> None:
+    def set_transformer(self, tokenizer, transformer: torch.nn.Module) -> None:
         """Put tokenizer and weights in place, on thinc's current device."""
         self._hfmodel = HFObjects(tokenizer, transformer, None)
         self._model = transformer.to(get_torch_default_device())
+
+
+def shim_of(tower: Model) -> EncoderShim:
+    """The shim of a transformer tower."""
+    return cast(EncoderShim, tower.shims[0])

@@ -38,8 +38,12 @@ class PieceTokenizer:
         # A model's own tokenizer file may ask for truncation, which would lose mentions.
         self._backend.no_truncation()
         self._backend.no_padding()
-        first = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
-        last = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
+        first = (
+            tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
+        )
+        last = (
+            tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
+        )
         if first is None or last is None:
             raise ValueError(Errors.E205.format(name=tokenizer.name_or_path))
         markers = tokenizer.convert_tokens_to_ids(list(MARKERS))

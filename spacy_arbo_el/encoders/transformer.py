@@ -1,6 +1,6 @@
 """The tower: word-piece sequences -> vectors with a Hugging Face transformer."""
 
-from typing import Callable, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from ..errors import Errors
 from .loading import load_pretrained
 from .pooling import Pooling
 from .sequences import Sequences, length_batches
-from .shim import EncoderShim, attention_kind
+from .shim import EncoderShim, attention_kind, shim_of
 from .tokenization import PieceTokenizer
 
 # What a forward pass takes at a time on a CPU (more falls out of its cache), and on a GPU.
@@ -62,7 +62,7 @@ def build_transformer_encoder(
 
 
 def init(model: Model, X=None, Y=None) -> None:
-    shim = model.shims[0]
+    shim = shim_of(model)
     if shim._model is None:
         shim.set_transformer(*load_pretrained(model.attrs["name"], attention_kind()))
     model.set_dim("nO", shim._model.config.hidden_size)
@@ -70,7 +70,7 @@ def init(model: Model, X=None, Y=None) -> None:
 
 def piece_tokenizer(model: Model) -> PieceTokenizer:
     """The tokenizer that makes sequences for an initialised encoder."""
-    shim: EncoderShim = model.shims[0]
+    shim = shim_of(model)
     if shim._model is None:
         raise ValueError(Errors.E200.format(name=model.attrs["name"]))
     size, limit = model.attrs["window"], getattr(shim._model.config, "max_position_embeddings", 0)
@@ -83,7 +83,7 @@ def piece_tokenizer(model: Model) -> PieceTokenizer:
 
 
 def forward(model: Model, X: Sequences, is_train: bool) -> Tuple[Floats2d, Callable]:
-    shim: EncoderShim = model.shims[0]
+    shim = shim_of(model)
     if shim._model is None:
         raise ValueError(Errors.E200.format(name=model.attrs["name"]))
     limit = model.attrs["train_tokens" if is_train else "predict_tokens"]
@@ -97,7 +97,7 @@ def forward(model: Model, X: Sequences, is_train: bool) -> Tuple[Floats2d, Calla
     begin = _begin_kept if tokens <= model.attrs["kept_tokens"] else _begin_recomputed
     steps = [begin(model, X.take(batch)) for batch in batches]
 
-    def backprop(dY: Floats2d) -> None:
+    def backprop(dY: Any) -> None:
         for batch, (_, backprop_batch) in zip(batches, steps):
             backprop_batch(dY[batch])
 
@@ -105,7 +105,7 @@ def forward(model: Model, X: Sequences, is_train: bool) -> Tuple[Floats2d, Calla
 
 
 def _predict(model: Model, X: Sequences, batches: List[np.ndarray]) -> Floats2d:
-    shim: EncoderShim = model.shims[0]
+    shim = shim_of(model)
     # One autocast for all batches: the weights are cast once.
     with torch.no_grad(), shim.autocast():
         outputs = [_pool(model, X.take(batch), shim.predict) for batch in batches]
@@ -113,14 +113,14 @@ def _predict(model: Model, X: Sequences, batches: List[np.ndarray]) -> Floats2d:
 
 
 def _gather(model: Model, X: Sequences, batches, outputs) -> Floats2d:
-    vectors = model.ops.alloc2f(len(X), model.shims[0]._model.config.hidden_size, zeros=False)
+    vectors: Any = model.ops.alloc2f(len(X), shim_of(model)._model.config.hidden_size, zeros=False)
     for batch, output in zip(batches, outputs):
         vectors[batch] = torch2xp(output.detach(), ops=model.ops)
     return vectors
 
 
 def _begin_kept(model: Model, X: Sequences) -> Tuple[torch.Tensor, Callable]:
-    shim: EncoderShim = model.shims[0]
+    shim = shim_of(model)
     callbacks = []
 
     def run(inputs: ArgsKwargs):
@@ -138,7 +138,7 @@ def _begin_kept(model: Model, X: Sequences) -> Tuple[torch.Tensor, Callable]:
 
 
 def _begin_recomputed(model: Model, X: Sequences) -> Tuple[torch.Tensor, Callable]:
-    shim: EncoderShim = model.shims[0]
+    shim = shim_of(model)
     devices = [shim.device] if shim.device.type == "cuda" else []
     state = torch.get_rng_state()
     cuda_state = torch.cuda.get_rng_state(shim.device) if devices else None
@@ -156,12 +156,14 @@ def _begin_recomputed(model: Model, X: Sequences) -> Tuple[torch.Tensor, Callabl
     return vectors, backprop
 
 
-def _pool(model: Model, X: Sequences, run: Callable[[ArgsKwargs], object]) -> torch.Tensor:
-    shim: EncoderShim = model.shims[0]
+def _pool(model: Model, X: Sequences, run: Callable[[ArgsKwargs], Any]) -> torch.Tensor:
+    shim = shim_of(model)
     device = shim.device
     ids = torch.from_numpy(X.padded(shim.tokenizer.pad_token_id or 0)).to(device)
     lengths = torch.from_numpy(X.lengths).to(device)
     mask = (torch.arange(ids.shape[1], device=device) < lengths[:, None]).long()
     outputs = run(ArgsKwargs(args=(), kwargs={"input_ids": ids, "attention_mask": mask}))
-    positions = (torch.from_numpy(a.astype(np.int64)).to(device) for a in (X.first, X.last, X.anchor))
+    positions = (
+        torch.from_numpy(a.astype(np.int64)).to(device) for a in (X.first, X.last, X.anchor)
+    )
     return model.attrs["pooling"](outputs.last_hidden_state.float(), mask, *positions)

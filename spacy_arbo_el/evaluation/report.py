@@ -30,7 +30,9 @@ def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
     for pipe_name, pipe in nlp.pipeline:
         if isinstance(pipe, ArboLinker) and name in (None, pipe_name):
             return pipe
-    raise ValueError(f"The pipeline {nlp.pipe_names} has no arbo_linker{f' {name!r}' if name else ''}.")
+    raise ValueError(
+        f"The pipeline {nlp.pipe_names} has no arbo_linker{f' {name!r}' if name else ''}."
+    )
 
 
 @contextmanager
@@ -57,8 +59,7 @@ def compare_inference(nlp: Language, examples: Sequence[Example]) -> Dict[str, D
         "as configured": linker.inference,
     }
     return {
-        name: _scores_of(nlp, linker, inference, examples)
-        for name, inference in procedures.items()
+        name: _scores_of(nlp, linker, inference, examples) for name, inference in procedures.items()
     }
 
 

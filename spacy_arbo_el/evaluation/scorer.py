@@ -38,9 +38,7 @@ class Outcome(NamedTuple):
         return self.predicted in self.gold if self.gold else self.predicted == NIL
 
 
-def outcomes(
-    examples: Iterable[Example], get_spans: SpanGetter, extension: str
-) -> List[Outcome]:
+def outcomes(examples: Iterable[Example], get_spans: SpanGetter, extension: str) -> List[Outcome]:
     """Gold and predicted mentions side by side, matched by character offsets.
 
     Gold mentions without any annotation (empty ``kb_id_``, which is not "NIL") are left out.

@@ -12,7 +12,7 @@ import numpy as np
 
 from .checks import Graph, check_graph, check_threshold
 from .contraction import Forest
-from .incoming import EDGE_MASK, NO_KEY, edge_key, edge_of
+from .incoming import NO_KEY, edge_key, edge_of
 
 
 @numba.njit(cache=True, nogil=True)

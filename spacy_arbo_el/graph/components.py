@@ -1,7 +1,5 @@
 """New entities: clusters of the mentions that no entity reaches."""
 
-from typing import Tuple
-
 import numba
 import numpy as np
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .checks import Graph, check_choice, check_graph, check_threshold
 from .bottleneck import minimax_of
+from .checks import Graph, check_choice, check_graph, check_threshold
 from .components import edges_between, number_clusters, strong_labels, weak_labels
 from .contraction import Forest, arborescence_of
 from .evidence import trace

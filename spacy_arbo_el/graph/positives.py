@@ -6,8 +6,6 @@ minimum spanning tree of entity and mentions, turned away from the entity, and P
 grows it from a matrix of similarities without writing down a single edge.
 """
 
-from typing import Optional
-
 import numba
 import numpy as np
 

@@ -34,9 +34,14 @@ class Calibration:
         known = {field.name for field in fields(cls)}
         given = {name: tuple(float(x) for x in curve) for name, curve in (curves or {}).items()}
         for name, curve in given.items():
-            if name not in known or len(curve) != 2 or not np.isfinite(curve).all() or curve[0] <= 0:
+            if (
+                name not in known
+                or len(curve) != 2
+                or not np.isfinite(curve).all()
+                or curve[0] <= 0
+            ):
                 raise ValueError(Errors.E401.format(name=name, curve=curve, known=sorted(known)))
-        return cls(**given)
+        return cls(**given)  # type: ignore[arg-type]
 
     def to_config(self) -> Dict[str, List[float]]:
         return {field.name: list(getattr(self, field.name)) for field in fields(self)}
@@ -47,7 +52,7 @@ class Calibration:
         return (slope * similarity + offset).astype(np.float32)
 
 
-def probability(logits: np.ndarray) -> np.ndarray:
+def probability(logits):
     """Log-odds -> probabilities."""
     return 1.0 / (1.0 + np.exp(-np.clip(logits, -80, 80)))
 

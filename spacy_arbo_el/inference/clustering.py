@@ -61,9 +61,7 @@ class _Nodes:
         self.mentions = len(neighbours)
         self.exemplars, first = np.unique(neighbours.exemplars[there], return_index=True)
         self.exemplar_entity = neighbours.exemplar_entity[there][first]
-        self.entities = np.unique(
-            np.concatenate([nearest[nearest >= 0], self.exemplar_entity])
-        )
+        self.entities = np.unique(np.concatenate([nearest[nearest >= 0], self.exemplar_entity]))
 
     def edges(self, neighbours: Neighbours, calibration: Calibration):
         base = len(self.entities)

@@ -41,7 +41,9 @@ class Independent:
             _path(neighbours, m, int(entity[m]), bool(use_exemplar[m]), float(logit[m]))
             for m in range(count)
         ]
-        return Decisions(entity, np.where(linked, logit, -np.inf).astype(np.float32), cluster, paths)
+        return Decisions(
+            entity, np.where(linked, logit, -np.inf).astype(np.float32), cluster, paths
+        )
 
 
 def _path(neighbours: Neighbours, mention: int, entity: int, by_exemplar: bool, logit: float):

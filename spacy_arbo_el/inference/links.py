@@ -58,7 +58,7 @@ def _numbers_within(document: np.ndarray, cluster: np.ndarray) -> List[int]:
 
 
 def _evidence(step: Step, spans: Sequence[Span], kb: ArboKB, exemplars: ExemplarStore) -> Evidence:
-    weight = round(float(probability(np.float64(step.logit))), 4)
+    weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
         entity = kb.entities.at(step.ref)
         return Evidence("entity", entity.id, entity.title, "", weight)

@@ -228,5 +228,7 @@ class ArboKB(KnowledgeBase):
     def to_bytes(self, **kwargs) -> bytes:
         return srsly.msgpack_dumps({name: make() for name, make in self._files().items()})
 
-    def from_bytes(self, bytes_data: bytes, *, exclude=tuple()) -> "ArboKB":
+    def from_bytes(
+        self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> "ArboKB":
         return self._load(srsly.msgpack_loads(bytes_data), "the bytes given")

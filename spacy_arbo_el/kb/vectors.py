@@ -37,7 +37,9 @@ class TextVectors:
         RETURNS: the number of texts encoded.
         """
         rows: Dict[Text, int] = {}
-        links = [[rows.setdefault(text, len(rows)) for text in texts] for texts in texts_of_entities]
+        links = [
+            [rows.setdefault(text, len(rows)) for text in texts] for texts in texts_of_entities
+        ]
         known = {text: row for row, text in enumerate(self.texts)}
         new = [text for text in rows if text not in known]
         encoded = check_vectors(encode(new), len(new)) if new else None
@@ -78,11 +80,13 @@ class TextVectors:
 
 
 def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """``vectors`` as float32 (rows, width); an error where they are of another shape or not finite."""
+    """``vectors`` as float32 (rows, width); an error where their shape is off or they aren't finite."""
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
-        raise ValueError(Errors.E005.format(count=int(bad.sum()), rows=rows, first=int(bad.argmax())))
+        raise ValueError(
+            Errors.E005.format(count=int(bad.sum()), rows=rows, first=int(bad.argmax()))
+        )
     return vectors

@@ -11,7 +11,7 @@ from .similarity import Similarity
 try:
     import faiss
 except ImportError:  # pragma: no cover - depends on what is installed
-    faiss = None
+    faiss = None  # type: ignore[assignment]
 
 
 class FlatIndex:

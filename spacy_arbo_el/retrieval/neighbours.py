@@ -64,7 +64,12 @@ class Retriever:
         self.oversampling = min(oversampling, most_texts)
 
     def neighbours(
-        self, vectors: np.ndarray, document: np.ndarray, entities: int, exemplars: int, mentions: int
+        self,
+        vectors: np.ndarray,
+        document: np.ndarray,
+        entities: int,
+        exemplars: int,
+        mentions: int,
     ) -> Neighbours:
         """The neighbours of mentions.
 

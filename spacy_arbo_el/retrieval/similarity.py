@@ -1,4 +1,4 @@
-"""How near two vectors are. Larger is nearer; a graph's weight is a similarity with its sign turned."""
+"""How near two vectors are: larger is nearer. A weight is a similarity with its sign turned."""
 
 from dataclasses import dataclass
 from typing import Tuple

@@ -1,6 +1,6 @@
 """Which nodes each mention of a batch should move away from."""
 
-from typing import Callable, Tuple
+from typing import Callable, Optional, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -50,7 +50,7 @@ def _nearest(
     banned: Tuple[np.ndarray, np.ndarray],
     k: int,
     cache: EmbeddingCache,
-    banned_for_all: Tuple[int, ...] = (),
+    banned_for_all: Optional[np.ndarray] = None,
 ) -> np.ndarray:
     """The k nearest rows that are not banned, nearest first, (b, k) with -1 for none."""
     found = np.full((len(queries), k), -1, dtype=np.int64)
@@ -62,7 +62,8 @@ def _nearest(
         scores = cache.similarity.blocks(queries[start : start + step], vectors)
         inside = (banned[0] >= start) & (banned[0] < start + step)
         scores[banned[0][inside] - start, banned[1][inside]] = -np.inf
-        scores[:, banned_for_all] = -np.inf
+        if banned_for_all is not None:
+            scores[:, banned_for_all] = -np.inf
         rows = np.argpartition(-scores, kept - 1, axis=1)[:, :kept]
         values = np.take_along_axis(scores, rows, axis=1)
         order = np.lexsort((rows, -values), axis=1)

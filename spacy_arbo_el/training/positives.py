@@ -70,7 +70,9 @@ def nearest_gold_texts(
     similarity = np.full(len(mentions), -np.inf, dtype=np.float32)
     # A loop over clusters, not mentions: each turn is one matrix product.
     for start, end in zip(bounds[:-1], bounds[1:]):
-        own = table.texts_of(mentions[start]) if end > start else []
+        if end == start:
+            continue
+        own = table.texts_of(mentions[start])
         if not len(own):
             continue
         group = cache.mentions[mentions[start:end]]

@@ -31,14 +31,14 @@ class GoldTable:
         self._bounds = offsets_of(
             np.bincount(self.cluster[self.cluster >= 0], minlength=len(numbers))
         )
-        ids = {kb_id: i for i, kb_id in enumerate(dict.fromkeys(x for label in labels for x in label))}
+        ids = {
+            kb_id: i for i, kb_id in enumerate(dict.fromkeys(x for label in labels for x in label))
+        }
         self.mention_ids = _incidence([[ids[x] for x in label] for label in labels], len(ids))
         known = [[p for p in map(kb.entities.position, label) if p >= 0] for label in labels]
         mention_entities = _incidence(known, len(kb))
         texts = (np.ones(len(kb.rows.entity_rows), dtype=np.int8), kb.rows.entity_rows)
-        entity_texts = csr_matrix(
-            (*texts, kb.rows.entity_offsets), shape=(len(kb), self.texts)
-        )
+        entity_texts = csr_matrix((*texts, kb.rows.entity_offsets), shape=(len(kb), self.texts))
         self.mention_texts = (mention_entities @ entity_texts).tocsr()
 
     def members(self, clusters: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

@@ -60,9 +60,16 @@ def test_assemble_and_fill_config(folder):
 
 def test_find_threshold(folder, capsys):
     best, score, scores = find_threshold(
-        folder / "model", folder / "dev.spacy", "arbo_linker", "threshold", "nel_micro_f", n_trials=3
+        folder / "model",
+        folder / "dev.spacy",
+        "arbo_linker",
+        "threshold",
+        "nel_micro_f",
+        n_trials=3,
     )
-    assert len(scores) == 3 and scores[1.0] < scores[0.0], "nothing is certain, so 1.0 links nothing"
+    assert len(scores) == 3 and scores[1.0] < scores[0.0], (
+        "nothing is certain, so 1.0 links nothing"
+    )
     assert 0.0 <= best <= 1.0 and score == max(scores.values())
 
 

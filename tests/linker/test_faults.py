@@ -145,7 +145,9 @@ def test_rehearse_and_fresh_process_do_not_need_the_package_imported(tmp_path):
     import subprocess
     import sys
 
-    code = "import spacy; nlp = spacy.blank('en'); nlp.add_pipe('arbo_linker'); print(nlp.pipe_names)"
+    code = (
+        "import spacy; nlp = spacy.blank('en'); nlp.add_pipe('arbo_linker'); print(nlp.pipe_names)"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert "arbo_linker" in run.stdout
@@ -155,7 +157,9 @@ def test_evaluate_counts_gold_mentions(shared_nlp):
     scores = shared_nlp.evaluate(examples(shared_nlp, DEV))
     assert scores["arbo_mentions"] == len(DEV)
     assert scores["arbo_recall_at_8"] == 1.0
-    plain = [Example(shared_nlp.make_doc(eg.text), eg.reference) for eg in examples(shared_nlp, DEV)]
+    plain = [
+        Example(shared_nlp.make_doc(eg.text), eg.reference) for eg in examples(shared_nlp, DEV)
+    ]
     assert shared_nlp.evaluate(plain)["arbo_acc"] == scores["arbo_acc"]
 
 

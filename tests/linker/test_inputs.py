@@ -25,7 +25,9 @@ def test_empty_doc_and_doc_without_ents(shared_nlp):
 
 
 def test_mentions_at_the_very_start_and_end(shared_nlp):
-    doc = shared_nlp(without_links(annotated(shared_nlp, "[Apple|maker] sued the owner of [Jaguar|car]")))
+    doc = shared_nlp(
+        without_links(annotated(shared_nlp, "[Apple|maker] sued the owner of [Jaguar|car]"))
+    )
     assert doc.ents[0].start == 0 and doc.ents[1].end == len(doc)
     assert all(ent.kb_id_ for ent in doc.ents)
 
@@ -37,7 +39,23 @@ def test_a_doc_that_is_one_mention(shared_nlp):
 
 @pytest.mark.slow
 def test_a_doc_of_20_000_tokens(shared_nlp):
-    words = "The river was calm and the boats lay at the quay of the town .".split() * 1340
+    words = [
+        "The",
+        "river",
+        "was",
+        "calm",
+        "and",
+        "the",
+        "boats",
+        "lay",
+        "at",
+        "the",
+        "quay",
+        "of",
+        "the",
+        "town",
+        ".",
+    ] * 1340
     words[10_000] = "Amazon"
     words[0], words[-1] = "Mercury", "Jaguar"
     doc = Doc(shared_nlp.vocab, words=words)

@@ -138,7 +138,9 @@ def test_overwrite():
     doc = annotated(nlp, "The probe flew past [Mercury|mine] today.")
     assert nlp(doc).ents[0].kb_id_ == "mine"
     nlp = build()
-    assert nlp(annotated(nlp, "The probe flew past [Mercury|mine] today.")).ents[0].kb_id_ == "planet"
+    assert (
+        nlp(annotated(nlp, "The probe flew past [Mercury|mine] today.")).ents[0].kb_id_ == "planet"
+    )
 
 
 def test_damaged_pipelines_are_refused(nlp, tmp_path):

@@ -156,7 +156,9 @@ def test_training_reaches_a_stated_accuracy():
             entities.append(Entity(kb_id, NONSENSE[j], about))
             for _ in range(8):
                 some = rng.sample(words.split(), 3)
-                texts.append(f"The {some[0]} and the {some[1]} of [{NONSENSE[j]}|{kb_id}] {some[2]}.")
+                texts.append(
+                    f"The {some[0]} and the {some[1]} of [{NONSENSE[j]}|{kb_id}] {some[2]}."
+                )
     rng.shuffle(texts)
     held_out, training = texts[:20], texts[20:]
     nlp = build(entities, train=training)

