@@ -32,9 +32,12 @@ class Errors(metaclass=_Coded):
     )
     E006 = (
         "The entity {id!r} has changed since its vector was computed, or was never encoded. The "
-        "linker that owns the knowledge base encodes it with linker.sync_kb()."
+        "linker that owns the knowledge base encodes it with linker.refresh()."
     )
-    E007 = "The encoder gives vectors {got} wide, but the knowledge base holds vectors {expected} wide."
+    E007 = (
+        "The encoder gives vectors {got} wide, but the knowledge base's are {expected} wide. Build "
+        "the knowledge base again with the present encoder."
+    )
     E008 = (
         "{where} holds no knowledge base that this version can read (format version {found}). "
         "Upgrade spacy_arbo_el, or build the knowledge base again from its entities."

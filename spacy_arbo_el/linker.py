@@ -262,12 +262,26 @@ class ArboLinker(TrainablePipe):
 
     # Linking
 
+    def link_corpus(self, docs: Iterable[Doc]) -> List[Doc]:
+        """Link the mentions of all docs together, in one graph.
+
+        Mentions of different docs support each other, and a new entity's ``cluster`` has one name
+        over all of them, which ``nlp.pipe`` never does: there a doc's links depend on it alone.
+
+        RETURNS: The docs, annotated.
+        """
+        docs = list(docs)
+        self.set_annotations(docs, self._predict(docs, across=True))
+        return docs
+
     def predict(self, docs: Iterable[Doc]) -> List[Dict[Offsets, Link]]:
-        """Link the mentions of docs, without changing them.
+        """Link the mentions of docs, each doc for itself, without changing them.
 
         RETURNS: For each doc its links by the mentions' character offsets.
         """
-        docs = list(docs)
+        return self._predict(list(docs), across=False)
+
+    def _predict(self, docs: List[Doc], across: bool) -> List[Dict[Offsets, Link]]:
         one_thread_after_fork()
         spans = [find_mentions(doc, self.span_getter) for doc in docs]
         wanted = [[s for s in group if s.label_ not in self.labels_discard] for group in spans]
@@ -277,22 +291,28 @@ class ArboLinker(TrainablePipe):
         ]
         if not any(wanted):
             return links
-        found = self._link(wanted)
+        found = self._link(wanted, across)
         flat = ((i, span) for i, group in enumerate(wanted) for span in group)
         for (i, span), link in zip(flat, found):
             links[i][offsets_of_span(span)] = link
         return links
 
-    def _link(self, spans: Sequence[Sequence[Span]]) -> List[Link]:
-        neighbours = self.find_neighbours(spans)
+    def _link(self, spans: Sequence[Sequence[Span]], across: bool) -> List[Link]:
+        neighbours = self.find_neighbours(spans, across=across)
         least = log_odds(self.threshold)
         decisions = self.inference(neighbours, self.calibration, least)
         ranked = rank_candidates(neighbours, self.calibration, self.cfg["n_candidates"])
         flat = [span for group in spans for span in group]
-        return make_links(flat, neighbours.document, decisions, ranked, self.kb, self.exemplars)
+        scope = np.zeros_like(neighbours.document) if across else neighbours.document
+        return make_links(flat, scope, decisions, ranked, self.kb, self.exemplars)
 
-    def find_neighbours(self, spans: Sequence[Sequence[Span]]) -> Neighbours:
-        """What is near the mentions of each document, see ``Neighbours``."""
+    def find_neighbours(
+        self, spans: Sequence[Sequence[Span]], *, across: bool = False
+    ) -> Neighbours:
+        """What is near the mentions of each document, see ``Neighbours``.
+
+        across: Whether mentions of other documents count as neighbours too.
+        """
         retriever = self.refresh()
         document = np.repeat(np.arange(len(spans)), [len(group) for group in spans])
         vectors = self.encoding.encode_windows(self.reader.windows(spans))
@@ -302,6 +322,7 @@ class ArboLinker(TrainablePipe):
             self.cfg["n_candidates"],
             self.inference.exemplars,
             self.inference.mentions,
+            across=across,
         )
 
     def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict[Offsets, Link]]) -> None:

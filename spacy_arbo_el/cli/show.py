@@ -1,6 +1,6 @@
 """``arbo show``: look at links, their evidence, and what is new."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from spacy.cli._util import Arg, Opt
@@ -12,13 +12,14 @@ def show_command(
     # fmt: off
     model: Path = Arg(..., help="Pipeline with a linker"),
     corpus: Path = Arg(..., help=".spacy with mentions"),
-    limit: int = Opt(5, "--limit", "-n", help="At most this many documents"),
+    limit: int = Opt(5, "--limit", "-n", help="Documents to show; all are linked"),
     # fmt: on
 ) -> None:
-    """Link the mentions of some documents and show what was linked, why, and what is new."""
+    """Link all documents together; show the links of some, why, and what is new in all of them."""
     import spacy
     from rich.console import Console
     from rich.markup import escape
+    from tqdm import tqdm
 
     from ..corpora.reader import MentionCorpus
     from ..evaluation.report import find_linker
@@ -27,19 +28,32 @@ def show_command(
     with errors_for_people():
         nlp = spacy.load(model)
         linker = find_linker(nlp)
-        examples = list(MentionCorpus(corpus, limit=limit)(nlp))
-    new = defaultdict(list)
-    for number, doc in enumerate(nlp.pipe([eg.predicted for eg in examples]), 1):
+        examples = tqdm(MentionCorpus(corpus)(nlp), unit=" documents", leave=False)
+        docs = linker.link_corpus(example.predicted for example in examples)
+    for number, doc in enumerate(docs[:limit], 1):
         console.print(f"\n[bold]{number}.[/bold] {escape(doc.text)}")
         console.print(_links_table(doc, linker))
+    console.print(_new_table(docs, linker))
+
+
+def _new_table(docs, linker):
+    from rich.table import Table
+
+    texts, places = defaultdict(Counter), defaultdict(set)
+    for number, doc in enumerate(docs, 1):
         for span in linker.span_getter(doc):
             link = span._.get(linker.cfg["extension"])
             if link is not None and link.cluster:
-                new[number, link.cluster].append(span.text)
-    if new:
-        console.print("\n[bold]Discovered: not in the knowledge base[/bold]")
-        for (number, cluster), texts in new.items():
-            console.print(f"  document {number}, {cluster}: " + escape(" = ".join(texts)))
+                texts[link.cluster][span.text] += 1
+                places[link.cluster].add(number)
+    table = Table(title="\nDiscovered: not in the knowledge base", title_justify="left")
+    for column in ("new entity", "mentions", "documents", "called"):
+        table.add_column(column, overflow="fold")
+    for cluster in sorted(texts, key=lambda c: -sum(texts[c].values())):
+        names = ", ".join(f"{text} ({count})" for text, count in texts[cluster].most_common())
+        total, where = sum(texts[cluster].values()), len(places[cluster])
+        table.add_row(cluster, str(total), str(where), names)
+    return table
 
 
 def _links_table(doc, linker):

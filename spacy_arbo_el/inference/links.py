@@ -23,7 +23,7 @@ def make_links(
 ) -> List[Link]:
     """The ``Link`` of each span.
 
-    document: (m,) which document each span is of; new entities are numbered within theirs.
+    document: (m,) within what new entities are numbered: one number a document, or one for all.
     ranked: Candidates (m, c) as positions in the KB, -1 for none, and their logits.
     """
     entities, logits = ranked

@@ -111,7 +111,7 @@ class ArboKB(KnowledgeBase):
             raise KeyError(Errors.E003.format(id=entity))
         if not self.in_sync:
             raise ValueError(Errors.E006.format(id=entity))
-        return self.rows.vectors[self.rows.first_rows()[position]]
+        return self.rows.of_entity(position)[0]
 
     # Aliases, as spaCy's own knowledge base has them
 

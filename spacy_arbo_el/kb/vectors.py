@@ -62,12 +62,10 @@ class TextVectors:
         if self.texts:
             self.vectors = check_vectors(encode(self.texts), len(self.texts))
 
-    def first_rows(self) -> np.ndarray:
-        """(entities,) the row of each entity's first text, -1 where it has none."""
-        has = np.diff(self.entity_offsets) > 0
-        first = np.full(len(has), -1, dtype=np.int64)
-        first[has] = self.entity_rows[self.entity_offsets[:-1][has]]
-        return first
+    def of_entity(self, position: int) -> np.ndarray:
+        """(texts, width) float32, the vectors of an entity, in the order of its texts."""
+        start, end = self.entity_offsets[position : position + 2]
+        return self.vectors[self.entity_rows[start:end]]
 
     def _set_links(self, links: List[List[int]]) -> None:
         self.entity_offsets = offsets_of(np.array([len(rows) for rows in links], dtype=np.int64))
@@ -80,7 +78,7 @@ class TextVectors:
 
 
 def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """``vectors`` as float32 (rows, width); an error where their shape is off or they aren't finite."""
+    """``vectors`` as float32 (rows, width); an error where their shape is off or one isn't finite."""
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))

@@ -18,7 +18,8 @@ class Neighbours:
     entities, entity_similarity: (m, c) int64 positions in the KB and float32 similarities.
     exemplars, exemplar_similarity: (m, k) int64 rows in the store and float32.
     exemplar_entity: (m, k) int64, the entity each of these exemplars is labelled with.
-    mentions, mention_similarity: (m, j) int64 and float32, mentions of the same document.
+    mentions, mention_similarity: (m, j) int64 and float32, other mentions, of the same document
+        unless all documents are linked together.
     """
 
     document: np.ndarray
@@ -70,18 +71,25 @@ class Retriever:
         entities: int,
         exemplars: int,
         mentions: int,
+        across: bool = False,
     ) -> Neighbours:
         """The neighbours of mentions.
 
         vectors: (m, width) float32, prepared.
         document: (m,) int64, ascending: mentions of a document stand together.
         entities, exemplars, mentions: How many of each to find.
+        across: Whether mentions of other documents count as neighbours too.
         """
+        others = (
+            nearest_in_corpus(vectors, mentions, self.similarity)
+            if across
+            else nearest_in_document(vectors, document, mentions, self.similarity)
+        )
         return Neighbours(
             document,
             *self._nearest_entities(vectors, entities),
             *self._nearest_exemplars(vectors, exemplars),
-            *nearest_in_document(vectors, document, mentions, self.similarity),
+            *others,
         )
 
     def _nearest_entities(self, vectors: np.ndarray, count: int):
@@ -154,3 +162,13 @@ def nearest_in_document(
         found[start:end, :kept] = order + start
         similarities[start:end, :kept] = np.take_along_axis(scores, order, axis=1)
     return found, similarities
+
+
+def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity):
+    """The nearest other mentions of any document, in the form of ``nearest_in_document``."""
+    similarities, found = FlatIndex(vectors, similarity).search(vectors, count + 1)
+    # A mention usually finds itself first, but not where others have the very same vector.
+    itself = found == np.arange(len(vectors))[:, None]
+    itself[~itself.any(axis=1), -1:] = True
+    shape = (len(vectors), max(found.shape[1] - 1, 0))
+    return found[~itself].reshape(shape), similarities[~itself].reshape(shape)

@@ -115,3 +115,27 @@ def test_untrained_pipeline_of_a_config(folder):
     doc = nlp(without_links(annotated(nlp, DEV[0])))
     assert doc.ents[0].kb_id_ == "planet"
     assert len(nlp.get_pipe("arbo_linker").exemplars) == sum(text.count("|") for text in TRAIN)
+
+
+@pytest.mark.slow
+def test_package_gives_a_wheel_that_links(folder):
+    options = ["--name", "arbo_test", "--version", "0.0.1", "--build", "wheel", "--force"]
+    succeed("package", "model", folder, *options, cwd=folder)
+    (wheel,) = (folder / "en_arbo_test-0.0.1" / "dist").glob("*.whl")
+    place = folder / "installed"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", place, wheel]
+    subprocess.run(list(map(str, pip)), check=True, capture_output=True)
+    code = (
+        f"import sys; sys.path.insert(0, {str(place)!r}); import en_arbo_test\n"
+        "from spacy.tokens import Span\n"
+        "nlp = en_arbo_test.load()\n"
+        "doc = nlp.make_doc('A spacecraft circles Mercury, the planet next to the sun.')\n"
+        "doc.ents = [Span(doc, 3, 4, label='THING')]\n"
+        "print(nlp(doc).ents[0].kb_id_)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder
+    )
+    assert result.stdout.strip() == "planet", result.stderr
+    requirements = (folder / "en_arbo_test-0.0.1" / "meta.json").read_text()
+    assert "spacy_arbo_el" in requirements or "spacy-arbo-el" in requirements

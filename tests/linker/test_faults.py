@@ -165,3 +165,17 @@ def test_evaluate_counts_gold_mentions(shared_nlp):
 
 def test_spacy_is_imported_without_us():
     assert spacy.__version__.startswith("3.8")
+
+
+def test_a_corpus_is_linked_together_by_name_only():
+    nlp = build([Entity("far", "Zanzibar")], train=[], threshold=0.6)
+    texts = [
+        "They met [Quorn Ltd|x] there.",
+        "Shares of [Quorn Ltd|x] fell.",
+        "[Quorn Ltd|x] grew.",
+    ]
+    linker = nlp.get_pipe("arbo_linker")
+    docs = linker.link_corpus([without_links(annotated(nlp, text)) for text in texts])
+    assert {doc.ents[0]._.arbo.cluster for doc in docs} == {"new-1"}
+    alone = list(nlp.pipe([without_links(annotated(nlp, text)) for text in texts]))
+    assert all(doc.ents[0]._.arbo.is_nil for doc in alone)
