@@ -53,7 +53,8 @@ class Link:
     kb_id: The entity's id, or "NIL".
     score: The chance that the link is right, that of the weakest step of its path; for NIL, the
         chance of the best candidate that was refused (0.0 where there was none).
-    candidates: Ranked, best first.
+    ids, scores: The ranked candidates, best first, and the chance of each; ``candidates`` has them
+        as pairs.
     evidence: The path that carried the link, entity first, the mention itself last; empty for NIL.
     cluster: For NIL, the id of the new entity within the document: mentions with one id
         are the same new entity. Empty for linked mentions.
@@ -61,9 +62,15 @@ class Link:
 
     kb_id: str
     score: float
-    candidates: Sequence[Candidate] = ()
+    ids: Sequence[str] = ()
+    scores: Sequence[float] = ()
     evidence: Sequence[Evidence] = ()
     cluster: str = ""
+
+    @property
+    def candidates(self) -> List[Candidate]:
+        """The ranked candidates, best first."""
+        return list(map(Candidate, self.ids, self.scores))
 
     @property
     def is_nil(self) -> bool:
@@ -83,8 +90,8 @@ class Link:
         return {
             "kb_id": self.kb_id,
             "score": self.score,
-            "ids": [candidate.kb_id for candidate in self.candidates],
-            "scores": [candidate.score for candidate in self.candidates],
+            "ids": list(self.ids),
+            "scores": list(self.scores),
             "evidence": [list(step) for step in self.evidence],
             "cluster": self.cluster,
         }
@@ -94,7 +101,8 @@ class Link:
         return cls(
             data["kb_id"],
             data["score"],
-            [Candidate(*pair) for pair in zip(data["ids"], data["scores"])],
+            list(data["ids"]),
+            list(data["scores"]),
             [Evidence(*step) for step in data["evidence"]],
             data["cluster"],
         )

@@ -60,7 +60,8 @@ class EncoderShim(HFShim):
 
     def predict(self, inputs: ArgsKwargs) -> Any:
         self._model.eval()
-        with torch.inference_mode(), self.autocast():
+        # Not inference_mode: autocast would cast the weights anew at each call.
+        with torch.no_grad(), self.autocast():
             outputs = self._model(*inputs.args, **inputs.kwargs)
         self._model.train()
         return outputs

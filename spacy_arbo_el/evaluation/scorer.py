@@ -119,8 +119,8 @@ def _count_link(prf: PRFScore, result: Outcome) -> None:
 
 
 def _within(result: Outcome, k: int) -> bool:
-    candidates = result.link.candidates[:k] if result.link else ()
-    return any(candidate.kb_id in (result.gold or ()) for candidate in candidates)
+    found = result.link.ids[:k] if result.link else ()
+    return any(kb_id in (result.gold or ()) for kb_id in found)
 
 
 def _prf(name: str, prf: PRFScore) -> Dict[str, Optional[float]]:

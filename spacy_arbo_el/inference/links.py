@@ -5,7 +5,7 @@ from typing import List, Sequence, Tuple
 import numpy as np
 from spacy.tokens import Span
 
-from ..annotations import Candidate, Evidence, Link
+from ..annotations import Evidence, Link
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..retrieval.exemplars import ExemplarStore
@@ -33,17 +33,15 @@ def make_links(
     clusters = _numbers_within(document, decisions.cluster)
     links = []
     for i, (row, count) in enumerate(zip(entities.tolist(), counts)):
-        candidates = [
-            Candidate(kb.entities.at(position).id, score)
-            for position, score in zip(row[:count], scores[i])
-        ]
+        ids = [kb.entities.at(position).id for position in row[:count]]
+        chance = scores[i][:count]
         if decisions.entity[i] < 0:
-            refused = candidates[0].score if candidates else 0.0
-            links.append(Link(NIL, refused, candidates, (), f"new-{clusters[i]}"))
+            refused = chance[0] if chance else 0.0
+            links.append(Link(NIL, refused, ids, chance, (), f"new-{clusters[i]}"))
             continue
         evidence = [_evidence(step, spans, kb, exemplars) for step in decisions.paths[i]]
         kb_id = kb.entities.at(int(decisions.entity[i])).id
-        links.append(Link(kb_id, round(chances[i], 4), candidates, evidence))
+        links.append(Link(kb_id, round(chances[i], 4), ids, chance, evidence))
     return links
 
 
