@@ -45,9 +45,9 @@ def mean_pooling() -> Pooling:
     def pool(hidden, mask, first, last, anchor):
         position = torch.arange(hidden.shape[1], device=hidden.device)
         inside = (position >= first[:, None]) & (position <= last[:, None])
-        weights = inside.to(hidden.dtype)
-        weights = weights / weights.sum(1, keepdim=True)
-        return torch.bmm(weights.unsqueeze(1), hidden).squeeze(1)
+        # Not a matrix product: autocast would run it in bfloat16.
+        weights = inside.to(hidden.dtype).unsqueeze(-1)
+        return (hidden * weights).sum(1) / weights.sum(1)
 
     return pool
 
