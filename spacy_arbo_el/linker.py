@@ -356,6 +356,26 @@ class ArboLinker(TrainablePipe):
 
     # Serialisation
 
+    def __reduce__(self):
+        # For nlp.pipe(n_process=…) where processes are spawned; this never touches a file.
+        # The parts are closures, which plain pickle refuses.
+        settings = {
+            "span_getter": self.span_getter,
+            "verbalization": self.memory.verbalization,
+            "similarity": self.similarity,
+            "index": self.memory.index,
+            "inference": self.inference,
+            "positives": self.positives,
+            "negatives": self.negatives,
+            "loss": self.loss,
+            "scorer": self.scorer,
+            "labels_discard": list(self.labels_discard),
+            "refresh_every": self.refresh_every,
+            **self._given,
+        }
+        parts = srsly.pickle_dumps((self.vocab, self.model, self.name, settings))
+        return _rebuild, (parts, self.to_bytes(exclude=["vocab", "model"]))
+
     def _cfg_to_save(self) -> Dict[str, Any]:
         return {"now": self.cfg, "given": self._given}
 
@@ -426,6 +446,13 @@ class ArboLinker(TrainablePipe):
         self._validate_serialization_attrs()
         if self.encoding.is_ready:
             self.refresh()
+
+
+def _rebuild(parts: bytes, state: bytes) -> ArboLinker:
+    """A linker in another process, from what ``ArboLinker.__reduce__`` took apart."""
+    vocab, model, name, settings = srsly.pickle_loads(parts)
+    linker = ArboLinker(vocab, model, name, **settings)
+    return linker.from_bytes(state, exclude=["vocab", "model"])
 
 
 def _check_threshold(value: float) -> None:

@@ -17,7 +17,7 @@ from .shim import EncoderShim, attention_kind, shim_of
 from .tokenization import PieceTokenizer
 
 # What a forward pass takes at a time on a CPU (more falls out of its cache), and on a GPU.
-BATCH_TOKENS = (1024, 32768)
+BATCH_TOKENS = (1536, 32768)
 
 
 @registry.architectures("spacy-arbo-el.TransformerEncoder.v1")

@@ -139,3 +139,21 @@ def test_package_gives_a_wheel_that_links(folder):
     assert result.stdout.strip() == "planet", result.stderr
     requirements = (folder / "en_arbo_test-0.0.1" / "meta.json").read_text()
     assert "spacy_arbo_el" in requirements or "spacy-arbo-el" in requirements
+
+
+@pytest.mark.slow
+def test_example_of_an_existing_app(folder):
+    script = Path(__file__).parents[2] / "examples" / "existing_app.py"
+    command = [sys.executable, script, "model"]
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert "['entity_ruler', 'arbo_linker']" in result.stdout
+    assert "the same after saving and loading" in result.stdout
+
+
+@pytest.mark.slow
+def test_linking_benchmark_runs(folder):
+    script = Path(__file__).parents[2] / "benchmarks" / "linking.py"
+    command = [sys.executable, script, "model", "dev.spacy", "--rounds", "1"]
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
+    assert result.returncode == 0 and "ratio" in result.stdout, result.stderr

@@ -88,6 +88,15 @@ def test_n_process(shared_nlp, expected):
     assert links(shared_nlp.pipe(plain(shared_nlp), n_process=2, batch_size=3)) == expected
 
 
+def test_pickle_for_spawned_processes(shared_nlp, expected):
+    import pickle
+
+    linker = pickle.loads(pickle.dumps(shared_nlp.get_pipe("arbo_linker")))
+    docs = plain(shared_nlp)
+    linker.set_annotations(docs, linker.predict(docs))
+    assert links(docs) == expected
+
+
 def test_docs_keep_their_links(shared_nlp):
     doc = shared_nlp(without_links(annotated(shared_nlp, TRAIN[0])))
     link = doc.ents[0]._.arbo
