@@ -59,15 +59,13 @@ class EncoderShim(HFShim):
         return torch.autocast(device.type, dtype=torch.bfloat16, enabled=wanted)
 
     def predict(self, inputs: ArgsKwargs) -> Any:
-        self._model.eval()
+        self._set_training(False)
         # Not inference_mode: autocast would cast the weights anew at each call.
         with torch.no_grad(), self.autocast():
-            outputs = self._model(*inputs.args, **inputs.kwargs)
-        self._model.train()
-        return outputs
+            return self._model(*inputs.args, **inputs.kwargs)
 
     def begin_update(self, inputs: ArgsKwargs) -> Tuple[Any, Callable]:
-        self._model.train()
+        self._set_training(True)
         with self.autocast():
             outputs = self._model(*inputs.args, **inputs.kwargs)
 
@@ -78,9 +76,14 @@ class EncoderShim(HFShim):
 
     def forward_without_graph(self, inputs: ArgsKwargs) -> Any:
         """A training-mode forward pass (dropout on) that keeps no activations."""
-        self._model.train()
+        self._set_training(True)
         with torch.no_grad(), self.autocast():
             return self._model(*inputs.args, **inputs.kwargs)
+
+    def _set_training(self, on: bool) -> None:
+        # Walking through all modules takes a millisecond: not for every batch.
+        if self._model.training != on:
+            self._model.train(on)
 
     def set_dropout(self, rate: float) -> None:
         for module in self._model.modules():

@@ -9,6 +9,7 @@ Everything is cut by word pieces and assembled for all mentions at once; a text 
 tokenized once however many mentions it holds.
 """
 
+from itertools import chain
 from typing import List, Sequence, Tuple
 
 import numpy as np
@@ -122,8 +123,8 @@ class PieceTokenizer:
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         bounds = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum([len(encoding) for encoding in encodings], out=bounds[1:])
-        flat = [np.array(e.ids, dtype=np.int64) for e in encodings]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *flat]), bounds
+        ids = chain.from_iterable(encoding.ids for encoding in encodings)
+        return np.fromiter(ids, np.int64, bounds[-1]), bounds
 
     def _tokenize_with_offsets(self, texts: Sequence[str]):
         """Word pieces of all texts in one flat array, with character offsets that grow over all."""
@@ -133,11 +134,8 @@ class PieceTokenizer:
         # One more than the length: the end of a text and the start of the next stay apart.
         bases = np.zeros(len(texts), dtype=np.int64)
         np.cumsum([len(text) + 1 for text in texts[:-1]], out=bases[1:])
-        pieces = [np.array(e.ids, dtype=np.int64) for e in encodings]
-        chars = [
-            np.array(e.offsets, dtype=np.int64).reshape(-1, 2) + base
-            for e, base in zip(encodings, bases)
-        ]
-        flat = np.concatenate([np.zeros(0, dtype=np.int64), *pieces])
-        offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *chars])
+        flat = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int64, bounds[-1])
+        pairs = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
+        offsets = np.fromiter(pairs, np.int64, 2 * bounds[-1]).reshape(-1, 2)
+        offsets += np.repeat(bases, np.diff(bounds))[:, None]
         return flat, bounds, offsets[:, 0], offsets[:, 1], bases

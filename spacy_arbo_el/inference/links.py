@@ -28,13 +28,14 @@ def make_links(
     """
     entities, logits = ranked
     counts = (entities >= 0).sum(axis=1).tolist()
+    # Rows are filled up with -1, which finds some id or other; the counts cut these off.
+    ranked_ids = kb.ids[entities].tolist() if len(kb) else [[] for _ in counts]
     scores = np.round(probability(logits), 4).tolist()
     chances = probability(decisions.logit).tolist()
     clusters = _numbers_within(document, decisions.cluster)
     links = []
-    for i, (row, count) in enumerate(zip(entities.tolist(), counts)):
-        ids = [kb.entities.at(position).id for position in row[:count]]
-        chance = scores[i][:count]
+    for i, count in enumerate(counts):
+        ids, chance = ranked_ids[i][:count], scores[i][:count]
         if decisions.entity[i] < 0:
             refused = chance[0] if chance else 0.0
             links.append(Link(NIL, refused, ids, chance, (), f"new-{clusters[i]}"))

@@ -42,6 +42,7 @@ class ArboKB(KnowledgeBase):
         self.fingerprint = ""
         self._dirty = len(self.entities) > 0
         self._aliases: Optional[Dict[str, List[int]]] = None
+        self._ids: Optional[np.ndarray] = None
 
     # Entities
 
@@ -78,7 +79,14 @@ class ArboKB(KnowledgeBase):
 
     def _changed(self) -> None:
         self._dirty = True
-        self._aliases = None
+        self._aliases = self._ids = None
+
+    @property
+    def ids(self) -> np.ndarray:
+        """(entities,) object, the ids in the order of the KB."""
+        if self._ids is None:
+            self._ids = np.array([entity.id for entity in self.entities], dtype=object)
+        return self._ids
 
     # Vectors
 
@@ -212,7 +220,8 @@ class ArboKB(KnowledgeBase):
             raise ValueError(Errors.E009.format(where=where, manifest=manifest, counts=counts))
         self.rows = rows
         self.fingerprint = manifest["encoder"]
-        self._dirty, self._aliases = not manifest["in_sync"], None
+        self._dirty = not manifest["in_sync"]
+        self._aliases = self._ids = None
         return self
 
     def to_disk(self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()) -> None:

@@ -50,10 +50,11 @@ class FlatIndex:
         nearest = _nearest_faiss if faiss else _nearest_numpy
         similarities, rows = nearest(self, queries, k)
         first = rows[:, :DECISIVE]
-        similarities[:, :DECISIVE] = self.similarity.paired(queries, self.vectors[first])
-        order = np.lexsort((rows, -similarities), axis=1)
-        take = np.take_along_axis
-        return take(similarities, order, axis=1), take(rows, order, axis=1)
+        exact = self.similarity.paired(queries, self.vectors[first])
+        order = np.lexsort((first, -exact), axis=1)
+        similarities[:, :DECISIVE] = np.take_along_axis(exact, order, axis=1)
+        rows[:, :DECISIVE] = np.take_along_axis(first, order, axis=1)
+        return similarities, rows
 
 
 def _nearest_faiss(index: FlatIndex, queries: np.ndarray, k: int):

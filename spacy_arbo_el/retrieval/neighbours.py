@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from ..encoders.sequences import ragged_ranges
 from ..kb.vectors import TextVectors
@@ -118,20 +119,22 @@ def expand_rows(rows: TextVectors, similarities: np.ndarray, found: np.ndarray, 
     return fill(entity, places, -1), fill(similarity, places, -np.inf)
 
 
-def first_of_each(mention, entity, mentions: int, count: int) -> np.ndarray:
+@njit(cache=True, nogil=True)
+def first_of_each(mention, entity, mentions, count):  # pragma: no cover - compiled
     """Where each entity occurs first within each mention, the first ``count`` of them.
 
-    mention: (n,) ascending; entity: (n,), in order of preference within a mention.
+    mention: (n,) int64 ascending; entity: (n,) int64, in order of preference within a mention.
     RETURNS: (mentions, count) int64 places in the two arrays, -1 for none.
     """
-    stride = int(entity.max(initial=0)) + 1
-    _, firsts = np.unique(mention * stride + entity, return_index=True)
-    firsts.sort()
-    mention = mention[firsts]
-    rank = np.arange(len(mention)) - np.searchsorted(mention, mention)
-    kept = rank < count
     places = np.full((mentions, count), -1, dtype=np.int64)
-    places[mention[kept], rank[kept]] = firsts[kept]
+    found = np.zeros(mentions, dtype=np.int64)
+    last_seen = np.full(entity.max() + 1 if len(entity) else 0, -1, dtype=np.int64)
+    for place in range(len(entity)):
+        m, e = mention[place], entity[place]
+        if last_seen[e] != m and found[m] < count:
+            last_seen[e] = m
+            places[m, found[m]] = place
+            found[m] += 1
     return places
 
 
