@@ -26,7 +26,7 @@ def softmax_positive_negative(
     scores = np.where(there, logits, -np.inf).astype(np.float64)
     top = np.max(scores, axis=1, keepdims=True, initial=-np.inf)
     scores = scores - np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     log_rest = _log_of_the_others(log_p)
     losses = -np.where(positive, log_p, 0.0).sum(axis=1)
@@ -57,18 +57,23 @@ def cross_entropy(
 ) -> Tuple[np.ndarray, np.ndarray]:
     """Softmax cross-entropy: minus the log of the positives' share of the probability."""
     there = there & (positive & there).any(axis=1, keepdims=True)
-    positive = positive & there
-    scores = np.where(there, logits, -np.inf).astype(np.float64)
-    top = np.max(scores, axis=1, keepdims=True, initial=-np.inf)
+    all_scores = np.where(there, logits, -np.inf).astype(np.float64)
+    own_scores = np.where(positive & there, all_scores, -np.inf)
+    total, share = _softmax(all_scores)
+    hits, inside = _softmax(own_scores)
+    some = there.any(axis=1)
+    losses = np.where(some, np.where(some, total, 0.0) - np.where(some, hits, 0.0), 0.0)
+    return losses, share - inside
+
+
+def _softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """(b, n) scores -> (b,) log of the sum of exponentials, (b, n) softmax; 0 for rows of -inf."""
+    top = scores.max(axis=1, keepdims=True, initial=-np.inf)
     exp = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
     total = exp.sum(axis=1, keepdims=True)
-    hits = (exp * positive).sum(axis=1, keepdims=True)
-    some = total[:, 0] > 0
-    losses = np.zeros(len(logits))
-    losses[some] = np.log(total[some, 0]) - np.log(hits[some, 0])
-    share = np.divide(exp, total, out=np.zeros_like(exp), where=total > 0)
-    inside = np.divide(exp * positive, hits, out=np.zeros_like(exp), where=hits > 0)
-    return losses, np.where(there, share - inside, 0.0)
+    with np.errstate(divide="ignore"):
+        log_total = (top + np.log(total))[:, 0]
+    return log_total, exp / np.where(total > 0, total, 1.0)
 
 
 @registry.misc("spacy-arbo-el.SoftmaxPositiveNegative.v1")

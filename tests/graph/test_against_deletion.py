@@ -73,7 +73,7 @@ def test_arborescence_equals_literal_deletion(drawn):
 
 
 def smallest_bottleneck(entities, mentions, source, target, weight, threshold):
-    best = {entity: -np.inf for entity in range(entities)}
+    best = dict.fromkeys(range(entities), -np.inf)
     todo = [(-np.inf, entity) for entity in range(entities)]
     while todo:
         so_far, node = heapq.heappop(todo)
