@@ -63,7 +63,7 @@ def _prim(similarity, entity_similarity, root):
     parent = np.full(n, -1, np.int64)
     best = entity_similarity.copy()
     done = np.zeros(n, np.bool_)
-    for step in range(n):
+    for _ in range(n):
         at = -1
         for j in range(n):
             if not done[j] and (at == -1 or best[j] > best[at]):

@@ -78,7 +78,7 @@ class TextVectors:
 
 
 def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """``vectors`` as float32 (rows, width); an error where their shape is off or one isn't finite."""
+    """``vectors`` as float32 (rows, width); an error where the shape is off or one isn't finite."""
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))
