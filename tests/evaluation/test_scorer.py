@@ -1,0 +1,47 @@
+"""Scores against cases counted by hand."""
+
+import pytest
+
+from spacy_arbo_el.annotations import Link
+from spacy_arbo_el.evaluation.scorer import Outcome, score_outcomes
+
+
+def outcome(gold, predicted, ids=(), label="X"):
+    link = None if predicted is None else Link(predicted, 0.5, ids, [0.5] * len(ids))
+    return Outcome(label, gold, predicted, link)
+
+
+def test_counted_by_hand():
+    results = [
+        outcome(("A",), "A", ["A", "B"]),  # right
+        outcome(("A", "B"), "B", ["B"]),  # composite: one of its ids is right
+        outcome(("A",), "C", ["C", "A"]),  # wrong: a false alarm and a miss
+        outcome(("A",), "NIL", ["C"]),  # refused: a miss
+        outcome(("A",), None),  # not found: a miss
+        outcome((), "NIL"),  # NIL, rightly
+        outcome((), "A", ["A"]),  # a false alarm
+        outcome(None, "A", ["A"]),  # a mention that is none: a false alarm
+    ]
+    scores = score_outcomes(results)
+    assert scores["nel_micro_p"] == pytest.approx(2 / 5)
+    assert scores["nel_micro_r"] == pytest.approx(2 / 5)
+    assert scores["arbo_mentions"] == 7
+    assert scores["arbo_acc"] == pytest.approx(3 / 7)
+    assert scores["arbo_recall_at_1"] == pytest.approx(2 / 5)
+    assert scores["arbo_recall_at_8"] == pytest.approx(3 / 5)
+    assert scores["arbo_nil_p"] == pytest.approx(1 / 2)
+    assert scores["arbo_nil_r"] == pytest.approx(1 / 2)
+
+
+def test_types_are_scored_apart():
+    results = [outcome(("A",), "A", label="P"), outcome(("A",), "B", label="Q")]
+    scores = score_outcomes(results)
+    assert scores["nel_f_per_type"]["P"]["f"] == 1.0
+    assert scores["nel_f_per_type"]["Q"]["f"] == 0.0
+    assert scores["nel_macro_f"] == 0.5 and scores["nel_micro_f"] == 0.5
+
+
+def test_nothing_to_score():
+    scores = score_outcomes([])
+    assert scores["nel_micro_f"] is None and scores["arbo_acc"] is None
+    assert scores["arbo_mentions"] == 0
