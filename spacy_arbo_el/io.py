@@ -4,8 +4,10 @@ import io
 import os
 import shutil
 import tempfile
+import uuid
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Dict, List
+from typing import BinaryIO, Callable, Dict, Iterator, List, Union
 
 import numpy as np
 
@@ -25,18 +27,30 @@ def unpack_arrays(data: bytes) -> Dict[str, np.ndarray]:
         return {name: arrays[name] for name in arrays.files}
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name, then put it in place of ``path``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+@contextmanager
+def replacing(path: Union[str, Path]) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes the path's place only when all went well.
+
+    What is written goes to a temporary name in the same folder (made if need be),
+    so that nobody ever sees half a file; on any error the old file stays as it was.
+    """
+    # A link stays a link: what it points to is replaced.
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        with temporary.open("xb") as file:
+            yield file
+        os.replace(temporary, target)
     except BaseException:
-        os.unlink(name)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file, all or nothing."""
+    with replacing(path) as file:
+        file.write(data)
 
 
 def write_folder(path: Path, files: Dict[str, Callable[[], bytes]]) -> None:

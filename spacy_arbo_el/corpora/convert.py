@@ -10,9 +10,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from ..errors import Errors, Warnings
+from ..io import replacing
 from .annotated import AnnotatedMention, AnnotatedText
 from .concepts import normalise_ids
-from .files import PathLike, replacing
+from .files import PathLike
 from .jsonl import read_jsonl
 from .pubtator import read_pubtator
 

@@ -1,10 +1,7 @@
-"""Files with care: lines that know their number, writes that are all or nothing."""
+"""Files with care: lines that know their number."""
 
-import os
-import uuid
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, FrozenSet, Iterator, Tuple, Union
+from typing import FrozenSet, Iterator, Tuple, Union
 
 from ..errors import Errors
 
@@ -60,23 +57,3 @@ def is_text(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-@contextmanager
-def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes the path's place only when all went well.
-
-    What is written goes to a temporary name in the same folder (made if need be),
-    so that nobody ever sees half a file; on any error the old file stays as it was.
-    """
-    # A link stays a link: what it points to is replaced.
-    target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

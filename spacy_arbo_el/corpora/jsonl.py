@@ -12,8 +12,9 @@ Other keys are ignored.
 import json
 from typing import Any, Dict, Iterable, Iterator
 
+from ..io import replacing
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .files import PathLike, is_text, line_error, read_lines, replacing
+from .files import PathLike, is_text, line_error, read_lines
 
 
 def read_jsonl(path: PathLike) -> Iterator[AnnotatedText]:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from ..corpora.concepts import read_equivalents
-from ..corpora.files import PathLike, check_exists, is_text, line_error, read_lines, replacing
+from ..corpora.files import PathLike, check_exists, is_text, line_error, read_lines
 from ..corpora.jsonl import read_records
+from ..io import replacing
 from .entity import NIL, Entity
 
 FIELDS = ("id", "title", "description", "aliases", "types", "meta")

@@ -1,6 +1,7 @@
 import pytest
 
-from spacy_arbo_el.corpora.files import check_exists, is_text, read_ids, read_lines, replacing
+from spacy_arbo_el.corpora.files import check_exists, is_text, read_ids, read_lines
+from spacy_arbo_el.io import replacing
 
 
 def test_lines_end_only_at_a_line_feed(write):
