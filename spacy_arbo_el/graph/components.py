@@ -44,7 +44,7 @@ def _by_source(n_nodes, source, target):
 
 @numba.njit(cache=True, nogil=True)
 def strong_labels(n_nodes, source, target):
-    """Strongly connected components (Tarjan), each labelled by its smallest node: (n_nodes,) int32."""
+    """Strong components (Tarjan), each labelled by its smallest node: (n_nodes,) int32."""
     first, heads = _by_source(n_nodes, source, target)
     label = np.full(n_nodes, -1, np.int32)
     low = np.zeros(n_nodes, np.int32)  # 0: not seen yet

@@ -176,7 +176,7 @@ def _build(
         if mention < len(mentions):
             for i in range(mentions.shape[1]):
                 other = mentions[mention, i]
-                if other == mention or other == PADDING:
+                if other == mention or other == PADDING:  # noqa: SIM109 - Numba
                     continue
                 w = -mention_similarity[mention, i]
                 n_edges = _put(
