@@ -55,6 +55,10 @@ class Errors(metaclass=_Coded):
         "({expected}). Encode it again with linker.set_kb(loader, reencode=True), or build "
         "it with this pipeline."
     )
+    E012 = (
+        "The entity id {id!r} holds a '|', which joins the ids of a composite mention. Use another "
+        "character."
+    )
 
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"

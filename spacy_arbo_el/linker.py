@@ -239,13 +239,21 @@ class ArboLinker(TrainablePipe):
         self.encoding.changed()
 
     def _get_trainer(self) -> Trainer:
-        if self._trainer is None or self._trainer_structure != self.memory.structure:
+        old = self._trainer
+        if old is None or old.refresh_due:
             self.refresh()
+        elif not self.kb.in_sync or self._trainer_structure != self.memory.structure:
+            # Something new in the middle of an epoch: the rest keeps its cached vectors.
+            self.memory.complete()
+            self.memory.changed()
+        if old is None or self._trainer_structure != self.memory.structure:
             self._trainer = self._build_trainer()
             self._trainer_structure = self.memory.structure
-        elif self._trainer.refresh_due:
-            self.refresh()
-            self._trainer.refreshed()
+            if old is not None and not old.refresh_due:
+                self._trainer.seen = old.seen
+        elif old.refresh_due:
+            old.refreshed()
+        assert self._trainer is not None
         return self._trainer
 
     def _build_trainer(self) -> Trainer:

@@ -77,11 +77,13 @@ def evaluate_command(
     setup_gpu(gpu_id)
     rows = {}
     with errors_for_people():
+        names = [model.name for model in models]
         for model in models:
+            label = model.name if names.count(model.name) == 1 else str(model)
             nlp = spacy.load(model)
             examples = list(MentionCorpus(dev, limit=limit)(nlp))
             for name, scores in compare_inference(nlp, examples).items():
-                rows[f"{model.name}: {name}"] = scores
+                rows[f"{label}: {name}"] = scores
     Console(width=130).print(as_table(rows, title=f"Links on given mentions, {dev}"))
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))

@@ -52,7 +52,7 @@ def build_edges(
     """
     n_entities = check_count("n_entities", n_entities)
     n_mentions = check_count("n_mentions", n_mentions)
-    threshold = check_threshold(threshold)
+    limit = check_threshold(threshold)
     entities, entity_similarity = _neighbours(
         "entities", entities, "entity_similarity", entity_similarity, n_entities, n_mentions
     )
@@ -70,7 +70,7 @@ def build_edges(
             mention_similarity,
             exemplars,
             exemplar_entities,
-            threshold,
+            limit,
         )
     )
 

@@ -30,6 +30,8 @@ class Entity:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id.strip() or self.id == NIL:
             raise ValueError(Errors.E001.format(where=repr(self.title), value=self.id))
+        if "|" in self.id:
+            raise ValueError(Errors.E012.format(id=self.id))
         object.__setattr__(self, "aliases", tuple(self.aliases))
         object.__setattr__(self, "types", tuple(self.types))
         if not self.title:

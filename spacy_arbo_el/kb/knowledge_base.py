@@ -81,6 +81,10 @@ class ArboKB(KnowledgeBase):
         self._dirty = True
         self._aliases = self._ids = None
 
+    def touch(self) -> None:
+        """Have the next ``sync`` look at all texts again; those it knows are not encoded."""
+        self._dirty = True
+
     @property
     def ids(self) -> np.ndarray:
         """(entities,) object, the ids in the order of the KB."""

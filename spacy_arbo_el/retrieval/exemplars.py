@@ -36,6 +36,7 @@ class ExemplarStore:
     windows: their n ``Sequences``.
     vectors: (n, width) float32, raw as the mention encoder gave them, after a ``sync``.
     fingerprint: Names the encoder they come from.
+    version: A number that grows with every new mention and every changed label.
     """
 
     def __init__(self) -> None:
@@ -43,6 +44,7 @@ class ExemplarStore:
         self.windows = Sequences.empty()
         self.vectors = np.zeros((0, 0), dtype=np.float32)
         self.fingerprint = ""
+        self.version = 0
         self._rows: Dict[Key, int] = {}
 
     def __len__(self) -> int:
@@ -61,13 +63,16 @@ class ExemplarStore:
             raise ValueError(Errors.E302.format(items=len(items), windows=len(windows)))
         new = []
         for i, item in enumerate(items):
-            if item.key in self._rows:
-                self.items[self._rows[item.key]] = item
+            row = self.row(item.key)
+            if row >= 0:
+                self.version += self.items[row] != item
+                self.items[row] = item
                 continue
             self._rows[item.key] = len(self.items)
             self.items.append(item)
             new.append(i)
         if new:
+            self.version += 1
             self.windows = Sequences.concat([self.windows, windows.take(np.array(new))])
         return np.array([self._rows[item.key] for item in items], dtype=np.int64)
 

@@ -54,13 +54,15 @@ class Memory:
         if not reencode:
             self._check_fingerprint(kb)
         self.kb = kb
+        # Its texts may have been made by another verbalization.
+        self.kb.touch()
         self.changed()
 
     def store(self, items: Sequence[Labelled], windows: Sequences) -> np.ndarray:
         """Keep labelled mentions as exemplars; their rows in the store."""
-        known = len(self.exemplars)
+        version = self.exemplars.version
         rows = self.exemplars.extend(items, windows)
-        if len(self.exemplars) > known:
+        if self.exemplars.version != version:
             self.changed()
         return rows
 
@@ -74,6 +76,10 @@ class Memory:
         self.encoding.changed()
         self.changed()
         self._check_fingerprint(self.kb)
+        if self.encoding.is_ready:
+            # The config given on loading may verbalize otherwise; texts that stay are not encoded.
+            self.kb.touch()
+            self.refresh()
 
     def _check_fingerprint(self, kb: ArboKB) -> None:
         if kb.fingerprint and self.encoding.is_ready:
@@ -97,6 +103,13 @@ class Memory:
         if self._retriever is None:
             self._retriever = self._build_retriever()
         return self._retriever
+
+    def complete(self) -> None:
+        """Encode what has no vector yet, and leave older vectors as they are: for training."""
+        encode = self.encoding
+        self.kb.sync(self.verbalization, encode.encode_texts, self.kb.fingerprint)
+        self.exemplars.sync(encode.encode_windows, self.exemplars.fingerprint)
+        self._retriever = None
 
     def _build_retriever(self) -> Retriever:
         entity = self.exemplars.entities(self.kb.entities.position)

@@ -17,7 +17,8 @@ class Trainer:
     """Chooses what a batch learns from, and keeps the cache it chooses on in good order.
 
     refresh_every: Mentions trained on between two refreshes of the cache; 0 for as many as
-        there are, once an epoch.
+        there are with a gold id, once an epoch.
+    seen: Mentions trained on since the last refresh.
     """
 
     def __init__(
@@ -37,17 +38,17 @@ class Trainer:
         self.negatives = negatives
         self.loss = loss
         self.refresh_every = refresh_every
-        self._seen = 0
+        self.seen = 0
 
     @property
     def refresh_due(self) -> bool:
         """Whether it is time to bring the vectors in KB and store up to date."""
-        return self._seen >= (self.refresh_every or len(self.cache.store))
+        return self.seen >= (self.refresh_every or int((self.table.cluster >= 0).sum()))
 
     def refreshed(self) -> None:
         """Tell the trainer that the vectors in KB and store are new."""
         self.cache.reload()
-        self._seen = 0
+        self.seen = 0
 
     def step(self, mentions: np.ndarray) -> Tuple[float, int]:
         """Gradients for a batch of stored mentions.
@@ -56,7 +57,7 @@ class Trainer:
         RETURNS: the mean loss, and the number of mentions that had something to learn from.
         """
         mentions = np.unique(mentions[self.table.cluster[mentions] >= 0])
-        self._seen += len(mentions)
+        self.seen += len(mentions)
         if not len(mentions):
             return 0.0, 0
         positive = self.positives(mentions, self.table, self.cache)

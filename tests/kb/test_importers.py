@@ -64,6 +64,7 @@ BROKEN = [
     ('{"id": 7}', "(got 7)"),
     ('{"id": " "}', "(got ' ')"),
     ('{"id": "NIL"}', "(got 'NIL')"),
+    ('{"id": "A|B"}', "must not hold '|'"),
     ('{"id": "\\ud83d"}', "'id' must be"),
     ('{"id": "Q2", "title": null}', "'title' of 'Q2' must be a string"),
     ('{"id": "Q2", "title": "\\ud83d"}', "'title' of 'Q2' must be a string of whole characters"),
@@ -91,7 +92,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 NAMES = st.lists(TEXT.filter(bool), max_size=3).map(tuple)
 ENTITIES = st.builds(
     Entity,
-    id=TEXT.filter(lambda text: text.strip() and text != "NIL"),
+    id=TEXT.filter(lambda text: text.strip() and text != "NIL" and "|" not in text),
     title=TEXT,
     description=TEXT,
     aliases=NAMES,

@@ -163,3 +163,11 @@ def test_damaged_pipelines_are_refused(nlp, tmp_path):
     (folder / "vectors.npz").unlink()
     with pytest.raises(ValueError, match="vectors.npz missing"):
         spacy.load(tmp_path / "model")
+
+
+def test_another_verbalization_on_loading_counts(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    names = {"@misc": "spacy-arbo-el.Names.v1"}
+    config = {"components.arbo_linker.verbalization": names}
+    linker = spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker")
+    assert ("quicksilver", "") in linker.kb.rows.texts

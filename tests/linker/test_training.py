@@ -200,3 +200,28 @@ def test_spacy_train_with_the_configs(config, paths, tmp_path):
     # The curves that the callback fitted on dev are kept in the config.
     saved = load_config(tmp_path / "out" / "model-best" / "config.cfg")
     assert saved["components"]["arbo_linker"]["calibration"]["entity"] is not None
+
+
+def test_new_mentions_in_mid_epoch_do_not_encode_the_rest_again():
+    nlp = build(train=TRAIN[:2])
+    linker = nlp.get_pipe("arbo_linker")
+    encoded = []
+    encode = linker.encoding.encode_texts
+    linker.encoding.encode_texts = lambda texts: encoded.append(len(texts)) or encode(texts)
+    optimizer = nlp.create_optimizer()
+    linker.refresh_every = 1000
+    for text in TRAIN[2:6]:
+        linker.update(examples(nlp, [text]), sgd=optimizer)
+    assert encoded == [len(ENTITIES)]
+    linker.kb.add(Entity("new", "Newcomer"))
+    linker.update(examples(nlp, TRAIN[:1]), sgd=optimizer)
+    assert encoded == [len(ENTITIES), 1]
+
+
+def test_a_corrected_label_counts():
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    assert nlp(annotated(nlp, TRAIN[8])).ents[0].kb_id_ == "planet"
+    corrected = TRAIN[8].replace("planet", "metal")
+    linker.update(examples(nlp, [corrected]))
+    assert nlp(annotated(nlp, TRAIN[8])).ents[0].kb_id_ == "metal"
