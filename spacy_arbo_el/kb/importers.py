@@ -141,7 +141,7 @@ def _problem(record: Dict[str, Any]) -> str:
     if not is_text(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
         return f"'id' must be a non-empty string and not 'NIL' (got {record.get('id')!r:.40})."
     if "|" in record["id"]:
-        return f"'id' must not hold '|', which joins the ids of a composite (got {record['id']!r:.40})."
+        return f"'id' must not hold '|', which joins composite ids (got {record['id']!r:.40})."
     for key in ("title", "description"):
         if not is_text(record.get(key, "")):
             return f"{key!r} of {record['id']!r} must be a string of whole characters."
