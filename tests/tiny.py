@@ -1,0 +1,85 @@
+"""Encoders small enough to test by brute force: random weights, and tokenizers made on the spot."""
+
+import string
+from pathlib import Path
+
+import torch
+import transformers
+from tokenizers import ByteLevelBPETokenizer
+
+from spacy_arbo_el.encoders.dual import build_dual_encoder
+from spacy_arbo_el.encoders.encoding import DualEncoding
+from spacy_arbo_el.encoders.pooling import mean_pooling
+from spacy_arbo_el.encoders.transformer import build_transformer_encoder
+
+WORDS = ["cold", "flu", "virus", "the", "a", "of", "river", "bank", "apple"]
+POSITIONS = 48
+SMALL = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+
+
+def save_tiny(folder: Path, kind: str) -> Path:
+    """Write a random model of a kind ("bert", "distilbert", "roberta", "mpnet") and its tokenizer.
+
+    Sequences may be ``POSITIONS`` word pieces long.
+    """
+    folder.mkdir(parents=True)
+    tokenizer = _byte_level(folder) if kind == "roberta" else _word_piece(folder, kind)
+    tokenizer.save_pretrained(str(folder))
+    torch.manual_seed(0)
+    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS}
+    if kind == "distilbert":
+        config = transformers.DistilBertConfig(
+            dim=16, n_layers=2, n_heads=2, hidden_dim=32, initializer_range=0.5, **sizes
+        )
+    else:
+        if kind in ("roberta", "mpnet"):
+            # Positions start past the padding id, which is 1.
+            sizes["max_position_embeddings"] += 2
+        config = transformers.AutoConfig.for_model(kind, **SMALL, **sizes, initializer_range=0.5)
+    transformers.AutoModel.from_config(config).save_pretrained(str(folder))
+    return folder
+
+
+def _word_piece(folder: Path, kind: str):
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    if kind == "mpnet":
+        specials = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
+    letters = [*string.ascii_lowercase, *string.digits, *".,;-[]"]
+    vocabulary = [*specials, *letters, *(f"##{x}" for x in letters), *WORDS]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf8")
+    kinds = {
+        "bert": transformers.BertTokenizerFast,
+        "distilbert": transformers.DistilBertTokenizerFast,
+        "mpnet": transformers.MPNetTokenizerFast,
+    }
+    return kinds[kind](str(folder / "vocab.txt"))
+
+
+def _byte_level(folder: Path):
+    backend = ByteLevelBPETokenizer()
+    backend.train_from_iterator(
+        [" ".join(WORDS)] * 3,
+        vocab_size=300,
+        min_frequency=1,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    )
+    backend.save_model(str(folder))
+    return transformers.RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt"))
+
+
+def dual_encoding(
+    name: str, window: int = 24, pooling=mean_pooling, separate: bool = False, **settings
+) -> DualEncoding:
+    """An initialised dual encoder, in float32 unless told otherwise."""
+    settings = {"precision": "float32", **settings}
+    towers = [
+        build_transformer_encoder(name, window, pooling(), **settings) for _ in range(1 + separate)
+    ]
+    model = build_dual_encoder(*towers)
+    model.initialize()
+    return DualEncoding(model)
