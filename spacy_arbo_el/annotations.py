@@ -6,9 +6,9 @@
   the new-entity cluster. (The name is a setting of the component.)
 
 A ``Link`` is kept as plain values in ``doc.user_data``, so it survives ``doc.to_bytes``,
-``DocBin(store_user_data=True)``, ``span.as_doc`` and ``n_process``. What does not survive: a DocBin
-without user data keeps only ``kb_id_``; and a link is found by its span's character offsets, so a
-retokenization that moves a span's borders loses it.
+``DocBin(store_user_data=True)``, ``span.as_doc(copy_user_data=True)`` and ``n_process``. What does
+not survive: a DocBin without user data keeps only ``kb_id_``; and a link is found by its span's
+character offsets, so a retokenization that moves a span's borders loses it.
 """
 
 from dataclasses import dataclass

@@ -59,6 +59,10 @@ class Errors(metaclass=_Coded):
         "The entity id {id!r} holds a '|', which joins the ids of a composite mention. Use another "
         "character."
     )
+    E013 = (
+        "Can't read the knowledge base in {where} ({problem}). It was damaged or cut off, or is "
+        "something else: build it again."
+    )
 
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"

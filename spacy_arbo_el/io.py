@@ -55,6 +55,8 @@ def write_file(path: Path, data: bytes) -> None:
 
 def write_folder(path: Path, files: Dict[str, Callable[[], bytes]]) -> None:
     """Write ``files`` into a folder under a temporary name, then put it in place of ``path``."""
+    # A link stays a link: what it points to is replaced.
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
     try:
@@ -64,7 +66,11 @@ def write_folder(path: Path, files: Dict[str, Callable[[], bytes]]) -> None:
         if path.exists():
             old = folder.with_name(folder.name + "-old")
             os.replace(path, old)
-            os.replace(folder, path)
+            try:
+                os.replace(folder, path)
+            except BaseException:
+                os.replace(old, path)
+                raise
             shutil.rmtree(old)
         else:
             os.replace(folder, path)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Tuple
 
 import torch
+from safetensors import SafetensorError
 from spacy_transformers.layers.transformer_model import huggingface_from_pretrained
 
 from ..errors import Errors
@@ -38,7 +39,7 @@ def load_pretrained(name: str, attention: str) -> Tuple[object, torch.nn.Module]
     try:
         settings = {"attn_implementation": attention}
         loaded = huggingface_from_pretrained(source, {"use_fast": True}, settings)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         problem = str(error).splitlines()[0]
         raise ValueError(Errors.E201.format(name=name, problem=problem)) from None
     tokenizer, transformer = loaded.tokenizer, loaded.transformer

@@ -73,13 +73,21 @@ def piece_tokenizer(model: Model) -> PieceTokenizer:
     shim = shim_of(model)
     if shim._model is None:
         raise ValueError(Errors.E200.format(name=model.attrs["name"]))
-    size, limit = model.attrs["window"], getattr(shim._model.config, "max_position_embeddings", 0)
-    # Models that count positions from past the padding id (RoBERTa's family) lose those.
-    if limit > 0 and shim._model.config.model_type in ("roberta", "xlm-roberta", "camembert"):
-        limit -= shim._model.config.pad_token_id + 1
+    size, limit = model.attrs["window"], position_limit(shim._model)
     if 0 < limit < size:
         raise ValueError(Errors.E206.format(size=size, limit=limit, name=model.attrs["name"]))
     return PieceTokenizer(shim.tokenizer, size)
+
+
+def position_limit(transformer: torch.nn.Module) -> int:
+    """The longest sequence that a transformer reads, 0 where it does not say."""
+    limit = getattr(transformer.config, "max_position_embeddings", 0)
+    for name, module in transformer.named_modules():
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and padding is not None:
+            # Some (RoBERTa, MPNet) count positions from past the padding id, and lose those.
+            return limit - padding - 1
+    return limit
 
 
 def forward(model: Model, X: Sequences, is_train: bool) -> Tuple[Floats2d, Callable]:

@@ -66,11 +66,10 @@ class _Nodes:
     def edges(self, neighbours: Neighbours, calibration: Calibration):
         base = len(self.entities)
         # From the nearest entity to each mention.
-        has = neighbours.entities[:, 0] >= 0 if neighbours.entities.shape[1] else np.zeros(0, bool)
-        to_mention = base + np.flatnonzero(has)
-        sources = [np.searchsorted(self.entities, neighbours.entities[has, 0])]
-        targets = [to_mention]
-        weights = [-calibration.logits("entity", neighbours.entity_similarity[has, 0])]
+        mention, column = np.nonzero(neighbours.entities[:, :1] >= 0)
+        sources = [np.searchsorted(self.entities, neighbours.entities[mention, column])]
+        targets = [base + mention]
+        weights = [-calibration.logits("entity", neighbours.entity_similarity[mention, column])]
         # From exemplars to mentions.
         mention, column = np.nonzero(neighbours.exemplar_entity >= 0)
         rows = neighbours.exemplars[mention, column]

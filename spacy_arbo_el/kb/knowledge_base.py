@@ -1,8 +1,10 @@
 """The knowledge base: entities, their texts, the vectors of these, on disk and in memory."""
 
 from collections import defaultdict
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Union
+from zipfile import BadZipFile
 
 import numpy as np
 import srsly
@@ -109,10 +111,10 @@ class ArboKB(KnowledgeBase):
         fingerprint: Names the encoder. Vectors of another encoder are all encoded again.
         RETURNS: The number of texts encoded.
         """
-        if self.fingerprint != fingerprint:
-            self.rows = TextVectors()
-        count = self.rows.rebuild((verbalize(entity) for entity in self.entities), encode)
-        self.fingerprint = fingerprint
+        # Where the encoder fails, what was there stays.
+        rows = self.rows if self.fingerprint == fingerprint else TextVectors()
+        count = rows.rebuild((verbalize(entity) for entity in self.entities), encode)
+        self.rows, self.fingerprint = rows, fingerprint
         self._dirty = False
         return count
 
@@ -208,21 +210,26 @@ class ArboKB(KnowledgeBase):
         }
 
     def _load(self, files: Dict[str, bytes], where: str) -> "ArboKB":
-        manifest = srsly.json_loads(files["manifest.json"])
+        with _reading(where):
+            manifest = dict(srsly.json_loads(files["manifest.json"]))
         if manifest.get("format") != FORMAT or manifest.get("version", 0) > VERSION:
             raise ValueError(Errors.E008.format(where=where, found=manifest.get("version")))
-        lines = files["entities.jsonl"].decode("utf8").splitlines()
-        self.entities = MemoryStore(Entity(**srsly.json_loads(line)) for line in lines)
-        arrays = unpack_arrays(files["vectors.npz"])
-        rows = TextVectors()
-        rows.texts = [(title, rest) for title, rest in srsly.msgpack_loads(files["texts.msgpack"])]
-        rows.vectors = arrays["vectors"]
-        bounds, flat = arrays["entity_offsets"], arrays["entity_rows"].tolist()
-        rows._set_links([flat[a:b] for a, b in zip(bounds[:-1], bounds[1:])])
-        counts = (len(self.entities), len(rows.texts), len(rows.vectors))
-        if counts != (manifest["entities"], manifest["texts"], manifest["texts"]):
+        with _reading(where):
+            lines = files["entities.jsonl"].splitlines()
+            entities = MemoryStore(Entity(**srsly.json_loads(line)) for line in lines)
+            arrays = unpack_arrays(files["vectors.npz"])
+            rows = TextVectors()
+            texts = srsly.msgpack_loads(files["texts.msgpack"])
+            rows.texts = [(title, rest) for title, rest in texts]
+            rows.vectors = arrays["vectors"]
+            bounds, flat = arrays["entity_offsets"], arrays["entity_rows"].tolist()
+            rows._set_links([flat[a:b] for a, b in zip(bounds[:-1], bounds[1:])])
+        counts = (len(entities), len(rows.texts), len(rows.vectors))
+        fits = len(bounds) == len(entities) + 1 or not manifest["in_sync"]
+        fits &= max(flat, default=-1) < len(rows.texts)
+        if not fits or counts != (manifest["entities"], manifest["texts"], manifest["texts"]):
             raise ValueError(Errors.E009.format(where=where, manifest=manifest, counts=counts))
-        self.rows = rows
+        self.entities, self.rows = entities, rows
         self.fingerprint = manifest["encoder"]
         self._dirty = not manifest["in_sync"]
         self._aliases = self._ids = None
@@ -244,4 +251,16 @@ class ArboKB(KnowledgeBase):
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
-        return self._load(srsly.msgpack_loads(bytes_data), "the bytes given")
+        where = "the bytes given"
+        with _reading(where):
+            files = dict(srsly.msgpack_loads(bytes_data))
+        return self._load(files, where)
+
+
+@contextmanager
+def _reading(where: str) -> Iterator[None]:
+    """Say where it was that something could not be read."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        raise ValueError(Errors.E013.format(where=where, problem=error)) from error

@@ -48,13 +48,14 @@ class FlatIndex:
             raise ValueError(Errors.E301.format(got=got, expected=expected))
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         nearest = _nearest_faiss if faiss else _nearest_numpy
-        similarities, rows = nearest(self, queries, k)
+        # Further than asked for: among near equals, the exact similarities decide which are in.
+        similarities, rows = nearest(self, queries, min(max(k, DECISIVE), len(self)))
         first = rows[:, :DECISIVE]
         exact = self.similarity.paired(queries, self.vectors[first])
         order = np.lexsort((first, -exact), axis=1)
         similarities[:, :DECISIVE] = np.take_along_axis(exact, order, axis=1)
         rows[:, :DECISIVE] = np.take_along_axis(first, order, axis=1)
-        return similarities, rows
+        return similarities[:, :k], rows[:, :k]
 
 
 def _nearest_faiss(index: FlatIndex, queries: np.ndarray, k: int):

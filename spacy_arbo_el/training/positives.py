@@ -35,7 +35,8 @@ def arborescence_positives(with_entity: bool = False) -> Positives:
             cache.mentions[members], similarity, bounds, metric=cache.similarity.metric
         )
         node = np.full(len(table.cluster), -1, dtype=np.int64)
-        node[members] = np.where(parents >= 0, table.texts + members[parents], -1)
+        by_mention = parents >= 0
+        node[members[by_mention]] = table.texts + members[parents[by_mention]]
         by_entity = parents == -1
         node[members[by_entity]] = text[by_entity]
         if not with_entity:
