@@ -128,7 +128,14 @@ def _search(n_entities, source, target, first, keys, best):
 def minimax(
     n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
 ) -> Forest:
-    """Hang each mention in the tree of the entity with the smallest minimax dissimilarity."""
+    """Hang each mention in the tree of the entity with the smallest minimax dissimilarity (Eq. 1).
+
+    The arguments are those of ``arborescence``, as are the errors. Where several entities have the
+    same, the mention goes to the one whose path is lighter after its heaviest edge, and then to
+    the one whose edge stands earlier in the arrays. Mentions that no entity reaches have no parent.
+
+    O(E log M) time.
+    """
     graph = check_graph(n_entities, n_mentions, source, target, weight)
     return minimax_of(graph, check_threshold(threshold))
 

@@ -3,6 +3,8 @@
 import numba
 import numpy as np
 
+from .checks import Graph
+
 
 @numba.njit(cache=True, nogil=True)
 def _find(label, node):
@@ -110,9 +112,15 @@ def number_clusters(labels, n_labels):
     return numbers
 
 
+def edges_between(graph: Graph, threshold: np.float32, chosen: np.ndarray) -> np.ndarray:
+    """Indices (int64) of the usable edges from mentions into the ``chosen`` ones, (M,) bool."""
+    return _edges_between(
+        graph.n_entities, graph.source, graph.target, graph.weight, threshold, chosen
+    )
+
+
 @numba.njit(cache=True, nogil=True)
-def edges_between(n_entities, source, target, weight, threshold, chosen):
-    """Indices of the usable edges into chosen mentions from mentions."""
+def _edges_between(n_entities, source, target, weight, threshold, chosen):
     infinite = np.float32(np.inf)
     edges = np.empty(len(target), np.int64)
     n_edges = 0

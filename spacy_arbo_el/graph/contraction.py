@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from .checks import check_graph, check_threshold
+from .checks import Graph, check_graph, check_threshold
 from .incoming import NO_KEY, Incoming, edge_of, incoming
 
 # A node not contracted into another holds what has become of it instead of a node's number.
@@ -99,9 +99,11 @@ def _advance(item, node, n_entities, source, keys, top):
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill(lists, first, keys):
+def _fill(lists, first, keys, last):
     for mention in range(len(lists)):
         begin, end = first[mention], first[mention + 1]
+        while end > begin and keys[end - 1] > last:
+            end -= 1
         item = lists[mention]
         item.key = keys[begin] if begin < end else NO_KEY
         item.begin = begin
@@ -210,23 +212,41 @@ def _expand(n_entities, n_mentions, source, target, enters, into, top, n_nodes):
     return parent, edge
 
 
-def arborescence(
-    n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
-) -> Forest:
-    """What the paper's deletion procedure leaves of a graph (§2.3), exactly, in O(E log V)."""
-    graph = check_graph(n_entities, n_mentions, source, target, weight)
-    return arborescence_of(
-        graph.n_entities, graph.source, graph.target, incoming(graph, check_threshold(threshold))
-    )
+class Contraction(NamedTuple):
+    """A graph contracted until every node hangs under a root, or nothing reaches it.
+
+    Nodes 0..M-1 are the mentions, those from M on were contracted from cycles, in that order.
+
+    n_nodes: How many there are.
+    top: (2M,) int32, what has become of a node; see ``_find``.
+    into: (2M,) int32, the node that a node was contracted into, -1 for none.
+    enters: (2M,) int64, the key of the lightest edge into a node, NO_KEY for none.
+    """
+
+    n_nodes: int
+    top: np.ndarray
+    into: np.ndarray
+    enters: np.ndarray
 
 
-def arborescence_of(
-    n_entities: int, source: np.ndarray, target: np.ndarray, edges: Incoming, rootless: bool = False
-) -> Forest:
-    """As ``arborescence``, from checked arrays whose edges are grouped already."""
+def contract(
+    n_entities: int,
+    source: np.ndarray,
+    edges: Incoming,
+    *,
+    rootless: bool = False,
+    last: int = NO_KEY,
+) -> Contraction:
+    """Contract the cycles of lightest edges.
+
+    source: (E,) int32, as given by the caller. edges: Its edges, grouped.
+    rootless: Let a node that nothing enters be a root, instead of leaving out all that only
+        such nodes reach.
+    last: Edges with larger keys are left out; see ``last_key``.
+    """
     n_mentions = len(edges.first) - 1
     lists = np.empty(n_mentions, _LIST)
-    _fill(lists, edges.first, edges.keys)
+    _fill(lists, edges.first, edges.keys, last)
     size = 2 * n_mentions
     top = np.full(size, _UNSEEN, np.int32)
     into = np.full(size, -1, np.int32)
@@ -236,4 +256,46 @@ def arborescence_of(
     n_nodes = _contract(
         n_entities, source, edges.keys, lists, top, into, enters, heap, path, rootless
     )
-    return Forest(*_expand(n_entities, n_mentions, source, target, enters, into, top, n_nodes))
+    return Contraction(n_nodes, top, into, enters)
+
+
+def arborescence(
+    n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
+) -> Forest:
+    """What the paper's deletion procedure leaves of a graph (§2.3), exactly, in O(E log V).
+
+    n_entities, n_mentions: Nodes 0..n_entities-1 are entities, the M mentions come after them.
+    source, target: (E,) int32 or int64 node ids: ``target`` may hang under ``source``.
+    weight: (E,) float32, dissimilarities (similarities with their sign turned).
+    threshold: λ, the largest weight to keep.
+
+    Of edges of equal weight the procedure deletes the one that stands later in the arrays first.
+    Mentions that no entity reaches have no parent.
+
+    Raises ValueError where the arrays do not fit, a weight is NaN, or an edge enters an entity.
+    """
+    graph = check_graph(n_entities, n_mentions, source, target, weight)
+    return arborescence_of(graph, incoming(graph, check_threshold(threshold)))
+
+
+def arborescence_of(
+    graph: Graph,
+    edges: Incoming,
+    *,
+    rootless: bool = False,
+    last: int = NO_KEY,
+) -> Forest:
+    """As ``arborescence``, from checked arrays whose edges are grouped; see ``contract``."""
+    done = contract(graph.n_entities, graph.source, edges, rootless=rootless, last=last)
+    return Forest(
+        *_expand(
+            graph.n_entities,
+            graph.n_mentions,
+            graph.source,
+            graph.target,
+            done.enters,
+            done.into,
+            done.top,
+            done.n_nodes,
+        )
+    )

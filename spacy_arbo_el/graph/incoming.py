@@ -30,22 +30,18 @@ def edge_of(key):
     return key & EDGE_MASK
 
 
-@numba.njit(cache=True, nogil=True)
-def edge_keys(weight):
-    """Keys (E,) int64 of weights (E,) float32 in edge order."""
-    bits = (weight + np.float32(0)).view(np.int32)  # the sum turns -0.0 into 0.0
-    keys = np.empty(len(weight), np.int64)
-    for edge in range(len(weight)):
-        keys[edge] = edge_key(bits[edge], edge)
-    return keys
-
-
 @numba.njit(cache=True, nogil=True, inline="always")
 def edge_key(bits, edge):
     """The key of an edge from the bits of its float32 weight."""
     # Negative floats grow downwards as integers: turn every bit but the sign.
     ordered = np.int64(bits) if bits >= 0 else np.int64(bits ^ np.int32(0x7FFFFFFF))
     return (ordered << EDGE_BITS) | edge
+
+
+def last_key(threshold: np.float32) -> int:
+    """The largest key that an edge of weight ``threshold`` can have."""
+    bits = (np.float32(threshold) + np.float32(0)).view(np.int32)
+    return int(edge_key(bits, EDGE_MASK))
 
 
 @numba.njit(cache=True, nogil=True)

@@ -89,7 +89,16 @@ def _orient(n_entities, n_mentions, source, target, kept):
 def undirected(
     n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
 ) -> Forest:
-    """Single linkage in which no cluster gets a second entity."""
+    """Single linkage in which no cluster gets a second entity (the paper's UNDIRECTED, §A.3).
+
+    Edges count in both directions here. From the lightest to the heaviest (of equals, the earlier
+    in the arrays first), each joins the clusters of its two ends, unless both hold an entity.
+    The arguments are those of ``arborescence``, as are the errors. Returns the tree that
+    the joining edges form, turned away from its entity; mentions of clusters without
+    one have no parent.
+
+    O(E log E) time.
+    """
     graph = check_graph(n_entities, n_mentions, source, target, weight)
     return undirected_of(graph, check_threshold(threshold))
 

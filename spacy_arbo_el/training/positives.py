@@ -1,11 +1,13 @@
 """Which node each mention of a batch should move towards."""
 
+from functools import partial
 from typing import Callable
 
 import numpy as np
 from spacy.util import registry
 
 from .. import graph
+from ..graph.positives import ENTITY
 from .cache import EmbeddingCache
 from .table import GoldTable
 
@@ -26,24 +28,48 @@ def arborescence_positives(with_entity: bool = False) -> Positives:
     RETURNS: Function (mentions (b,), table, cache) -> (b, 1 or 2) int64 nodes, -1 for none.
     """
 
+    return _parents_as_positives(graph.gold_parents, with_entity)
+
+
+@registry.misc("spacy-arbo-el.Arborescence1NNPositives.v1")
+def arborescence_1nn_positives(with_entity: bool = False) -> Positives:
+    """As ``ArborescencePositives``, over gold entity, query and its nearest gold mention (§3.2)."""
+    return _parents_as_positives(graph.gold_parents_1nn, with_entity)
+
+
+@registry.misc("spacy-arbo-el.Arborescence1RandPositives.v1")
+def arborescence_1rand_positives(with_entity: bool = False, seed: int = 0) -> Positives:
+    """As ``ArborescencePositives``, over gold entity, query and a random gold mention (§3.2)."""
+    rng = np.random.default_rng(seed)
+    return _parents_as_positives(partial(graph.gold_parents_1rand, rng=rng), with_entity)
+
+
+def _parents_as_positives(find_parents: Callable, with_entity: bool) -> Positives:
+    """Positives by a function of ``graph`` that finds parents in gold clusters."""
+
     def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         clusters = np.unique(table.cluster[mentions])
         clusters = clusters[clusters >= 0]
         members, bounds = table.members(clusters)
         text, similarity = nearest_gold_texts(members, bounds, table, cache)
-        parents = graph.gold_parents(
-            cache.mentions[members], similarity, bounds, metric=cache.similarity.metric
+        position = np.full(len(table.cluster), -1, dtype=np.int64)
+        position[members] = np.arange(len(members))
+        known = np.flatnonzero(position[mentions] >= 0)
+        queries = position[mentions[known]]
+        parent = find_parents(
+            cache.mentions[members],
+            similarity,
+            bounds,
+            queries=queries,
+            metric=cache.similarity.metric,
         )
-        node = np.full(len(table.cluster), -1, dtype=np.int64)
-        by_mention = parents >= 0
-        node[members[by_mention]] = table.texts + members[parents[by_mention]]
-        by_entity = parents == -1
-        node[members[by_entity]] = text[by_entity]
-        if not with_entity:
-            return node[mentions][:, None]
-        entity = np.full(len(table.cluster), -1, dtype=np.int64)
-        entity[members[~by_entity]] = text[~by_entity]
-        return np.stack([node[mentions], entity[mentions]], axis=1)
+        by_mention = parent >= 0
+        own = np.where(parent == ENTITY, text[queries], -1)
+        positives = np.full((len(mentions), 1 + with_entity), -1, dtype=np.int64)
+        positives[known, 0] = np.where(by_mention, table.texts + members[parent], own)
+        if with_entity:
+            positives[known, 1] = np.where(parent == ENTITY, -1, text[queries])
+        return positives
 
     return choose
 

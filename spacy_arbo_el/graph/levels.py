@@ -1,0 +1,141 @@
+"""Levels at which clusters join: what one pass over a graph says about every threshold at once.
+
+As the threshold λ rises, edges are added and clusters of mentions only ever grow: they nest. So a
+list of joins, each with the λ from which it holds, holds the clusters of all thresholds (see
+``sweep``). Weak components and single linkage join by the edges that Kruskal's algorithm keeps;
+strong components and mention-only arborescences need the procedures of this module.
+"""
+
+from typing import List, NamedTuple
+
+import numba
+import numpy as np
+
+from .checks import Graph
+from .components import strong_labels
+from .contraction import contract
+from .incoming import NO_KEY, Incoming, edge_of
+from .linkage import linkage_edges
+
+
+class Joins(NamedTuple):
+    """Pairs of nodes that share a cluster at every threshold from a level on; lowest level first.
+
+    Two nodes are in one cluster at λ just when the joins with ``level <= λ`` connect them.
+    """
+
+    a: np.ndarray  # (J,) int32
+    b: np.ndarray  # (J,) int32
+    level: np.ndarray  # (J,) float32
+
+
+def linkage_joins(graph: Graph, threshold: np.float32) -> Joins:
+    """Joins of single linkage with at most one entity in a cluster; of weak components, if none."""
+    kept = linkage_edges(graph, threshold)
+    return Joins(graph.source[kept], graph.target[kept], graph.weight[kept])
+
+
+def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
+    """Joins of strong components, at the levels ``thresholds`` (T,) float32, ascending.
+
+    Divide and conquer: the components at the middle threshold split the edges into those inside
+    one, which settle all lower thresholds, and those between, which settle all higher ones.
+    O(E log T).
+    """
+    found: List[Joins] = []
+    usable = (graph.source != graph.target) & (graph.weight < np.inf)
+    edges = np.flatnonzero(usable & (graph.weight <= thresholds[-1]))
+    step = np.searchsorted(thresholds, graph.weight[edges]).astype(np.int64)
+    todo = [(0, len(thresholds), graph.source[edges], graph.target[edges], step)]
+    while todo:
+        low, high, source, target, step = todo.pop()
+        if low == high or not len(source):
+            continue
+        middle = (low + high) // 2
+        nodes, ends = np.unique(np.concatenate([source, target]), return_inverse=True)
+        a, b = ends[: len(source)].astype(np.int32), ends[len(source) :].astype(np.int32)
+        there = step <= middle
+        label = strong_labels(len(nodes), a[there], b[there])
+        inside = label[a] == label[b]
+        todo.append((low, middle, source[inside], target[inside], step[inside]))
+        joined = np.flatnonzero(label != np.arange(len(nodes)))
+        level = np.full(len(joined), thresholds[middle], np.float32)
+        found.append(
+            Joins(nodes[joined].astype(np.int32), nodes[label[joined]].astype(np.int32), level)
+        )
+        # Above, a component counts as one node.
+        out = ~inside
+        source, target = nodes[label[a[out]]], nodes[label[b[out]]]
+        todo.append((middle + 1, high, source, target, step[out]))
+    return _ascending(found)
+
+
+def _ascending(found: List[Joins]) -> Joins:
+    if not found:
+        return Joins(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
+    a, b, level = (np.concatenate(column) for column in zip(*found))
+    order = np.argsort(level, kind="stable")
+    return Joins(a[order], b[order], level[order])
+
+
+@numba.njit(cache=True, nogil=True)
+def _edge_levels(n_mentions, n_nodes, keys, enters, into, weight):
+    """The threshold from which each contracted node's edge is chosen, and the edge; -1 for none.
+
+    A contracted node exists from the threshold on at which its whole cycle does.
+    """
+    level = np.full(n_nodes, np.inf, np.float32)
+    edge = np.full(n_nodes, -1, np.int64)
+    exists = np.full(n_nodes, -np.inf, np.float32)
+    for node in range(n_nodes):  # members are numbered before what they are contracted into
+        if enters[node] != NO_KEY:
+            edge[node] = edge_of(enters[node])
+            level[node] = max(exists[node], weight[edge[node]])
+        if into[node] != -1:
+            exists[into[node]] = max(exists[into[node]], level[node])
+    return level, edge
+
+
+def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
+    """Joins of mention-only arborescences (§3.5): one contraction serves all thresholds.
+
+    At λ, each node that the contraction has made by then takes its lightest edge, if λ allows it.
+    These choices do not depend on λ: a higher one only adds to them.
+    graph: Without entities. edges: Its edges, grouped.
+    """
+    done = contract(0, graph.source, edges, rootless=True)
+    level, edge = _edge_levels(
+        graph.n_mentions, done.n_nodes, edges.keys, done.enters, done.into, graph.weight
+    )
+    order = np.argsort(level, kind="stable")
+    order = order[edge[order] >= 0]
+    return Joins(graph.source[edge[order]], graph.target[edge[order]], level[order])
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(label, node):
+    while label[node] != node:
+        label[node] = label[label[node]]
+        node = label[node]
+    return node
+
+
+@numba.njit(cache=True, nogil=True)
+def _labels_at(n_nodes, a, b, level, thresholds):
+    label = np.arange(n_nodes).astype(np.int32)
+    labels = np.empty((len(thresholds), n_nodes), np.int32)
+    at = 0
+    for row in range(len(thresholds)):
+        while at < len(level) and level[at] <= thresholds[row]:
+            x, y = _find(label, a[at]), _find(label, b[at])
+            label[max(x, y)] = min(x, y)
+            at += 1
+        for node in range(n_nodes):  # a label never exceeds its node: one pass flattens
+            label[node] = label[label[node]]
+            labels[row, node] = label[node]
+    return labels
+
+
+def labels_at(n_nodes: int, joins: Joins, thresholds: np.ndarray) -> np.ndarray:
+    """Each node's cluster, by its smallest node: (T, n_nodes) int32 for ascending thresholds."""
+    return _labels_at(n_nodes, *joins, thresholds)

@@ -1,0 +1,100 @@
+"""Random graphs with everything that makes graphs hard, and slow procedures to hold against."""
+
+import itertools
+
+import numpy as np
+from hypothesis import strategies as st
+
+
+@st.composite
+def graphs(draw, most_entities=3, most_mentions=7, most_edges=24):
+    """(n_entities, n_mentions, source, target, weight, threshold).
+
+    With ties, self loops, doubled edges, unreachable parts, and weights of -inf and +inf.
+    """
+    entities = draw(st.integers(0, most_entities))
+    mentions = draw(st.integers(1, most_mentions))
+    nodes = st.integers(0, entities + mentions - 1)
+    heads = st.integers(entities, entities + mentions - 1)
+    # Few different weights, so that ties abound.
+    weights = st.sampled_from([-np.inf, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, np.inf])
+    edges = draw(st.lists(st.tuples(nodes, heads, weights), max_size=most_edges))
+    columns = list(zip(*edges)) if edges else [(), (), ()]
+    source, target = (np.array(column, dtype=np.int64) for column in columns[:2])
+    threshold = draw(st.sampled_from([np.inf, 2.0, 0.0, -1.0]))
+    return entities, mentions, source, target, np.array(columns[2], np.float32), threshold
+
+
+def usable(source, target, weight, threshold):
+    """The edges that count: no self loops, none of weight +inf, none above the threshold."""
+    return [
+        i
+        for i in range(len(source))
+        if source[i] != target[i] and weight[i] < np.inf and weight[i] <= threshold
+    ]
+
+
+def reachable(starts, edges):
+    """The nodes that paths over ``edges`` (pairs) lead to from any of ``starts``."""
+    found, todo = set(starts), list(starts)
+    while todo:
+        node = todo.pop()
+        for source, target in edges:
+            if source == node and target not in found:
+                found.add(target)
+                todo.append(target)
+    return found
+
+
+def delete_literally(entities, mentions, source, target, weight, threshold):
+    """The paper's procedure (§2.3): the edges left, {target: edge}, among what entities reach.
+
+    From the heaviest edge to the lightest (of equals, the later first), delete each whose head an
+    entity still reaches without it.
+    """
+    kept = usable(source, target, weight, threshold)
+    reached = reachable(range(entities), [(source[i], target[i]) for i in kept])
+    for i in sorted(kept, key=lambda i: (-weight[i], -i)):
+        rest = [j for j in kept if j != i]
+        if target[i] in reachable(range(entities), [(source[j], target[j]) for j in rest]):
+            kept = rest
+    return {int(target[i]): i for i in kept if target[i] in reached}
+
+
+def naive_single_linkage(entities, mentions, source, target, weight, threshold):
+    """The clusters (sets of nodes) after merging by rising weight, never two entities in one."""
+    clusters = [{node} for node in range(entities + mentions)]
+    edges = usable(source, target, weight, threshold)
+    for i in sorted(edges, key=lambda i: (weight[i], i)):
+        a = next(c for c in clusters if source[i] in c)
+        b = next(c for c in clusters if target[i] in c)
+        merged = a | b
+        if a is not b and sum(node < entities for node in merged) <= 1:
+            clusters = [c for c in clusters if c is not a and c is not b] + [merged]
+    return clusters
+
+
+def smallest_bottlenecks(entities, mentions, source, target, weight, threshold):
+    """f(e, m) of Equation 1 for all pairs, from every simple path: {(entity, mention): f}."""
+    edges = usable(source, target, weight, threshold)
+    best = {}
+
+    def walk(entity, node, worst, visited):
+        for i in edges:
+            head = int(target[i])
+            if source[i] != node or head in visited:
+                continue
+            heavier = max(worst, float(weight[i]))
+            key = (entity, head - entities)
+            best[key] = min(best.get(key, np.inf), heavier)
+            walk(entity, head, heavier, visited | {head})
+
+    for entity in range(entities):
+        walk(entity, entity, -np.inf, {entity})
+    return best
+
+
+def together(labels):
+    """The pairs of mentions that share a label."""
+    pairs = itertools.combinations(range(len(labels)), 2)
+    return {(i, j) for i, j in pairs if labels[i] == labels[j]}

@@ -1,0 +1,43 @@
+"""The minimax partition against every path there is."""
+
+import numpy as np
+from hypothesis import given, settings
+
+from spacy_arbo_el import graph
+
+from .strategies import graphs, smallest_bottlenecks
+
+
+@settings(max_examples=1000, deadline=None)
+@given(graphs(most_mentions=5, most_edges=16))
+def test_each_mention_hangs_under_an_entity_of_smallest_bottleneck(drawn):
+    entities, mentions, *_, threshold = drawn
+    best = smallest_bottlenecks(*drawn)
+    links = graph.link(*drawn[:5], threshold=threshold, method="minimax")
+    for mention in range(mentions):
+        smallest = min((best.get((e, mention), np.inf) for e in range(entities)), default=np.inf)
+        assert links.score[mention] == smallest
+        entity = links.entity[mention]
+        if entity >= 0:
+            assert best[entity, mention] == smallest
+        else:
+            assert all((e, mention) not in best for e in range(entities))
+
+
+@settings(max_examples=300, deadline=None)
+@given(graphs())
+def test_the_same_mentions_are_reached_as_by_the_arborescence(drawn):
+    minimax = graph.minimax(*drawn[:5], threshold=drawn[5])
+    arborescence = graph.arborescence(*drawn[:5], threshold=drawn[5])
+    assert ((minimax.parent >= 0) == (arborescence.parent >= 0)).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(graphs())
+def test_both_keep_the_same_heaviest_edges(drawn):
+    # The lexicographically smallest arborescence has the smallest heaviest edge; so has minimax.
+    minimax = graph.link(*drawn[:5], threshold=drawn[5], method="minimax")
+    arborescence = graph.link(*drawn[:5], threshold=drawn[5])
+    linked = minimax.entity >= 0
+    if linked.any():
+        assert minimax.weight[linked].max() == arborescence.weight[linked].max()

@@ -1,0 +1,55 @@
+"""The arborescence against literal deletion."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_arbo_el import graph
+
+from .strategies import delete_literally, graphs
+
+
+@settings(max_examples=3000, deadline=None)
+@given(graphs())
+def test_the_edges_left_are_those_of_literal_deletion(drawn):
+    entities, mentions, source, target, weight, threshold = drawn
+    forest = graph.arborescence(*drawn[:5], threshold=threshold)
+    left = delete_literally(*drawn)
+    assert forest.edge.tolist() == [left.get(entities + m, -1) for m in range(mentions)]
+    has = forest.edge >= 0
+    assert (forest.parent[has] == source[forest.edge[has]]).all()
+    assert (forest.parent[~has] == -1).all()
+
+
+@settings(max_examples=400, deadline=None)
+@given(graphs(most_entities=2, most_mentions=14, most_edges=60))
+def test_larger_graphs_too(drawn):
+    entities, mentions = drawn[:2]
+    forest = graph.arborescence(*drawn[:5], threshold=drawn[5])
+    left = delete_literally(*drawn)
+    assert forest.edge.tolist() == [left.get(entities + m, -1) for m in range(mentions)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 40), st.integers(1, 6))
+def test_distinct_weights_on_neighbour_graphs(seed, mentions, k):
+    rng = np.random.default_rng(seed)
+    source = np.concatenate(
+        [rng.integers(0, 3, mentions), rng.integers(3, 3 + mentions, mentions * k)]
+    )
+    target = 3 + np.concatenate([np.arange(mentions), np.repeat(np.arange(mentions), k)])
+    weight = rng.normal(size=len(source)).astype(np.float32)
+    drawn = (3, mentions, source, target, weight, 0.5)
+    forest = graph.arborescence(*drawn[:5], threshold=0.5)
+    left = delete_literally(*drawn)
+    assert forest.edge.tolist() == [left.get(3 + m, -1) for m in range(mentions)]
+
+
+def test_long_chains_and_cycles_need_no_recursion():
+    n = 50_000
+    ring = np.arange(n)
+    source = np.concatenate([[0], 1 + ring])
+    target = np.concatenate([[1], 1 + (ring + 1) % n])
+    weight = np.concatenate([[5.0], np.linspace(0, 1, n)])
+    forest = graph.arborescence(1, n, source, target, weight)
+    assert forest.parent.tolist() == list(range(n))

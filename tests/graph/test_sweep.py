@@ -1,0 +1,49 @@
+"""Sweeps: row by row what ``link`` gives."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_arbo_el import graph
+from spacy_arbo_el.graph.linking import LEFTOVERS, METHODS
+
+from .strategies import graphs
+
+levels = st.lists(
+    st.sampled_from([-np.inf, -2.0, -1.0, -0.25, 0.0, 0.5, 1.0, 2.5, np.inf]), max_size=9
+)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("leftover", LEFTOVERS)
+@settings(max_examples=250, deadline=None)
+@given(graphs(), levels)
+def test_each_row_is_what_link_gives(method, leftover, drawn, thresholds):
+    options = {"method": method, "leftover": leftover}
+    swept = graph.sweep(*drawn[:5], thresholds=np.array(thresholds), **options)
+    assert swept.entity.shape == swept.cluster.shape == (len(thresholds), drawn[1])
+    for row, threshold in enumerate(thresholds):
+        links = graph.link(*drawn[:5], threshold=threshold, **options)
+        assert swept.entity[row].tolist() == links.entity.tolist()
+        assert swept.cluster[row].tolist() == links.cluster.tolist()
+
+
+@pytest.mark.parametrize("leftover", LEFTOVERS)
+@settings(max_examples=400, deadline=None)
+@given(graphs(most_entities=0, most_mentions=12, most_edges=50), levels)
+def test_without_entities_too(leftover, drawn, thresholds):
+    swept = graph.sweep(*drawn[:5], thresholds=np.array(thresholds), leftover=leftover)
+    for row, threshold in enumerate(thresholds):
+        links = graph.link(*drawn[:5], threshold=threshold, leftover=leftover)
+        assert swept.cluster[row].tolist() == links.cluster.tolist()
+
+
+def test_faults_are_named():
+    edge = (np.array([0]), np.array([1]), np.array([1.0]))
+    with pytest.raises(ValueError, match="threshold is NaN"):
+        graph.sweep(1, 1, *edge, thresholds=[0.0, np.nan])
+    with pytest.raises(ValueError, match="thresholds must have 1 dimension"):
+        graph.sweep(1, 1, *edge, thresholds=[[0.0]])
+    with pytest.raises(ValueError, match="no method"):
+        graph.sweep(1, 1, *edge, thresholds=[0.0], method="single")
