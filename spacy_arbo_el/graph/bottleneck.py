@@ -14,115 +14,134 @@ from .checks import Graph, check_graph, check_threshold
 from .contraction import Forest
 from .incoming import NO_KEY, edge_key, edge_of
 
+# Where a mention stands that is not in the heap.
+_UNSEEN, _REACHED = -1, -2
+
+# What is read together lies together: random access to memory is what costs.
+_EDGE = np.dtype([("key", np.int64), ("head", np.int32)], align=True)
+_ITEM = np.dtype([("key", np.int64), ("mention", np.int32)], align=True)
+_NODE = np.dtype(
+    [
+        ("best", np.int64),  # the key of the lightest edge into it from what is reached
+        ("parent", np.int32),  # the node that comes from
+        ("place", np.int32),  # where it is in the heap
+    ],
+    align=True,
+)
+
 
 @numba.njit(cache=True, nogil=True)
-def _outgoing(n_entities, n_mentions, source, target, weight, threshold):
-    """Keys of the edges between mentions, grouped by source, and the best edge from an entity."""
-    first = np.zeros(n_mentions + 2, np.int64)
-    best = np.full(n_mentions, NO_KEY, np.int64)
+def _count(n_entities, source, target, weight, threshold, first):
+    """How many usable edges leave each mention for others, into first[2:]; then their sums."""
+    for edge in range(len(source)):
+        w = weight[edge]
+        if w <= threshold and w < np.inf and source[edge] != target[edge]:
+            first[max(source[edge] - n_entities, -1) + 2] += 1
+    first[1] = 0  # those of the entities
+    for at in range(2, len(first)):
+        first[at] += first[at - 1]
+
+
+@numba.njit(cache=True, nogil=True)
+def _outgoing(n_entities, source, target, weight, threshold, first, edges, nodes):
+    """The edges between mentions grouped by source, and the best edge from an entity."""
     bits = weight.view(np.int32)
-    infinite = np.float32(np.inf)
+    for mention in range(len(nodes)):
+        nodes[mention].best = NO_KEY
+        nodes[mention].place = _UNSEEN
     for edge in range(len(source)):
         w = weight[edge]
-        if w > threshold or w == infinite:
+        if not (w <= threshold and w < np.inf and source[edge] != target[edge]):
             continue
         origin = source[edge] - n_entities
-        mention = target[edge] - n_entities
+        head = target[edge] - n_entities
+        key = edge_key(bits[edge] if w != 0 else np.int32(0), edge)
         if origin < 0:
-            key = edge_key(bits[edge] if w != 0 else np.int32(0), edge)
-            if mention >= 0 and key < best[mention]:
-                best[mention] = key
-        elif origin != mention:
-            first[origin + 2] += 1
-    for mention in range(2, n_mentions + 2):
-        first[mention] += first[mention - 1]
-    keys = np.empty(first[n_mentions + 1], np.int64)
-    for edge in range(len(source)):
-        w = weight[edge]
-        if w > threshold or w == infinite:
-            continue
-        origin = source[edge] - n_entities
-        if origin < 0 or source[edge] == target[edge]:
-            continue
-        keys[first[origin + 1]] = edge_key(bits[edge] if w != 0 else np.int32(0), edge)
-        first[origin + 1] += 1
-    return first[: n_mentions + 1], keys, best
+            if key < nodes[head].best:
+                nodes[head].best = key
+                nodes[head].parent = source[edge]
+        else:
+            edges[first[origin + 1]].key = key
+            edges[first[origin + 1]].head = head
+            first[origin + 1] += 1
 
 
 @numba.njit(cache=True, nogil=True)
-def _rise(heap, place, key, at):
+def _rise(heap, nodes, at):
     """Move the mention at ``at`` of a binary heap up to where it belongs."""
-    mention = heap[at]
+    item = heap[at]
+    key, mention = item.key, item.mention
     while at > 0:
         above = (at - 1) >> 1
-        if key[heap[above]] <= key[mention]:
+        if heap[above].key <= key:
             break
-        heap[at] = heap[above]
-        place[heap[at]] = at
+        heap[at].key = heap[above].key
+        heap[at].mention = heap[above].mention
+        nodes[heap[at].mention].place = at
         at = above
-    heap[at] = mention
-    place[mention] = at
+    heap[at].key = key
+    heap[at].mention = mention
+    nodes[mention].place = at
 
 
 @numba.njit(cache=True, nogil=True)
-def _sink(heap, place, key, at, size):
+def _sink(heap, nodes, at, size):
     """Move the mention at ``at`` of a binary heap down to where it belongs."""
-    mention = heap[at]
+    item = heap[at]
+    key, mention = item.key, item.mention
     while True:
         below = 2 * at + 1
         if below >= size:
             break
-        if below + 1 < size and key[heap[below + 1]] < key[heap[below]]:
+        if below + 1 < size and heap[below + 1].key < heap[below].key:
             below += 1
-        if key[heap[below]] >= key[mention]:
+        if heap[below].key >= key:
             break
-        heap[at] = heap[below]
-        place[heap[at]] = at
+        heap[at].key = heap[below].key
+        heap[at].mention = heap[below].mention
+        nodes[heap[at].mention].place = at
         at = below
-    heap[at] = mention
-    place[mention] = at
-
-
-_REACHED = -2
+    heap[at].key = key
+    heap[at].mention = mention
+    nodes[mention].place = at
 
 
 @numba.njit(cache=True, nogil=True)
-def _search(n_entities, source, target, first, keys, best):
+def _search(n_entities, first, edges, heap, nodes, parent, edge):
     """Reach the mentions in order of the lightest edge out of what is reached; see the module."""
-    n_mentions = len(best)
-    heap = np.empty(n_mentions, np.int32)
-    place = np.full(n_mentions, -1, np.int32)
-    parent = np.full(n_mentions, -1, np.int32)
-    edge = np.full(n_mentions, -1, np.int64)
     size = 0
-    for mention in range(n_mentions):
-        if best[mention] != NO_KEY:
-            heap[size] = mention
-            place[mention] = size
+    for mention in range(len(nodes)):
+        if nodes[mention].best != NO_KEY:
+            heap[size].key = nodes[mention].best
+            heap[size].mention = mention
+            nodes[mention].place = size
             size += 1
     for at in range(size // 2 - 1, -1, -1):
-        _sink(heap, place, best, at, size)
+        _sink(heap, nodes, at, size)
     while size > 0:
-        mention = heap[0]
-        place[mention] = _REACHED
+        mention = heap[0].mention
+        node = nodes[mention]
+        node.place = _REACHED
         size -= 1
         if size > 0:
-            heap[0] = heap[size]
-            _sink(heap, place, best, 0, size)
-        edge[mention] = edge_of(best[mention])
-        parent[mention] = source[edge[mention]]
+            heap[0].key = heap[size].key
+            heap[0].mention = heap[size].mention
+            _sink(heap, nodes, 0, size)
+        edge[mention] = edge_of(node.best)
+        parent[mention] = node.parent
         for i in range(first[mention], first[mention + 1]):
-            key = keys[i]
-            other = target[edge_of(key)] - n_entities
-            if place[other] == _REACHED or key >= best[other]:
+            key = edges[i].key
+            other = nodes[edges[i].head]
+            if other.place == _REACHED or key >= other.best:
                 continue
-            best[other] = key
-            if place[other] == -1:
-                heap[size] = other
-                place[other] = size
+            other.best = key
+            other.parent = n_entities + mention
+            if other.place == _UNSEEN:
+                other.place = size
+                heap[size].mention = edges[i].head
                 size += 1
-            _rise(heap, place, best, place[other])
-    return parent, edge
+            heap[other.place].key = key
+            _rise(heap, nodes, other.place)
 
 
 def minimax(
@@ -142,5 +161,15 @@ def minimax(
 
 def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
     """As ``minimax``, from checked arrays."""
-    first, keys, best = _outgoing(*graph, threshold)
-    return Forest(*_search(graph.n_entities, graph.source, graph.target, first, keys, best))
+    n_entities, n_mentions, source, target, weight = graph
+    # Large arrays are NumPy's, see ``incoming``.
+    first = np.zeros(n_mentions + 2, np.int64)
+    _count(n_entities, source, target, weight, threshold, first)
+    edges = np.empty(first[-1], _EDGE)
+    nodes = np.empty(n_mentions, _NODE)
+    _outgoing(n_entities, source, target, weight, threshold, first, edges, nodes)
+    heap = np.empty(n_mentions, _ITEM)
+    parent = np.full(n_mentions, -1, np.int32)
+    edge = np.full(n_mentions, -1, np.int64)
+    _search(n_entities, first, edges, heap, nodes, parent, edge)
+    return Forest(parent, edge)

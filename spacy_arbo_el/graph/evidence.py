@@ -8,25 +8,30 @@ import numpy as np
 from .checks import check_count, check_floats, check_integers
 
 
-@numba.njit(cache=True, nogil=True)
-def trace(n_entities, parent, parent_weight):
+def trace(n_entities: int, parent: np.ndarray, weight: np.ndarray):
     """The root of each mention's tree and the largest weight on the way from it.
 
+    parent, weight: (M,), as in ``Links``.
     Returns roots (M,) int32, a node id (the mention itself where it has no parent), and scores
     (M,) float32 (-inf where it has no parent: there is no edge on the way).
     """
-    n_mentions = len(parent)
-    root = np.full(n_mentions, -1, np.int32)
-    score = np.full(n_mentions, -np.inf, np.float32)
-    way = np.empty(n_mentions, np.int32)
-    for mention in range(n_mentions):
+    root = np.full(len(parent), -1, np.int32)
+    score = np.full(len(parent), -np.inf, np.float32)
+    _trace(n_entities, parent, weight, root, score)
+    return root, score
+
+
+@numba.njit(cache=True, nogil=True)
+def _trace(n_entities, parent, weight, root, score):
+    way = np.empty(len(parent), np.int32)
+    for mention in range(len(parent)):
         length = 0
         node = mention
         while root[node] == -1:
             above = parent[node]
             if above < n_entities:  # an entity, or -1
                 root[node] = above if above != -1 else node + n_entities
-                score[node] = parent_weight[node] if above != -1 else -np.inf
+                score[node] = weight[node] if above != -1 else -np.inf
                 break
             way[length] = node
             length += 1
@@ -35,9 +40,8 @@ def trace(n_entities, parent, parent_weight):
             length -= 1
             below = way[length]
             root[below] = root[node]
-            score[below] = max(score[node], parent_weight[below])
+            score[below] = max(score[node], weight[below])
             node = below
-    return root, score
 
 
 class Bottleneck(NamedTuple):

@@ -45,26 +45,29 @@ def last_key(threshold: np.float32) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def _group(n_entities, n_mentions, source, target, weight, threshold):
-    first = np.zeros(n_mentions + 2, np.int64)
-    infinite = np.float32(np.inf)
-    # Counted one further on, so that filling moves every start to where it belongs.
+def _count(n_entities, source, target, weight, threshold, first):
+    """How many usable edges enter each mention, into first[2:]; the numbers of those before after.
+
+    Counted one further on, so that filling moves every start to where it belongs.
+    """
     for edge in range(len(target)):
         w = weight[edge]
-        if w <= threshold and w < infinite and source[edge] != target[edge]:
+        if w <= threshold and w < np.inf and source[edge] != target[edge]:
             first[target[edge] - n_entities + 2] += 1
-    for mention in range(2, n_mentions + 2):
-        first[mention] += first[mention - 1]
-    keys = np.empty(first[n_mentions + 1], np.int64)
+    for at in range(2, len(first)):
+        first[at] += first[at - 1]
+
+
+@numba.njit(cache=True, nogil=True)
+def _group(n_entities, source, target, weight, threshold, first, keys):
     bits = weight.view(np.int32)
     for edge in range(len(target)):
         w = weight[edge]
-        if w <= threshold and w < infinite and source[edge] != target[edge]:
+        if w <= threshold and w < np.inf and source[edge] != target[edge]:
             mention = target[edge] - n_entities + 1
             b = bits[edge] if w != 0 else np.int32(0)  # -0.0 is 0.0
             keys[first[mention]] = edge_key(b, edge)
             first[mention] += 1
-    return first[: n_mentions + 1], keys
 
 
 @numba.njit(cache=True, nogil=True)
@@ -88,6 +91,13 @@ def incoming(graph: Graph, threshold: np.float32) -> Incoming:
 
     Left out: self loops, edges above the threshold, edges of weight +inf (which are no edges).
     """
-    first, keys = _group(*graph, threshold)
+    n_entities, n_mentions, source, target, weight = graph
+    # Large arrays are NumPy's, not Numba's: NumPy asks for huge pages, and random access to
+    # many small ones is what would cost most.
+    first = np.zeros(n_mentions + 2, np.int64)
+    _count(n_entities, source, target, weight, threshold, first)
+    keys = np.empty(first[-1], np.int64)
+    _group(n_entities, source, target, weight, threshold, first, keys)
+    first = first[:-1]
     _sort_groups(first, keys)
     return Incoming(first, keys)

@@ -79,20 +79,21 @@ def _ascending(found: List[Joins]) -> Joins:
 
 
 @numba.njit(cache=True, nogil=True)
-def _edge_levels(n_mentions, n_nodes, keys, enters, into, weight):
+def _edge_levels(nodes, weight):
     """The threshold from which each contracted node's edge is chosen, and the edge; -1 for none.
 
     A contracted node exists from the threshold on at which its whole cycle does.
     """
-    level = np.full(n_nodes, np.inf, np.float32)
-    edge = np.full(n_nodes, -1, np.int64)
-    exists = np.full(n_nodes, -np.inf, np.float32)
-    for node in range(n_nodes):  # members are numbered before what they are contracted into
-        if enters[node] != NO_KEY:
-            edge[node] = edge_of(enters[node])
-            level[node] = max(exists[node], weight[edge[node]])
-        if into[node] != -1:
-            exists[into[node]] = max(exists[into[node]], level[node])
+    level = np.full(len(nodes), np.inf, np.float32)
+    edge = np.full(len(nodes), -1, np.int64)
+    exists = np.full(len(nodes), -np.inf, np.float32)
+    for number in range(len(nodes)):  # members are numbered before what they are contracted into
+        node = nodes[number]
+        if node.enters != NO_KEY:
+            edge[number] = edge_of(node.enters)
+            level[number] = max(exists[number], weight[edge[number]])
+        if node.into != -1:
+            exists[node.into] = max(exists[node.into], level[number])
     return level, edge
 
 
@@ -103,10 +104,8 @@ def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
     These choices do not depend on λ: a higher one only adds to them.
     graph: Without entities. edges: Its edges, grouped.
     """
-    done = contract(0, graph.source, edges, rootless=True)
-    level, edge = _edge_levels(
-        graph.n_mentions, done.n_nodes, edges.keys, done.enters, done.into, graph.weight
-    )
+    nodes, _ = contract(graph, edges, rootless=True)
+    level, edge = _edge_levels(nodes, graph.weight)
     order = np.argsort(level, kind="stable")
     order = order[edge[order] >= 0]
     return Joins(graph.source[edge[order]], graph.target[edge[order]], level[order])

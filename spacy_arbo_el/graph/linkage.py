@@ -5,6 +5,7 @@ import numpy as np
 
 from .checks import Graph, check_graph, check_threshold
 from .contraction import Forest
+from .incoming import edge_key, edge_of
 
 
 @numba.njit(cache=True, nogil=True)
@@ -16,17 +17,31 @@ def _find(label, node):
 
 
 @numba.njit(cache=True, nogil=True)
-def _kruskal(n_entities, n_mentions, source, target, order):
-    """The edges, in order, that join two clusters of which at most one holds an entity."""
+def _keys(source, target, weight, threshold, keys):
+    """Write the keys of the usable edges; how many there are."""
+    bits = weight.view(np.int32)
+    n_keys = 0
+    for edge in range(len(weight)):
+        w = weight[edge]
+        if w <= threshold and w < np.inf and source[edge] != target[edge]:
+            keys[n_keys] = edge_key(bits[edge] if w != 0 else np.int32(0), edge)
+            n_keys += 1
+    return n_keys
+
+
+@numba.njit(cache=True, nogil=True)
+def _kruskal(n_entities, n_mentions, source, target, keys):
+    """The edges, lightest first, that join two clusters of which at most one holds an entity."""
     label = np.arange(n_entities + n_mentions).astype(np.int32)
     size = np.ones(n_entities + n_mentions, np.int32)
     has_entity = np.zeros(n_entities + n_mentions, np.bool_)
     has_entity[:n_entities] = True
-    kept = np.empty(min(len(order), n_mentions), np.int64)
+    kept = np.empty(min(len(keys), n_mentions), np.int64)
     n_kept = 0
-    for i in range(len(order)):
-        a = _find(label, source[order[i]])
-        b = _find(label, target[order[i]])
+    for i in range(len(keys)):
+        edge = edge_of(keys[i])
+        a = _find(label, source[edge])
+        b = _find(label, target[edge])
         if a == b or (has_entity[a] and has_entity[b]):
             continue
         if size[a] < size[b]:
@@ -34,7 +49,7 @@ def _kruskal(n_entities, n_mentions, source, target, order):
         label[b] = a
         size[a] += size[b]
         has_entity[a] |= has_entity[b]
-        kept[n_kept] = order[i]
+        kept[n_kept] = edge
         n_kept += 1
     return kept[:n_kept]
 
@@ -105,10 +120,10 @@ def undirected(
 
 def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
     """The edges (int64 indices) that single linkage joins clusters by, lightest first."""
-    usable = (graph.weight <= threshold) & (graph.weight < np.inf)
-    usable &= graph.source != graph.target
-    order = np.flatnonzero(usable)
-    order = order[np.argsort(graph.weight[order], kind="stable")]
+    keys = np.empty(len(graph.weight), np.int64)
+    n_keys = _keys(graph.source, graph.target, graph.weight, threshold, keys)
+    # No two keys are equal, so the fastest sort is as good as a stable one.
+    order = np.sort(keys[:n_keys])
     return _kruskal(graph.n_entities, graph.n_mentions, graph.source, graph.target, order)
 
 
