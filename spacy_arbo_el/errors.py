@@ -143,6 +143,10 @@ class Errors(metaclass=_Coded):
         "The component '{name}' is used before it was initialised: its encoder has no weights. "
         "Call nlp.initialize(), train it with spacy train, or load a trained pipeline."
     )
+    E508 = (
+        "The embedding cache can't be refreshed every {value} mentions. Give a number of mentions, "
+        "0 for an epoch, or -1 for never."
+    )
 
 
 class Warnings(metaclass=_Coded):

@@ -5,6 +5,7 @@ from typing import Callable, Dict, List, Optional
 from spacy.language import Language
 from thinc.api import Config, Model
 
+from .abbreviations import Rewrite
 from .inference.decisions import Inference
 from .kb.verbalizations import Verbalization
 from .linker import ArboLinker
@@ -14,6 +15,7 @@ from .retrieval.similarity import Similarity
 from .training.losses import Loss
 from .training.negatives import Negatives
 from .training.positives import Positives
+from .training.refresh import Refresh
 
 DEFAULT_CONFIG = """
 [arbo_linker]
@@ -24,7 +26,7 @@ use_gold_ents = true
 labels_discard = []
 extension = "arbo"
 calibration = null
-refresh_every = 0
+rewrite = null
 
 [arbo_linker.model]
 @architectures = "spacy-arbo-el.DualEncoder.v1"
@@ -75,6 +77,11 @@ mention_share = 0.5
 [arbo_linker.loss]
 @misc = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
 
+[arbo_linker.refresh]
+@misc = "spacy-arbo-el.CacheRefresh.v1"
+every = 0
+on_the_fly = true
+
 [arbo_linker.scorer]
 @scorers = "spacy-arbo-el.linker_scorer.v1"
 """
@@ -112,6 +119,8 @@ def make_arbo_linker(
     positives: Positives,
     negatives: Negatives,
     loss: Loss,
+    refresh: Refresh,
+    rewrite: Optional[Rewrite],
     scorer: Optional[Callable],
     threshold: float,
     n_candidates: int,
@@ -120,7 +129,6 @@ def make_arbo_linker(
     labels_discard: List[str],
     extension: str,
     calibration: Optional[Dict[str, List[float]]],
-    refresh_every: int,
 ) -> ArboLinker:
     """Build an ``ArboLinker``; the settings are explained there."""
     settings = dict(locals())

@@ -15,6 +15,7 @@ from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
+from .abbreviations import Rewrite
 from .annotations import Link, annotate, register_extension
 from .encoders.encoding import DualEncoding
 from .encoders.forking import one_thread_after_fork
@@ -39,12 +40,11 @@ from .retrieval.index import BuildIndex
 from .retrieval.memory import Memory
 from .retrieval.neighbours import Neighbours, Retriever
 from .retrieval.similarity import Similarity
-from .training.cache import EmbeddingCache
+from .training.learner import Learner, Objective
 from .training.losses import Loss
 from .training.negatives import Negatives
 from .training.positives import Positives
-from .training.table import GoldTable
-from .training.trainer import Trainer
+from .training.refresh import Refresh
 
 
 class ArboLinker(TrainablePipe):
@@ -57,6 +57,8 @@ class ArboLinker(TrainablePipe):
     index: Builds the search index.
     inference: From neighbours to links.
     positives, negatives, loss: What training pulls together and pushes apart, and how.
+    refresh: When training renews the vectors that it chooses positives and negatives on.
+    rewrite: What of a text is read in other words, such as abbreviations; None for nothing.
     scorer: For ``nlp.evaluate``.
     threshold: The chance of being right that a link must have, 0 to 1; below it a
         mention is NIL. 0.0 links whatever the graph can reach.
@@ -67,7 +69,6 @@ class ArboLinker(TrainablePipe):
     labels_discard: Spans with these labels become NIL unseen.
     extension: Name of the attribute that carries the ``Link``: ``span._.arbo``.
     calibration: Curves from similarity to probability, see ``Calibration``.
-    refresh_every: Mentions trained on between refreshes of the embedding cache; 0: an epoch.
     """
 
     def __init__(
@@ -84,6 +85,8 @@ class ArboLinker(TrainablePipe):
         positives: Positives,
         negatives: Negatives,
         loss: Loss,
+        refresh: Refresh,
+        rewrite: Optional[Rewrite] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
         n_candidates: int = 64,
@@ -92,14 +95,12 @@ class ArboLinker(TrainablePipe):
         labels_discard: Sequence[str] = (),
         extension: str = "arbo",
         calibration: Optional[Mapping[str, Sequence[float]]] = None,
-        refresh_every: int = 0,
     ):
         self.vocab = vocab
         self.model = model
         self.name = name
         self.similarity = similarity
         self.inference = inference
-        self.positives, self.negatives, self.loss = positives, negatives, loss
         self.scorer = scorer
         # The part of the state that spaCy's tools read and write.
         self.cfg: Dict[str, Any] = {
@@ -111,14 +112,13 @@ class ArboLinker(TrainablePipe):
             "calibration": Calibration.from_config(calibration).to_config(),
         }
         self._given = dict(self.cfg)
-        self.refresh_every = refresh_every
         self.span_getter = span_getter
         self.labels_discard = frozenset(labels_discard)
         self.encoding = DualEncoding(model)
         self.memory = Memory(vocab, self.encoding, verbalization, similarity, index)
-        self.reader = MentionReader(self.encoding, span_getter)
-        self._trainer: Optional[Trainer] = None
-        self._trainer_structure = -1
+        self.reader = MentionReader(self.encoding, span_getter, rewrite)
+        objective = Objective(positives, negatives, loss, refresh)
+        self.learner = Learner(name, model, self.memory, objective)
         register_extension(extension)
         _check_threshold(threshold)
 
@@ -219,9 +219,8 @@ class ArboLinker(TrainablePipe):
         rows = self._store([example.reference for example in examples])
         if not len(rows):
             return losses
-        trainer = self._get_trainer()
         set_dropout_rate(self.model, drop)
-        loss, count = trainer.step(rows)
+        loss, count = self.learner.step(rows)
         if sgd is not None and count:
             self.finish_update(sgd)
         losses[self.name] += loss
@@ -237,36 +236,6 @@ class ArboLinker(TrainablePipe):
             self.encoding.changed()
             yield
         self.encoding.changed()
-
-    def _get_trainer(self) -> Trainer:
-        old = self._trainer
-        if old is None or old.refresh_due:
-            self.refresh()
-        elif not self.kb.in_sync or self._trainer_structure != self.memory.structure:
-            # Something new in the middle of an epoch: the rest keeps its cached vectors.
-            self.memory.complete()
-            self.memory.changed()
-        if old is None or self._trainer_structure != self.memory.structure:
-            self._trainer = self._build_trainer()
-            self._trainer_structure = self.memory.structure
-            if old is not None and not old.refresh_due:
-                self._trainer.seen = old.seen
-        elif old.refresh_due:
-            old.refreshed()
-        assert self._trainer is not None
-        return self._trainer
-
-    def _build_trainer(self) -> Trainer:
-        texts = self.encoding.text_sequences(self.kb.rows.texts)
-        return Trainer(
-            self.model,
-            GoldTable(self.exemplars, self.kb),
-            EmbeddingCache(self.kb, self.exemplars, texts, self.similarity),
-            self.positives,
-            self.negatives,
-            self.loss,
-            self.refresh_every,
-        )
 
     # Linking
 
@@ -373,12 +342,10 @@ class ArboLinker(TrainablePipe):
             "similarity": self.similarity,
             "index": self.memory.index,
             "inference": self.inference,
-            "positives": self.positives,
-            "negatives": self.negatives,
-            "loss": self.loss,
+            "rewrite": self.reader.rewrite,
+            **self.learner.objective._asdict(),
             "scorer": self.scorer,
             "labels_discard": list(self.labels_discard),
-            "refresh_every": self.refresh_every,
             **self._given,
         }
         parts = srsly.pickle_dumps((self.vocab, self.model, self.name, settings))

@@ -1,13 +1,14 @@
 """Which spans of a Doc are mentions, what is known of them, and the window of text round each."""
 
 import hashlib
-from typing import Callable, Iterable, List, Sequence, Tuple
+from typing import Callable, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import registry
 
+from .abbreviations import Rewrite
 from .encoders.encoding import DualEncoding
 from .encoders.sequences import Sequences
 from .kb.entity import NIL
@@ -90,20 +91,33 @@ def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Exam
 
 
 class MentionReader:
-    """Cuts the windows round mentions."""
+    """Cuts the windows round mentions.
 
-    def __init__(self, encoding: DualEncoding, get_spans: SpanGetter):
+    rewrite: What of a text is read in other words, see ``abbreviations.py``.
+    """
+
+    def __init__(
+        self, encoding: DualEncoding, get_spans: SpanGetter, rewrite: Optional[Rewrite] = None
+    ):
         self.encoding = encoding
         self.get_spans = get_spans
+        self.rewrite = rewrite
 
     def windows(self, spans: Sequence[Sequence[Span]]) -> Sequences:
         """One window a span, in order; each inner list holds the spans of one Doc."""
         spans = [group for group in spans if group]
         if not spans:
             return Sequences.empty()
-        offsets = np.array([offsets_of_span(s) for group in spans for s in group], dtype=np.int64)
+        texts = [group[0].doc.text for group in spans]
+        offsets_of_texts = [
+            np.array([offsets_of_span(s) for s in group], dtype=np.int64) for group in spans
+        ]
+        if self.rewrite is not None:
+            rewritten = [self.rewrite(*read) for read in zip(texts, offsets_of_texts)]
+            texts, offsets_of_texts = map(list, zip(*rewritten))
+        offsets = np.concatenate(offsets_of_texts)
         return self.encoding.tokenizer("mention").windows(
-            [group[0].doc.text for group in spans],
+            texts,
             np.repeat(np.arange(len(spans)), [len(group) for group in spans]),
             offsets[:, 0],
             offsets[:, 1],
@@ -129,4 +143,4 @@ def document_name(doc: Doc) -> str:
 def _labelled(span: Span, document: str) -> Labelled:
     text, start, end = span.doc.text, span.start_char, span.end_char
     context = " ".join(text[max(start - CONTEXT, 0) : end + CONTEXT].split())
-    return Labelled((document, start, end), gold_ids(span), span.text, context)
+    return Labelled((document, start, end), gold_ids(span), span.text, context, span.label_)

@@ -8,7 +8,7 @@ import typer
 from spacy.cli._util import app
 
 from .convert import convert_command
-from .evaluate import calibrate_command, evaluate_command, init_command
+from .evaluate import calibrate_command, compare_command, evaluate_command, init_command
 from .kb import kb_cli
 from .show import show_command
 
@@ -17,6 +17,7 @@ arbo_cli.command("convert")(convert_command)
 arbo_cli.command("init")(init_command)
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("evaluate")(evaluate_command)
+arbo_cli.command("compare")(compare_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.add_typer(kb_cli)
 app.add_typer(arbo_cli)

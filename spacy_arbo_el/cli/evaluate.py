@@ -1,4 +1,4 @@
-"""``arbo init``, ``arbo calibrate`` and ``arbo evaluate``."""
+"""``arbo init``, ``arbo calibrate``, ``arbo evaluate`` and ``arbo compare``."""
 
 from pathlib import Path
 from typing import List, Optional
@@ -88,3 +88,37 @@ def evaluate_command(
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))
         msg.good(f"{output}: scores")
+
+
+def compare_command(
+    # fmt: off
+    dev: Path = Arg(..., help="Annotated .spacy"),
+    models: List[Path] = Arg(..., help="Pipelines, each a row"),
+    output: Optional[Path] = Opt(None, "--output", "-o", help="File for the tables (Markdown)"),
+    limit: int = Opt(0, "--limit", help="At most this many documents"),
+    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    # fmt: on
+) -> None:
+    """Tables over pipelines: recall@1 to @64; accuracy of independent, undirected and directed
+    inference, with and without exemplars, seen and unseen entities apart."""
+    import spacy
+    from spacy.cli._util import setup_gpu
+
+    from ..corpora.reader import MentionCorpus
+    from ..evaluation.comparison import as_markdown, compare_procedures
+    from ..io import write_file
+
+    setup_gpu(gpu_id)
+    results = {}
+    with errors_for_people():
+        for model in models:
+            nlp = spacy.load(model)
+            # training/ncbi/in_batch/model-best is the pipeline in_batch.
+            name = model.parent.name if model.name.startswith("model-") else model.name
+            examples = list(MentionCorpus(dev, limit=limit)(nlp))
+            results[name] = compare_procedures(nlp, examples)
+    tables = as_markdown(results, dev.stem)
+    print(tables)
+    if output is not None:
+        write_file(output, tables.encode("utf8"))
+        msg.good(f"{output}: tables")

@@ -59,11 +59,14 @@ def compare_inference(nlp: Language, examples: Sequence[Example]) -> Dict[str, D
         "as configured": linker.inference,
     }
     return {
-        name: _scores_of(nlp, linker, inference, examples) for name, inference in procedures.items()
+        name: scores_of(nlp, linker, inference, examples) for name, inference in procedures.items()
     }
 
 
-def _scores_of(nlp: Language, linker: ArboLinker, inference: Inference, examples) -> Dict[str, Any]:
+def scores_of(
+    nlp: Language, linker: ArboLinker, inference: Inference, examples: Sequence[Example]
+) -> Dict[str, Any]:
+    """Scores of a linker that infers by another procedure, accuracy on seen and unseen apart."""
     seen = {kb_id for item in linker.exemplars.items for kb_id in item.kb_ids}
     linked = [Example(eg.predicted.copy(), eg.reference) for eg in examples]
     with using(linker, inference):

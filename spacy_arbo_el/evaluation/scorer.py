@@ -15,7 +15,7 @@ from ..annotations import Link
 from ..kb.entity import NIL
 from ..mentions import SpanGetter, ent_spans, find_mentions, gold_ids, offsets_of_span
 
-RECALLS = (1, 8, 64)
+RECALLS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Outcome(NamedTuple):

@@ -21,12 +21,14 @@ class Labelled:
     key: Identifies it: fingerprint of its document's text, start and end character.
     kb_ids: Its gold ids, several for a composite mention, none for one outside the KB.
     text, context: The mention and the text round it, for people to read.
+    label: The span's label, such as "Disease"; may be empty.
     """
 
     key: Key
     kb_ids: Tuple[str, ...]
     text: str
     context: str
+    label: str = ""
 
 
 class ExemplarStore:
@@ -102,7 +104,7 @@ class ExemplarStore:
         return np.array(found, dtype=np.int64)
 
     def to_bytes(self) -> bytes:
-        items = [[list(i.key), list(i.kb_ids), i.text, i.context] for i in self.items]
+        items = [[list(i.key), list(i.kb_ids), i.text, i.context, i.label] for i in self.items]
         arrays = {"vectors": self.vectors, **self.windows.to_dict()}
         return srsly.msgpack_dumps(
             {"items": items, "arrays": pack_arrays(arrays), "fingerprint": self.fingerprint}
@@ -112,8 +114,7 @@ class ExemplarStore:
         msg = srsly.msgpack_loads(data)
         arrays = unpack_arrays(msg["arrays"])
         self.items = [
-            Labelled(tuple(key), tuple(kb_ids), text, context)
-            for key, kb_ids, text, context in msg["items"]
+            Labelled(tuple(key), tuple(kb_ids), *rest) for key, kb_ids, *rest in msg["items"]
         ]
         self._rows = {item.key: row for row, item in enumerate(self.items)}
         self.windows = Sequences.from_dict(arrays)

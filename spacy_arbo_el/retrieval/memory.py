@@ -1,9 +1,11 @@
 """What mentions are compared with: the knowledge base and the exemplars, encoded."""
 
+import time
 import warnings
 from typing import Callable, Optional, Sequence
 
 import numpy as np
+from spacy.util import logger
 from spacy.vocab import Vocab
 
 from ..encoders.encoding import DualEncoding
@@ -15,6 +17,9 @@ from .exemplars import ExemplarStore, Labelled
 from .index import BuildIndex
 from .neighbours import Retriever
 from .similarity import Similarity
+
+# Fewer vectors than these are encoded without a word.
+WORTH_A_LINE = 1000
 
 
 class Memory:
@@ -93,13 +98,19 @@ class Memory:
         RETURNS: The search over them.
         """
         fingerprint = self.encoding.fingerprint
+        start, texts = time.perf_counter(), 0
         if not self.kb.in_sync:
             self.changed()
         if not self.kb.in_sync or self.kb.fingerprint != fingerprint:
-            self.kb.sync(self.verbalization, self.encoding.encode_texts, fingerprint)
+            texts = self.kb.sync(self.verbalization, self.encoding.encode_texts, fingerprint)
             self._retriever = None
-        if self.exemplars.sync(self.encoding.encode_windows, fingerprint):
+        mentions = self.exemplars.sync(self.encoding.encode_windows, fingerprint)
+        if mentions:
             self._retriever = None
+        if texts + mentions > WORTH_A_LINE:
+            seconds = time.perf_counter() - start
+            message = "Encoded %d entity texts and %d stored mentions in %.1f s"
+            logger.info(message, texts, mentions, seconds)
         if self._retriever is None:
             self._retriever = self._build_retriever()
         return self._retriever

@@ -79,10 +79,19 @@ def entity_positives() -> Positives:
     """The nearest text of the mention's gold entity (the baselines of the paper, §3.2)."""
 
     def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        text, _ = nearest_gold_texts(mentions, np.arange(len(mentions) + 1), table, cache)
-        return text[:, None]
+        return gold_texts(mentions, table, cache)[:, None]
 
     return choose
+
+
+def gold_texts(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    """The nearest text of each mention's gold entities, (b,) int64, -1 for none."""
+    order = np.argsort(table.cluster[mentions], kind="stable")
+    cluster = table.cluster[mentions][order]
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(cluster)) + 1, [len(order)]])
+    texts = np.full(len(mentions), -1, dtype=np.int64)
+    texts[order], _ = nearest_gold_texts(mentions[order], bounds, table, cache)
+    return texts
 
 
 def nearest_gold_texts(

@@ -19,6 +19,9 @@ class GoldTable:
         -1 for mentions without any, which are neither trained on nor used as negatives.
     mention_ids: (n, ids) sparse, the gold ids of each mention, in the KB or not.
     mention_texts: (n, r) sparse, the texts of each mention's gold entities.
+    label: (n,) int64, the number of each mention's label (its type).
+    text_types: (r, labels) bool, whether an entity of the text is of that type. An entity without
+        types may be of any.
     """
 
     def __init__(self, store: ExemplarStore, kb: ArboKB):
@@ -40,6 +43,14 @@ class GoldTable:
         texts = (np.ones(len(kb.rows.entity_rows), dtype=np.int8), kb.rows.entity_rows)
         entity_texts = csr_matrix((*texts, kb.rows.entity_offsets), shape=(len(kb), self.texts))
         self.mention_texts = (mention_entities @ entity_texts).tocsr()
+        labels_of = {item.label: 0 for item in store.items}
+        labels_of = {label: number for number, label in enumerate(labels_of)}
+        self.label = np.array([labels_of[item.label] for item in store.items], dtype=np.int64)
+        types = np.array(
+            [[not e.types or label in e.types for label in labels_of] for e in kb.entities],
+            dtype=bool,
+        ).reshape(len(kb), len(labels_of))
+        self.text_types = (entity_texts.T @ types) > 0
 
     def members(self, clusters: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """The mentions of clusters, one cluster after the other, and their (c + 1,) bounds."""

@@ -1,5 +1,6 @@
 """The road turned round: mentions of a batch -> positives, negatives, loss, gradients."""
 
+import time
 from typing import Tuple
 
 import numpy as np
@@ -9,16 +10,39 @@ from .cache import EmbeddingCache
 from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
+from .refresh import Refresh
 from .step import Batch, train_step
 from .table import GoldTable
+
+
+class Clock:
+    """How long steps take: choosing positives and negatives, and encoding back and forth."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.choosing = self.encoding = self.loss = 0.0
+
+    def add(self, choosing: float, encoding: float, loss: float) -> None:
+        self.steps += 1
+        self.choosing += choosing
+        self.encoding += encoding
+        self.loss += loss
+
+    def __str__(self) -> str:
+        steps = max(self.steps, 1)
+        return (
+            f"{self.steps} steps, {(self.choosing + self.encoding) / steps:.2f} s a step "
+            f"(mining {self.choosing / steps:.2f}, encoding {self.encoding / steps:.2f}), "
+            f"mean loss {self.loss / steps:.4f}"
+        )
 
 
 class Trainer:
     """Chooses what a batch learns from, and keeps the cache it chooses on in good order.
 
-    refresh_every: Mentions trained on between two refreshes of the cache; 0 for as many as
-        there are with a gold id, once an epoch.
+    refresh: When the cache's vectors are renewed.
     seen: Mentions trained on since the last refresh.
+    clock: How long the steps have taken since then.
     """
 
     def __init__(
@@ -29,7 +53,7 @@ class Trainer:
         positives: Positives,
         negatives: Negatives,
         loss: Loss,
-        refresh_every: int = 0,
+        refresh: Refresh,
     ):
         self.model = model
         self.table = table
@@ -37,18 +61,21 @@ class Trainer:
         self.positives = positives
         self.negatives = negatives
         self.loss = loss
-        self.refresh_every = refresh_every
+        self.refresh = refresh
         self.seen = 0
+        self.clock = Clock()
+        self._in_epoch = int((table.cluster >= 0).sum())
 
     @property
     def refresh_due(self) -> bool:
         """Whether it is time to bring the vectors in KB and store up to date."""
-        return self.seen >= (self.refresh_every or int((self.table.cluster >= 0).sum()))
+        return self.refresh.is_due(self.seen, self._in_epoch)
 
     def refreshed(self) -> None:
         """Tell the trainer that the vectors in KB and store are new."""
         self.cache.reload()
         self.seen = 0
+        self.clock = Clock()
 
     def step(self, mentions: np.ndarray) -> Tuple[float, int]:
         """Gradients for a batch of stored mentions.
@@ -60,12 +87,14 @@ class Trainer:
         self.seen += len(mentions)
         if not len(mentions):
             return 0.0, 0
+        start = time.perf_counter()
         positive = self.positives(mentions, self.table, self.cache)
         learns = (positive >= 0).any(axis=1)
         mentions, positive = mentions[learns], positive[learns]
         if not len(mentions):
             return 0.0, 0
         negative = self.negatives(mentions, self.table, self.cache)
+        chosen = time.perf_counter()
         loss, encoded = train_step(
             self.model,
             Batch(mentions + self.table.texts, positive, negative),
@@ -74,6 +103,8 @@ class Trainer:
             self.cache.similarity,
             self.loss,
         )
-        self.cache.update_texts(encoded.texts, encoded.text_vectors)
-        self.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
+        if self.refresh.on_the_fly:
+            self.cache.update_texts(encoded.texts, encoded.text_vectors)
+            self.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
+        self.clock.add(chosen - start, time.perf_counter() - chosen, loss)
         return loss, len(mentions)

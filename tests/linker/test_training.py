@@ -15,6 +15,7 @@ from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.inference.independent import independent
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.training.refresh import Refresh
 
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples
@@ -209,7 +210,7 @@ def test_new_mentions_in_mid_epoch_do_not_encode_the_rest_again():
     encode = linker.encoding.encode_texts
     linker.encoding.encode_texts = lambda texts: encoded.append(len(texts)) or encode(texts)
     optimizer = nlp.create_optimizer()
-    linker.refresh_every = 1000
+    linker.learner.objective = linker.learner.objective._replace(refresh=Refresh(1000, True))
     for text in TRAIN[2:6]:
         linker.update(examples(nlp, [text]), sgd=optimizer)
     assert encoded == [len(ENTITIES)]

@@ -1,0 +1,77 @@
+"""Training as the component does it: vectors fresh when they should be, one trainer for as long."""
+
+from typing import NamedTuple, Optional, Tuple
+
+import numpy as np
+from spacy.util import logger
+from thinc.api import Model
+
+from ..retrieval.memory import Memory
+from .cache import EmbeddingCache
+from .losses import Loss
+from .negatives import Negatives
+from .positives import Positives
+from .refresh import Refresh
+from .table import GoldTable
+from .trainer import Trainer
+
+
+class Objective(NamedTuple):
+    """What training pulls together and pushes apart, and how old its vectors may get."""
+
+    positives: Positives
+    negatives: Negatives
+    loss: Loss
+    refresh: Refresh
+
+
+class Learner:
+    """Trains the dual encoder on mentions that the memory stores as exemplars.
+
+    memory: Knowledge base and exemplars. Entities and mentions may come in the middle of
+        training; the vectors that the others were chosen on are kept until the next refresh.
+    """
+
+    def __init__(self, name: str, model: Model, memory: Memory, objective: Objective):
+        self.name = name
+        self.model = model
+        self.memory = memory
+        self.objective = objective
+        self._trainer: Optional[Trainer] = None
+        self._structure = -1
+
+    def step(self, rows: np.ndarray) -> Tuple[float, int]:
+        """Gradients for a batch of stored mentions; see ``Trainer.step``."""
+        return self._ready_trainer().step(rows)
+
+    def _ready_trainer(self) -> Trainer:
+        trainer, memory = self._trainer, self.memory
+        is_due = trainer is None or trainer.refresh_due
+        if is_due:
+            if trainer is not None:
+                logger.info("%s: %s", self.name, trainer.clock)
+            memory.refresh()
+        elif not memory.kb.in_sync or self._structure != memory.structure:
+            memory.complete()
+            memory.changed()
+        if trainer is None or self._structure != memory.structure:
+            seen = 0 if trainer is None or is_due else trainer.seen
+            trainer = self._build_trainer()
+            trainer.seen = seen
+            self._trainer, self._structure = trainer, memory.structure
+        elif is_due:
+            trainer.refreshed()
+        return trainer
+
+    def _build_trainer(self) -> Trainer:
+        memory = self.memory
+        texts = memory.encoding.text_sequences(memory.kb.rows.texts)
+        return Trainer(
+            self.model,
+            GoldTable(memory.exemplars, memory.kb),
+            EmbeddingCache(memory.kb, memory.exemplars, texts, memory.similarity),
+            self.objective.positives,
+            self.objective.negatives,
+            self.objective.loss,
+            self.objective.refresh,
+        )

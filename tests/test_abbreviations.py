@@ -1,0 +1,97 @@
+"""Abbreviations: what a document explains, and offsets that stay right."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_arbo_el.abbreviations import expand_abbreviations, find_abbreviations, replace
+
+from .linker.conftest import build
+from .linker.world import annotated
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("patients with coronary heart disease (CHD) were", {"CHD": "coronary heart disease"}),
+        ("Ataxia-telangiectasia (A-T) is", {"A-T": "Ataxia-telangiectasia"}),
+        ("familial adenomatous polyposis (FAP; MIM 175100)", {"FAP": "familial adenomatous polyposis"}),
+        ("the disease. Wilms tumour (WT) is rare", {"WT": "Wilms tumour"}),
+        ("very long chain (see Table 2) acids", {}),
+        ("some families (n = 12) had it", {}),
+        ("breast or ovarian cancer cases and markers on chromosomes 17q (BRCA1)", {}),
+        ("the gene (HD) of", {}),
+        ("in 1995 (CHD) and", {}),
+        ("the HD gene (HD) maps", {}),
+        ("(CHD)", {}),
+        ("", {}),
+    ],
+)  # fmt: skip
+def test_explanations(text, found):
+    assert find_abbreviations(text) == found
+
+
+def test_the_first_explanation_stands():
+    text = "Huntington disease (HD) and, oddly, heteroduplexes of DNA (HD)."
+    assert find_abbreviations(text) == {"HD": "Huntington disease"}
+
+
+def spans_of(text, *mentions):
+    starts = [text.index(mention) for mention in mentions]
+    return np.array([(s, s + len(m)) for s, m in zip(starts, mentions)], dtype=np.int64)
+
+
+def test_only_mentions_are_written_out_and_offsets_follow():
+    text = "Coronary heart disease (CHD) kills. Familial CHD, and CHD-like pain, but not CHDX."
+    offsets = spans_of(text, "Coronary heart disease", "Familial CHD", "CHD-like pain", "CHDX")
+    expand = expand_abbreviations()
+    new, moved = expand(text, offsets)
+    assert [new[a:b] for a, b in moved] == [
+        "Coronary heart disease",
+        "Familial Coronary heart disease",
+        "Coronary heart disease-like pain",
+        "CHDX",
+    ]
+    assert "(CHD) kills" in new
+    again, unmoved = expand("no abbreviation here", spans_of("no abbreviation here", "here"))
+    assert again == "no abbreviation here" and unmoved.tolist() == [[16, 20]]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="ab ", max_size=30), st.data())
+def test_replacing_moves_every_offset_rightly(text, data):
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=8, unique=True).map(sorted))
+    edits = [(a, b, data.draw(st.text("XY", max_size=4))) for a, b in zip(cuts[::2], cuts[1::2])]
+    places = data.draw(
+        st.lists(st.tuples(st.integers(0, len(text)), st.integers(0, len(text))), max_size=5)
+    )
+    offsets = np.array([sorted(pair) for pair in places], dtype=np.int64).reshape(-1, 2)
+    new, moved = replace(text, offsets, edits)
+
+    def slowly(position, is_end):
+        shift = 0
+        for a, b, by in edits:
+            if position >= b:
+                shift += len(by) - (b - a)
+            elif position > a:
+                return (a + len(by) if is_end else a) + shift
+        return position + shift
+
+    assert moved.tolist() == [[slowly(a, False), slowly(b, True)] for a, b in offsets]
+    assert len(new) == slowly(len(text), True)
+
+
+def test_the_linker_reads_the_long_form():
+    text = "The great river Amazon (GRA) floods. Boats on the [GRA|river] wait."
+    plain, expanding = (
+        build(rewrite=rewrite)
+        for rewrite in (None, {"@misc": "spacy-arbo-el.ExpandAbbreviations.v1"})
+    )
+    scores = []
+    for nlp in (plain, expanding):
+        doc = nlp(annotated(nlp, text))
+        candidates = {c.kb_id: c.score for c in doc.ents[0]._.arbo.candidates}
+        scores.append(candidates["river"])
+        assert doc.ents[0].text == "GRA"
+    assert doc.ents[0].kb_id_ == "river" and scores[1] > scores[0]
