@@ -11,6 +11,7 @@ from .kb.verbalizations import Verbalization
 from .linker import ArboLinker
 from .mentions import SpanGetter
 from .retrieval.index import BuildIndex
+from .retrieval.lexical import BuildLexicon
 from .retrieval.similarity import Similarity
 from .training.losses import Loss
 from .training.negatives import Negatives
@@ -27,6 +28,7 @@ labels_discard = []
 extension = "arbo"
 calibration = null
 rewrite = null
+lexicon = null
 
 [arbo_linker.model]
 @architectures = "spacy-arbo-el.DualEncoder.v1"
@@ -121,6 +123,7 @@ def make_arbo_linker(
     loss: Loss,
     refresh: Refresh,
     rewrite: Optional[Rewrite],
+    lexicon: Optional[BuildLexicon],
     scorer: Optional[Callable],
     threshold: float,
     n_candidates: int,

@@ -37,6 +37,7 @@ from .mentions import (
 )
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.index import BuildIndex
+from .retrieval.lexical import BuildLexicon
 from .retrieval.memory import Memory
 from .retrieval.neighbours import Neighbours, Retriever
 from .retrieval.similarity import Similarity
@@ -59,6 +60,8 @@ class ArboLinker(TrainablePipe):
     positives, negatives, loss: What training pulls together and pushes apart, and how.
     refresh: When training renews the vectors that it chooses positives and negatives on.
     rewrite: What of a text is read in other words, such as abbreviations; None for nothing.
+    lexicon: Compares the strings of mentions, names and exemplars too, and lets a fitted
+        ranker weigh up all that speaks for an entity; None for vectors alone.
     scorer: For ``nlp.evaluate``.
     threshold: The chance of being right that a link must have, 0 to 1; below it a
         mention is NIL. 0.0 links whatever the graph can reach.
@@ -87,6 +90,7 @@ class ArboLinker(TrainablePipe):
         loss: Loss,
         refresh: Refresh,
         rewrite: Optional[Rewrite] = None,
+        lexicon: Optional[BuildLexicon] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
         n_candidates: int = 64,
@@ -115,7 +119,7 @@ class ArboLinker(TrainablePipe):
         self.span_getter = span_getter
         self.labels_discard = frozenset(labels_discard)
         self.encoding = DualEncoding(model)
-        self.memory = Memory(vocab, self.encoding, verbalization, similarity, index)
+        self.memory = Memory(vocab, self.encoding, verbalization, similarity, index, lexicon)
         self.reader = MentionReader(self.encoding, span_getter, rewrite)
         objective = Objective(positives, negatives, loss, refresh)
         self.learner = Learner(name, model, self.memory, objective)
@@ -292,8 +296,9 @@ class ArboLinker(TrainablePipe):
         """
         retriever = self.refresh()
         document = np.repeat(np.arange(len(spans)), [len(group) for group in spans])
-        vectors = self.encoding.encode_windows(self.reader.windows(spans))
-        return retriever.neighbours(
+        windows, forms = self.reader.read(spans)
+        vectors = self.encoding.encode_windows(windows)
+        neighbours = retriever.neighbours(
             self.similarity.prepare(vectors),
             document,
             self.cfg["n_candidates"],
@@ -301,6 +306,7 @@ class ArboLinker(TrainablePipe):
             self.inference.mentions,
             across=across,
         )
+        return self.memory.weigh_up(neighbours, forms) if self.inference.exemplars else neighbours
 
     def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict[Offsets, Link]]) -> None:
         """Write the links that ``predict`` found onto the docs; see ``annotations.py``."""
@@ -343,6 +349,7 @@ class ArboLinker(TrainablePipe):
             "index": self.memory.index,
             "inference": self.inference,
             "rewrite": self.reader.rewrite,
+            "lexicon": self.memory.build_lexicon,
             **self.learner.objective._asdict(),
             "scorer": self.scorer,
             "labels_discard": list(self.labels_discard),

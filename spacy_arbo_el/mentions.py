@@ -105,9 +105,13 @@ class MentionReader:
 
     def windows(self, spans: Sequence[Sequence[Span]]) -> Sequences:
         """One window a span, in order; each inner list holds the spans of one Doc."""
+        return self.read(spans)[0]
+
+    def read(self, spans: Sequence[Sequence[Span]]) -> Tuple[Sequences, List[str]]:
+        """As ``windows``, and what is read for each mention itself."""
         spans = [group for group in spans if group]
         if not spans:
-            return Sequences.empty()
+            return Sequences.empty(), []
         texts = [group[0].doc.text for group in spans]
         offsets_of_texts = [
             np.array([offsets_of_span(s) for s in group], dtype=np.int64) for group in spans
@@ -116,23 +120,26 @@ class MentionReader:
             rewritten = [self.rewrite(*read) for read in zip(texts, offsets_of_texts)]
             texts, offsets_of_texts = map(list, zip(*rewritten))
         offsets = np.concatenate(offsets_of_texts)
-        return self.encoding.tokenizer("mention").windows(
+        forms = [
+            text[start:end]
+            for text, pairs in zip(texts, offsets_of_texts)
+            for start, end in pairs.tolist()
+        ]
+        windows = self.encoding.tokenizer("mention").windows(
             texts,
             np.repeat(np.arange(len(spans)), [len(group) for group in spans]),
             offsets[:, 0],
             offsets[:, 1],
         )
+        return windows, forms
 
     def labelled(self, docs: Sequence[Doc]) -> Tuple[List[Labelled], Sequences]:
         """The annotated mentions of docs: what is known of them, and their windows."""
         spans = [find_mentions(doc, self.get_spans) for doc in docs]
-        items = [
-            _labelled(span, name)
-            for doc, group in zip(docs, spans)
-            for name in [document_name(doc)]
-            for span in group
-        ]
-        return items, self.windows(spans)
+        windows, forms = self.read(spans)
+        names = [document_name(doc) for doc, group in zip(docs, spans) for _ in group]
+        flat = (span for group in spans for span in group)
+        return [_labelled(*known) for known in zip(flat, names, forms)], windows
 
 
 def document_name(doc: Doc) -> str:
@@ -140,7 +147,7 @@ def document_name(doc: Doc) -> str:
     return hashlib.blake2b(doc.text.encode("utf8"), digest_size=8).hexdigest()
 
 
-def _labelled(span: Span, document: str) -> Labelled:
+def _labelled(span: Span, document: str, form: str) -> Labelled:
     text, start, end = span.doc.text, span.start_char, span.end_char
     context = " ".join(text[max(start - CONTEXT, 0) : end + CONTEXT].split())
-    return Labelled((document, start, end), gold_ids(span), span.text, context, span.label_)
+    return Labelled((document, start, end), gold_ids(span), span.text, context, span.label_, form)

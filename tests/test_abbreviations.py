@@ -16,7 +16,7 @@ from .linker.world import annotated
     [
         ("patients with coronary heart disease (CHD) were", {"CHD": "coronary heart disease"}),
         ("Ataxia-telangiectasia (A-T) is", {"A-T": "Ataxia-telangiectasia"}),
-        ("familial adenomatous polyposis (FAP; MIM 175100)", {"FAP": "familial adenomatous polyposis"}),
+        ("juvenile polyposis syndrome (JPS; MIM 175100)", {"JPS": "juvenile polyposis syndrome"}),
         ("the disease. Wilms tumour (WT) is rare", {"WT": "Wilms tumour"}),
         ("very long chain (see Table 2) acids", {}),
         ("some families (n = 12) had it", {}),

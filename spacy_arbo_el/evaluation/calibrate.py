@@ -10,9 +10,10 @@ from spacy.tokens import Doc, Span
 from spacy.util import ensure_path, minibatch, registry
 
 from ..corpora.reader import read_docs
-from ..inference.calibration import Calibration, fit_curve
+from ..inference.calibration import Calibration, fit_curve, fit_ranker
 from ..linker import ArboLinker
 from ..mentions import find_mentions, gold_ids
+from ..retrieval.candidates import Candidates
 from ..retrieval.neighbours import Neighbours
 
 
@@ -23,23 +24,38 @@ def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 6
         out. Where the data shows nothing for a kind of edge, its present curve stays.
     """
     points: Dict[str, List[Tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
+    weighed: List[Tuple[Candidates, np.ndarray]] = []
     for batch in minibatch(docs, size=batch_size):
         groups = [[s for s in find_mentions(doc, linker.span_getter) if s.kb_id_] for doc in batch]
         if any(groups):
-            for kind, *point in _edges(linker, linker.find_neighbours(groups), groups):
+            neighbours = linker.find_neighbours(groups)
+            gold = [_positions(linker, span) for group in groups for span in group]
+            for kind, *point in _edges(neighbours, gold, groups):
                 points[kind].append((point[0], point[1]))
+            if neighbours.candidates is not None:
+                entities = neighbours.candidates.entities
+                weighed.append(
+                    (neighbours.candidates, _is_gold(entities, gold).reshape(entities.shape))
+                )
     curves = linker.calibration.to_config()
     for kind, parts in points.items():
         curve = fit_curve(*(np.concatenate(column) for column in zip(*parts)))
         if curve is not None:
             curves[kind] = list(curve)
+    if weighed:
+        columns = zip(*(candidates for candidates, _ in weighed))
+        ranker = fit_ranker(
+            Candidates(*map(np.concatenate, columns)),
+            np.concatenate([right for _, right in weighed]),
+        )
+        if ranker is not None:
+            curves["ranker"] = list(ranker)
     return Calibration.from_config(curves)
 
 
-def _edges(linker: ArboLinker, neighbours: Neighbours, groups: Sequence[Sequence[Span]]):
+def _edges(neighbours: Neighbours, gold: Sequence[Set[int]], groups: Sequence[Sequence[Span]]):
     """Similarities of the edges of each kind, and whether they are right."""
     flat = [span for group in groups for span in group]
-    gold = [_positions(linker, span) for span in flat]
     nearest = neighbours.entities[:, :1]
     yield "entity", neighbours.entity_similarity[:, :1].ravel(), _is_gold(nearest, gold)
     owners = neighbours.exemplar_entity

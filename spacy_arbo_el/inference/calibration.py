@@ -11,8 +11,11 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from ..errors import Errors
+from ..retrieval.candidates import FEATURES, Candidates
 
 Curve = Tuple[float, float]
+# Keeps the weights of a ranker small that little data was seen for.
+PENALTY = 0.01
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class Calibration:
 
     entity: From an entity to a mention. exemplar: From a stored, labelled mention.
     mention: From another mention of the document.
+    ranker: What each of ``FEATURES`` of a candidate weighs, then slope and offset of the curve from
+        log-odds among the candidates to log-odds of being right. Only with a lexicon.
 
     The default curves are a guess that suits cosine similarity; ``fit_curve`` gives real ones.
     """
@@ -28,28 +33,89 @@ class Calibration:
     entity: Curve = (12.0, -6.0)
     exemplar: Curve = (12.0, -6.0)
     mention: Curve = (12.0, -8.0)
+    ranker: Optional[Tuple[float, ...]] = None
 
     @classmethod
     def from_config(cls, curves: Optional[Mapping[str, Sequence[float]]]) -> "Calibration":
         known = {field.name for field in fields(cls)}
         given = {name: tuple(float(x) for x in curve) for name, curve in (curves or {}).items()}
         for name, curve in given.items():
-            if (
-                name not in known
-                or len(curve) != 2
-                or not np.isfinite(curve).all()
-                or curve[0] <= 0
-            ):
+            length = len(FEATURES) + 2 if name == "ranker" else 2
+            fits = len(curve) == length and np.isfinite(curve).all() and curve[-2] > 0
+            if name not in known or not fits:
                 raise ValueError(Errors.E401.format(name=name, curve=curve, known=sorted(known)))
         return cls(**given)  # type: ignore[arg-type]
 
     def to_config(self) -> Dict[str, List[float]]:
-        return {field.name: list(getattr(self, field.name)) for field in fields(self)}
+        curves = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(curve) for name, curve in curves.items() if curve is not None}
 
     def logits(self, kind: str, similarity: np.ndarray) -> np.ndarray:
         """Log-odds that edges of this kind are right; float32, of the same shape."""
         slope, offset = getattr(self, kind)
         return (slope * similarity + offset).astype(np.float32)
+
+    def candidate_logits(self, candidates: Candidates) -> np.ndarray:
+        """Log-odds that each candidate is right, (m, c) float32, -inf for none; needs a ranker."""
+        assert self.ranker is not None
+        *weights, slope, offset = self.ranker
+        scores = candidates.features @ np.array(weights, dtype=np.float32)
+        return (slope * _log_odds_among(scores, candidates.entities >= 0) + offset).astype(
+            np.float32
+        )
+
+
+def _log_odds_among(scores: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Log-odds of each candidate against the others of its row, by softmax over scores."""
+    scores = np.where(there, scores.astype(np.float64), -np.inf)
+    top = scores.max(axis=1, keepdims=True, initial=-np.inf)
+    p = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+    p /= np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    # A lone candidate is not certain.
+    p = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.where(there, np.log(p / (1 - p)), -np.inf)
+
+
+def fit_ranker(candidates: Candidates, right: np.ndarray) -> Optional[Tuple[float, ...]]:
+    """Weights of the features that put right candidates before wrong ones, and their curve.
+
+    A linear model of softmax cross-entropy among each mention's candidates.
+    right: (m, c) bool. Mentions none of whose candidates is right count for the curve only.
+    RETURNS: As ``Calibration.ranker``; None where there is too little to learn from.
+    """
+    from scipy.optimize import minimize
+
+    there = candidates.entities >= 0
+    right = right & there
+    useful = right.any(axis=1) & (there.sum(axis=1) > 1)
+    if useful.sum() < 20:
+        return None
+    features = candidates.features[useful].astype(np.float64)
+    known, gold = there[useful], right[useful]
+    spread = features[known].std(axis=0)
+    # What never differs says nothing.
+    scale = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 0.0)
+    features = (features - features[known].mean(axis=0)) * scale
+
+    def loss(weights):
+        scores = np.where(known, features @ weights, -np.inf)
+        p, q = _softmax(scores), _softmax(np.where(gold, scores, -np.inf))
+        share = np.where(gold, p, 0.0).sum(axis=1)
+        pull = np.einsum("mc,mcf->f", p - q, features) / len(features)
+        return -np.log(share).mean() + PENALTY * weights @ weights, pull + 2 * PENALTY * weights
+
+    found = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B").x * scale
+    odds = _log_odds_among(candidates.features @ found, there)
+    best = odds.argmax(axis=1)[:, None]
+    curve = fit_curve(
+        np.take_along_axis(odds, best, axis=1)[:, 0], np.take_along_axis(right, best, axis=1)[:, 0]
+    )
+    return None if curve is None else (*map(float, found), *curve)
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    exp = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return exp / exp.sum(axis=1, keepdims=True)
 
 
 def probability(logits):

@@ -9,6 +9,7 @@ from .. import graph
 from ..retrieval.neighbours import Neighbours
 from .calibration import Calibration
 from .decisions import Decisions, Inference, Step
+from .edges import EntityEdges, entity_edges
 
 
 class Clustering:
@@ -29,11 +30,12 @@ class Clustering:
     def __call__(
         self, neighbours: Neighbours, calibration: Calibration, least_logit: float
     ) -> Decisions:
-        nodes = _Nodes(neighbours)
+        tied = entity_edges(neighbours, calibration)
+        nodes = _Nodes(len(neighbours), tied)
         links = graph.link(
             len(nodes.entities),
             len(neighbours) + len(nodes.exemplars),
-            *nodes.edges(neighbours, calibration),
+            *nodes.edges(tied, neighbours, calibration),
             threshold=-least_logit,
             method=self.method,
             leftover=self.leftover,
@@ -55,29 +57,27 @@ class Clustering:
 class _Nodes:
     """How entities, mentions and exemplars are numbered as nodes of one graph."""
 
-    def __init__(self, neighbours: Neighbours):
-        nearest = neighbours.entities[:, :1]
-        there = neighbours.exemplar_entity >= 0
-        self.mentions = len(neighbours)
-        self.exemplars, first = np.unique(neighbours.exemplars[there], return_index=True)
-        self.exemplar_entity = neighbours.exemplar_entity[there][first]
-        self.entities = np.unique(np.concatenate([nearest[nearest >= 0], self.exemplar_entity]))
+    def __init__(self, mentions: int, tied: EntityEdges):
+        there = tied.exemplar_entity >= 0
+        self.mentions = mentions
+        self.exemplars, first = np.unique(tied.exemplar[there], return_index=True)
+        self.exemplar_entity = tied.exemplar_entity[there][first]
+        nearest = tied.entity[tied.entity >= 0]
+        self.entities = np.unique(np.concatenate([nearest, self.exemplar_entity]))
 
-    def edges(self, neighbours: Neighbours, calibration: Calibration):
+    def edges(self, tied: EntityEdges, neighbours: Neighbours, calibration: Calibration):
         base = len(self.entities)
         # From the nearest entity to each mention.
-        mention, column = np.nonzero(neighbours.entities[:, :1] >= 0)
-        sources = [np.searchsorted(self.entities, neighbours.entities[mention, column])]
+        mention, column = np.nonzero(tied.entity >= 0)
+        sources = [np.searchsorted(self.entities, tied.entity[mention, column])]
         targets = [base + mention]
-        weights = [-calibration.logits("entity", neighbours.entity_similarity[mention, column])]
+        weights = [-tied.entity_logit[mention, column]]
         # From exemplars to mentions.
-        mention, column = np.nonzero(neighbours.exemplar_entity >= 0)
-        rows = neighbours.exemplars[mention, column]
+        mention, column = np.nonzero(tied.exemplar_entity >= 0)
+        rows = tied.exemplar[mention, column]
         sources.append(base + self.mentions + np.searchsorted(self.exemplars, rows))
         targets.append(base + mention)
-        weights.append(
-            -calibration.logits("exemplar", neighbours.exemplar_similarity[mention, column])
-        )
+        weights.append(-tied.exemplar_logit[mention, column])
         # From an entity to its exemplars.
         sources.append(np.searchsorted(self.entities, self.exemplar_entity))
         targets.append(base + self.mentions + np.arange(len(self.exemplars)))

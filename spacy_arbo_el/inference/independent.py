@@ -6,6 +6,7 @@ from spacy.util import registry
 from ..retrieval.neighbours import Neighbours
 from .calibration import Calibration
 from .decisions import Decisions, Inference, Step
+from .edges import EntityEdges, entity_edges
 
 
 class Independent:
@@ -22,14 +23,12 @@ class Independent:
         count = len(neighbours)
         none = np.full((count, 1), -1, dtype=np.int64)
         never = np.full((count, 1), -np.inf, dtype=np.float32)
-        by_text = np.hstack([neighbours.entities, none])[:, 0]
-        by_exemplar = np.hstack([neighbours.exemplar_entity, none])[:, 0]
-        text_logit = calibration.logits(
-            "entity", np.hstack([neighbours.entity_similarity, never])[:, 0]
-        )
-        exemplar_logit = calibration.logits(
-            "exemplar", np.hstack([neighbours.exemplar_similarity, never])[:, 0]
-        )
+        tied = entity_edges(neighbours, calibration)
+        by_text = np.hstack([tied.entity, none])[:, 0]
+        by_exemplar = np.hstack([tied.exemplar_entity, none])[:, 0]
+        text_logit = np.where(by_text >= 0, np.hstack([tied.entity_logit, never])[:, 0], -np.inf)
+        exemplar_logit = np.hstack([tied.exemplar_logit, never])[:, 0]
+        exemplar_logit = np.where(by_exemplar >= 0, exemplar_logit, -np.inf)
         use_exemplar = exemplar_logit > text_logit
         logit = np.where(use_exemplar, exemplar_logit, text_logit)
         entity = np.where(use_exemplar, by_exemplar, by_text)
@@ -38,7 +37,7 @@ class Independent:
         # Without clustering, every mention that nothing fits is a new entity of its own.
         cluster = np.where(linked, -1, np.cumsum(~linked) - 1)
         paths = [
-            _path(neighbours, m, int(entity[m]), bool(use_exemplar[m]), float(logit[m]))
+            _path(tied, m, int(entity[m]), bool(use_exemplar[m]), float(logit[m]))
             for m in range(count)
         ]
         return Decisions(
@@ -46,12 +45,12 @@ class Independent:
         )
 
 
-def _path(neighbours: Neighbours, mention: int, entity: int, by_exemplar: bool, logit: float):
+def _path(tied: EntityEdges, mention: int, entity: int, by_exemplar: bool, logit: float):
     if entity < 0:
         return []
     start = [Step("entity", entity, np.inf)]
     if by_exemplar:
-        start.append(Step("exemplar", int(neighbours.exemplars[mention, 0]), np.inf))
+        start.append(Step("exemplar", int(tied.exemplar[mention, 0]), np.inf))
     return [*start, Step("mention", mention, logit)]
 
 

@@ -22,6 +22,7 @@ class Labelled:
     kb_ids: Its gold ids, several for a composite mention, none for one outside the KB.
     text, context: The mention and the text round it, for people to read.
     label: The span's label, such as "Disease"; may be empty.
+    form: What is read for the mention: its text, unless abbreviations are written out.
     """
 
     key: Key
@@ -29,6 +30,7 @@ class Labelled:
     text: str
     context: str
     label: str = ""
+    form: str = ""
 
 
 class ExemplarStore:
@@ -104,7 +106,9 @@ class ExemplarStore:
         return np.array(found, dtype=np.int64)
 
     def to_bytes(self) -> bytes:
-        items = [[list(i.key), list(i.kb_ids), i.text, i.context, i.label] for i in self.items]
+        items = [
+            [list(i.key), list(i.kb_ids), i.text, i.context, i.label, i.form] for i in self.items
+        ]
         arrays = {"vectors": self.vectors, **self.windows.to_dict()}
         return srsly.msgpack_dumps(
             {"items": items, "arrays": pack_arrays(arrays), "fingerprint": self.fingerprint}

@@ -2,7 +2,8 @@
 
 import time
 import warnings
-from typing import Callable, Optional, Sequence
+from dataclasses import replace
+from typing import Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import logger
@@ -13,9 +14,11 @@ from ..encoders.sequences import Sequences
 from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
 from ..kb.verbalizations import Verbalization
+from .candidates import gather_candidates
 from .exemplars import ExemplarStore, Labelled
 from .index import BuildIndex
-from .neighbours import Retriever
+from .lexical import BuildLexicon, Lexicon
+from .neighbours import Neighbours, Retriever
 from .similarity import Similarity
 
 # Fewer vectors than these are encoded without a word.
@@ -38,6 +41,7 @@ class Memory:
         verbalization: Verbalization,
         similarity: Similarity,
         index: BuildIndex,
+        lexicon: Optional[BuildLexicon] = None,
     ):
         self.vocab = vocab
         self.encoding = encoding
@@ -46,7 +50,9 @@ class Memory:
         self.index = index
         self.kb = ArboKB(vocab)
         self.exemplars = ExemplarStore()
+        self.build_lexicon = lexicon
         self.structure = 0
+        self._lexicon: Optional[Tuple[int, Lexicon, np.ndarray]] = None
         self._retriever: Optional[Retriever] = None
 
     def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool) -> None:
@@ -134,6 +140,30 @@ class Memory:
             entity[usable],
             self.similarity,
         )
+
+    def weigh_up(self, neighbours: Neighbours, forms: Sequence[str]) -> Neighbours:
+        """Add all that speaks for the likeliest entities; see ``candidates.py``.
+
+        forms: What is read for each of the mentions.
+        """
+        if self.build_lexicon is None or not len(neighbours) or not len(self.kb):
+            return neighbours
+        if self._lexicon is None or self._lexicon[0] != self.structure:
+            # Strings do not change with the encoder's weights.
+            lexicon, frequency = self._read_strings(self.build_lexicon)
+            self._lexicon = (self.structure, lexicon, frequency)
+        _, lexicon, frequency = self._lexicon
+        candidates = gather_candidates(neighbours, forms, lexicon, frequency)
+        return replace(neighbours, candidates=candidates)
+
+    def _read_strings(self, build: BuildLexicon) -> Tuple[Lexicon, np.ndarray]:
+        names = [[entity.title or entity.id, *entity.aliases] for entity in self.kb.entities]
+        owner = self.exemplars.entities(self.kb.entities.position)
+        forms: List[List[str]] = [[] for _ in names]
+        for entity, item in zip(owner.tolist(), self.exemplars.items):
+            if entity >= 0:
+                forms[entity].append(item.form or item.text)
+        return build(names, forms), np.bincount(owner[owner >= 0], minlength=len(names))
 
     def warn_of_unknown_ids(self) -> None:
         """Say which gold ids of exemplars no entity has."""

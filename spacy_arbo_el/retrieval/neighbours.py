@@ -1,6 +1,7 @@
 """Vectors of mentions -> their neighbours: entities, exemplars, mentions of the same document."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 from numba import njit
@@ -9,6 +10,9 @@ from ..encoders.sequences import ragged_ranges
 from ..kb.vectors import TextVectors
 from .index import FlatIndex
 from .similarity import Similarity
+
+if TYPE_CHECKING:
+    from .candidates import Candidates
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,7 @@ class Neighbours:
     entities, entity_similarity: (m, c) int64 positions in the KB and float32 similarities.
     exemplars, exemplar_similarity: (m, k) int64 rows in the store and float32.
     exemplar_entity: (m, k) int64, the entity each of these exemplars is labelled with.
+    candidates: All that speaks for the likeliest entities, where a lexicon was asked for.
     mentions, mention_similarity: (m, j) int64 and float32, other mentions, of the same document
         unless all documents are linked together.
     """
@@ -31,6 +36,7 @@ class Neighbours:
     exemplar_entity: np.ndarray
     mentions: np.ndarray
     mention_similarity: np.ndarray
+    candidates: Optional["Candidates"] = None
 
     def __len__(self) -> int:
         return len(self.document)

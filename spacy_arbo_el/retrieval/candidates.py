@@ -1,0 +1,76 @@
+"""All that speaks for an entity: its names, its exemplars, their letters, how often it was seen."""
+
+from typing import NamedTuple, Sequence
+
+import numpy as np
+
+from .lexical import Lexicon
+from .neighbours import Neighbours, fill, first_of_each
+
+# How many entities of each mention are weighed up.
+COUNT = 24
+
+FEATURES = (
+    "name",  # similarity to the entity's nearest text
+    "exemplar",  # similarity to its nearest exemplar
+    "nearest",  # the larger of the two
+    "name_letters",  # likeness to the most alike name
+    "form_letters",  # likeness to the most alike surface form of an exemplar
+    "letters",  # the larger of the two
+    "seen",  # 1 if the entity has an exemplar
+    "frequency",  # log(1 + number of its exemplars)
+)
+
+
+class Candidates(NamedTuple):
+    """Entities that could be meant by each of m mentions, and what speaks for them.
+
+    entities: (m, c) int64 positions in the KB, -1 for none.
+    features: (m, c, len(FEATURES)) float32.
+    exemplar: (m, c) int64, the row of the entity's nearest exemplar, -1 where none was found or
+        a text of the entity is nearer.
+    """
+
+    entities: np.ndarray
+    features: np.ndarray
+    exemplar: np.ndarray
+
+
+def gather_candidates(
+    neighbours: Neighbours, strings: Sequence[str], lexicon: Lexicon, frequency: np.ndarray
+) -> Candidates:
+    """Candidates among the nearest entities and the entities of the nearest exemplars.
+
+    strings: The m mentions. frequency: (entities,) exemplars of each entity.
+    """
+    count, kept = len(neighbours), min(COUNT, neighbours.entities.shape[1])
+    # The entities of exemplars first: they are few, and may be far down the list of entities.
+    both = np.concatenate([neighbours.exemplar_entity, neighbours.entities[:, :kept]], axis=1)
+    mention = np.nonzero(both >= 0)[0]
+    flat = both[both >= 0]
+    entities = fill(flat, first_of_each(mention, flat, count, COUNT), -1)
+    name, _ = _similarity_of(entities, neighbours.entities, neighbours.entity_similarity)
+    near, column = _similarity_of(
+        entities, neighbours.exemplar_entity, neighbours.exemplar_similarity
+    )
+    rows = np.take_along_axis(neighbours.exemplars, np.maximum(column, 0), axis=1)
+    exemplar = np.where((column >= 0) & (near > name), rows, -1)
+    by_name, by_form = lexicon.similarity(strings, entities)
+    seen = np.where(entities >= 0, frequency[entities], 0)
+    features = [name, near, np.maximum(name, near), by_name, by_form]
+    features += [np.maximum(by_name, by_form), seen > 0, np.log1p(seen)]
+    stacked = np.stack(features, axis=2).astype(np.float32)
+    stacked[entities < 0] = 0
+    return Candidates(entities, stacked, exemplar)
+
+
+def _similarity_of(entities: np.ndarray, owners: np.ndarray, similarity: np.ndarray):
+    """The similarity of the first of ``owners`` (nearest first) that is the entity, and where.
+
+    For an entity that is not among them, the smallest similarity there is: it is no nearer.
+    """
+    same = (entities[:, :, None] == owners[:, None, :]) & (owners[:, None, :] >= 0)
+    column = np.where(same.any(axis=2), same.argmax(axis=2), -1)
+    least = np.where(owners >= 0, similarity, np.inf).min(axis=1, initial=np.inf, keepdims=True)
+    found = np.take_along_axis(similarity, np.maximum(column, 0), axis=1)
+    return np.where(column >= 0, found, np.where(np.isfinite(least), least, 0.0)), column
