@@ -16,7 +16,7 @@ PROCEDURES: Mapping[str, Inference] = {
     "independent": independent(exemplars=0),
     "undirected": clustering("undirected", exemplars=0),
     "directed": clustering("arborescence", exemplars=0),
-    "independent, exemplars": independent(exemplars=1),
+    "independent, exemplars": independent(exemplars=8),
     "undirected, exemplars": clustering("undirected"),
     "directed, exemplars": clustering("arborescence"),
 }

@@ -58,6 +58,7 @@ def _path(tied: EntityEdges, mention: int, entity: int, by_exemplar: bool, logit
 def independent(exemplars: int = 0) -> Inference:
     """Link each mention on its own ("Independent" in the arborescence paper, §A.3).
 
-    exemplars: 0 to look at entities only, 1 to look at the nearest exemplar too.
+    exemplars: 0 to look at entities only; otherwise the nearest exemplar counts too. A ranker
+        looks at as many as are given here.
     """
     return Independent(exemplars)

@@ -1,0 +1,122 @@
+"""Candidates: what speaks for them, and a ranker that learns what counts."""
+
+import numpy as np
+import pytest
+
+from spacy_arbo_el.inference.calibration import Calibration, fit_ranker, probability
+from spacy_arbo_el.inference.clustering import clustering
+from spacy_arbo_el.inference.decisions import rank_candidates
+from spacy_arbo_el.inference.independent import independent
+from spacy_arbo_el.retrieval.candidates import FEATURES, Candidates, gather_candidates
+from spacy_arbo_el.retrieval.lexical import character_ngrams
+from spacy_arbo_el.retrieval.neighbours import Neighbours
+
+NONE = np.zeros((2, 0))
+
+
+def neighbours(candidates=None):
+    """Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1)."""
+    return Neighbours(
+        document=np.array([0, 1]),
+        entities=np.array([[0, 1], [3, -1]]),
+        entity_similarity=np.array([[0.9, 0.8], [0.5, -np.inf]], np.float32),
+        exemplars=np.array([[7, 9], [9, -1]]),
+        exemplar_similarity=np.array([[0.7, 0.6], [0.4, -np.inf]], np.float32),
+        exemplar_entity=np.array([[2, 1], [1, -1]]),
+        mentions=NONE.astype(np.int64),
+        mention_similarity=NONE.astype(np.float32),
+        candidates=candidates,
+    )
+
+
+@pytest.fixture
+def candidates():
+    lexicon = character_ngrams()([["aa"], ["bb"], ["cc"], ["dd"]], [[], ["bb"], ["xx"], []])
+    frequency = np.array([0, 3, 1, 0])
+    return gather_candidates(neighbours(), ["bb", "dd"], lexicon, frequency)
+
+
+def features_of(candidates, mention, entity):
+    at = candidates.entities[mention].tolist().index(entity)
+    values = dict(zip(FEATURES, candidates.features[mention, at].tolist()))
+    return values, candidates.exemplar[mention, at]
+
+
+def test_what_speaks_for_a_candidate(candidates):
+    assert sorted(candidates.entities[0][candidates.entities[0] >= 0]) == [0, 1, 2]
+    both, exemplar = features_of(candidates, 0, 1)
+    assert both == pytest.approx(
+        {"name": 0.8, "exemplar": 0.6, "nearest": 0.8, "name_letters": 1, "form_letters": 1,
+         "letters": 1, "seen": 1, "frequency": np.log(4)}
+    )  # fmt: skip
+    assert exemplar == -1, "its name is nearer"
+    # Not among the nearest entities: no nearer than the last of them.
+    by_exemplar, exemplar = features_of(candidates, 0, 2)
+    assert by_exemplar["name"] == pytest.approx(0.8) and by_exemplar["exemplar"] == pytest.approx(
+        0.7
+    )
+    only_name, exemplar = features_of(candidates, 1, 3)
+    assert only_name["exemplar"] == pytest.approx(0.4) and exemplar == -1
+    assert only_name["seen"] == 0 and only_name["frequency"] == 0
+
+
+def random_candidates(rng, mentions=200, count=6):
+    entities = np.tile(np.arange(count), (mentions, 1))
+    features = rng.normal(size=(mentions, count, len(FEATURES))).astype(np.float32)
+    features[..., 5] = 1.0  # never differs
+    return Candidates(entities, features, np.full(entities.shape, -1))
+
+
+def test_the_ranker_finds_what_counts():
+    rng = np.random.default_rng(0)
+    candidates = random_candidates(rng)
+    true = 3 * candidates.features[..., 0] - 2 * candidates.features[..., 3]
+    right = np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
+    ranker = fit_ranker(candidates, right)
+    assert ranker[0] > 1.5 and ranker[3] < -1.0 and ranker[5] == 0
+    assert np.abs(np.delete(ranker[:8], [0, 3, 5])).max() < 0.5
+    logits = Calibration(ranker=ranker).candidate_logits(candidates)
+    best = logits.argmax(axis=1)
+    accuracy = right[np.arange(len(best)), best].mean()
+    # Probabilities mean what they say.
+    assert probability(logits.max(axis=1)).mean() == pytest.approx(accuracy, abs=0.03)
+
+
+def test_too_little_to_learn_from():
+    candidates = random_candidates(np.random.default_rng(0), mentions=10)
+    assert fit_ranker(candidates, np.eye(6, dtype=bool)[np.zeros(10, int)]) is None
+
+
+def test_decisions_follow_the_ranker(candidates):
+    # All by letters: entity 1 for "bb", though entity 0 is nearest.
+    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 0, 1.0, 0.0))
+    found = neighbours(candidates)
+    for inference in (independent(8), clustering(), clustering("minimax")):
+        decisions = inference(found, letters, -np.inf)
+        assert decisions.entity.tolist() == [1, 3]
+        assert [step.kind for step in decisions.paths[0]] == ["entity", "mention"]
+    entities, logits = rank_candidates(found, letters, 64)
+    assert entities[0, 0] == 1 and set(entities[0][entities[0] >= 0]) == {0, 1, 2}
+    assert (np.diff(logits[0][entities[0] >= 0]) <= 0).all()
+    # Without a ranker, as ever.
+    assert independent(8)(found, Calibration(), -np.inf).entity.tolist() == [0, 3]
+
+
+def test_an_exemplar_that_decides_stands_on_the_path(candidates):
+    by_exemplar = candidates._replace(exemplar=np.where(candidates.entities == 1, 9, -1))
+    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 0, 1.0, 0.0))
+    for inference in (independent(8), clustering()):
+        path = inference(neighbours(by_exemplar), letters, -np.inf).paths[0]
+        assert [(step.kind, step.ref) for step in path] == [
+            ("entity", 1), ("exemplar", 9), ("mention", 0),
+        ]  # fmt: skip
+
+
+def test_a_ranker_survives_the_config_and_is_checked():
+    ranker = (*range(8), 1.0, 0.0)
+    there_and_back = Calibration.from_config(Calibration(ranker=ranker).to_config())
+    assert there_and_back.ranker == ranker
+    assert "ranker" not in Calibration().to_config()
+    for wrong in ([1.0, 2.0], [*range(8), -1.0, 0.0], [*range(8), 1.0, float("nan")]):
+        with pytest.raises(ValueError, match="E401"):
+            Calibration.from_config({"ranker": wrong})
