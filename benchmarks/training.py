@@ -5,8 +5,8 @@
 Both see the same sequences: those that the first steps of training on the corpus encode. The bare
 encoder is the Hugging Face model alone, forward and backward, in training mode and in the precision
 that the component uses; its inputs are padded beforehand, outside the clock, and it gets the batch
-size that was fastest for it in a first round. Steps are without the optimizer's, which
-both would need; refreshing the cache is apart and printed. They take turns; the best of each counts.
+size that was fastest for it in a first round. Neither includes the optimizer's step; refreshing
+the cache is apart, and printed. They take turns; the best of each counts.
 """
 
 import argparse

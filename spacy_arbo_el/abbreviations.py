@@ -16,6 +16,7 @@ Rewrite = Callable[[str, np.ndarray], Tuple[str, np.ndarray]]
 
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)")
 _SHORT_FORM = re.compile(r"\w(?:[\w/-]{0,8}\w)")
+_WORD = re.compile(r"\w+")
 _BREAK = re.compile(r"[.;:()]\s")
 LONGEST = 250
 
@@ -34,13 +35,18 @@ def expand_abbreviations() -> Rewrite:
             return text, offsets
         # Longest first, so that "A-T" is not read as "A".
         shorts = sorted(long_forms, key=len, reverse=True)
-        pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, shorts))})(?!\w)")
+        # A number may follow: "MEN1" is of the kind that "MEN" is explained as.
+        pattern = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, shorts))})(?=(\d*)(?!\w))")
         inside = np.zeros(len(text) + 1, dtype=np.int64)
         np.add.at(inside, offsets[:, 0], 1)
         np.add.at(inside, offsets[:, 1], -1)
         inside = np.cumsum(inside)
-        found = [m for m in pattern.finditer(text) if inside[m.start() : m.end()].all()]
-        return replace(text, offsets, [(*m.span(), long_forms[m.group()]) for m in found])
+        edits = [
+            (*m.span(1), long_forms[m.group(1)] + (" " if m.group(2) else ""))
+            for m in pattern.finditer(text)
+            if inside[m.start(1) : m.end(1)].all()
+        ]
+        return replace(text, offsets, edits)
 
     return expand
 
@@ -94,8 +100,13 @@ def find_abbreviations(text: str) -> Dict[str, str]:
 
 def _long_form(short: str, before: str) -> Optional[str]:
     """The end of ``before`` that the short form's letters lead through, from right to left."""
-    at = len(before)
     letters = [c.lower() for c in short if c.isalnum()]
+    # Where they are the first letters of just so many words, nothing shorter will do: "attenuated
+    # adenomatous polyposis coli (AAPC)".
+    starts = [match.start() for match in _WORD.finditer(before)][-len(letters) :]
+    if len(letters) > 1 and [before[at].lower() for at in starts] == letters:
+        return before[starts[0] :]
+    at = len(before)
     for i in range(len(letters) - 1, -1, -1):
         at -= 1
         # The first letter must begin a word.

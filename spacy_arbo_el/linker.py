@@ -1,17 +1,12 @@
 """ArboLinker: the pipeline component. It walks the road; the rooms do the work."""
 
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
-import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
-from spacy.pipeline.pipe import deserialize_config
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
-from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
@@ -19,11 +14,9 @@ from .abbreviations import Rewrite
 from .annotations import Link, annotate, register_extension
 from .encoders.encoding import DualEncoding
 from .encoders.forking import one_thread_after_fork
-from .errors import Errors
 from .inference.calibration import Calibration, log_odds
 from .inference.decisions import Inference, rank_candidates
 from .inference.links import make_links
-from .io import write_file
 from .kb.entity import NIL
 from .kb.knowledge_base import ArboKB
 from .kb.verbalizations import Verbalization
@@ -41,6 +34,7 @@ from .retrieval.lexical import BuildLexicon
 from .retrieval.memory import Memory
 from .retrieval.neighbours import Neighbours, Retriever
 from .retrieval.similarity import Similarity
+from .serialization import SavedLinker, check_threshold
 from .training.learner import Learner, Objective
 from .training.losses import Loss
 from .training.negatives import Negatives
@@ -48,7 +42,7 @@ from .training.positives import Positives
 from .training.refresh import Refresh
 
 
-class ArboLinker(TrainablePipe):
+class ArboLinker(SavedLinker):
     """Links spans to entities of a knowledge base and groups those that nothing fits.
 
     model: The dual encoder.
@@ -124,7 +118,7 @@ class ArboLinker(TrainablePipe):
         objective = Objective(positives, negatives, loss, refresh)
         self.learner = Learner(name, model, self.memory, objective)
         register_extension(extension)
-        _check_threshold(threshold)
+        check_threshold(threshold)
 
     @property
     def threshold(self) -> float:
@@ -133,7 +127,7 @@ class ArboLinker(TrainablePipe):
 
     @threshold.setter
     def threshold(self, value: float) -> None:
-        _check_threshold(value)
+        check_threshold(value)
         self.cfg["threshold"] = value
 
     @property
@@ -336,107 +330,3 @@ class ArboLinker(TrainablePipe):
         for docs in util.minibatch(again, size=64):
             self.set_annotations(docs, self.predict(docs))
         return [example for example, _ in given]
-
-    # Serialisation
-
-    def __reduce__(self):
-        # For nlp.pipe(n_process=…) where processes are spawned; this never touches a file.
-        # The parts are closures, which plain pickle refuses.
-        settings = {
-            "span_getter": self.span_getter,
-            "verbalization": self.memory.verbalization,
-            "similarity": self.similarity,
-            "index": self.memory.index,
-            "inference": self.inference,
-            "rewrite": self.reader.rewrite,
-            "lexicon": self.memory.build_lexicon,
-            **self.learner.objective._asdict(),
-            "scorer": self.scorer,
-            "labels_discard": list(self.labels_discard),
-            **self._given,
-        }
-        parts = srsly.pickle_dumps((self.vocab, self.model, self.name, settings))
-        return _rebuild, (parts, self.to_bytes(exclude=["vocab", "model"]))
-
-    def _cfg_to_save(self) -> Dict[str, Any]:
-        return {"now": self.cfg, "given": self._given}
-
-    def _load_cfg(self, saved: Dict[str, Any]) -> None:
-        """What was set at run time comes back, unless the config gives another value now."""
-        for key, value in saved["now"].items():
-            if self._given.get(key) == saved["given"].get(key):
-                self.cfg[key] = value
-        _check_threshold(self.cfg["threshold"])
-
-    def _loaded(self) -> "ArboLinker":
-        self.memory.loaded()
-        return self
-
-    def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
-        """Serialise; ``exclude`` names any of cfg, vocab, model, kb, exemplars."""
-        self._prepare_to_save()
-        serialize: Dict[str, Callable] = {
-            "cfg": lambda: srsly.json_dumps(self._cfg_to_save()),
-            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
-            "model": self.model.to_bytes,
-            "kb": self.kb.to_bytes,
-            "exemplars": self.exemplars.to_bytes,
-        }
-        return util.to_bytes(serialize, exclude)
-
-    def from_bytes(
-        self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
-    ) -> "ArboLinker":
-        deserialize: Dict[str, Callable] = {
-            "cfg": lambda b: self._load_cfg(srsly.json_loads(b)),
-            "vocab": lambda b: self.vocab.from_bytes(b, exclude=exclude),
-            "model": self.model.from_bytes,
-            "kb": self.kb.from_bytes,
-            "exemplars": self.exemplars.from_bytes,
-        }
-        util.from_bytes(bytes_data, deserialize, exclude)
-        return self._loaded()
-
-    def to_disk(
-        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
-    ) -> None:
-        """Write the folder ``path``; ``exclude`` names any of cfg, vocab, model, kb, exemplars."""
-        self._prepare_to_save()
-        serialize: Dict[str, Callable] = {
-            "cfg": lambda p: srsly.write_json(p, self._cfg_to_save()),
-            "vocab": lambda p: self.vocab.to_disk(p, exclude=exclude),
-            "model": lambda p: write_file(p, self.model.to_bytes()),
-            "kb": self.kb.to_disk,
-            "exemplars": lambda p: write_file(p, self.exemplars.to_bytes()),
-        }
-        util.to_disk(path, serialize, exclude)
-
-    def from_disk(
-        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
-    ) -> "ArboLinker":
-        deserialize: Dict[str, Callable] = {
-            "cfg": lambda p: self._load_cfg(deserialize_config(p)),
-            "vocab": lambda p: self.vocab.from_disk(p, exclude=exclude),
-            "model": lambda p: self.model.from_bytes(p.read_bytes()),
-            "kb": self.kb.from_disk,
-            "exemplars": lambda p: self.exemplars.from_bytes(p.read_bytes()),
-        }
-        util.from_disk(path, deserialize, exclude)
-        return self._loaded()
-
-    def _prepare_to_save(self) -> None:
-        self._validate_serialization_attrs()
-        if self.encoding.is_ready:
-            self.refresh()
-
-
-def _rebuild(parts: bytes, state: bytes) -> ArboLinker:
-    """A linker in another process, from what ``ArboLinker.__reduce__`` took apart."""
-    vocab, model, name, settings = srsly.pickle_loads(parts)
-    linker = ArboLinker(vocab, model, name, **settings)
-    return linker.from_bytes(state, exclude=["vocab", "model"])
-
-
-def _check_threshold(value: float) -> None:
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(Errors.E402.format(value=value))

@@ -17,6 +17,8 @@ from .linker.world import annotated
         ("patients with coronary heart disease (CHD) were", {"CHD": "coronary heart disease"}),
         ("Ataxia-telangiectasia (A-T) is", {"A-T": "Ataxia-telangiectasia"}),
         ("juvenile polyposis syndrome (JPS; MIM 175100)", {"JPS": "juvenile polyposis syndrome"}),
+        ("called late adenomatous polyps (LAP)", {"LAP": "late adenomatous polyps"}),
+        ("called all adenomatous polyps (AAP)", {"AAP": "all adenomatous polyps"}),
         ("the disease. Wilms tumour (WT) is rare", {"WT": "Wilms tumour"}),
         ("very long chain (see Table 2) acids", {}),
         ("some families (n = 12) had it", {}),
@@ -40,6 +42,16 @@ def test_the_first_explanation_stands():
 def spans_of(text, *mentions):
     starts = [text.index(mention) for mention in mentions]
     return np.array([(s, s + len(m)) for s, m in zip(starts, mentions)], dtype=np.int64)
+
+
+def test_a_number_may_follow():
+    text = "multiple endocrine neoplasia (MEN) and MEN1, MEN 2 or MENX"
+    new, moved = expand_abbreviations()(text, spans_of(text, "MEN1", "MEN 2", "MENX"))
+    assert [new[a:b] for a, b in moved] == [
+        "multiple endocrine neoplasia 1",
+        "multiple endocrine neoplasia 2",
+        "MENX",
+    ]
 
 
 def test_only_mentions_are_written_out_and_offsets_follow():

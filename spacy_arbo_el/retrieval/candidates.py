@@ -1,4 +1,4 @@
-"""All that speaks for an entity: its names, its exemplars, their letters, how often it was seen."""
+"""All that speaks for an entity: its names, its exemplars, their letters, that it was seen."""
 
 from typing import NamedTuple, Sequence
 
@@ -9,6 +9,8 @@ from .neighbours import Neighbours, fill, first_of_each
 
 # How many entities of each mention are weighed up.
 COUNT = 24
+# How many of them at most because they go by just the mention's string.
+SAME_STRING = 4
 
 FEATURES = (
     "name",  # similarity to the entity's nearest text
@@ -18,7 +20,6 @@ FEATURES = (
     "form_letters",  # likeness to the most alike surface form of an exemplar
     "letters",  # the larger of the two
     "seen",  # 1 if the entity has an exemplar
-    "frequency",  # log(1 + number of its exemplars)
 )
 
 
@@ -37,15 +38,17 @@ class Candidates(NamedTuple):
 
 
 def gather_candidates(
-    neighbours: Neighbours, strings: Sequence[str], lexicon: Lexicon, frequency: np.ndarray
+    neighbours: Neighbours, strings: Sequence[str], lexicon: Lexicon, seen: np.ndarray
 ) -> Candidates:
-    """Candidates among the nearest entities and the entities of the nearest exemplars.
+    """Candidates: the nearest entities, those of the nearest exemplars, those of the same string.
 
-    strings: The m mentions. frequency: (entities,) exemplars of each entity.
+    strings: The m mentions. seen: (entities,) bool, which have an exemplar.
     """
     count, kept = len(neighbours), min(COUNT, neighbours.entities.shape[1])
-    # The entities of exemplars first: they are few, and may be far down the list of entities.
-    both = np.concatenate([neighbours.exemplar_entity, neighbours.entities[:, :kept]], axis=1)
+    # Those of the very string and those of exemplars first: they are few, and may be far down the
+    # list of entities.
+    same = lexicon.owners(strings, SAME_STRING)
+    both = np.concatenate([same, neighbours.exemplar_entity, neighbours.entities[:, :kept]], axis=1)
     mention = np.nonzero(both >= 0)[0]
     flat = both[both >= 0]
     entities = fill(flat, first_of_each(mention, flat, count, COUNT), -1)
@@ -56,9 +59,8 @@ def gather_candidates(
     rows = np.take_along_axis(neighbours.exemplars, np.maximum(column, 0), axis=1)
     exemplar = np.where((column >= 0) & (near > name), rows, -1)
     by_name, by_form = lexicon.similarity(strings, entities)
-    seen = np.where(entities >= 0, frequency[entities], 0)
     features = [name, near, np.maximum(name, near), by_name, by_form]
-    features += [np.maximum(by_name, by_form), seen > 0, np.log1p(seen)]
+    features += [np.maximum(by_name, by_form), seen[entities]]
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     return Candidates(entities, stacked, exemplar)

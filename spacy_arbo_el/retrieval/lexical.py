@@ -4,7 +4,8 @@ A dual encoder blurs what only letters tell apart (C6 and C7 deficiency). TF-IDF
 n-grams, as BioSyn has it beside its dense vectors, does not.
 """
 
-from typing import Callable, Iterable, List, Sequence
+from collections import defaultdict
+from typing import Callable, Dict, Iterable, List, Sequence
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -36,17 +37,30 @@ class Lexicon:
         self._vectorizer = TfidfVectorizer(
             analyzer="char_wb", ngram_range=(smallest, largest), sublinear_tf=True, dtype=np.float32
         )
+        self._owners: Dict[str, List[int]] = defaultdict(list)
         groups = [[_distinct(strings) for strings in kind] for kind in (names, forms)]
         corpus = [string for kind in groups for strings in kind for string in strings]
         # Without a single word there is no vocabulary; then nothing is like anything.
         self._vectorizer.fit(corpus if any(map(str.strip, corpus)) else ["?"])
         self.names, self.forms = (self._strings(kind) for kind in groups)
+        for kind in reversed(groups):  # surface forms before names: they were seen to be used
+            for entity, strings in enumerate(kind):
+                for string in strings:
+                    self._owners[string].append(entity)
 
     def _strings(self, groups: Sequence[Sequence[str]]) -> "_Strings":
         flat = [string for strings in groups for string in strings]
         lengths = np.array([len(strings) for strings in groups], dtype=np.int64)
         matrix = self._vectorizer.transform(flat) if flat else csr_matrix((0, 1), dtype=np.float32)
         return _Strings(offsets_of(lengths), matrix)
+
+    def owners(self, strings: Sequence[str], count: int) -> np.ndarray:
+        """Entities that go by just these strings: (m, count) int64, -1 for none."""
+        found = np.full((len(strings), count), -1, dtype=np.int64)
+        for i, string in enumerate(strings):
+            entities = list(dict.fromkeys(self._owners.get(string.lower(), ())))[:count]
+            found[i, : len(entities)] = entities
+        return found
 
     def similarity(self, strings: Sequence[str], entities: np.ndarray):
         """How alike mentions are to the most similar string of entities.

@@ -150,10 +150,9 @@ class Memory:
             return neighbours
         if self._lexicon is None or self._lexicon[0] != self.structure:
             # Strings do not change with the encoder's weights.
-            lexicon, frequency = self._read_strings(self.build_lexicon)
-            self._lexicon = (self.structure, lexicon, frequency)
-        _, lexicon, frequency = self._lexicon
-        candidates = gather_candidates(neighbours, forms, lexicon, frequency)
+            self._lexicon = (self.structure, *self._read_strings(self.build_lexicon))
+        _, lexicon, seen = self._lexicon
+        candidates = gather_candidates(neighbours, forms, lexicon, seen)
         return replace(neighbours, candidates=candidates)
 
     def _read_strings(self, build: BuildLexicon) -> Tuple[Lexicon, np.ndarray]:
@@ -162,8 +161,9 @@ class Memory:
         forms: List[List[str]] = [[] for _ in names]
         for entity, item in zip(owner.tolist(), self.exemplars.items):
             if entity >= 0:
-                forms[entity].append(item.form or item.text)
-        return build(names, forms), np.bincount(owner[owner >= 0], minlength=len(names))
+                # As it stands in the text, and as it is read.
+                forms[entity] += [item.text, item.form or item.text]
+        return build(names, forms), np.array([bool(strings) for strings in forms])
 
     def warn_of_unknown_ids(self) -> None:
         """Say which gold ids of exemplars no entity has."""

@@ -32,8 +32,8 @@ def neighbours(candidates=None):
 @pytest.fixture
 def candidates():
     lexicon = character_ngrams()([["aa"], ["bb"], ["cc"], ["dd"]], [[], ["bb"], ["xx"], []])
-    frequency = np.array([0, 3, 1, 0])
-    return gather_candidates(neighbours(), ["bb", "dd"], lexicon, frequency)
+    seen = np.array([False, True, True, False])
+    return gather_candidates(neighbours(), ["bb", "dd"], lexicon, seen)
 
 
 def features_of(candidates, mention, entity):
@@ -47,7 +47,7 @@ def test_what_speaks_for_a_candidate(candidates):
     both, exemplar = features_of(candidates, 0, 1)
     assert both == pytest.approx(
         {"name": 0.8, "exemplar": 0.6, "nearest": 0.8, "name_letters": 1, "form_letters": 1,
-         "letters": 1, "seen": 1, "frequency": np.log(4)}
+         "letters": 1, "seen": 1}
     )  # fmt: skip
     assert exemplar == -1, "its name is nearer"
     # Not among the nearest entities: no nearer than the last of them.
@@ -57,7 +57,15 @@ def test_what_speaks_for_a_candidate(candidates):
     )
     only_name, exemplar = features_of(candidates, 1, 3)
     assert only_name["exemplar"] == pytest.approx(0.4) and exemplar == -1
-    assert only_name["seen"] == 0 and only_name["frequency"] == 0
+    assert only_name["seen"] == 0
+
+
+def test_the_very_string_makes_a_candidate():
+    lexicon = character_ngrams()([["far off"], ["x"], ["y"], ["z"]], [[], ["BB"], [], []])
+    seen = np.array([False, True, False, False])
+    found = gather_candidates(neighbours(), ["bb", "far off"], lexicon, seen)
+    assert lexicon.owners(["bb", "no"], 2).tolist() == [[1, -1], [-1, -1]]
+    assert 0 in found.entities[1], "it is not among the nearest"
 
 
 def random_candidates(rng, mentions=200, count=6):
@@ -74,7 +82,7 @@ def test_the_ranker_finds_what_counts():
     right = np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
     ranker = fit_ranker(candidates, right)
     assert ranker[0] > 1.5 and ranker[3] < -1.0 and ranker[5] == 0
-    assert np.abs(np.delete(ranker[:8], [0, 3, 5])).max() < 0.5
+    assert np.abs(np.delete(ranker[:7], [0, 3, 5])).max() < 0.5
     logits = Calibration(ranker=ranker).candidate_logits(candidates)
     best = logits.argmax(axis=1)
     accuracy = right[np.arange(len(best)), best].mean()
@@ -89,7 +97,7 @@ def test_too_little_to_learn_from():
 
 def test_decisions_follow_the_ranker(candidates):
     # All by letters: entity 1 for "bb", though entity 0 is nearest.
-    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 0, 1.0, 0.0))
+    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 1.0, 0.0))
     found = neighbours(candidates)
     for inference in (independent(8), clustering(), clustering("minimax")):
         decisions = inference(found, letters, -np.inf)
@@ -104,7 +112,7 @@ def test_decisions_follow_the_ranker(candidates):
 
 def test_an_exemplar_that_decides_stands_on_the_path(candidates):
     by_exemplar = candidates._replace(exemplar=np.where(candidates.entities == 1, 9, -1))
-    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 0, 1.0, 0.0))
+    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 1.0, 0.0))
     for inference in (independent(8), clustering()):
         path = inference(neighbours(by_exemplar), letters, -np.inf).paths[0]
         assert [(step.kind, step.ref) for step in path] == [
@@ -113,10 +121,10 @@ def test_an_exemplar_that_decides_stands_on_the_path(candidates):
 
 
 def test_a_ranker_survives_the_config_and_is_checked():
-    ranker = (*range(8), 1.0, 0.0)
+    ranker = (*range(7), 1.0, 0.0)
     there_and_back = Calibration.from_config(Calibration(ranker=ranker).to_config())
     assert there_and_back.ranker == ranker
     assert "ranker" not in Calibration().to_config()
-    for wrong in ([1.0, 2.0], [*range(8), -1.0, 0.0], [*range(8), 1.0, float("nan")]):
+    for wrong in ([1.0, 2.0], [*range(7), -1.0, 0.0], [*range(7), 1.0, float("nan")]):
         with pytest.raises(ValueError, match="E401"):
             Calibration.from_config({"ranker": wrong})

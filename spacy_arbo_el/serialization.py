@@ -1,0 +1,129 @@
+"""How the component is written and read: to and from bytes, folders and other processes."""
+
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Union
+
+import srsly
+from spacy import util
+from spacy.pipeline import TrainablePipe
+from spacy.pipeline.pipe import deserialize_config
+from spacy.util import SimpleFrozenList
+
+from .errors import Errors
+from .io import write_file
+
+# What the config says of an encoder wins over what it said when the pipeline was saved.
+ENCODER_SETTINGS = ("window", "predict_tokens", "train_tokens", "kept_tokens")
+
+
+class SavedLinker(TrainablePipe):
+    """The part of ``ArboLinker`` that saves and loads it."""
+
+    def __reduce__(self):
+        # For nlp.pipe(n_process=…) where processes are spawned; this never touches a file.
+        # The parts are closures, which plain pickle refuses.
+        settings = {
+            "span_getter": self.span_getter,
+            "verbalization": self.memory.verbalization,
+            "similarity": self.similarity,
+            "index": self.memory.index,
+            "inference": self.inference,
+            "rewrite": self.reader.rewrite,
+            "lexicon": self.memory.build_lexicon,
+            **self.learner.objective._asdict(),
+            "scorer": self.scorer,
+            "labels_discard": list(self.labels_discard),
+            **self._given,
+        }
+        parts = srsly.pickle_dumps((type(self), self.vocab, self.model, self.name, settings))
+        return _rebuild, (parts, self.to_bytes(exclude=["vocab", "model"]))
+
+    def _cfg_to_save(self) -> Dict[str, Any]:
+        return {"now": self.cfg, "given": self._given}
+
+    def _load_cfg(self, saved: Dict[str, Any]) -> None:
+        """What was set at run time comes back, unless the config gives another value now."""
+        for key, value in saved["now"].items():
+            if self._given.get(key) == saved["given"].get(key):
+                self.cfg[key] = value
+        check_threshold(self.cfg["threshold"])
+
+    def _loaded(self) -> "SavedLinker":
+        self.memory.loaded()
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
+        """Serialise; ``exclude`` names any of cfg, vocab, model, kb, exemplars."""
+        self._prepare_to_save()
+        serialize: Dict[str, Callable] = {
+            "cfg": lambda: srsly.json_dumps(self._cfg_to_save()),
+            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
+            "model": self.model.to_bytes,
+            "kb": self.kb.to_bytes,
+            "exemplars": self.exemplars.to_bytes,
+        }
+        return util.to_bytes(serialize, exclude)
+
+    def from_bytes(
+        self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> "SavedLinker":
+        deserialize: Dict[str, Callable] = {
+            "cfg": lambda b: self._load_cfg(srsly.json_loads(b)),
+            "vocab": lambda b: self.vocab.from_bytes(b, exclude=exclude),
+            "model": self._load_model,
+            "kb": self.kb.from_bytes,
+            "exemplars": self.exemplars.from_bytes,
+        }
+        util.from_bytes(bytes_data, deserialize, exclude)
+        return self._loaded()
+
+    def to_disk(
+        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> None:
+        """Write the folder ``path``; ``exclude`` names any of cfg, vocab, model, kb, exemplars."""
+        self._prepare_to_save()
+        serialize: Dict[str, Callable] = {
+            "cfg": lambda p: srsly.write_json(p, self._cfg_to_save()),
+            "vocab": lambda p: self.vocab.to_disk(p, exclude=exclude),
+            "model": lambda p: write_file(p, self.model.to_bytes()),
+            "kb": self.kb.to_disk,
+            "exemplars": lambda p: write_file(p, self.exemplars.to_bytes()),
+        }
+        util.to_disk(path, serialize, exclude)
+
+    def from_disk(
+        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> "SavedLinker":
+        deserialize: Dict[str, Callable] = {
+            "cfg": lambda p: self._load_cfg(deserialize_config(p)),
+            "vocab": lambda p: self.vocab.from_disk(p, exclude=exclude),
+            "model": lambda p: self._load_model(p.read_bytes()),
+            "kb": self.kb.from_disk,
+            "exemplars": lambda p: self.exemplars.from_bytes(p.read_bytes()),
+        }
+        util.from_disk(path, deserialize, exclude)
+        return self._loaded()
+
+    def _prepare_to_save(self) -> None:
+        self._validate_serialization_attrs()
+        if self.encoding.is_ready:
+            self.refresh()
+
+    def _load_model(self, data: bytes) -> None:
+        """Weights come from the bytes, settings of the encoders from the present config."""
+        given = [{key: layer.attrs[key] for key in ENCODER_SETTINGS} for layer in self.model.layers]
+        self.model.from_bytes(data)
+        for layer, settings in zip(self.model.layers, given):
+            layer.attrs.update(settings)
+
+
+def _rebuild(parts: bytes, state: bytes) -> "SavedLinker":
+    """A linker in another process, from what ``ArboLinker.__reduce__`` took apart."""
+    kind, vocab, model, name, settings = srsly.pickle_loads(parts)
+    linker = kind(vocab, model, name, **settings)
+    return linker.from_bytes(state, exclude=["vocab", "model"])
+
+
+def check_threshold(value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(Errors.E402.format(value=value))

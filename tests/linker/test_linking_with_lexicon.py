@@ -1,0 +1,57 @@
+"""The linker with a lexicon and a fitted ranker, as a whole."""
+
+import spacy
+
+from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
+
+from .conftest import build
+from .world import DEV, TRAIN, annotated, examples
+
+LEXICON = {"@misc": "spacy-arbo-el.CharacterNgrams.v1"}
+
+
+def fitted():
+    nlp = build(train=TRAIN[:4], lexicon=LEXICON)
+    calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN[4:]])])
+    return nlp
+
+
+def links(nlp, texts, **how):
+    docs = nlp.pipe([annotated(nlp, text) for text in texts], **how)
+    return [
+        [(span.kb_id_, span._.arbo.score, span._.arbo.ids) for span in doc.ents] for doc in docs
+    ]
+
+
+def test_a_ranker_is_fitted_saved_and_used(tmp_path):
+    nlp = fitted()
+    linker = nlp.get_pipe("arbo_linker")
+    assert linker.calibration.ranker is not None
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.7
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert again.get_pipe("arbo_linker").calibration == linker.calibration
+    assert links(again, DEV) == links(nlp, DEV)
+
+
+def test_the_batch_does_not_matter():
+    nlp = fitted()
+    assert links(nlp, DEV, batch_size=1) == links(nlp, DEV, batch_size=8)
+
+
+def test_an_entity_added_is_found_by_its_letters_at_once():
+    from spacy_arbo_el.kb.entity import Entity
+
+    nlp = fitted()
+    nlp.get_pipe("arbo_linker").kb.add(Entity("zyx", "Zyxwvut"))
+    assert nlp(annotated(nlp, "A trip to [Zyxwvut|zyx] is long.")).ents[0].kb_id_ == "zyx"
+
+
+def test_settings_of_the_encoder_given_on_loading_win(tmp_path):
+    nlp = build()
+    nlp.to_disk(tmp_path)
+    setting = {"components.arbo_linker.model.mention.predict_tokens": 64}
+    again = spacy.load(tmp_path, config=setting)
+    tower = again.get_pipe("arbo_linker").model.get_ref("mention")
+    assert tower.attrs["predict_tokens"] == 64
+    assert nlp.get_pipe("arbo_linker").model.get_ref("mention").attrs["predict_tokens"] == 0
