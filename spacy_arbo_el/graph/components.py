@@ -4,14 +4,7 @@ import numba
 import numpy as np
 
 from .checks import Graph
-
-
-@numba.njit(cache=True, nogil=True)
-def _find(label, node):
-    while label[node] != node:
-        label[node] = label[label[node]]
-        node = label[node]
-    return node
+from .union_find import find
 
 
 @numba.njit(cache=True, nogil=True)
@@ -19,8 +12,8 @@ def weak_labels(n_nodes, source, target):
     """Weakly connected components, each labelled by its smallest node: (n_nodes,) int32."""
     label = np.arange(n_nodes).astype(np.int32)
     for edge in range(len(source)):
-        a = _find(label, source[edge])
-        b = _find(label, target[edge])
+        a = find(label, source[edge])
+        b = find(label, target[edge])
         if a < b:
             label[b] = a
         else:

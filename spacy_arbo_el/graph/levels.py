@@ -16,6 +16,7 @@ from .components import strong_labels
 from .contraction import contract
 from .incoming import NO_KEY, Incoming, edge_of
 from .linkage import linkage_edges
+from .union_find import find
 
 
 class Joins(NamedTuple):
@@ -112,21 +113,13 @@ def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
 
 
 @numba.njit(cache=True, nogil=True)
-def _find(label, node):
-    while label[node] != node:
-        label[node] = label[label[node]]
-        node = label[node]
-    return node
-
-
-@numba.njit(cache=True, nogil=True)
 def _labels_at(n_nodes, a, b, level, thresholds):
     label = np.arange(n_nodes).astype(np.int32)
     labels = np.empty((len(thresholds), n_nodes), np.int32)
     at = 0
     for row in range(len(thresholds)):
         while at < len(level) and level[at] <= thresholds[row]:
-            x, y = _find(label, a[at]), _find(label, b[at])
+            x, y = find(label, a[at]), find(label, b[at])
             label[max(x, y)] = min(x, y)
             at += 1
         for node in range(n_nodes):  # a label never exceeds its node: one pass flattens

@@ -6,14 +6,7 @@ import numpy as np
 from .checks import Graph, check_graph, check_threshold
 from .contraction import Forest
 from .incoming import edge_key, edge_of
-
-
-@numba.njit(cache=True, nogil=True)
-def _find(label, node):
-    while label[node] != node:
-        label[node] = label[label[node]]
-        node = label[node]
-    return node
+from .union_find import find
 
 
 @numba.njit(cache=True, nogil=True)
@@ -40,8 +33,8 @@ def _kruskal(n_entities, n_mentions, source, target, keys):
     n_kept = 0
     for i in range(len(keys)):
         edge = edge_of(keys[i])
-        a = _find(label, source[edge])
-        b = _find(label, target[edge])
+        a = find(label, source[edge])
+        b = find(label, target[edge])
         if a == b or (has_entity[a] and has_entity[b]):
             continue
         if size[a] < size[b]:
