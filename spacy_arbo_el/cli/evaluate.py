@@ -45,14 +45,18 @@ def calibrate_command(
 
     from ..corpora.reader import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
+    from ..retrieval.candidates import FEATURES
 
     with errors_for_people():
         nlp = spacy.load(model)
         fitted = calibrate_pipeline(nlp, list(read_docs(dev, nlp.vocab)))
         nlp.to_disk(output or model)
     for name, calibration in fitted.items():
-        for kind, (slope, offset) in calibration.to_config().items():
-            msg.info(f"{name}, {kind}: sigmoid({slope:.2f} * similarity {offset:+.2f})")
+        for kind, (*weights, slope, offset) in calibration.to_config().items():
+            measured = "similarity" if kind != "ranker" else "log-odds"
+            msg.info(f"{name}, {kind}: sigmoid({slope:.2f} * {measured} {offset:+.2f})")
+            for feature, weight in zip(FEATURES, weights):
+                msg.text(f"    {feature}: {weight:.2f}")
 
 
 def evaluate_command(

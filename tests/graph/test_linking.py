@@ -130,9 +130,9 @@ def test_leftovers_are_components_of_the_edges_among_them(method, drawn):
             strong = b in reachable([a], edges) and a in reachable([b], edges)
             assert weak == (found["weak"].cluster[i] == found["weak"].cluster[j])
             assert strong == (found["strong"].cluster[i] == found["strong"].cluster[j])
-            # A tree never leaves its weak component, and never parts a strong one.
-            in_one_tree = found["arborescence"].cluster[i] == found["arborescence"].cluster[j]
-            assert strong <= in_one_tree <= weak
+            # A tree never leaves its weak component. (It may part a strong one, whose mentions
+            # can have their lightest edges from different roots.)
+            assert found["arborescence"].cluster[i] != found["arborescence"].cluster[j] or weak
 
 
 @settings(max_examples=300, deadline=None)

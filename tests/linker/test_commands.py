@@ -97,6 +97,24 @@ def test_our_commands(folder):
 
 
 @pytest.mark.slow
+def test_calibrating_with_a_lexicon_and_comparing(folder):
+    nlp = build(train=TRAIN[:4], lexicon={"@misc": "spacy-arbo-el.CharacterNgrams.v1"})
+    nlp.to_disk(folder / "lettered")
+    texts = [annotated(nlp, text) for text in [*DEV, *TRAIN[4:]]]
+    write_docbin(texts, folder / "more.spacy")
+    said = succeed("arbo", "calibrate", "lettered", "more.spacy", cwd=folder)
+    assert "arbo_linker, ranker" in said and "name_letters" in said
+    said = succeed(
+        "arbo", "compare", "dev.spacy", "model", "lettered", "-o", "tables.md", cwd=folder
+    )
+    tables = (folder / "tables.md").read_text()
+    assert tables in said and "### dev: 8 mentions" in tables
+    rows = [line.split("|")[1].strip() for line in tables.splitlines() if line.startswith("|")]
+    assert [row for row in rows if row in ("model", "lettered")] == ["model", "lettered"] * 2
+    assert "directed, exemplars" in tables and "| 64 " in tables
+
+
+@pytest.mark.slow
 def test_our_commands_explain_what_is_wrong(folder):
     (folder / "broken.jsonl").write_text('{"id": "a", "title": "A"}\n{"id": "b", \n')
     result = run("arbo", "kb", "build", "broken.jsonl", "nowhere", cwd=folder)
