@@ -123,7 +123,8 @@ class Errors(metaclass=_Coded):
     E401 = (
         "The calibration holds {curve} for {name!r}. It maps each of {known} to [slope, offset], "
         'two finite numbers of which the slope is above zero; "ranker" to the weights of its '
-        "features with these two after them. Fit it anew with spacy arbo calibrate."
+        "features and three numbers after them, the first above zero. Fit it anew with spacy arbo "
+        "calibrate."
     )
     E402 = "The threshold is a probability, between 0 and 1; got {value!r}."
 

@@ -52,11 +52,14 @@ def calibrate_command(
         fitted = calibrate_pipeline(nlp, list(read_docs(dev, nlp.vocab)))
         nlp.to_disk(output or model)
     for name, calibration in fitted.items():
-        for kind, (*weights, slope, offset) in calibration.to_config().items():
-            measured = "similarity" if kind != "ranker" else "log-odds"
-            msg.info(f"{name}, {kind}: sigmoid({slope:.2f} * {measured} {offset:+.2f})")
-            for feature, weight in zip(FEATURES, weights):
-                msg.text(f"    {feature}: {weight:.2f}")
+        for kind, curve in calibration.to_config().items():
+            if kind == "ranker":
+                terms = (*FEATURES, "log-odds among candidates", "nearest of all", "offset")
+                msg.info(f"{name}, ranker:")
+                for term, weight in zip(terms, curve):
+                    msg.text(f"    {term}: {weight:.2f}")
+                continue
+            msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
 
 
 def evaluate_command(

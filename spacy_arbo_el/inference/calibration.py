@@ -24,8 +24,9 @@ class Calibration:
 
     entity: From an entity to a mention. exemplar: From a stored, labelled mention.
     mention: From another mention of the document.
-    ranker: What each of ``FEATURES`` of a candidate weighs, then slope and offset of the curve from
-        log-odds among the candidates to log-odds of being right. Only with a lexicon.
+    ranker: What each of ``FEATURES`` of a candidate weighs; then what its log-odds among the
+        mention's candidates and the similarity of the nearest of them count for its log-odds of
+        being right, and an offset: being the best of a bad lot is not enough. With a lexicon only.
 
     The default curves are a guess that suits cosine similarity; ``fit_curve`` gives real ones.
     """
@@ -40,9 +41,9 @@ class Calibration:
         known = {field.name for field in fields(cls)}
         given = {name: tuple(float(x) for x in curve) for name, curve in (curves or {}).items()}
         for name, curve in given.items():
-            length = len(FEATURES) + 2 if name == "ranker" else 2
-            fits = len(curve) == length and np.isfinite(curve).all() and curve[-2] > 0
-            if name not in known or not fits:
+            at = len(FEATURES) if name == "ranker" else 0
+            fits = len(curve) == (at + 3 if at else 2) and bool(np.isfinite(curve).all())
+            if name not in known or not fits or curve[at] <= 0:
                 raise ValueError(Errors.E401.format(name=name, curve=curve, known=sorted(known)))
         return cls(**given)  # type: ignore[arg-type]
 
@@ -58,11 +59,11 @@ class Calibration:
     def candidate_logits(self, candidates: Candidates) -> np.ndarray:
         """Log-odds that each candidate is right, (m, c) float32, -inf for none; needs a ranker."""
         assert self.ranker is not None
-        *weights, slope, offset = self.ranker
+        *weights, slope, by_nearest, offset = self.ranker
         scores = candidates.features @ np.array(weights, dtype=np.float32)
-        return (slope * _log_odds_among(scores, candidates.entities >= 0) + offset).astype(
-            np.float32
-        )
+        odds = _log_odds_among(scores, candidates.entities >= 0)
+        nearest = _nearest_of(candidates)[:, None]
+        return (slope * odds + by_nearest * nearest + offset).astype(np.float32)
 
 
 def _log_odds_among(scores: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -74,6 +75,13 @@ def _log_odds_among(scores: np.ndarray, there: np.ndarray) -> np.ndarray:
     # A lone candidate is not certain.
     p = np.clip(p, 1e-6, 1 - 1e-6)
     return np.where(there, np.log(p / (1 - p)), -np.inf)
+
+
+def _nearest_of(candidates: Candidates) -> np.ndarray:
+    """The similarity of the nearest candidate of each mention, (m,)."""
+    nearest = candidates.features[:, :, FEATURES.index("nearest")]
+    nearest = np.where(candidates.entities >= 0, nearest, -np.inf).max(axis=1, initial=-np.inf)
+    return np.where(np.isfinite(nearest), nearest, 0.0)
 
 
 def fit_ranker(candidates: Candidates, right: np.ndarray) -> Optional[Tuple[float, ...]]:
@@ -107,10 +115,26 @@ def fit_ranker(candidates: Candidates, right: np.ndarray) -> Optional[Tuple[floa
     found = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B").x * scale
     odds = _log_odds_among(candidates.features @ found, there)
     best = odds.argmax(axis=1)[:, None]
-    curve = fit_curve(
-        np.take_along_axis(odds, best, axis=1)[:, 0], np.take_along_axis(right, best, axis=1)[:, 0]
-    )
+    hit = np.take_along_axis(right, best, axis=1)[:, 0]
+    curve = _fit_plane(np.take_along_axis(odds, best, axis=1)[:, 0], _nearest_of(candidates), hit)
     return None if curve is None else (*map(float, found), *curve)
+
+
+def _fit_plane(odds: np.ndarray, nearest: np.ndarray, hit: np.ndarray):
+    """Slopes for odds and for nearness and an offset, by logistic regression; None if no good."""
+    from sklearn.linear_model import LogisticRegression
+
+    if hit.all() or not hit.any():
+        return None
+    measured = np.stack([odds, nearest], axis=1)
+    spread = np.maximum(measured.std(axis=0), 1e-6)
+    model = LogisticRegression(C=100.0).fit(measured / spread, hit)
+    slope, by_nearest = (model.coef_[0] / spread).tolist()
+    if slope > 0 and by_nearest >= 0:
+        return slope, by_nearest, float(model.intercept_[0])
+    # What is farther away is never likelier for it: leave nearness out.
+    curve = fit_curve(odds, hit)
+    return None if curve is None else (curve[0], 0.0, curve[1])
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:

@@ -97,7 +97,7 @@ def test_too_little_to_learn_from():
 
 def test_decisions_follow_the_ranker(candidates):
     # All by letters: entity 1 for "bb", though entity 0 is nearest.
-    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 1.0, 0.0))
+    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 1.0, 0.0, 0.0))
     found = neighbours(candidates)
     for inference in (independent(8), clustering(), clustering("minimax")):
         decisions = inference(found, letters, -np.inf)
@@ -112,7 +112,7 @@ def test_decisions_follow_the_ranker(candidates):
 
 def test_an_exemplar_that_decides_stands_on_the_path(candidates):
     by_exemplar = candidates._replace(exemplar=np.where(candidates.entities == 1, 9, -1))
-    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 1.0, 0.0))
+    letters = Calibration(ranker=(0, 0, 0, 0, 0, 50.0, 0, 1.0, 0.0, 0.0))
     for inference in (independent(8), clustering()):
         path = inference(neighbours(by_exemplar), letters, -np.inf).paths[0]
         assert [(step.kind, step.ref) for step in path] == [
@@ -121,10 +121,25 @@ def test_an_exemplar_that_decides_stands_on_the_path(candidates):
 
 
 def test_a_ranker_survives_the_config_and_is_checked():
-    ranker = (*range(7), 1.0, 0.0)
+    ranker = (*range(7), 1.0, 2.0, 0.0)
     there_and_back = Calibration.from_config(Calibration(ranker=ranker).to_config())
     assert there_and_back.ranker == ranker
     assert "ranker" not in Calibration().to_config()
-    for wrong in ([1.0, 2.0], [*range(7), -1.0, 0.0], [*range(7), 1.0, float("nan")]):
+    for wrong in ([1.0, 2.0], [*range(7), -1.0, 0, 0], [*range(7), 1, 0, float("nan")]):
         with pytest.raises(ValueError, match="E401"):
             Calibration.from_config({"ranker": wrong})
+
+
+def test_the_best_of_a_bad_lot_is_unlikely():
+    rng = np.random.default_rng(1)
+    candidates = random_candidates(rng, 400)
+    features = candidates.features
+    features[..., 3:] = 0
+    features[:, :, 2] = rng.random((400, 1))  # how near the nearest is, alike for all
+    right = np.eye(6, dtype=bool)[(4 * features[..., 0]).argmax(axis=1)]
+    right[features[:, 0, 2] < 0.5] = False  # far away, nothing is right
+    ranker = fit_ranker(candidates, right)
+    chance = probability(Calibration(ranker=ranker).candidate_logits(candidates).max(axis=1))
+    near = features[:, 0, 2] > 0.7
+    far = features[:, 0, 2] < 0.3
+    assert chance[near].mean() > 0.75 and chance[far].mean() < 0.25
