@@ -5,7 +5,7 @@ from typing import Callable, Dict, List, Optional
 from spacy.language import Language
 from thinc.api import Config, Model
 
-from .abbreviations import Rewrite
+from .rewriting.text import Rewrite
 from .inference.decisions import Inference
 from .kb.verbalizations import Verbalization
 from .linker import ArboLinker

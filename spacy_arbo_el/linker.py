@@ -10,7 +10,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
-from .abbreviations import Rewrite
+from .rewriting.text import Rewrite
 from .annotations import Link, annotate, register_extension
 from .encoders.encoding import DualEncoding
 from .encoders.forking import one_thread_after_fork

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import registry
 
-from .abbreviations import Rewrite
+from .rewriting.text import Rewrite
 from .encoders.encoding import DualEncoding
 from .encoders.sequences import Sequences
 from .kb.entity import NIL
@@ -93,7 +93,7 @@ def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Exam
 class MentionReader:
     """Cuts the windows round mentions.
 
-    rewrite: What of a text is read in other words, see ``abbreviations.py``.
+    rewrite: What of a text is read in other words, see ``rewriting``.
     """
 
     def __init__(

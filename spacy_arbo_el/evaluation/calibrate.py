@@ -1,8 +1,20 @@
 """Fitting the curves from similarity to probability on annotated text (a dev set)."""
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Sequence, Set, Tuple
+from typing import (
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import numpy as np
 from spacy.language import Language
@@ -11,61 +23,99 @@ from spacy.util import ensure_path, minibatch, registry
 
 from ..corpora.reader import read_docs
 from ..inference.calibration import Calibration, fit_curve, fit_ranker
+from ..inference.independent import independent
 from ..linker import ArboLinker
 from ..mentions import find_mentions, gold_ids
 from ..retrieval.candidates import Candidates
 from ..retrieval.neighbours import Neighbours
 
 
+class _Observed(NamedTuple):
+    """The neighbours of the annotated mentions of a batch, and what is right.
+
+    gold: For each mention the positions of its gold entities.
+    keys: For each mention what it shares with mentions of the same entity, new ones included.
+    """
+
+    neighbours: Neighbours
+    gold: List[Set[int]]
+    keys: List[Set[str]]
+
+
 def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 64) -> Calibration:
     """Curves that say how often an edge of each kind is right, given its similarity.
+
+    An edge between mentions is of consequence only where the two would otherwise go to different
+    entities; its curve is fitted on such edges. Among all, most join what belongs together
+    anyway, and would make it far too sure of itself.
 
     docs: Annotated docs that the linker was not trained on. Mentions without annotation are left
         out. Where the data shows nothing for a kind of edge, its present curve stays.
     """
-    points: Dict[str, List[Tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
-    weighed: List[Tuple[Candidates, np.ndarray]] = []
+    observed = []
     for batch in minibatch(docs, size=batch_size):
         groups = [[s for s in find_mentions(doc, linker.span_getter) if s.kb_id_] for doc in batch]
         if any(groups):
-            neighbours = linker.find_neighbours(groups)
             gold = [_positions(linker, span) for group in groups for span in group]
-            for kind, *point in _edges(neighbours, gold, groups):
-                points[kind].append((point[0], point[1]))
-            if neighbours.candidates is not None:
-                entities = neighbours.candidates.entities
-                weighed.append(
-                    (neighbours.candidates, _is_gold(entities, gold).reshape(entities.shape))
-                )
-    curves = linker.calibration.to_config()
+            keys = [_keys(span) for group in groups for span in group]
+            observed.append(_Observed(linker.find_neighbours(groups), gold, keys))
+    calibration = _with_curves(linker.calibration, _entity_edges(observed))
+    ranker = _fit_ranker(observed)
+    if ranker is not None:
+        calibration = replace(calibration, ranker=ranker)
+    return _with_curves(calibration, _mention_edges(observed, calibration))
+
+
+# A kind of edge, similarities (n,), and whether the edges are right (n,) bool
+Edges = Tuple[str, np.ndarray, np.ndarray]
+
+
+def _with_curves(calibration: Calibration, edges: Iterable[Edges]) -> Calibration:
+    points = defaultdict(list)
+    for kind, similarity, right in edges:
+        points[kind].append((similarity, right))
     for kind, parts in points.items():
         curve = fit_curve(*(np.concatenate(column) for column in zip(*parts)))
         if curve is not None:
-            curves[kind] = list(curve)
-    if weighed:
-        columns = zip(*(candidates for candidates, _ in weighed))
-        ranker = fit_ranker(
-            Candidates(*map(np.concatenate, columns)),
-            np.concatenate([right for _, right in weighed]),
-        )
-        if ranker is not None:
-            curves["ranker"] = list(ranker)
-    return Calibration.from_config(curves)
+            calibration = replace(calibration, **{kind: curve})
+    return calibration
 
 
-def _edges(neighbours: Neighbours, gold: Sequence[Set[int]], groups: Sequence[Sequence[Span]]):
-    """Similarities of the edges of each kind, and whether they are right."""
-    flat = [span for group in groups for span in group]
-    nearest = neighbours.entities[:, :1]
-    yield "entity", neighbours.entity_similarity[:, :1].ravel(), _is_gold(nearest, gold)
-    owners = neighbours.exemplar_entity
-    yield "exemplar", neighbours.exemplar_similarity.ravel(), _is_gold(owners, gold)
-    keys = [gold_ids(span) or (f"new:{span.id_}" if span.id_ else "",) for span in flat]
-    same = [
-        [other >= 0 and bool(set(keys[m]) & set(keys[other])) and keys[m] != ("",) for other in row]
-        for m, row in enumerate(neighbours.mentions.tolist())
+def _entity_edges(observed: Iterable[_Observed]) -> Iterator[Edges]:
+    for neighbours, gold, _ in observed:
+        nearest, owners = neighbours.entities[:, :1], neighbours.exemplar_entity
+        yield "entity", neighbours.entity_similarity[:, :1].ravel(), _is_gold(nearest, gold)
+        yield "exemplar", neighbours.exemplar_similarity.ravel(), _is_gold(owners, gold)
+
+
+def _mention_edges(observed: Iterable[_Observed], calibration: Calibration) -> Iterator[Edges]:
+    """Edges between mentions whose likeliest entities differ."""
+    for neighbours, _, keys in observed:
+        entity = independent(exemplars=1)(neighbours, calibration, -np.inf).entity
+        mention, column = np.nonzero(neighbours.mentions >= 0)
+        other = neighbours.mentions[mention, column]
+        differ = entity[mention] != entity[other]
+        mention, column, other = mention[differ], column[differ], other[differ]
+        same = [bool(keys[m] & keys[o]) for m, o in zip(mention.tolist(), other.tolist())]
+        yield "mention", neighbours.mention_similarity[mention, column], np.array(same, dtype=bool)
+
+
+def _fit_ranker(observed: Iterable[_Observed]) -> Optional[Tuple[float, ...]]:
+    weighed = [
+        (candidates, _is_gold(candidates.entities, gold).reshape(candidates.entities.shape))
+        for candidates, gold in ((seen.neighbours.candidates, seen.gold) for seen in observed)
+        if candidates is not None
     ]
-    yield "mention", neighbours.mention_similarity.ravel(), np.array(same, dtype=bool).ravel()
+    if not weighed:
+        return None
+    columns = zip(*(candidates for candidates, _ in weighed))
+    right = np.concatenate([right for _, right in weighed])
+    return fit_ranker(Candidates(*map(np.concatenate, columns)), right)
+
+
+def _keys(span: Span) -> Set[str]:
+    ids = gold_ids(span)
+    return set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
 
 
 def _positions(linker: ArboLinker, span: Span) -> Set[int]:

@@ -1,0 +1,1 @@
+"""What of a text is read in other words: abbreviations written out, spellings brought together."""
