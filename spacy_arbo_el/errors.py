@@ -150,6 +150,19 @@ class Errors(metaclass=_Coded):
         "0 for an epoch, or -1 for never."
     )
 
+    # Training: E6xx
+    E601 = (
+        "{path} is no checkpoint that can be read: {problem}. Remove it, or train without --resume."
+    )
+    E602 = (
+        "{path} was written by a run with other settings: {keys}. Train with those, or without "
+        "--resume."
+    )
+    E603 = (
+        "{path} was written by a run that trained on other documents, or in another order. Bring "
+        "back the corpus it was trained on, or train without --resume."
+    )
+
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx

@@ -1,6 +1,17 @@
 """ArboLinker: the pipeline component. It walks the road; the rooms do the work."""
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 from spacy import util
@@ -234,6 +245,24 @@ class ArboLinker(SavedLinker):
             self.encoding.changed()
             yield
         self.encoding.changed()
+
+    def training_state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, Any]]:
+        """What a checkpoint must keep of training beside the weights: arrays, and JSON."""
+        if len(self.exemplars.vectors) != len(self.exemplars):
+            self.memory.complete()
+        arrays, state = self.learner.state()
+        exemplars = np.frombuffer(self.exemplars.to_bytes(), dtype=np.uint8)
+        return {**arrays, "exemplars": exemplars}, {"learner": state, "cfg": self.cfg}
+
+    def restore_training_state(
+        self, arrays: Dict[str, np.ndarray], state: Dict[str, Any]
+    ) -> None:
+        """Take over what ``training_state`` gave, after the weights."""
+        self.cfg.update(state["cfg"])
+        self.memory.exemplars = ExemplarStore().from_bytes(arrays["exemplars"].tobytes())
+        self.memory.changed()
+        self.encoding.changed()
+        self.learner.restore(arrays, state["learner"])
 
     # Linking
 

@@ -11,10 +11,14 @@ from .convert import convert_command
 from .evaluate import calibrate_command, compare_command, evaluate_command, init_command
 from .kb import kb_cli
 from .show import show_command
+from .train import train_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
 arbo_cli.command("convert")(convert_command)
 arbo_cli.command("init")(init_command)
+arbo_cli.command(
+    "train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)(train_command)
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("evaluate")(evaluate_command)
 arbo_cli.command("compare")(compare_command)

@@ -1,6 +1,6 @@
 """Training as the component does it: vectors fresh when they should be, one trainer for as long."""
 
-from typing import NamedTuple, Optional, Tuple
+from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 from spacy.util import logger
@@ -75,3 +75,24 @@ class Learner:
             self.objective.loss,
             self.objective.refresh,
         )
+
+    # What a checkpoint keeps of training
+
+    def state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, int]]:
+        """The vectors that positives and negatives are chosen on, and how old they are."""
+        trainer = self._trainer
+        if trainer is None or self._structure != self.memory.structure:
+            return {}, {}
+        cache = {"texts": trainer.cache.texts, "mentions": trainer.cache.mentions}
+        return cache, {"seen": trainer.seen}
+
+    def restore(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, int]) -> None:
+        """Go on with the vectors of a checkpoint."""
+        self._trainer = None
+        if state:
+            self.memory.refresh()
+            trainer = self._trainer = self._build_trainer()
+            self._structure = self.memory.structure
+            trainer.cache.texts = arrays["texts"].copy()
+            trainer.cache.mentions = arrays["mentions"].copy()
+            trainer.seen = state["seen"]

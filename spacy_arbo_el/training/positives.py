@@ -1,6 +1,5 @@
 """Which node each mention of a batch should move towards."""
 
-from functools import partial
 from typing import Callable
 
 import numpy as np
@@ -38,10 +37,17 @@ def arborescence_1nn_positives(with_entity: bool = False) -> Positives:
 
 
 @registry.misc("spacy-arbo-el.Arborescence1RandPositives.v1")
-def arborescence_1rand_positives(with_entity: bool = False, seed: int = 0) -> Positives:
-    """As ``ArborescencePositives``, over gold entity, query and a random gold mention (§3.2)."""
-    rng = np.random.default_rng(seed)
-    return _parents_as_positives(partial(graph.gold_parents_1rand, rng=rng), with_entity)
+def arborescence_1rand_positives(with_entity: bool = False) -> Positives:
+    """As ``ArborescencePositives``, over gold entity, query and a random gold mention (§3.2).
+
+    Drawn from NumPy's global state, which ``[training.seed]`` sets and a checkpoint keeps.
+    """
+
+    def find_parents(*args, **kwargs):
+        rng = np.random.default_rng(np.random.randint(2**31 - 1))
+        return graph.gold_parents_1rand(*args, rng=rng, **kwargs)
+
+    return _parents_as_positives(find_parents, with_entity)
 
 
 def _parents_as_positives(find_parents: Callable, with_entity: bool) -> Positives:

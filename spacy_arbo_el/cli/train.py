@@ -1,0 +1,43 @@
+"""``arbo train``: ``spacy train`` that a kill does no harm."""
+
+from pathlib import Path
+
+import typer
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+from ._util import errors_for_people
+
+
+def train_command(
+    # fmt: off
+    ctx: typer.Context,
+    config: Path = Arg(..., help="Training config", exists=True),
+    output: Path = Opt(..., "--output", "-o", help="Folder for model-best and model-last"),
+    resume: bool = Opt(False, "--resume", help="Go on from the folder's checkpoint, if there is one"),
+    every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at each evaluation only"),
+    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    # fmt: on
+) -> None:
+    """Train as spacy train does, with checkpoints: --resume goes on after a kill.
+
+    Settings of the config are overridden as there, such as --paths.train corpus/train.spacy.
+    """
+    from spacy import util
+    from spacy.cli._util import parse_config_overrides, setup_gpu, show_validation_error
+    from spacy.training.initialize import init_nlp
+
+    from ..training.loop import train
+
+    overrides = parse_config_overrides(ctx.args)
+    output.mkdir(parents=True, exist_ok=True)
+    setup_gpu(gpu_id)
+    with errors_for_people():
+        with show_validation_error(config):
+            settings = util.load_config(config, overrides=overrides, interpolate=False)
+        msg.divider("Initializing pipeline")
+        with show_validation_error(config, hint_fill=False):
+            nlp = init_nlp(settings, use_gpu=gpu_id)
+        msg.good("Initialized pipeline")
+        msg.divider("Training pipeline")
+        train(nlp, output, use_gpu=gpu_id, resume=resume, every=every)

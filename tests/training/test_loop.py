@@ -1,0 +1,158 @@
+"""Training that is interrupted and goes on: the same result as in one go."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config, registry
+
+from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.training.checkpoint import read_checkpoint
+from spacy_arbo_el.training.loop import CHECKPOINT, train
+
+from ..linker.world import DEV, ENTITIES, TRAIN, annotated
+
+CONFIG = Path(__file__).parents[2] / "configs" / "arborescence_1rand.cfg"
+BREAK_AT = []
+
+
+class Broken(Exception):
+    pass
+
+
+@registry.callbacks("arbo_tests.break_off.v1")
+def break_off():
+    def before_update(nlp, info):
+        if info["step"] in BREAK_AT:
+            raise Broken
+
+    return before_update
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    nlp = spacy.blank("en")
+    write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")
+    write_docbin([annotated(nlp, text) for text in DEV], folder / "dev.spacy")
+    write_entities_jsonl(ENTITIES, folder / "kb.jsonl")
+    names = {"train": "train.spacy", "dev": "dev.spacy", "kb": "kb.jsonl"}
+    return {f"paths.{name}": str(folder / file) for name, file in names.items()}
+
+
+def settings_of(paths, **more):
+    return {
+        **paths,
+        "training.max_epochs": 3,
+        "training.eval_frequency": 4,
+        "training.dropout": 0.1,
+        "training.logger.progress_bar": None,
+        **more,
+    }
+
+
+def run(paths, output, resume=False, callback=True, **more):
+    config = load_config(CONFIG, overrides=settings_of(paths, **more), interpolate=False)
+    if callback:
+        config["training"]["before_update"] = {"@callbacks": "arbo_tests.break_off.v1"}
+    log = io.StringIO()
+    train(init_nlp(config), output, resume=resume, every=1, stdout=log)
+    return log.getvalue()
+
+
+def weights(folder):
+    shim = spacy.load(folder).get_pipe("arbo_linker").model.get_ref("mention").shims[0]
+    return [p.detach().numpy() for p in shim._model.parameters()]
+
+
+def scores_of(log):
+    return [line.split() for line in log.splitlines() if line.strip()[:1].isdigit()]
+
+
+@pytest.fixture(scope="module")
+def unbroken(paths, tmp_path_factory):
+    output = tmp_path_factory.mktemp("unbroken")
+    log = run(paths, output)
+    assert not (output / CHECKPOINT).exists()
+    return log, weights(output / "model-last")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [[3], [4, 7]])
+def test_a_broken_run_goes_on_as_if_it_had_not_been(paths, unbroken, tmp_path, at):
+    for step in at:
+        BREAK_AT[:] = [step]
+        with pytest.raises(Broken):
+            run(paths, tmp_path, resume=True)
+        assert read_checkpoint(tmp_path / CHECKPOINT).progress.step == step - 1
+    BREAK_AT.clear()
+    log = run(paths, tmp_path, resume=True)
+    assert f"Going on after step {at[-1] - 1}" in log
+    # Losses, scores and weights, to the last bit.
+    assert scores_of(log) == scores_of(unbroken[0])
+    for a, b in zip(weights(tmp_path / "model-last"), unbroken[1]):
+        np.testing.assert_array_equal(a, b)
+    assert (tmp_path / "model-best").is_dir() and not (tmp_path / CHECKPOINT).exists()
+
+
+@pytest.mark.slow
+def test_other_settings_and_other_documents_are_told(paths, tmp_path):
+    BREAK_AT[:] = [2]
+    with pytest.raises(Broken):
+        run(paths, tmp_path)
+    BREAK_AT.clear()
+    with pytest.raises(ValueError, match="training.dropout"):
+        run(paths, tmp_path, resume=True, **{"training.dropout": 0.0})
+    nlp = spacy.blank("en")
+    kept = Path(paths["paths.train"]).read_bytes()
+    try:
+        write_docbin([annotated(nlp, text) for text in TRAIN[1:]], paths["paths.train"])
+        with pytest.raises(ValueError, match="other documents"):
+            run(paths, tmp_path, resume=True)
+    finally:
+        Path(paths["paths.train"]).write_bytes(kept)
+    checkpoint = tmp_path / CHECKPOINT
+    checkpoint.write_bytes(checkpoint.read_bytes()[:5000])
+    with pytest.raises(ValueError, match="no checkpoint that can be read"):
+        run(paths, tmp_path, resume=True)
+    # Without resume a broken checkpoint is of no account.
+    run(paths, tmp_path, **{"training.max_epochs": 1})
+
+
+@pytest.mark.slow
+def test_killed_and_resumed(paths, tmp_path):
+    command = [sys.executable, "-m", "spacy", "arbo", "train", str(CONFIG), "--every", "1"]
+    command += ["--output", str(tmp_path), "--resume"]
+    for name, value in settings_of(paths, **{"training.max_epochs": 30}).items():
+        command += [f"--{name}", "null" if value is None else str(value)]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    checkpoint = tmp_path / CHECKPOINT
+    end = time.monotonic() + 300
+    while not checkpoint.exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    step = read_checkpoint(checkpoint).progress.step
+    again = subprocess.run(
+        [*command, "--training.max_steps", "8"], env=environment, capture_output=True, text=True
+    )
+    assert again.returncode == 1 and "training.max_steps" in again.stdout + again.stderr
+    assert read_checkpoint(checkpoint).progress.step == step
+
+
+def test_early_stopping(paths, tmp_path):
+    settings = {"training.patience": 4, "training.max_epochs": 100, "training.eval_frequency": 2}
+    # Nothing is learned at this rate: the first score stays the best.
+    settings["training.optimizer.learn_rate.initial_rate"] = 0.0
+    log = scores_of(run(paths, tmp_path, callback=False, **settings))
+    assert [line[1] for line in log] == ["0", "2", "4"]
