@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
-from spacy.util import logger
 from spacy.vocab import Vocab
 
 from ..encoders.encoding import DualEncoding
@@ -14,6 +13,7 @@ from ..encoders.sequences import Sequences
 from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
 from ..kb.verbalizations import Verbalization
+from ..log import log
 from .candidates import gather_candidates
 from .exemplars import ExemplarStore, Labelled
 from .index import BuildIndex
@@ -116,7 +116,7 @@ class Memory:
         if texts + mentions > WORTH_A_LINE:
             seconds = time.perf_counter() - start
             message = "Encoded %d entity texts and %d stored mentions in %.1f s"
-            logger.info(message, texts, mentions, seconds)
+            log.info(message, texts, mentions, seconds)
         if self._retriever is None:
             self._retriever = self._build_retriever()
         return self._retriever

@@ -3,11 +3,11 @@
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
-from spacy.util import logger
 from thinc.api import Model
 
 from ..retrieval.memory import Memory
 from .cache import EmbeddingCache
+from .clock import Clock
 from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
@@ -30,6 +30,7 @@ class Learner:
 
     memory: Knowledge base and exemplars. Entities and mentions may come in the middle of
         training; the vectors that the others were chosen on are kept until the next refresh.
+    clock: How long the steps take.
     """
 
     def __init__(self, name: str, model: Model, memory: Memory, objective: Objective):
@@ -37,6 +38,7 @@ class Learner:
         self.model = model
         self.memory = memory
         self.objective = objective
+        self.clock = Clock()
         self._trainer: Optional[Trainer] = None
         self._structure = -1
 
@@ -48,8 +50,6 @@ class Learner:
         trainer, memory = self._trainer, self.memory
         is_due = trainer is None or trainer.refresh_due
         if is_due:
-            if trainer is not None:
-                logger.info("%s: %s", self.name, trainer.clock)
             memory.refresh()
         elif not memory.kb.in_sync or self._structure != memory.structure:
             memory.complete()
@@ -74,6 +74,7 @@ class Learner:
             self.objective.negatives,
             self.objective.loss,
             self.objective.refresh,
+            self.clock,
         )
 
     # What a checkpoint keeps of training

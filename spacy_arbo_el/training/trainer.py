@@ -7,6 +7,7 @@ import numpy as np
 from thinc.api import Model
 
 from .cache import EmbeddingCache
+from .clock import Clock
 from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
@@ -15,34 +16,12 @@ from .step import Batch, train_step
 from .table import GoldTable
 
 
-class Clock:
-    """How long steps take: choosing positives and negatives, and encoding back and forth."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.choosing = self.encoding = self.loss = 0.0
-
-    def add(self, choosing: float, encoding: float, loss: float) -> None:
-        self.steps += 1
-        self.choosing += choosing
-        self.encoding += encoding
-        self.loss += loss
-
-    def __str__(self) -> str:
-        steps = max(self.steps, 1)
-        return (
-            f"{self.steps} steps, {(self.choosing + self.encoding) / steps:.2f} s a step "
-            f"(mining {self.choosing / steps:.2f}, encoding {self.encoding / steps:.2f}), "
-            f"mean loss {self.loss / steps:.4f}"
-        )
-
-
 class Trainer:
     """Chooses what a batch learns from, and keeps the cache it chooses on in good order.
 
     refresh: When the cache's vectors are renewed.
+    clock: Is told how long each step takes.
     seen: Mentions trained on since the last refresh.
-    clock: How long the steps have taken since then.
     """
 
     def __init__(
@@ -54,6 +33,7 @@ class Trainer:
         negatives: Negatives,
         loss: Loss,
         refresh: Refresh,
+        clock: Clock,
     ):
         self.model = model
         self.table = table
@@ -62,8 +42,8 @@ class Trainer:
         self.negatives = negatives
         self.loss = loss
         self.refresh = refresh
+        self.clock = clock
         self.seen = 0
-        self.clock = Clock()
         self._in_epoch = int((table.cluster >= 0).sum())
 
     @property
@@ -75,7 +55,6 @@ class Trainer:
         """Tell the trainer that the vectors in KB and store are new."""
         self.cache.reload()
         self.seen = 0
-        self.clock = Clock()
 
     def step(self, mentions: np.ndarray) -> Tuple[float, int]:
         """Gradients for a batch of stored mentions.
@@ -106,5 +85,5 @@ class Trainer:
         if self.refresh.on_the_fly:
             self.cache.update_texts(encoded.texts, encoded.text_vectors)
             self.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
-        self.clock.add(chosen - start, time.perf_counter() - chosen, loss)
+        self.clock.add(chosen - start, time.perf_counter() - chosen)
         return loss, len(mentions)

@@ -193,7 +193,7 @@ def paths(tmp_path_factory):
 @pytest.mark.parametrize("config", sorted(path.name for path in CONFIGS.glob("*.cfg")))
 def test_spacy_train_with_the_configs(config, paths, tmp_path):
     overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 2}
-    overrides["training.logger.progress_bar"] = None
+    overrides["training.logger.progress_bar"] = False
     train(CONFIGS / config, tmp_path / "out", overrides=overrides)
     nlp = spacy.load(tmp_path / "out" / "model-best")
     # Three steps teach nothing, and bare names can't tell apart entities that share one.

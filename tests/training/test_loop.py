@@ -55,7 +55,7 @@ def settings_of(paths, **more):
         "training.max_epochs": 3,
         "training.eval_frequency": 4,
         "training.dropout": 0.1,
-        "training.logger.progress_bar": None,
+        "training.logger.progress_bar": False,
         **more,
     }
 
