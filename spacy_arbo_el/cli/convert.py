@@ -13,7 +13,7 @@ def convert_command(
     # fmt: off
     source: Path = Arg(..., help="Corpus to read"),
     output: Path = Arg(..., help="The .spacy file to write"),
-    format: str = Opt("jsonl", "--format", "-f", help="pubtator or jsonl"),
+    format: str = Opt("jsonl", "--format", "-f", help="pubtator, jsonl or medmentions"),
     labels: str = Opt("", "--labels", "-l", help="Keep only these labels, comma-separated"),
     concepts: Optional[Path] = Opt(
         None, "--concepts", "-c", help="concept_map.json: brings equivalent ids together"

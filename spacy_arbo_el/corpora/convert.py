@@ -15,6 +15,7 @@ from .annotated import AnnotatedMention, AnnotatedText
 from .concepts import normalise_ids
 from .files import PathLike
 from .jsonl import read_jsonl
+from .medmentions import read_medmentions
 from .pubtator import read_pubtator
 
 MENTIONS_KEY = "mentions"
@@ -43,7 +44,7 @@ def convert_corpus(
 ) -> Dict[str, int]:
     """Convert a corpus to ``.spacy``, all or nothing, and count what was met.
 
-    format: "pubtator" or "jsonl".
+    format: "pubtator", "jsonl" or "medmentions".
     nlp: Its tokenizer and vocabulary are used, nothing else.
     labels: Keep only mentions with these labels; all by default.
     concept_map: From equivalent id to concept (``read_concept_map``), see ``normalise_ids``.
@@ -81,9 +82,11 @@ def read_corpus(
     """Read a corpus in one of the formats. Raises ValueError for a format there isn't."""
     if format == "pubtator":
         return read_pubtator(path, counts)
-    if format == "jsonl":
-        return read_jsonl(path)
-    raise ValueError(Errors.E112.format(format=format, formats="'pubtator', 'jsonl'"))
+    readers = {"jsonl": read_jsonl, "medmentions": read_medmentions}
+    if format not in readers:
+        formats = ", ".join(map(repr, ("pubtator", *readers)))
+        raise ValueError(Errors.E112.format(format=format, formats=formats))
+    return readers[format](path)
 
 
 def select(

@@ -7,6 +7,7 @@ from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors
+from .entity import Entity
 from .importers import read_entities_jsonl
 from .knowledge_base import ArboKB
 
@@ -23,6 +24,29 @@ def kb_from_path(path: Path) -> Callable[[Vocab], ArboKB]:
         if place.is_dir():
             return ArboKB(vocab).from_disk(place)
         return ArboKB(vocab, read_entities_jsonl(place))
+
+    return load
+
+
+@registry.misc("spacy-arbo-el.KBFromCorpus.v1")
+def kb_from_corpus(path: Path) -> Callable[[Vocab], ArboKB]:
+    """A knowledge base of the ids that an annotated ``.spacy`` links to, without any names.
+
+    For linking by exemplars alone (MOLEMAN, §3), with ``NoText.v1`` as verbalization.
+    """
+
+    def load(vocab: Vocab) -> ArboKB:
+        from ..corpora.reader import read_docs
+        from ..mentions import gold_ids
+
+        spans = (
+            span
+            for doc in read_docs(ensure_path(path), vocab)
+            for group in (doc.ents, *doc.spans.values())
+            for span in group
+        )
+        ids = dict.fromkeys(kb_id for span in spans for kb_id in gold_ids(span))
+        return ArboKB(vocab, [Entity(kb_id, meta={"unnamed": True}) for kb_id in ids])
 
     return load
 

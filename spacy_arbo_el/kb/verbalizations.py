@@ -51,3 +51,13 @@ def names(description: bool = False, types: bool = False) -> Verbalization:
         return [(name, rest) for name in entity.names]
 
     return verbalize
+
+
+@registry.misc("spacy-arbo-el.NoText.v1")
+def no_text() -> Verbalization:
+    """No text at all: entities are known by their exemplars alone (MOLEMAN, §3)."""
+
+    def verbalize(entity: Entity) -> List[Tuple[str, str]]:
+        return []
+
+    return verbalize

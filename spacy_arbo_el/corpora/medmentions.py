@@ -1,0 +1,64 @@
+"""MedMentions as JSONL of tokenised sentences, one document a line.
+
+    {"pmid": "1", "sents": [{"tokens": ["Cystic", "fibrosis", "."],
+                             "mentions": [[0, 2, "C0010674", "cystic fibrosis"]]}]}
+
+(on one line). A mention is its first token, the token after its last, the concept's UMLS id (CUI)
+and its text. Tokens and sentences are joined by blanks, so that offsets are certain; the word
+pieces of an uncased encoder are the same as those of running text.
+"""
+
+from typing import Any, Dict, Iterator, List, Tuple
+
+from .annotated import AnnotatedMention, AnnotatedText, split_ids
+from .files import PathLike, line_error
+from .jsonl import read_records
+
+# The corpus has no types in this form.
+LABEL = "CONCEPT"
+
+
+def read_medmentions(path: PathLike) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file, one at a time; empty lines are skipped.
+
+    Raises ValueError with file, line and problem at the first line that isn't right.
+    """
+    lines_of: Dict[str, int] = {}
+    for number, record in read_records(path):
+        try:
+            id_, sentences = record["pmid"], record["sents"]
+            if not isinstance(id_, str) or not id_ or not isinstance(sentences, list):
+                raise TypeError("'pmid' must be a string and 'sents' a list")
+            if id_ in lines_of:
+                raise ValueError(f"the document {id_!r} came before, in line {lines_of[id_]}")
+            lines_of[id_] = number
+            text, mentions = _joined(sentences)
+            yield AnnotatedText(id_, text, tuple(mentions))
+        except KeyError as missing:
+            raise line_error(path, number, f"the key {missing} is missing.") from None
+        except (TypeError, ValueError) as problem:
+            raise line_error(path, number, f"{problem}.") from None
+
+
+def _joined(sentences: List[Any]) -> Tuple[str, List[AnnotatedMention]]:
+    words: List[str] = []
+    mentions = []
+    at = 0
+    for i, sentence in enumerate(sentences, 1):
+        tokens = sentence["tokens"]
+        if not all(isinstance(token, str) and token for token in tokens):
+            raise TypeError(f"sentence {i}: 'tokens' must be strings that are not empty")
+        starts = []
+        for token in tokens:
+            starts.append(at)
+            at += len(token) + 1
+        words += tokens
+        for first, after, cui, *_ in sentence["mentions"]:
+            if not 0 <= first < after <= len(tokens):
+                raise ValueError(
+                    f"sentence {i}: a mention from token {first} to {after} doesn't fit "
+                    f"{len(tokens)} tokens; the end is exclusive"
+                )
+            end = starts[after - 1] + len(tokens[after - 1])
+            mentions.append(AnnotatedMention(starts[first], end, LABEL, split_ids(cui)))
+    return " ".join(words), mentions
