@@ -1,12 +1,15 @@
 """Nearest-neighbour search. One kind here, exact; an index is built over prepared vectors."""
 
 from contextlib import contextmanager
-from typing import Callable, Iterator, Tuple
+from typing import Any, Callable, Iterator, Tuple
 
 import numpy as np
+import torch
 from spacy.util import registry
+from thinc.api import get_torch_default_device
 
 from ..errors import Errors
+from . import exact
 from .similarity import Similarity
 
 try:
@@ -19,14 +22,17 @@ DECISIVE = 16
 
 
 class FlatIndex:
-    """Exact search with FAISS over the vectors as they are: no copy, nothing to train or rebuild.
+    """Exact search over the vectors as they are, nothing to train or rebuild.
 
-    vectors: (n, width) float32, prepared. Changed in place, they are found as changed.
+    With FAISS; where thinc has a GPU, on it: with FAISS if it is ``faiss-gpu``, else with torch.
+
+    vectors: (n, width) float32, prepared. On a GPU a copy of them is searched.
     """
 
     def __init__(self, vectors: np.ndarray, similarity: Similarity):
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         self.similarity = similarity
+        self._on_gpu: Any = None
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -47,15 +53,21 @@ class FlatIndex:
             got, expected = queries.shape[1], self.vectors.shape[1]
             raise ValueError(Errors.E301.format(got=got, expected=expected))
         queries = np.ascontiguousarray(queries, dtype=np.float32)
-        nearest = _nearest_faiss if faiss else _nearest_numpy
+        nearest = self._backend()
         # Further than asked for: among near equals, the exact similarities decide which are in.
         similarities, rows = nearest(self, queries, min(max(k, DECISIVE), len(self)))
         first = rows[:, :DECISIVE]
-        exact = self.similarity.paired(queries, self.vectors[first])
-        order = np.lexsort((first, -exact), axis=1)
-        similarities[:, :DECISIVE] = np.take_along_axis(exact, order, axis=1)
+        paired = self.similarity.paired(queries, self.vectors[first])
+        order = np.lexsort((first, -paired), axis=1)
+        similarities[:, :DECISIVE] = np.take_along_axis(paired, order, axis=1)
         rows[:, :DECISIVE] = np.take_along_axis(first, order, axis=1)
         return similarities[:, :k], rows[:, :k]
+
+
+    def _backend(self) -> Callable:
+        if get_torch_default_device().type == "cuda":
+            return _nearest_faiss_gpu if _faiss_has_gpu() else _nearest_torch
+        return _nearest_faiss if faiss else _nearest_torch
 
 
 def _nearest_faiss(index: FlatIndex, queries: np.ndarray, k: int):
@@ -81,15 +93,27 @@ def _matrix_products() -> Iterator[None]:
         faiss.cvar.distance_compute_blas_threshold = before
 
 
-def _nearest_numpy(index: FlatIndex, queries: np.ndarray, k: int, block: int = 256):
-    parts = []
-    for start in range(0, len(queries), block):
-        scores = index.similarity.blocks(queries[start : start + block], index.vectors)
-        rows = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-        order = np.argsort(-np.take_along_axis(scores, rows, axis=1), axis=1)
-        rows = np.take_along_axis(rows, order, axis=1)
-        parts.append((np.take_along_axis(scores, rows, axis=1), rows))
-    return tuple(np.concatenate(column) for column in zip(*parts))
+def _nearest_torch(index: FlatIndex, queries: np.ndarray, k: int):
+    if index._on_gpu is None:
+        index._on_gpu = torch.from_numpy(index.vectors).to(get_torch_default_device())
+    return exact.nearest(queries, index._on_gpu, k, index.similarity.metric)
+
+
+def _faiss_has_gpu() -> bool:
+    return hasattr(faiss, "GpuIndexFlatIP") and faiss.get_num_gpus() > 0
+
+
+def _nearest_faiss_gpu(index: FlatIndex, queries: np.ndarray, k: int):  # pragma: no cover
+    inner = index.similarity.metric == "ip"
+    if index._on_gpu is None:
+        build = faiss.GpuIndexFlatIP if inner else faiss.GpuIndexFlatL2
+        resources = faiss.StandardGpuResources()
+        on_gpu = build(resources, index.vectors.shape[1])
+        on_gpu.add(index.vectors)
+        # The resources must live as long as the index.
+        index._on_gpu = (on_gpu, resources)
+    distances, rows = index._on_gpu[0].search(queries, k)
+    return (distances if inner else -distances), rows
 
 
 BuildIndex = Callable[[np.ndarray, Similarity], FlatIndex]

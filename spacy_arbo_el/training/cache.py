@@ -1,6 +1,8 @@
 """Cached vectors of all texts and mentions: what positives and negatives are chosen on."""
 
 import numpy as np
+import torch
+from thinc.api import get_torch_default_device
 
 from ..encoders.sequences import Sequences
 from ..kb.knowledge_base import ArboKB
@@ -16,6 +18,7 @@ class EmbeddingCache:
     the cache alone: it was encoded with dropout.
 
     texts: (r, width) float32. mentions: (n, width) float32.
+    device_texts, device_mentions: The same as tensors on thinc's device, for mining.
     text_sequences: The KB's texts, tokenized.
     """
 
@@ -30,14 +33,30 @@ class EmbeddingCache:
 
     def reload(self) -> None:
         """Take over the vectors of the KB and the store."""
-        self.texts = np.array(self.similarity.prepare(self.kb.rows.vectors))
-        self.mentions = np.array(self.similarity.prepare(self.store.vectors))
+        prepare = self.similarity.prepare
+        self.take_over(prepare(self.kb.rows.vectors), prepare(self.store.vectors))
+
+    def take_over(self, texts: np.ndarray, mentions: np.ndarray) -> None:
+        """Start from these vectors, prepared; they are copied."""
+        device = get_torch_default_device()
+        self.texts, self.mentions = np.array(texts), np.array(mentions)
+        # On a CPU these are the very same memory.
+        self.device_texts = torch.from_numpy(self.texts).to(device)
+        self.device_mentions = torch.from_numpy(self.mentions).to(device)
 
     def update_texts(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Put in what a batch has just encoded; vectors (n, width) raw."""
         if len(rows):
-            self.texts[rows] = self.similarity.prepare(vectors)
+            self._update(self.texts, self.device_texts, rows, vectors)
 
     def update_mentions(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Put in what a batch has just encoded; vectors (n, width) raw."""
-        self.mentions[rows] = self.similarity.prepare(vectors)
+        self._update(self.mentions, self.device_mentions, rows, vectors)
+
+    def _update(
+        self, array: np.ndarray, on_device: torch.Tensor, rows: np.ndarray, vectors: np.ndarray
+    ) -> None:
+        array[rows] = self.similarity.prepare(vectors)
+        if on_device.device.type != "cpu":
+            place = torch.from_numpy(rows).to(on_device.device)
+            on_device[place] = torch.from_numpy(array[rows]).to(on_device.device)

@@ -94,6 +94,5 @@ class Learner:
             self.memory.refresh()
             trainer = self._trainer = self._build_trainer()
             self._structure = self.memory.structure
-            trainer.cache.texts = arrays["texts"].copy()
-            trainer.cache.mentions = arrays["mentions"].copy()
+            trainer.cache.take_over(arrays["texts"], arrays["mentions"])
             trainer.seen = state["seen"]

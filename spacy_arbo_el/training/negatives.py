@@ -1,19 +1,18 @@
 """Which nodes each mention of a batch should move away from."""
 
-from typing import Callable, Optional, Tuple
+from typing import Callable, Sequence
 
 import numpy as np
 from spacy.util import registry
 
 from ..kb.vectors import TextVectors
+from ..retrieval.exact import Forbid, forbid_mask, forbid_pairs, nearest
 from ..retrieval.neighbours import fill, first_of_each
 from .cache import EmbeddingCache
 from .positives import gold_texts
 from .table import GoldTable
 
 Negatives = Callable[[np.ndarray, GoldTable, EmbeddingCache], np.ndarray]
-# Similarities computed at a time, to bound memory over large knowledge bases.
-BLOCK = 1 << 24
 
 
 @registry.misc("spacy-arbo-el.HardNegatives.v1")
@@ -31,54 +30,42 @@ def hard_negatives(k: int = 10, mention_share: float = 0.5, same_type: bool = Fa
     from_entities = k - from_mentions
 
     def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        queries = cache.mentions[mentions]
-        same = table.own_texts(mentions)
+        queries, metric = cache.mentions[mentions], cache.similarity.metric
+        other_texts = [forbid_pairs(*table.own_texts(mentions))]
+        # Mentions without a gold id could be of any entity.
+        other_mentions = [
+            forbid_pairs(*table.same_mentions(mentions)),
+            forbid_mask(table.cluster < 0),
+        ]
+        if same_type:
+            label = table.label[mentions]
+            other_texts.append(forbid_mask(~table.text_types.T[label]))
+            other_mentions.append(forbid_mask(table.label != label[:, None]))
         # Names of one entity are near each other: look further, then keep the best of each.
         wanted = from_entities * 4
-        other_types = ~table.text_types.T[table.label[mentions]] if same_type else None
-        texts = _nearest(queries, cache.texts, same, wanted, cache, other_types)
-        entities = _one_text_each(cache.kb.rows, texts, from_entities)
-        same = table.same_mentions(mentions)
-        # Mentions without a gold id could be of any entity.
-        unknown = np.broadcast_to(table.cluster < 0, (len(mentions), len(table.cluster)))
-        if same_type:
-            unknown = unknown | (table.label != table.label[mentions][:, None])
-        others = _nearest(queries, cache.mentions, same, from_mentions, cache, unknown)
+        _, texts = nearest(queries, cache.device_texts, wanted, metric, _all_of(other_texts))
+        entities = _one_text_each(cache.kb.rows, _filled_up(texts, wanted), from_entities)
+        _, others = nearest(
+            queries, cache.device_mentions, from_mentions, metric, _all_of(other_mentions)
+        )
+        others = _filled_up(others, from_mentions)
         others = np.where(others >= 0, others + table.texts, -1)
         return np.concatenate([entities, others], axis=1)
 
     return choose
 
 
-def _nearest(
-    queries: np.ndarray,
-    vectors: np.ndarray,
-    banned: Tuple[np.ndarray, np.ndarray],
-    k: int,
-    cache: EmbeddingCache,
-    banned_too: Optional[np.ndarray] = None,
-) -> np.ndarray:
-    """The k nearest rows that are not banned, nearest first, (b, k) with -1 for none.
+def _all_of(forbidden: Sequence[Forbid]) -> Forbid:
+    def forbid(scores, start: int) -> None:
+        for one in forbidden:
+            one(scores, start)
 
-    banned: Pairs (query, row). banned_too: (b, n) bool.
-    """
-    found = np.full((len(queries), k), -1, dtype=np.int64)
-    kept = min(k, len(vectors))
-    if kept <= 0:
-        return found
-    step = max(BLOCK // len(vectors), 1)
-    for start in range(0, len(queries), step):
-        scores = cache.similarity.blocks(queries[start : start + step], vectors)
-        inside = (banned[0] >= start) & (banned[0] < start + step)
-        scores[banned[0][inside] - start, banned[1][inside]] = -np.inf
-        if banned_too is not None:
-            scores[banned_too[start : start + step]] = -np.inf
-        rows = np.argpartition(-scores, kept - 1, axis=1)[:, :kept]
-        values = np.take_along_axis(scores, rows, axis=1)
-        order = np.lexsort((rows, -values), axis=1)
-        rows = np.where(np.isfinite(values), rows, -1)
-        found[start : start + step, :kept] = np.take_along_axis(rows, order, axis=1)
-    return found
+    return forbid
+
+
+def _filled_up(rows: np.ndarray, k: int) -> np.ndarray:
+    """(b, k') rows -> (b, k), with -1 for none."""
+    return np.pad(rows, ((0, 0), (0, k - rows.shape[1])), constant_values=-1)
 
 
 def _one_text_each(rows: TextVectors, texts: np.ndarray, k: int) -> np.ndarray:

@@ -1,0 +1,57 @@
+"""A large batch trains in the memory of a small one, measured in a process of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+MEGABYTE = 1 << 20
+
+SCRIPT = """
+import random, resource, sys
+from thinc.api import Adam
+from spacy_arbo_el.kb.entity import Entity
+from tests.linker.conftest import build
+from tests.linker.world import examples
+
+kept = int(sys.argv[1])
+rng = random.Random(0)
+words = "river stone cloud paper engine garden window silver music winter".split()
+entities = [Entity(f"e{i}", f"{rng.choice(words)} {i}") for i in range(64)]
+def text(i):
+    some = " ".join(rng.choices(words, k=50))
+    return f"{some} the [{words[i % 10]} {i}|e{i % 64}] {some}."
+texts = [text(i) for i in range(512)]
+nlp = build(entities, train=texts, model={"mention": {"kept_tokens": kept, "window": 64}})
+data, optimizer = examples(nlp, texts), Adam(1e-5)
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+for _ in range(2):
+    nlp.update(data[:32], sgd=optimizer)
+small = peak()
+nlp.update(data, sgd=optimizer)
+print(peak() - small)
+"""
+
+
+def growth(kept_tokens: int) -> float:
+    """How many bytes more a batch of 512 takes than one of 32, at its peak."""
+    # One arena for all threads: what is measured is the work, not the allocator.
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "MALLOC_ARENA_MAX": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(kept_tokens)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout.split()[-1])
+
+
+@pytest.mark.slow
+def test_batch_512_in_the_memory_of_batch_32():
+    # By default. Vectors, gradients and ids of 16 times as many sequences come to 5 MB.
+    assert growth(16384) < 32 * MEGABYTE
+    # With all activations kept it takes gigabytes: the measurement would show it.
+    assert growth(10**9) > 512 * MEGABYTE
