@@ -1,7 +1,7 @@
 """``arbo convert``: annotated corpora to ``.spacy``."""
 
 from pathlib import Path
-from typing import Optional
+from typing import Dict, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -16,7 +16,7 @@ def convert_command(
     format: str = Opt("jsonl", "--format", "-f", help="pubtator, jsonl or medmentions"),
     labels: str = Opt("", "--labels", "-l", help="Keep only these labels, comma-separated"),
     concepts: Optional[Path] = Opt(
-        None, "--concepts", "-c", help="concept_map.json: brings equivalent ids together"
+        None, "--concepts", "-c", help="Brings equivalent ids together: concept_map.json, or a knowledge base"
     ),
     exclude: Optional[Path] = Opt(
         None, "--exclude", "-x", help="File of document ids to leave out"
@@ -27,7 +27,6 @@ def convert_command(
     """Convert an annotated corpus to .spacy, with spans at the exact character offsets."""
     import spacy
 
-    from ..corpora.concepts import read_concept_map
     from ..corpora.convert import convert_corpus
     from ..corpora.files import read_ids
 
@@ -38,8 +37,20 @@ def convert_command(
             format=format,
             nlp=spacy.blank(lang),
             labels=[label.strip() for label in labels.split(",") if label.strip()] or None,
-            concept_map=read_concept_map(concepts) if concepts else None,
+            concept_map=_concept_map(concepts) if concepts else None,
             exclude_ids=read_ids(exclude) if exclude else None,
         )
     said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     msg.good(f"{output}: {said}")
+
+
+def _concept_map(path: Path) -> Dict[str, str]:
+    """From equivalent id to concept, of a concept_map.json or of a knowledge base's entities."""
+    from spacy.vocab import Vocab
+
+    from ..corpora.concepts import concept_map_of, read_concept_map
+    from ..kb.loaders import kb_from_path
+
+    if path.suffix == ".json" or (path / "concept_map.json").exists():
+        return read_concept_map(path)
+    return concept_map_of(kb_from_path(path)(Vocab()).entities)

@@ -1,5 +1,6 @@
 """What data/README.md says of the real corpora, counted. Skipped where they are not."""
 
+import json
 import re
 from collections import Counter
 
@@ -9,6 +10,7 @@ import spacy
 from spacy_arbo_el.corpora.concepts import read_concept_map
 from spacy_arbo_el.corpora.convert import convert_corpus, select
 from spacy_arbo_el.corpora.files import read_ids
+from spacy_arbo_el.corpora.medmentions import read_medmentions
 from spacy_arbo_el.corpora.pubtator import read_pubtator
 from spacy_arbo_el.corpora.reader import read_docs
 
@@ -79,3 +81,17 @@ def test_no_abstract_is_one_never_to_train_on(data_dir):
     for file in [*NCBI.values(), *CDR.values()]:
         found = set(re.findall(r"(?m)^(\d+)\|t\|", (data_dir / file).read_text(encoding="utf8")))
         assert not found & never
+
+
+@pytest.mark.parametrize(
+    ("split", "docs", "mentions"), [("train", 2258, 104281), ("dev", 377, 17720)]
+)
+def test_medmentions(data_dir, split, docs, mentions):
+    path = data_dir / "medmentions" / f"st21pv_{split}.jsonl"
+    texts = list(read_medmentions(path))
+    assert (len(texts), sum(len(text.mentions) for text in texts)) == (docs, mentions)
+    # The file gives each mention's own text too; where sentences were cut amiss it is longer.
+    said = [m[3] for line in path.open() for s in json.loads(line)["sents"] for m in s["mentions"]]
+    found = [text.text[m.start : m.end] for text in texts for m in text.mentions]
+    same = ["".join(a.split()) == "".join(b.split()) for a, b in zip(said, found)]
+    assert sum(same) >= 0.998 * len(same)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.cli.find_threshold import find_threshold
+from spacy.tokens import DocBin
 
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.kb.importers import write_entities_jsonl
@@ -175,3 +176,15 @@ def test_linking_benchmark_runs(folder):
     command = [sys.executable, script, "model", "dev.spacy", "--rounds", "1"]
     result = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
     assert result.returncode == 0 and "ratio" in result.stdout, result.stderr
+
+
+@pytest.mark.slow
+def test_ids_are_brought_to_those_of_a_knowledge_base(tmp_path):
+    (tmp_path / "medic.txt").write_text("D1|104300||Alzheimer disease|dementia\nD2||cough\n")
+    mention = {"start": 0, "end": 5, "label": "Disease", "kb_id": "OMIM:104300"}
+    record = {"id": "1", "text": "A. D. is known.", "mentions": [mention]}
+    (tmp_path / "corpus.jsonl").write_text(json.dumps(record))
+    succeed("arbo", "kb", "build", "medic.txt", "kb", "--format", "medic-2012", cwd=tmp_path)
+    succeed("arbo", "convert", "corpus.jsonl", "c.spacy", "--concepts", "kb", cwd=tmp_path)
+    (doc,) = DocBin().from_disk(tmp_path / "c.spacy").get_docs(spacy.blank("en").vocab)
+    assert [span.kb_id_ for span in doc.ents] == ["D1"]
