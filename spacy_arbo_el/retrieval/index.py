@@ -19,6 +19,8 @@ except ImportError:  # pragma: no cover - depends on what is installed
 
 # How many of the nearest get a similarity that is the same whatever they are searched with.
 DECISIVE = 16
+# Queries for which these are computed at a time.
+PAIRED = 1024
 
 
 class FlatIndex:
@@ -56,11 +58,13 @@ class FlatIndex:
         nearest = self._backend()
         # Further than asked for: among near equals, the exact similarities decide which are in.
         similarities, rows = nearest(self, queries, min(max(k, DECISIVE), len(self)))
-        first = rows[:, :DECISIVE]
-        paired = self.similarity.paired(queries, self.vectors[first])
-        order = np.lexsort((first, -paired), axis=1)
-        similarities[:, :DECISIVE] = np.take_along_axis(paired, order, axis=1)
-        rows[:, :DECISIVE] = np.take_along_axis(first, order, axis=1)
+        for start in range(0, len(queries), PAIRED):
+            part = slice(start, start + PAIRED)
+            first = rows[part, :DECISIVE]
+            paired = self.similarity.paired(queries[part], self.vectors[first])
+            order = np.lexsort((first, -paired), axis=1)
+            similarities[part, :DECISIVE] = np.take_along_axis(paired, order, axis=1)
+            rows[part, :DECISIVE] = np.take_along_axis(first, order, axis=1)
         return similarities[:, :k], rows[:, :k]
 
 
