@@ -254,9 +254,7 @@ class ArboLinker(SavedLinker):
         exemplars = np.frombuffer(self.exemplars.to_bytes(), dtype=np.uint8)
         return {**arrays, "exemplars": exemplars}, {"learner": state, "cfg": self.cfg}
 
-    def restore_training_state(
-        self, arrays: Dict[str, np.ndarray], state: Dict[str, Any]
-    ) -> None:
+    def restore_training_state(self, arrays: Dict[str, np.ndarray], state: Dict[str, Any]) -> None:
         """Take over what ``training_state`` gave, after the weights."""
         self.cfg.update(state["cfg"])
         self.memory.exemplars = ExemplarStore().from_bytes(arrays["exemplars"].tobytes())

@@ -16,7 +16,10 @@ def convert_command(
     format: str = Opt("jsonl", "--format", "-f", help="pubtator, jsonl or medmentions"),
     labels: str = Opt("", "--labels", "-l", help="Keep only these labels, comma-separated"),
     concepts: Optional[Path] = Opt(
-        None, "--concepts", "-c", help="Brings equivalent ids together: concept_map.json, or a knowledge base"
+        None,
+        "--concepts",
+        "-c",
+        help="Brings equivalent ids together: concept_map.json, or a knowledge base",
     ),
     exclude: Optional[Path] = Opt(
         None, "--exclude", "-x", help="File of document ids to leave out"

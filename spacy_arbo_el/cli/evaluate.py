@@ -45,10 +45,16 @@ def calibrate_command(
 
     from ..corpora.reader import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
+    from ..inference.calibration import Calibration
     from ..retrieval.candidates import FEATURES
 
     with errors_for_people():
-        nlp = spacy.load(model)
+        # What it was calibrated by before may be of another version.
+        config = spacy.util.load_config(model / "config.cfg")
+        linkers = [n for n, c in config["components"].items() if c["factory"] == "arbo_linker"]
+        nlp = spacy.load(model, config={f"components.{n}.calibration": None for n in linkers})
+        for name in linkers:
+            nlp.get_pipe(name).calibration = Calibration()  # type: ignore[attr-defined]
         fitted = calibrate_pipeline(nlp, list(read_docs(dev, nlp.vocab)))
         nlp.to_disk(output or model)
     for name, calibration in fitted.items():

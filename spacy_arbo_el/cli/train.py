@@ -14,7 +14,9 @@ def train_command(
     ctx: typer.Context,
     config: Path = Arg(..., help="Training config", exists=True),
     output: Path = Opt(..., "--output", "-o", help="Folder for model-best and model-last"),
-    resume: bool = Opt(False, "--resume", help="Go on from the folder's checkpoint, if there is one"),
+    resume: bool = Opt(
+        False, "--resume", help="Go on from the folder's checkpoint, if there is one"
+    ),
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at each evaluation only"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on

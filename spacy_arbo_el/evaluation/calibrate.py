@@ -59,7 +59,7 @@ def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 6
             gold = [_positions(linker, span) for group in groups for span in group]
             keys = [_keys(span) for group in groups for span in group]
             observed.append(_Observed(linker.find_neighbours(groups), gold, keys))
-    calibration = _with_curves(linker.calibration, _entity_edges(observed))
+    calibration = _with_curves(replace(linker.calibration, ranker=None), _entity_edges(observed))
     ranker = _fit_ranker(observed)
     if ranker is not None:
         calibration = replace(calibration, ranker=ranker)

@@ -14,8 +14,8 @@ from ..errors import Errors
 from ..retrieval.candidates import FEATURES, Candidates
 
 Curve = Tuple[float, float]
-# Keeps the weights of a ranker small that little data was seen for.
-PENALTY = 0.01
+# Keeps the weights of a ranker small that little data was seen for; counts as so many mentions.
+PRIOR = 8.0
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,14 @@ def fit_ranker(candidates: Candidates, right: np.ndarray) -> Optional[Tuple[floa
     scale = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 0.0)
     features = (features - features[known].mean(axis=0)) * scale
 
+    penalty = PRIOR / len(features)
+
     def loss(weights):
         scores = np.where(known, features @ weights, -np.inf)
         p, q = _softmax(scores), _softmax(np.where(gold, scores, -np.inf))
         share = np.where(gold, p, 0.0).sum(axis=1)
         pull = np.einsum("mc,mcf->f", p - q, features) / len(features)
-        return -np.log(share).mean() + PENALTY * weights @ weights, pull + 2 * PENALTY * weights
+        return -np.log(share).mean() + penalty * weights @ weights, pull + 2 * penalty * weights
 
     found = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B").x * scale
     odds = _log_odds_among(candidates.features @ found, there)

@@ -19,6 +19,10 @@ FEATURES = (
     "name_letters",  # likeness to the most alike name
     "form_letters",  # likeness to the most alike surface form of an exemplar
     "letters",  # the larger of the two
+    "name_words",  # words shared with a name
+    "words",  # words shared with a name or form
+    "name_numbers",  # 1 if a name has the same numbers
+    "numbers",  # 1 if a name or form has
     "seen",  # 1 if the entity has an exemplar
 )
 
@@ -58,9 +62,12 @@ def gather_candidates(
     )
     rows = np.take_along_axis(neighbours.exemplars, np.maximum(column, 0), axis=1)
     exemplar = np.where((column >= 0) & (near > name), rows, -1)
-    by_name, by_form = lexicon.similarity(strings, entities)
-    features = [name, near, np.maximum(name, near), by_name, by_form]
-    features += [np.maximum(by_name, by_form), seen[entities]]
+    alike = lexicon.likeness(strings, entities)
+    features = [name, near, np.maximum(name, near)]
+    features += [*alike.letters, alike.letters.max(axis=0)]
+    for likeness in (alike.words, alike.numbers):
+        features += [likeness[0], likeness.max(axis=0)]
+    features.append(seen[entities])
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     return Candidates(entities, stacked, exemplar)

@@ -67,7 +67,6 @@ class FlatIndex:
             rows[part, :DECISIVE] = np.take_along_axis(first, order, axis=1)
         return similarities[:, :k], rows[:, :k]
 
-
     def _backend(self) -> Callable:
         if get_torch_default_device().type == "cuda":
             return _nearest_faiss_gpu if _faiss_has_gpu() else _nearest_torch

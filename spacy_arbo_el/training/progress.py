@@ -74,9 +74,7 @@ def progress_logger(progress_bar: bool = True) -> Setup:
     return setup
 
 
-def _cells(
-    info: Dict[str, Any], steps: int, took: List[Times], seconds: float
-) -> Iterator[str]:
+def _cells(info: Dict[str, Any], steps: int, took: List[Times], seconds: float) -> Iterator[str]:
     scores, losses = info["other_scores"] or {}, info["losses"]
     yield str(info["epoch"])
     yield str(info["step"])

@@ -47,8 +47,12 @@ def test_what_is_wrong_and_where(tmp_path, record, problem):
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 3) | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.sampled_from(["pmid", "sents", "tokens", "mentions"]), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["pmid", "sents", "tokens", "mentions"]), inner, max_size=4
+        )
+    ),
     max_leaves=12,
 )
 

@@ -47,9 +47,9 @@ def test_nearest_of_what_is_allowed(seed, m, n, k, metric):
     score = np.concatenate([score, np.full((m, 1), -np.inf)], axis=1)
     np.testing.assert_allclose(values, np.take_along_axis(score, expected, axis=1), atol=1e-5)
     np.testing.assert_allclose(values, np.take_along_axis(score, rows, axis=1), atol=1e-5)
-    assert not (np.concatenate([mask | pairs, np.zeros((m, 1), bool)], axis=1)[
-        np.arange(m)[:, None], rows
-    ]).any()
+    assert not (
+        np.concatenate([mask | pairs, np.zeros((m, 1), bool)], axis=1)[np.arange(m)[:, None], rows]
+    ).any()
 
 
 def test_a_mask_for_all_queries():
