@@ -5,7 +5,6 @@ from typing import Callable, Dict, List, Optional
 from spacy.language import Language
 from thinc.api import Config, Model
 
-from .rewriting.text import Rewrite
 from .inference.decisions import Inference
 from .kb.verbalizations import Verbalization
 from .linker import ArboLinker
@@ -13,6 +12,7 @@ from .mentions import SpanGetter
 from .retrieval.index import BuildIndex
 from .retrieval.lexical import BuildLexicon
 from .retrieval.similarity import Similarity
+from .rewriting.text import Rewrite
 from .training.losses import Loss
 from .training.negatives import Negatives
 from .training.positives import Positives

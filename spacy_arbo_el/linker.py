@@ -21,7 +21,6 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
-from .rewriting.text import Rewrite
 from .annotations import Link, annotate, register_extension
 from .encoders.encoding import DualEncoding
 from .encoders.forking import one_thread_after_fork
@@ -45,6 +44,7 @@ from .retrieval.lexical import BuildLexicon
 from .retrieval.memory import Memory
 from .retrieval.neighbours import Neighbours, Retriever
 from .retrieval.similarity import Similarity
+from .rewriting.text import Rewrite
 from .serialization import SavedLinker, check_threshold
 from .training.learner import Learner, Objective
 from .training.losses import Loss

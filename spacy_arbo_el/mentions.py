@@ -8,11 +8,11 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import registry
 
-from .rewriting.text import Rewrite
 from .encoders.encoding import DualEncoding
 from .encoders.sequences import Sequences
 from .kb.entity import NIL
 from .retrieval.exemplars import Labelled
+from .rewriting.text import Rewrite
 
 # Joins the ids of a composite mention.
 ID_SEPARATOR = "|"

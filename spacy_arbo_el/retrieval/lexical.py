@@ -17,9 +17,8 @@ from spacy.util import registry
 from ..encoders.sequences import offsets_of, ragged_ranges
 
 # Not "x", which is a chromosome more often than a ten.
-ROMAN = {
-    numeral: str(n) for n, numeral in enumerate("i ii iii iv v vi vii viii ix".split(), start=1)
-}
+ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
+ROMAN.update({"viii": "8", "ix": "9"})
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 # Mentions compared at a time, to bound memory.
@@ -92,11 +91,11 @@ class Lexicon:
 
 
 class _Read(NamedTuple):
-    """Strings as rows: TF-IDF of n-grams, words (0 or 1), how many, and a code for the numbers."""
+    """Strings as rows: TF-IDF of n-grams, words (0 or 1), their count, a code for the numbers."""
 
     letters: csr_matrix
     words: csr_matrix
-    count: np.ndarray
+    size: np.ndarray
     numbers: np.ndarray
 
 
@@ -155,7 +154,7 @@ class _Strings:
         known = self.known
         yield _products(known.letters[rows], mentions.letters[mention])
         common = _products(known.words[rows], mentions.words[mention])
-        yield common / np.maximum(known.count[rows] + mentions.count[mention] - common, 1)
+        yield common / np.maximum(known.size[rows] + mentions.size[mention] - common, 1)
         yield (known.numbers[rows] == mentions.numbers[mention]).astype(np.float32)
 
 

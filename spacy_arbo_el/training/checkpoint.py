@@ -85,7 +85,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
     try:
         with safe_open(path, framework="np") as file:
             state = srsly.json_loads(file.metadata()["state"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if state["format"] != FORMAT:
             raise ValueError(f"its format is {state['format']}, not {FORMAT}")
         progress = Progress(**state["progress"])
@@ -106,7 +106,7 @@ def restore(checkpoint: Checkpoint, nlp: Language, optimizer: Optimizer) -> None
     for full, values in arrays.items():
         kind, _, name = full.partition(_SEPARATOR)
         if kind in MOMENTS and name in keys:
-            getattr(optimizer, kind)[keys[name]] = ops.asarray(values.copy())
+            getattr(optimizer, kind)[keys[name]] = ops.asarray(values.copy())  # type: ignore[arg-type]
     for kind in COUNTS:
         getattr(optimizer, kind).update((keys[k], n) for k, n in state[kind].items() if k in keys)
     for name, extra in state["pipes"].items():

@@ -3,7 +3,7 @@
 import logging
 import sys
 import time
-from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import IO, Any, Callable, Dict, Iterator, List, Literal, Optional, Tuple
 
 import tqdm
 from spacy.language import Language
@@ -24,7 +24,7 @@ SCORES = {
 }
 HEADER = ("E", "#", "LOSS", *SCORES, "SCORE", "S/STEP", "MINING", "TIME")
 WIDTHS = (3, 6, 8, *(6 for _ in SCORES), 6, 6, 6, 8)
-ALIGNS = ("r",) * len(WIDTHS)
+ALIGNS: List[Literal["r"]] = ["r"] * len(WIDTHS)
 
 
 @registry.loggers("spacy-arbo-el.Progress.v1")

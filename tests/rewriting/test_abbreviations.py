@@ -27,15 +27,26 @@ from ..linker.world import annotated
         ("(CHD)", {}),
         ("the myotonic dystrophy (DM) gene", {"DM": "myotonic dystrophy"}),
         ("an associated subarachnoid hemorrhage (SAH)", {"SAH": "subarachnoid hemorrhage"}),
-        ("induce ventricular septal defects (VSDs)", {"VSDs": "ventricular septal defects", "VSD": "ventricular septal defects"}),
-        ("hyperparathyroidism-jaw tumor syndrome (HPT-JT)", {"HPT-JT": "hyperparathyroidism-jaw tumor syndrome", "HPT": "hyperparathyroidism", "JT": "jaw tumor"}),
         ("ataxia-telangiectasia (A-T)", {"A-T": "ataxia-telangiectasia"}),
-        ("ventricular septal defect (VSD); defects of the ventricular septum, dorsal (VSDs)", {"VSD": "ventricular septal defect", "VSDs": "ventricular septum, dorsal"}),
         ("", {}),
     ],
 )  # fmt: skip
 def test_explanations(text, found):
     assert find_abbreviations(text) == found
+
+
+def test_what_an_explanation_implies():
+    defects = "ventricular septal defects"
+    assert find_abbreviations(f"with {defects} (VSDs)") == {"VSDs": defects, "VSD": defects}
+    syndrome = "hyperparathyroidism-jaw tumor syndrome"
+    assert find_abbreviations(f"the {syndrome} (HPT-JT)") == {
+        "HPT-JT": syndrome,
+        "HPT": "hyperparathyroidism",
+        "JT": "jaw tumor",
+    }
+    # An explanation of its own goes before what another implies.
+    both = "ventricular septa, deep (VSDs); ventricular septal defect (VSD)"
+    assert find_abbreviations(both)["VSD"] == "ventricular septal defect"
 
 
 def test_the_first_explanation_stands():
