@@ -139,10 +139,15 @@ def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Calibrat
 
 @registry.callbacks("spacy-arbo-el.Calibrate.v1")
 def calibrate_before_saving(path: Path) -> Callable[[Language], Language]:
-    """For ``[training.before_to_disk]``: calibrate on a dev set whenever the pipeline is saved."""
+    """For ``[training.before_to_disk]``: calibrate on a dev set whenever the pipeline is saved.
+
+    ``arbo train`` does so before each evaluation too, so that the best model is chosen by what is
+    saved; in ``spacy train`` an evaluation goes by the curves of the one before it.
+    """
 
     def calibrate(nlp: Language) -> Language:
         calibrate_pipeline(nlp, list(read_docs(ensure_path(path), nlp.vocab)))
         return nlp
 
+    calibrate.before_scoring = True  # type: ignore[attr-defined]
     return calibrate

@@ -64,7 +64,11 @@ def train(
     T = registry.resolve(settings, schema=ConfigSchemaTraining)  # type: ignore[arg-type]
     train_corpus, dev_corpus = resolve_dot_names(config, [T["train_corpus"], T["dev_corpus"]])
     optimizer = T["optimizer"]
-    evaluate = create_evaluation_callback(nlp, dev_corpus, T["score_weights"])
+    evaluate = _calibrated(
+        T["before_to_disk"],
+        nlp,
+        create_evaluation_callback(nlp, dev_corpus, T["score_weights"]),
+    )
     batches = create_train_batches(nlp, train_corpus, T["batcher"], T["max_epochs"])
     run = _Run(nlp, optimizer, evaluate, text, path, saved)
     frozen = T["frozen_components"]
@@ -189,6 +193,18 @@ class _Run:
         done = (self.evaluations, self.losses_then, self.batches)
         progress = Progress(info["step"], losses, *done, self.config)
         write_checkpoint(self.path, self.nlp, self.optimizer, progress)
+
+
+def _calibrated(callback: Optional[Callable], nlp: Language, evaluate: Callable) -> Callable:
+    """Evaluation of what would be saved: what calibrates before saving does so before scoring."""
+    if not getattr(callback, "before_scoring", False):
+        return evaluate
+
+    def evaluate_calibrated() -> Tuple[float, Dict[str, Any]]:
+        callback(nlp)  # type: ignore[misc]
+        return evaluate()
+
+    return evaluate_calibrated
 
 
 def _no_update(*args, **kwargs) -> None:
