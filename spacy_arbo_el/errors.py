@@ -122,9 +122,7 @@ class Errors(metaclass=_Coded):
     # Inference: E4xx
     E401 = (
         "The calibration holds {curve} for {name!r}. It maps each of {known} to [slope, offset], "
-        'two finite numbers of which the slope is above zero; "ranker" to the weights of its '
-        "features and three numbers after them, the first above zero. Fit it anew with spacy arbo "
-        "calibrate."
+        "two finite numbers of which the slope is above zero. Fit it anew: spacy arbo calibrate."
     )
     E402 = "The threshold is a probability, between 0 and 1; got {value!r}."
 
@@ -178,4 +176,8 @@ class Warnings(metaclass=_Coded):
     W501 = (
         "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "
         "mentions still teach which mentions belong together, but no link can be made to their ids."
+    )
+    W502 = (
+        "The ranker of '{name}' was fitted by another version of this package and is left out. Fit "
+        "a new one: spacy arbo calibrate."
     )

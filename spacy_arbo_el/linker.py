@@ -1,5 +1,6 @@
 """ArboLinker: the pipeline component. It walks the road; the rooms do the work."""
 
+from dataclasses import replace
 from typing import (
     Any,
     Callable,
@@ -27,6 +28,7 @@ from .encoders.forking import one_thread_after_fork
 from .inference.calibration import Calibration, log_odds
 from .inference.decisions import Inference, rank_candidates
 from .inference.links import make_links
+from .inference.ranker import Ranker
 from .kb.entity import NIL
 from .kb.knowledge_base import ArboKB
 from .kb.verbalizations import Verbalization
@@ -121,6 +123,7 @@ class ArboLinker(SavedLinker):
             "calibration": Calibration.from_config(calibration).to_config(),
         }
         self._given = dict(self.cfg)
+        self.ranker: Optional[Ranker] = None
         self.span_getter = span_getter
         self.labels_discard = frozenset(labels_discard)
         self.encoding = DualEncoding(model)
@@ -143,12 +146,13 @@ class ArboLinker(SavedLinker):
 
     @property
     def calibration(self) -> Calibration:
-        """The curves from similarity to probability."""
-        return Calibration.from_config(self.cfg["calibration"])
+        """The curves from similarity to probability, and the ranker."""
+        return replace(Calibration.from_config(self.cfg["calibration"]), ranker=self.ranker)
 
     @calibration.setter
     def calibration(self, value: Calibration) -> None:
         self.cfg["calibration"] = value.to_config()
+        self.ranker = value.ranker
 
     # Knowledge base and exemplars
 
@@ -251,12 +255,14 @@ class ArboLinker(SavedLinker):
         if len(self.exemplars.vectors) != len(self.exemplars):
             self.memory.complete()
         arrays, state = self.learner.state()
-        exemplars = np.frombuffer(self.exemplars.to_bytes(), dtype=np.uint8)
-        return {**arrays, "exemplars": exemplars}, {"learner": state, "cfg": self.cfg}
+        kept = {"exemplars": self.exemplars.to_bytes(), "ranker": self._ranker_to_bytes()}
+        arrays.update((name, np.frombuffer(data, dtype=np.uint8)) for name, data in kept.items())
+        return arrays, {"learner": state, "cfg": self.cfg}
 
     def restore_training_state(self, arrays: Dict[str, np.ndarray], state: Dict[str, Any]) -> None:
         """Take over what ``training_state`` gave, after the weights."""
         self.cfg.update(state["cfg"])
+        self._ranker_from_bytes(arrays["ranker"].tobytes())
         self.memory.exemplars = ExemplarStore().from_bytes(arrays["exemplars"].tobytes())
         self.memory.changed()
         self.encoding.changed()

@@ -1,5 +1,6 @@
 """How the component is written and read: to and from bytes, folders and other processes."""
 
+import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Union
 
@@ -9,7 +10,8 @@ from spacy.pipeline import TrainablePipe
 from spacy.pipeline.pipe import deserialize_config
 from spacy.util import SimpleFrozenList
 
-from .errors import Errors
+from .errors import Errors, Warnings
+from .inference.ranker import Ranker
 from .io import write_file
 
 # What the config says of an encoder wins over what it said when the pipeline was saved.
@@ -53,7 +55,7 @@ class SavedLinker(TrainablePipe):
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
-        """Serialise; ``exclude`` names any of cfg, vocab, model, kb, exemplars."""
+        """Serialise; ``exclude`` names any of cfg, vocab, model, kb, exemplars, ranker."""
         self._prepare_to_save()
         serialize: Dict[str, Callable] = {
             "cfg": lambda: srsly.json_dumps(self._cfg_to_save()),
@@ -61,6 +63,7 @@ class SavedLinker(TrainablePipe):
             "model": self.model.to_bytes,
             "kb": self.kb.to_bytes,
             "exemplars": self.exemplars.to_bytes,
+            "ranker": self._ranker_to_bytes,
         }
         return util.to_bytes(serialize, exclude)
 
@@ -73,6 +76,7 @@ class SavedLinker(TrainablePipe):
             "model": self._load_model,
             "kb": self.kb.from_bytes,
             "exemplars": self.exemplars.from_bytes,
+            "ranker": self._ranker_from_bytes,
         }
         util.from_bytes(bytes_data, deserialize, exclude)
         return self._loaded()
@@ -80,7 +84,7 @@ class SavedLinker(TrainablePipe):
     def to_disk(
         self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> None:
-        """Write the folder ``path``; ``exclude`` names any of cfg, vocab, model, kb, exemplars."""
+        """Write the folder ``path``; ``exclude`` as in ``to_bytes``."""
         self._prepare_to_save()
         serialize: Dict[str, Callable] = {
             "cfg": lambda p: srsly.write_json(p, self._cfg_to_save()),
@@ -88,6 +92,7 @@ class SavedLinker(TrainablePipe):
             "model": lambda p: write_file(p, self.model.to_bytes()),
             "kb": self.kb.to_disk,
             "exemplars": lambda p: write_file(p, self.exemplars.to_bytes()),
+            "ranker": lambda p: write_file(p, self._ranker_to_bytes()),
         }
         util.to_disk(path, serialize, exclude)
 
@@ -100,9 +105,18 @@ class SavedLinker(TrainablePipe):
             "model": lambda p: self._load_model(p.read_bytes()),
             "kb": self.kb.from_disk,
             "exemplars": lambda p: self.exemplars.from_bytes(p.read_bytes()),
+            "ranker": lambda p: self._ranker_from_bytes(p.read_bytes()) if p.exists() else None,
         }
         util.from_disk(path, deserialize, exclude)
         return self._loaded()
+
+    def _ranker_to_bytes(self) -> bytes:
+        return b"" if self.ranker is None else self.ranker.to_bytes()
+
+    def _ranker_from_bytes(self, data: bytes) -> None:
+        self.ranker = Ranker.from_bytes(data) if data else None
+        if data and self.ranker is None:
+            warnings.warn(Warnings.W502.format(name=self.name))
 
     def _prepare_to_save(self) -> None:
         self._validate_serialization_attrs()

@@ -46,7 +46,6 @@ def calibrate_command(
     from ..corpora.reader import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
     from ..inference.calibration import Calibration
-    from ..retrieval.candidates import FEATURES
 
     with errors_for_people():
         # What it was calibrated by before may be of another version.
@@ -59,12 +58,6 @@ def calibrate_command(
         nlp.to_disk(output or model)
     for name, calibration in fitted.items():
         for kind, curve in calibration.to_config().items():
-            if kind == "ranker":
-                terms = (*FEATURES, "log-odds among candidates", "nearest of all", "offset")
-                msg.info(f"{name}, ranker:")
-                for term, weight in zip(terms, curve):
-                    msg.text(f"    {term}: {weight:.2f}")
-                continue
             msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
 
 
@@ -73,6 +66,9 @@ def evaluate_command(
     dev: Path = Arg(..., help="Annotated .spacy"),
     models: List[Path] = Arg(..., help="One or more pipelines"),
     output: Optional[Path] = Opt(None, "--output", "-o", help="JSON file for the scores"),
+    folds: int = Opt(
+        0, "--folds", help="Calibrate and score on different parts of dev, in turn; 0: as it is"
+    ),
     limit: int = Opt(0, "--limit", help="At most this many documents"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
@@ -95,9 +91,10 @@ def evaluate_command(
             label = model.name if names.count(model.name) == 1 else str(model)
             nlp = spacy.load(model)
             examples = list(MentionCorpus(dev, limit=limit)(nlp))
-            for name, scores in compare_inference(nlp, examples).items():
+            for name, scores in compare_inference(nlp, examples, folds).items():
                 rows[f"{label}: {name}"] = scores
-    Console(width=130).print(as_table(rows, title=f"Links on given mentions, {dev}"))
+    said = f", calibrated on the other parts of {folds}" if folds >= 2 else ""
+    Console(width=130).print(as_table(rows, title=f"Links on given mentions, {dev}{said}"))
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))
         msg.good(f"{output}: scores")

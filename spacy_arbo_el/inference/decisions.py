@@ -68,7 +68,7 @@ def rank_candidates(neighbours: Neighbours, calibration: Calibration, count: int
     candidates = neighbours.candidates
     if candidates is not None and calibration.ranker is not None:
         # What was weighed up comes first, the rest after it in its own order.
-        weighed = calibration.candidate_logits(candidates)
+        weighed = calibration.ranker.logits(candidates)
         least = np.where(candidates.entities >= 0, weighed, np.inf).min(axis=1, keepdims=True)
         entities = np.concatenate([candidates.entities, entities], axis=1)
         logits = np.concatenate([weighed, np.minimum(logits, least - 1e-3)], axis=1)

@@ -38,7 +38,7 @@ def entity_edges(neighbours: Neighbours, calibration: Calibration) -> EntityEdge
             neighbours.exemplar_entity,
             calibration.logits("exemplar", neighbours.exemplar_similarity),
         )
-    logits = calibration.candidate_logits(candidates)
+    logits = calibration.ranker.logits(candidates)
     # Of equal ones the first in the KB's order.
     best = np.lexsort((candidates.entities, -logits), axis=1)[:, :1]
     entity = np.take_along_axis(candidates.entities, best, axis=1)

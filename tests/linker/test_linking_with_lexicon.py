@@ -3,6 +3,7 @@
 import spacy
 
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
+from spacy_arbo_el.evaluation.report import compare_inference
 
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples
@@ -30,7 +31,9 @@ def test_a_ranker_is_fitted_saved_and_used(tmp_path):
     assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.7
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
-    assert again.get_pipe("arbo_linker").calibration == linker.calibration
+    calibration = again.get_pipe("arbo_linker").calibration
+    assert calibration.to_config() == linker.calibration.to_config()
+    assert calibration.ranker.to_bytes() == linker.calibration.ranker.to_bytes()
     assert links(again, DEV) == links(nlp, DEV)
 
 
@@ -55,3 +58,17 @@ def test_settings_of_the_encoder_given_on_loading_win(tmp_path):
     tower = again.get_pipe("arbo_linker").model.get_ref("mention")
     assert tower.attrs["predict_tokens"] == 64
     assert nlp.get_pipe("arbo_linker").model.get_ref("mention").attrs["predict_tokens"] == 0
+
+
+def test_cross_validated_scores_leave_the_calibration_as_it_was():
+    nlp = fitted()
+    linker = nlp.get_pipe("arbo_linker")
+    before = linker.calibration.ranker.to_bytes()
+    data = examples(nlp, [*DEV, *TRAIN[4:]])
+    scores = compare_inference(nlp, data, folds=4)
+    assert linker.calibration.ranker.to_bytes() == before
+    as_it_is = compare_inference(nlp, data)
+    for name in ("names alone", "names + exemplars", "as configured"):
+        # Every mention is scored once, by a calibration that did not see it.
+        assert scores[name]["arbo_mentions"] == as_it_is[name]["arbo_mentions"] > len(DEV)
+    assert scores["as configured"]["arbo_acc"] <= as_it_is["as configured"]["arbo_acc"]
