@@ -42,6 +42,8 @@ def train(
 ) -> None:
     """Train an initialised pipeline as ``spacy train`` does, writing checkpoints.
 
+    Beyond that, the last step is evaluated too, whatever ``eval_frequency`` says.
+
     A resumed run reads the batches it has trained on once more, without training, so that order,
     schedules and early stopping are those of the unbroken run; then it takes over the
     checkpoint's state. On one machine the result is the same bit by bit.
@@ -102,7 +104,7 @@ def train(
         log_step, finalize_logger = T["logger"](nlp, stdout, stderr)
     finished = False
     try:
-        for _, info, is_best in steps:
+        for info, is_best in run.with_last(steps):
             evaluated = is_best is not None
             if run.replaying:
                 run.replayed(info, evaluated)
@@ -110,7 +112,7 @@ def train(
                 if evaluated:
                     with nlp.select_pipes(disable=frozen):
                         update_meta(T, nlp, info)
-                    save_pipeline(is_best)
+                    save_pipeline(bool(is_best))
                     info["output_path"] = str(output / DIR_MODEL_LAST)
                 if evaluated or (every and info["step"] % every == every - 1):
                     run.save(info, evaluated)
@@ -170,6 +172,21 @@ class _Run:
         known = self.saved.progress.evaluations if self.saved is not None else []
         self.evaluations.append(known[at] if at < len(known) else self._evaluate())
         return self.evaluations[-1]
+
+    def with_last(self, steps: Iterator) -> Iterator[Tuple[Dict[str, Any], Optional[bool]]]:
+        """What the loop says of each step; the last one is evaluated even out of turn.
+
+        spaCy leaves the steps after the last evaluation unscored, and never keeps them as best.
+        """
+        info, is_best = None, None
+        for _, info, is_best in steps:
+            yield info, is_best
+        if info is not None and is_best is None and not self.replaying:
+            with self.nlp.use_params(self.optimizer.averages or {}):
+                score, others = self.evaluate()
+            info["checkpoints"].append((score, info["step"]))
+            is_best = score == max(info["checkpoints"])[0]
+            yield {**info, "score": score, "other_scores": others}, is_best
 
     def replayed(self, info: Dict[str, Any], evaluated: bool) -> None:
         """Take over the checkpoint's state once its last step has been read."""

@@ -44,7 +44,7 @@ def progress_logger(progress_bar: bool = True) -> Setup:
 
         linkers = [(name, pipe) for name, pipe in nlp.pipeline if isinstance(pipe, ArboLinker)]
         every = nlp.config["training"]["eval_frequency"]
-        level, start, steps = log.level, time.monotonic(), 0
+        level, start, last = log.level, time.monotonic(), -1
         log.setLevel(logging.INFO)
         stdout.write(row(HEADER, widths=WIDTHS, aligns=ALIGNS) + "\n")
         stdout.write(row(["-" * width for width in WIDTHS], widths=WIDTHS, aligns=ALIGNS) + "\n")
@@ -52,17 +52,16 @@ def progress_logger(progress_bar: bool = True) -> Setup:
         bar = tqdm.tqdm(total=every, file=stderr, leave=False, disable=not shown)
 
         def log_step(info: Optional[Dict[str, Any]]) -> None:
-            nonlocal steps
-            steps += 1
+            nonlocal last
             bar.update(1)
             if info is None:
                 return
             bar.clear()
             took = [pipe.learner.clock.take() for _, pipe in linkers]
+            steps, last = info["step"] - last, info["step"]
             cells = list(_cells(info, steps, took, time.monotonic() - start))
             stdout.write(row(cells, widths=WIDTHS, aligns=ALIGNS) + "\n")
             stdout.flush()
-            steps = 0
             bar.reset(every)
 
         def finalize() -> None:

@@ -151,6 +151,13 @@ def test_killed_and_resumed(paths, tmp_path):
     assert read_checkpoint(checkpoint).progress.step == step
 
 
+def test_the_last_step_is_scored_out_of_turn(paths, tmp_path):
+    settings = {"training.max_epochs": 1, "training.eval_frequency": 100}
+    log = scores_of(run(paths, tmp_path, callback=False, **settings))
+    assert [line[1] for line in log] == ["0", "2"]
+    assert (tmp_path / "model-best").is_dir()
+
+
 def test_early_stopping(paths, tmp_path):
     settings = {"training.patience": 4, "training.max_epochs": 100, "training.eval_frequency": 2}
     # Nothing is learned at this rate: the first score stays the best.
