@@ -153,8 +153,8 @@ class Errors(metaclass=_Coded):
         "{path} is no checkpoint that can be read: {problem}. Remove it, or train without --resume."
     )
     E602 = (
-        "{path} was written by a run with other settings: {keys}. Train with those, or without "
-        "--resume."
+        "{path} was written by a run with other settings: {keys}. Train with those, or remove the "
+        "file, or train without --resume."
     )
     E603 = (
         "{path} was written by a run that trained on other documents, or in another order. Bring "

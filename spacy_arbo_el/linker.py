@@ -127,7 +127,9 @@ class ArboLinker(SavedLinker):
         self.span_getter = span_getter
         self.labels_discard = frozenset(labels_discard)
         self.encoding = DualEncoding(model)
-        self.memory = Memory(vocab, self.encoding, verbalization, similarity, index, lexicon)
+        self.memory = Memory(
+            vocab, self.encoding, verbalization, similarity, index, lexicon, rewrite
+        )
         self.reader = MentionReader(self.encoding, span_getter, rewrite)
         objective = Objective(positives, negatives, loss, refresh)
         self.learner = Learner(name, model, self.memory, objective)

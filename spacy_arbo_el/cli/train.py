@@ -1,6 +1,8 @@
 """``arbo train``: ``spacy train`` that a kill does no harm."""
 
+import logging
 from pathlib import Path
+from typing import Optional
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -15,9 +17,11 @@ def train_command(
     config: Path = Arg(..., help="Training config", exists=True),
     output: Path = Opt(..., "--output", "-o", help="Folder for model-best and model-last"),
     resume: bool = Opt(
-        False, "--resume", help="Go on from the folder's checkpoint, if there is one"
+        False, "--resume", help="Go on from the checkpoint of a run that was killed"
     ),
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at each evaluation only"),
+    code: Optional[Path] = Opt(None, "--code", "-c", help="Python file with functions of your own"),
+    verbose: bool = Opt(False, "--verbose", "-V", help="Show more of what happens"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
 ) -> None:
@@ -26,15 +30,22 @@ def train_command(
     Settings of the config are overridden as there, such as --paths.train corpus/train.spacy.
     """
     from spacy import util
-    from spacy.cli._util import parse_config_overrides, setup_gpu, show_validation_error
+    from spacy.cli._util import (
+        import_code,
+        parse_config_overrides,
+        setup_gpu,
+        show_validation_error,
+    )
     from spacy.training.initialize import init_nlp
 
     from ..training.loop import train
 
+    if verbose:
+        util.logger.setLevel(logging.DEBUG)
     overrides = parse_config_overrides(ctx.args)
-    output.mkdir(parents=True, exist_ok=True)
+    import_code(code)
     setup_gpu(gpu_id)
-    with errors_for_people():
+    with errors_for_people(only_coded=True):
         with show_validation_error(config):
             settings = util.load_config(config, overrides=overrides, interpolate=False)
         msg.divider("Initializing pipeline")

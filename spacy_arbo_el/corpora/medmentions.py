@@ -46,8 +46,8 @@ def _joined(sentences: List[Any]) -> Tuple[str, List[AnnotatedMention]]:
     at = 0
     for i, sentence in enumerate(sentences, 1):
         tokens = sentence["tokens"]
-        if not all(isinstance(token, str) and token for token in tokens):
-            raise TypeError(f"sentence {i}: 'tokens' must be strings that are not empty")
+        if not isinstance(tokens, list) or not all(isinstance(t, str) and t for t in tokens):
+            raise TypeError(f"sentence {i}: 'tokens' must be a list of strings, none empty")
         starts = []
         for token in tokens:
             starts.append(at)
@@ -59,6 +59,8 @@ def _joined(sentences: List[Any]) -> Tuple[str, List[AnnotatedMention]]:
                     f"sentence {i}: a mention from token {first} to {after} doesn't fit "
                     f"{len(tokens)} tokens; the end is exclusive"
                 )
+            if not isinstance(cui, str):
+                raise TypeError(f"sentence {i}: a mention's concept must be a string")
             end = starts[after - 1] + len(tokens[after - 1])
             mentions.append(AnnotatedMention(starts[first], end, LABEL, split_ids(cui)))
     return " ".join(words), mentions

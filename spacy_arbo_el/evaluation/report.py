@@ -7,6 +7,7 @@ from rich.table import Table
 from spacy.language import Language
 from spacy.training import Example
 
+from ..inference.calibration import Calibration
 from ..inference.decisions import Inference
 from ..inference.independent import independent
 from ..linker import ArboLinker
@@ -71,6 +72,8 @@ def compare_inference(
         for i, part in enumerate(parts):
             if folds >= 2:
                 others = [eg.reference for j, rest in enumerate(parts) if j != i for eg in rest]
+                # What is not fitted must not come from a calibration that saw this part.
+                linker.calibration = Calibration()
                 linker.calibration = fit_calibration(linker, others)
             for name, inference in procedures.items():
                 found[name] += _outcomes(nlp, linker, inference, part)

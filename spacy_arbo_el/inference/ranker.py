@@ -86,8 +86,9 @@ def fit_ranker(candidates: Candidates, right: np.ndarray, group: np.ndarray) -> 
     if (right.any(axis=1) & (there.sum(axis=1) > 1)).sum() < FEWEST:
         return None
     held_out = np.full(there.shape, -np.inf)
-    # Groups as they come, every fifth together.
-    fold = np.unique(group, return_inverse=True)[1] % FOLDS
+    # Groups as they come, every fifth together; mentions, where all are of one group.
+    numbers = np.unique(group, return_inverse=True)[1]
+    fold = (numbers if numbers.any() else np.arange(len(group))) % FOLDS
     for i in range(FOLDS):
         rest, part = fold != i, fold == i
         if part.any() and rest.any():

@@ -60,8 +60,10 @@ def gather_candidates(
     near, column = _similarity_of(
         entities, neighbours.exemplar_entity, neighbours.exemplar_similarity
     )
-    rows = np.take_along_axis(neighbours.exemplars, np.maximum(column, 0), axis=1)
-    exemplar = np.where((column >= 0) & (near > name), rows, -1)
+    exemplar = np.full(entities.shape, -1, dtype=np.int64)
+    if neighbours.exemplars.shape[1]:
+        rows = np.take_along_axis(neighbours.exemplars, np.maximum(column, 0), axis=1)
+        exemplar = np.where((column >= 0) & (near > name), rows, -1)
     alike = lexicon.likeness(strings, entities)
     features = [name, near, np.maximum(name, near)]
     features += [*alike.letters, alike.letters.max(axis=0)]
@@ -78,6 +80,8 @@ def _similarity_of(entities: np.ndarray, owners: np.ndarray, similarity: np.ndar
 
     For an entity that is not among them, the smallest similarity there is: it is no nearer.
     """
+    if not owners.shape[1]:
+        return np.zeros(entities.shape, dtype=np.float32), np.full(entities.shape, -1)
     same = (entities[:, :, None] == owners[:, None, :]) & (owners[:, None, :] >= 0)
     column = np.where(same.any(axis=2), same.argmax(axis=2), -1)
     least = np.where(owners >= 0, similarity, np.inf).min(axis=1, initial=np.inf, keepdims=True)

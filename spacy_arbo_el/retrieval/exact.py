@@ -30,7 +30,7 @@ def nearest(
     if k <= 0 or not len(queries):
         shape = (len(queries), max(k, 0))
         return np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -1, dtype=np.int64)
-    step = max(BLOCK[vectors.device.type] // len(vectors), 1)
+    step = max(BLOCK.get(vectors.device.type, BLOCK["cpu"]) // len(vectors), 1)
     squares = None if metric == "ip" else (vectors * vectors).sum(1)
     values: List[torch.Tensor] = []
     rows: List[torch.Tensor] = []

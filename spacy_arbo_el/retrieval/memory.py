@@ -14,6 +14,7 @@ from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
 from ..kb.verbalizations import Verbalization
 from ..log import log
+from ..rewriting.text import Rewrite
 from .candidates import gather_candidates
 from .exemplars import ExemplarStore, Labelled
 from .index import BuildIndex
@@ -42,6 +43,7 @@ class Memory:
         similarity: Similarity,
         index: BuildIndex,
         lexicon: Optional[BuildLexicon] = None,
+        rewrite: Optional[Rewrite] = None,
     ):
         self.vocab = vocab
         self.encoding = encoding
@@ -51,6 +53,7 @@ class Memory:
         self.kb = ArboKB(vocab)
         self.exemplars = ExemplarStore()
         self.build_lexicon = lexicon
+        self.rewrite = rewrite
         self.structure = 0
         self._lexicon: Optional[Tuple[int, Lexicon, np.ndarray]] = None
         self._retriever: Optional[Retriever] = None
@@ -156,7 +159,7 @@ class Memory:
         return replace(neighbours, candidates=candidates)
 
     def _read_strings(self, build: BuildLexicon) -> Tuple[Lexicon, np.ndarray]:
-        names = [[entity.title or entity.id, *entity.aliases] for entity in self.kb.entities]
+        names = [[*entity.names, *self._as_read(entity.names)] for entity in self.kb.entities]
         owner = self.exemplars.entities(self.kb.entities.position)
         forms: List[List[str]] = [[] for _ in names]
         for entity, item in zip(owner.tolist(), self.exemplars.items):
@@ -164,6 +167,13 @@ class Memory:
                 # As it stands in the text, and as it is read.
                 forms[entity] += [item.text, item.form or item.text]
         return build(names, forms), np.array([bool(strings) for strings in forms])
+
+    def _as_read(self, names: Sequence[str]) -> List[str]:
+        """Names in the words that mentions are read in, so that they stay alike."""
+        if self.rewrite is None:
+            return []
+        whole = (np.array([[0, len(name)]], dtype=np.int64) for name in names)
+        return [self.rewrite(name, offsets)[0] for name, offsets in zip(names, whole)]
 
     def warn_of_unknown_ids(self) -> None:
         """Say which gold ids of exemplars no entity has."""

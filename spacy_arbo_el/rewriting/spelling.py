@@ -36,9 +36,16 @@ STEMS = {
     "sulph": "sulf",
     "tumour": "tumor",
 }
-# Not where the "o" ends another stem: "angi-o-edema", "gastr-o-esophageal".
-_NOT_AFTER = {"oedem": "(?<![ci])", "oesoph": "(?<![a-z])"}
-_STEM = re.compile("|".join(_NOT_AFTER.get(stem, "") + stem for stem in STEMS), re.IGNORECASE)
+# Not where the "o" ends another stem ("angi-o-edema", "gastr-o-esophageal"), nor in the names of
+# species and drugs, which are the same everywhere.
+_BUT = {
+    "amoeb": "(?<![a-z])amoeb",
+    "haem": "haem(?!ophilus|atox|onch)",
+    "leuco": "leuco(?!vor)",
+    "oedem": "(?<![cik])oedem",
+    "oesoph": "(?<![a-z])oesoph",
+}
+_STEM = re.compile("|".join(_BUT.get(stem, stem) for stem in STEMS), re.IGNORECASE | re.ASCII)
 
 
 @registry.misc("spacy-arbo-el.AmericanSpelling.v1")

@@ -1,11 +1,11 @@
 """All that training depends on, in one file: weights, optimizer, random states, what pipes add."""
 
+import json
 import random
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
-import srsly
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
@@ -75,7 +75,7 @@ def write_checkpoint(path: Path, nlp: Language, optimizer: Optimizer, progress: 
     version, words, gauss = random.getstate()
     state["random"] = [version, list(words), gauss]
     arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
-    write_file(path, save(arrays, metadata={"state": srsly.json_dumps(state)}))
+    write_file(path, save(arrays, metadata={"state": json.dumps(state, default=float)}))
 
 
 def read_checkpoint(path: Path) -> Optional[Checkpoint]:
@@ -84,7 +84,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
         return None
     try:
         with safe_open(path, framework="np") as file:
-            state = srsly.json_loads(file.metadata()["state"])
+            state = json.loads(file.metadata()["state"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if state["format"] != FORMAT:
             raise ValueError(f"its format is {state['format']}, not {FORMAT}")

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -46,14 +47,17 @@ def train(
 
     A resumed run reads the batches it has trained on once more, without training, so that order,
     schedules and early stopping are those of the unbroken run; then it takes over the
-    checkpoint's state. On one machine the result is the same bit by bit.
+    checkpoint's state. On one machine the result is the same bit by bit (where the corpus brings
+    mentions in mid-epoch that ``initialize`` did not see, nearly so).
 
     output: Folder for model-best, model-last and the checkpoint, which goes when training ends.
-    resume: Go on from the folder's checkpoint, if there is one.
+    resume: Go on from the folder's checkpoint. Without one, as after the end of a training, it
+        starts anew.
     every: Steps between checkpoints, beside the one at each evaluation; 0 for only those.
     """
     config = nlp.config.interpolate()
     text = config.to_str()
+    output.mkdir(parents=True, exist_ok=True)
     path = output / CHECKPOINT
     saved = read_checkpoint(path) if resume else None
     if saved is not None:
@@ -159,7 +163,7 @@ class _Run:
 
     def read(self, batches: Iterator) -> Iterator[Tuple[int, List[Example]]]:
         """The batches as they come, checked against those of the checkpoint."""
-        for epoch, batch in batches:
+        for epoch, batch in _by_themselves(batches):
             batch = list(batch)
             self.batches.append(_fingerprint(batch))
             at = len(self.batches) - 1
@@ -222,6 +226,25 @@ def _calibrated(callback: Optional[Callable], nlp: Language, evaluate: Callable)
         return evaluate()
 
     return evaluate_calibrated
+
+
+def _by_themselves(batches: Iterator) -> Iterator:
+    """Batches shuffled by a random state of their own, which no component's training moves.
+
+    spaCy's parser and NER draw from the global one in every update.
+    """
+    own, end = random.getstate(), object()
+    while True:
+        outer = random.getstate()
+        random.setstate(own)
+        try:
+            batch = next(batches, end)
+        finally:
+            own = random.getstate()
+            random.setstate(outer)
+        if batch is end:
+            return
+        yield batch
 
 
 def _no_update(*args, **kwargs) -> None:

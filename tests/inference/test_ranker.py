@@ -159,6 +159,13 @@ def test_scores_do_not_depend_on_the_batch():
         np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
+def test_one_document_is_held_out_by_mentions():
+    candidates = random_candidates(np.random.default_rng(0))
+    right = np.eye(6, dtype=bool)[candidates.features[..., 0].argmax(axis=1)]
+    fitted = fit_ranker(candidates, right, np.zeros(200, int))
+    assert 0.8 < fitted.accuracy <= 1.0
+
+
 def test_too_little_to_learn_from():
     candidates = random_candidates(np.random.default_rng(0), mentions=10)
     right = np.eye(6, dtype=bool)[np.zeros(10, int)]

@@ -1,9 +1,12 @@
 """The linker with a lexicon and a fitted ranker, as a whole."""
 
+import pytest
 import spacy
 
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.evaluation.report import compare_inference
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.retrieval.candidates import FEATURES
 
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples
@@ -43,8 +46,6 @@ def test_the_batch_does_not_matter():
 
 
 def test_an_entity_added_is_found_by_its_letters_at_once():
-    from spacy_arbo_el.kb.entity import Entity
-
     nlp = fitted()
     nlp.get_pipe("arbo_linker").kb.add(Entity("zyx", "Zyxwvut"))
     assert nlp(annotated(nlp, "A trip to [Zyxwvut|zyx] is long.")).ents[0].kb_id_ == "zyx"
@@ -72,3 +73,24 @@ def test_cross_validated_scores_leave_the_calibration_as_it_was():
         # Every mention is scored once, by a calibration that did not see it.
         assert scores[name]["arbo_mentions"] == as_it_is[name]["arbo_mentions"] > len(DEV)
     assert scores["as configured"]["arbo_acc"] <= as_it_is["as configured"]["arbo_acc"]
+
+
+def test_names_stay_alike_in_the_words_that_mentions_are_read_in():
+    british = Entity("a", "haemolytic anaemia", "a disease")
+    entities = [british, Entity("b", "hemolysis", "a process")]
+    rewrite = {"@misc": "spacy-arbo-el.AmericanSpelling.v1"}
+    nlp = build(entities, train=["nothing here"], lexicon=LEXICON, rewrite=rewrite)
+    linker = nlp.get_pipe("arbo_linker")
+    doc = annotated(nlp, "She has [haemolytic anaemia|a].")
+    candidates = linker.find_neighbours([doc.ents]).candidates
+    at = candidates.entities[0].tolist().index(0)
+    assert candidates.features[0, at, FEATURES.index("name_letters")] == pytest.approx(1.0)
+
+
+def test_a_lexicon_without_any_exemplar():
+    nlp = build(train=["nothing here"], lexicon=LEXICON)
+    assert not len(nlp.get_pipe("arbo_linker").exemplars)
+    doc = nlp(annotated(nlp, DEV[0]))
+    assert doc.ents[0].kb_id_ in ("planet", "metal")
+    calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN])])
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] > 0

@@ -17,6 +17,11 @@ from spacy_arbo_el.rewriting.spelling import american_spelling
         ("angioedema", "angioedema"),
         ("gastroesophageal reflux", "gastroesophageal reflux"),
         ("aerobic exercise", "aerobic exercise"),
+        ("Haemophilus influenzae", "Haemophilus influenzae"),
+        ("haemophilia", "hemophilia"),
+        ("acanthamoeba keratitis", "acanthamoeba keratitis"),
+        ("leucovorin", "leucovorin"),
+        ("anaem\u0131a \u017fulph", "anaem\u0131a \u017fulph"),
         ("", ""),
     ],
 )

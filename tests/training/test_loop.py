@@ -1,6 +1,7 @@
 """Training that is interrupted and goes on: the same result as in one go."""
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -13,10 +14,11 @@ import pytest
 import spacy
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config, registry
+from thinc.api import Adam
 
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.training.checkpoint import read_checkpoint
+from spacy_arbo_el.training.checkpoint import Progress, read_checkpoint, write_checkpoint
 from spacy_arbo_el.training.loop import CHECKPOINT, train
 
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated
@@ -61,7 +63,11 @@ def settings_of(paths, **more):
 
 
 def run(paths, output, resume=False, callback=True, **more):
+    sections = {key: more.pop(key) for key in list(more) if key.startswith(("nlp.", "components."))}
     config = load_config(CONFIG, overrides=settings_of(paths, **more), interpolate=False)
+    for key, value in sections.items():
+        section, name = key.split(".")
+        config[section][name] = value
     if callback:
         config["training"]["before_update"] = {"@callbacks": "arbo_tests.break_off.v1"}
     log = io.StringIO()
@@ -130,11 +136,11 @@ def test_other_settings_and_other_documents_are_told(paths, tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_and_resumed(paths, tmp_path):
+def test_killed_and_resumed(paths, unbroken, tmp_path):
     command = [sys.executable, "-m", "spacy", "arbo", "train", str(CONFIG), "--every", "1"]
-    command += ["--output", str(tmp_path), "--resume"]
-    for name, value in settings_of(paths, **{"training.max_epochs": 30}).items():
-        command += [f"--{name}", "null" if value is None else str(value)]
+    command += ["--output", str(tmp_path)]
+    for name, value in settings_of(paths).items():
+        command += [f"--{name}", value if isinstance(value, str) else json.dumps(value)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     checkpoint = tmp_path / CHECKPOINT
@@ -142,13 +148,43 @@ def test_killed_and_resumed(paths, tmp_path):
     while not checkpoint.exists() and process.poll() is None and time.monotonic() < end:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
-    process.wait()
-    step = read_checkpoint(checkpoint).progress.step
-    again = subprocess.run(
-        [*command, "--training.max_steps", "8"], env=environment, capture_output=True, text=True
-    )
-    assert again.returncode == 1 and "training.max_steps" in again.stdout + again.stderr
-    assert read_checkpoint(checkpoint).progress.step == step
+    assert process.wait() == -signal.SIGKILL, "it was over before it was killed"
+    log = run(paths, tmp_path, resume=True, callback=False)
+    assert "Going on after step" in log
+    assert scores_of(log) == scores_of(unbroken[0])
+    for a, b in zip(weights(tmp_path / "model-last"), unbroken[1]):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+def test_a_component_that_draws_random_numbers_beside_it(paths, tmp_path):
+    """spaCy's NER does in every update; the order of batches must not depend on it."""
+    settings = {"nlp.pipeline": ["ner", "arbo_linker"], "components.ner": {"factory": "ner"}}
+    unbroken = run(paths, tmp_path / "unbroken", **settings)
+    BREAK_AT[:] = [7]
+    with pytest.raises(Broken):
+        run(paths, tmp_path / "broken", **settings)
+    BREAK_AT.clear()
+    log = run(paths, tmp_path / "broken", resume=True, **settings)
+    assert "Going on after step 6" in log
+    # The linker's weights do not depend on the NER's; its own are restored too.
+    folders = [tmp_path / name / "model-last" for name in ("broken", "unbroken")]
+    for a, b in zip(*map(weights, folders)):
+        np.testing.assert_array_equal(a, b)
+    one, other = (spacy.load(folder).get_pipe("ner").model.to_bytes() for folder in folders)
+    assert one == other
+    assert scores_of(log) == scores_of(unbroken)
+
+
+def test_scores_are_kept_to_the_last_digit(tmp_path):
+    nlp = spacy.blank("en")
+    scores = [(2 / 3, {"arbo_acc": 1 / 3, "worse": float("nan")}), (0.8333333333333334, {})]
+    progress = Progress(7, {"arbo_linker": float("inf")}, scores, [{}, {"a": 0.1}], ["x"], "c")
+    write_checkpoint(tmp_path / "c", nlp, Adam(0.1), progress)
+    again = read_checkpoint(tmp_path / "c").progress
+    assert again.evaluations[0][0] == 2 / 3 and again.evaluations[0][1]["arbo_acc"] == 1 / 3
+    assert np.isnan(again.evaluations[0][1]["worse"])
+    assert again.evaluations[1:] == scores[1:] and again.losses == progress.losses
 
 
 def test_the_last_step_is_scored_out_of_turn(paths, tmp_path):
