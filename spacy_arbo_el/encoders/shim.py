@@ -1,6 +1,7 @@
 """The Hugging Face model inside a thinc model: precision, memory and safe serialisation."""
 
-from typing import Any, Callable, Tuple, cast
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Tuple, cast
 
 import safetensors.torch
 import srsly
@@ -8,7 +9,7 @@ import torch
 from spacy_transformers.data_classes import HFObjects
 from spacy_transformers.layers.hf_shim import HFShim
 from spacy_transformers.util import make_tempdir
-from thinc.api import Model, get_torch_default_device
+from thinc.api import Model, get_torch_default_device, xp2torch
 from thinc.types import ArgsKwargs
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -33,12 +34,13 @@ def attention_kind() -> str:
 
 
 class EncoderShim(HFShim):
-    """spacy-transformers' shim, with three changes.
+    """spacy-transformers' shim, with four changes.
 
     - bfloat16 autocast works on CPUs too, and is chosen by ``precision``: "auto" takes it where
       the machine is fast at it, "float32" never, "bfloat16" always.
     - ``begin_update_recomputed`` trades a second forward pass for memory.
     - Weights are stored as safetensors, so that loading never unpickles.
+    - ``use_params`` finds the averages that thinc's optimizers keep, by the keys they keep them by.
     """
 
     def __init__(self, hf_model: HFObjects, precision: str = "auto"):
@@ -84,6 +86,23 @@ class EncoderShim(HFShim):
         # Walking through all modules takes a millisecond: not for every batch.
         if self._model.training != on:
             self._model.train(on)
+
+    @contextmanager
+    def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
+        """Use other weights for a while, such as an optimizer's averages."""
+        own = {
+            weights: params[self.id, name]
+            for name, weights in self._model.named_parameters()
+            if (self.id, name) in params
+        }
+        backup = {weights: weights.data for weights in own}
+        for weights, value in own.items():
+            weights.data = xp2torch(value, device=weights.device).reshape(weights.shape)
+        try:
+            yield
+        finally:
+            for weights, value in backup.items():
+                weights.data = value
 
     def set_dropout(self, rate: float) -> None:
         for module in self._model.modules():

@@ -127,6 +127,33 @@ def test_use_params_is_undone():
     assert linker.encoding.fingerprint == before
 
 
+def test_averaged_weights_are_used_and_given_back():
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    optimizer = Adam(1e-3, use_averages=True)
+    for text in TRAIN[:6]:
+        nlp.update(examples(nlp, [text]), sgd=optimizer)
+    shim = linker.model.get_ref("mention").shims[0]
+    trained = {name: p.detach().clone() for name, p in shim._model.named_parameters()}
+    linker.refresh()
+    fingerprint, vectors = linker.encoding.fingerprint, linker.kb.rows.vectors.copy()
+    with nlp.use_params(optimizer.averages):
+        for name, p in shim._model.named_parameters():
+            if (shim.id, name) in optimizer.averages:
+                np.testing.assert_array_equal(p.detach(), optimizer.averages[shim.id, name])
+        assert linker.encoding.fingerprint != fingerprint
+        linker.refresh()
+        assert (linker.kb.rows.vectors != vectors).any()
+        data = nlp.to_bytes()
+    for name, p in shim._model.named_parameters():
+        assert (p == trained[name]).all()
+    assert linker.encoding.fingerprint == fingerprint
+    # What was saved in between has the averages.
+    again = build().from_bytes(data).get_pipe("arbo_linker").model.get_ref("mention").shims[0]
+    name, p = next(iter(again._model.named_parameters()))
+    np.testing.assert_array_equal(p.detach(), optimizer.averages[shim.id, name])
+
+
 def test_empty_batches_and_docs_without_mentions():
     nlp = build()
     linker = nlp.get_pipe("arbo_linker")
