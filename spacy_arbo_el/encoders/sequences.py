@@ -1,7 +1,7 @@
 """Word-piece sequences, ready to be encoded: the form in which text travels to the encoders."""
 
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Sequence
+from typing import Dict, Iterable, List, Sequence, Tuple
 
 import numpy as np
 
@@ -35,6 +35,12 @@ class Sequences:
     def lengths(self) -> np.ndarray:
         """(n,) int64, word pieces of each sequence."""
         return np.diff(self.offsets)
+
+    def keys(self) -> List[Tuple[bytes, ...]]:
+        """What identifies each sequence: equal for those that are encoded alike."""
+        places = np.stack([self.first, self.last, self.anchor], axis=1)
+        bounds = zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), places)
+        return [(self.ids[start:end].tobytes(), place.tobytes()) for start, end, place in bounds]
 
     def take(self, indices: np.ndarray) -> "Sequences":
         """The sequences at ``indices``, in that order."""

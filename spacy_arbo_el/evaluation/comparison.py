@@ -8,7 +8,7 @@ from spacy.training import Example
 from ..inference.clustering import clustering
 from ..inference.decisions import Inference
 from ..inference.independent import independent
-from .report import find_linker, scores_of
+from .report import encoding_once, find_linker, scores_of
 from .scorer import RECALLS
 
 # Table 6 of the paper, and the same with stored mentions beside the entities.
@@ -24,10 +24,11 @@ PROCEDURES: Mapping[str, Inference] = {
 
 def compare_procedures(nlp: Language, examples: Sequence[Example]) -> Dict[str, Dict[str, Any]]:
     """Scores of a pipeline's linker on given mentions, under each of ``PROCEDURES``."""
-    linker = find_linker(nlp)
-    return {
-        name: scores_of(nlp, linker, inference, examples) for name, inference in PROCEDURES.items()
-    }
+    with encoding_once(find_linker(nlp)) as linker:
+        return {
+            name: scores_of(nlp, linker, inference, examples)
+            for name, inference in PROCEDURES.items()
+        }
 
 
 def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]], title: str) -> str:

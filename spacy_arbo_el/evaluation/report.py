@@ -1,12 +1,14 @@
 """Tables over inference procedures: accuracy seen and unseen, recall, NIL."""
 
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+import numpy as np
 from rich.table import Table
 from spacy.language import Language
 from spacy.training import Example
 
+from ..encoders.sequences import Sequences
 from ..inference.calibration import Calibration
 from ..inference.decisions import Inference
 from ..inference.independent import independent
@@ -48,6 +50,30 @@ def using(linker: ArboLinker, inference: Inference) -> Iterator[ArboLinker]:
         linker.inference = own
 
 
+@contextmanager
+def encoding_once(linker: ArboLinker) -> Iterator[ArboLinker]:
+    """Let a linker remember the vectors of mentions for a while, to link them again and again.
+
+    Its weights must stay as they are.
+    """
+    encode = linker.encoding.encode_windows
+    known: Dict[Tuple[bytes, ...], np.ndarray] = {}
+
+    def remember(windows: Sequences) -> np.ndarray:
+        keys = windows.keys()
+        new = {key: i for i, key in enumerate(keys) if key not in known}
+        if new:
+            vectors = encode(windows.take(np.array(list(new.values()))))
+            known.update(zip(new, vectors))
+        return np.stack([known[key] for key in keys]) if keys else encode(windows)
+
+    linker.encoding.encode_windows = remember  # type: ignore[method-assign]
+    try:
+        yield linker
+    finally:
+        del linker.encoding.encode_windows
+
+
 def compare_inference(
     nlp: Language, examples: Sequence[Example], folds: int = 0
 ) -> Dict[str, Dict[str, Any]]:
@@ -69,14 +95,15 @@ def compare_inference(
     found: Dict[str, List[Outcome]] = {name: [] for name in procedures}
     own = linker.calibration
     try:
-        for i, part in enumerate(parts):
-            if folds >= 2:
-                others = [eg.reference for j, rest in enumerate(parts) if j != i for eg in rest]
-                # What is not fitted must not come from a calibration that saw this part.
-                linker.calibration = Calibration()
-                linker.calibration = fit_calibration(linker, others)
-            for name, inference in procedures.items():
-                found[name] += _outcomes(nlp, linker, inference, part)
+        with encoding_once(linker):
+            for i, part in enumerate(parts):
+                if folds >= 2:
+                    others = [eg.reference for j, rest in enumerate(parts) if j != i for eg in rest]
+                    # What is not fitted must not come from a calibration that saw this part.
+                    linker.calibration = Calibration()
+                    linker.calibration = fit_calibration(linker, others)
+                for name, inference in procedures.items():
+                    found[name] += _outcomes(nlp, linker, inference, part)
     finally:
         linker.calibration = own
     return {name: _scores(linker, results) for name, results in found.items()}

@@ -4,7 +4,8 @@ import pytest
 import spacy
 
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
-from spacy_arbo_el.evaluation.report import compare_inference
+from spacy_arbo_el.evaluation.comparison import PROCEDURES, compare_procedures
+from spacy_arbo_el.evaluation.report import compare_inference, scores_of
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.retrieval.candidates import FEATURES
 
@@ -94,3 +95,14 @@ def test_a_lexicon_without_any_exemplar():
     assert doc.ents[0].kb_id_ in ("planet", "metal")
     calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN])])
     assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] > 0
+
+
+def test_mentions_are_encoded_once_for_all_procedures():
+    nlp = fitted()
+    linker = nlp.get_pipe("arbo_linker")
+    data = examples(nlp, DEV)
+    one_by_one = {name: scores_of(nlp, linker, how, data) for name, how in PROCEDURES.items()}
+    encode, counted = linker.encoding.encode_windows, []
+    linker.encoding.encode_windows = lambda w: counted.append(len(w)) or encode(w)
+    assert compare_procedures(nlp, data) == one_by_one
+    assert sum(counted) == len(DEV)
