@@ -11,14 +11,12 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_config
 from thinc.api import Adam
 
-from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.inference.independent import independent
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.training.refresh import Refresh
 
 from .conftest import build
-from .world import DEV, ENTITIES, TRAIN, annotated, examples
+from .world import DEV, ENTITIES, TRAIN, annotated, examples, write_corpus
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -204,16 +202,7 @@ def test_training_reaches_a_stated_accuracy():
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    nlp = spacy.blank("en")
-    write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")
-    write_docbin([annotated(nlp, text) for text in DEV], folder / "dev.spacy")
-    write_entities_jsonl(ENTITIES, folder / "kb.jsonl")
-    return {
-        "paths.train": str(folder / "train.spacy"),
-        "paths.dev": str(folder / "dev.spacy"),
-        "paths.kb": str(folder / "kb.jsonl"),
-    }
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.mark.slow

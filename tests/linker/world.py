@@ -1,13 +1,17 @@
 """A small world with real ambiguity, for tests of the whole component."""
 
 import re
-from typing import List, Tuple
+from pathlib import Path
+from typing import Dict, List, Tuple
 
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 ENTITIES = [
     Entity(
@@ -93,3 +97,13 @@ def without_links(doc: Doc, key: str = "") -> Doc:
 def examples(nlp: Language, marked: List[str], key: str = "") -> List[Example]:
     docs = [annotated(nlp, text, key) for text in marked]
     return [Example(without_links(doc, key), doc) for doc in docs]
+
+
+def write_corpus(folder: Path) -> Dict[str, str]:
+    """The small world in files, as overrides of a config's ``paths``."""
+    nlp = spacy.blank("en")
+    write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")
+    write_docbin([annotated(nlp, text) for text in DEV], folder / "dev.spacy")
+    write_entities_jsonl(ENTITIES, folder / "kb.jsonl")
+    names = {"train": "train.spacy", "dev": "dev.spacy", "kb": "kb.jsonl"}
+    return {f"paths.{name}": str(folder / file) for name, file in names.items()}

@@ -17,11 +17,10 @@ from spacy.util import load_config, registry
 from thinc.api import Adam
 
 from spacy_arbo_el.corpora.convert import write_docbin
-from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.training.checkpoint import Progress, read_checkpoint, write_checkpoint
 from spacy_arbo_el.training.loop import CHECKPOINT, train
 
-from ..linker.world import DEV, ENTITIES, TRAIN, annotated
+from ..linker.world import TRAIN, annotated, write_corpus
 
 CONFIG = Path(__file__).parents[2] / "configs" / "arborescence_1rand.cfg"
 BREAK_AT = []
@@ -42,13 +41,7 @@ def break_off():
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    nlp = spacy.blank("en")
-    write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")
-    write_docbin([annotated(nlp, text) for text in DEV], folder / "dev.spacy")
-    write_entities_jsonl(ENTITIES, folder / "kb.jsonl")
-    names = {"train": "train.spacy", "dev": "dev.spacy", "kb": "kb.jsonl"}
-    return {f"paths.{name}": str(folder / file) for name, file in names.items()}
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def settings_of(paths, **more):
