@@ -59,6 +59,9 @@ def calibrate_command(
     for name, calibration in fitted.items():
         for kind, curve in calibration.to_config().items():
             msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
+        if calibration.ranker is not None:
+            accuracy = calibration.ranker.accuracy
+            msg.info(f"{name}, ranker: accuracy {accuracy:.4f} on documents held out in turn")
 
 
 def evaluate_command(

@@ -25,7 +25,7 @@ from ..corpora.reader import read_docs
 from ..inference.calibration import Calibration
 from ..inference.curves import fit_curve
 from ..inference.independent import independent
-from ..inference.ranker import Fitted, fit_ranker
+from ..inference.ranker import Ranker, fit_ranker
 from ..linker import ArboLinker
 from ..log import log
 from ..mentions import find_mentions, gold_ids
@@ -63,10 +63,10 @@ def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 6
             keys = [_keys(span) for group in groups for span in group]
             observed.append(_Observed(linker.find_neighbours(groups), gold, keys))
     calibration = _with_curves(replace(linker.calibration, ranker=None), _entity_edges(observed))
-    fitted = _fit_ranker(observed)
-    if fitted is not None:
-        log.info("Ranker fitted, held-out accuracy %.4f", fitted.accuracy)
-        calibration = replace(calibration, ranker=fitted.ranker)
+    ranker = _fit_ranker(observed)
+    if ranker is not None:
+        log.info("Ranker fitted, held-out accuracy %.4f", ranker.accuracy)
+        calibration = replace(calibration, ranker=ranker)
     return _with_curves(calibration, _mention_edges(observed, calibration))
 
 
@@ -104,7 +104,7 @@ def _mention_edges(observed: Iterable[_Observed], calibration: Calibration) -> I
         yield "mention", neighbours.mention_similarity[mention, column], np.array(same, dtype=bool)
 
 
-def _fit_ranker(observed: Sequence[_Observed]) -> Optional[Fitted]:
+def _fit_ranker(observed: Sequence[_Observed]) -> Optional[Ranker]:
     weighed = [
         (candidates, _is_gold(candidates.entities, gold).reshape(candidates.entities.shape))
         for candidates, gold in ((seen.neighbours.candidates, seen.gold) for seen in observed)

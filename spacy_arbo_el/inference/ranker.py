@@ -5,8 +5,8 @@ candidates of each mention; then a logistic curve, fitted on mentions the networ
 on, from its scores to log-odds.
 """
 
-from dataclasses import asdict, dataclass
-from typing import List, NamedTuple, Optional
+from dataclasses import asdict, dataclass, replace
+from typing import List, Optional
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ class Ranker:
     curve: (3,), what the log-odds among the candidates and the similarity of the nearest of them
         count for the log-odds of being right, and an offset: being the best of a bad lot is not
         enough.
+    accuracy: The share of mentions whose best candidate was right, when they were held out.
     """
 
     mean: np.ndarray
@@ -44,6 +45,7 @@ class Ranker:
     bias: np.ndarray
     out: np.ndarray
     curve: np.ndarray
+    accuracy: float = 0.0
 
     def logits(self, candidates: Candidates) -> np.ndarray:
         """Log-odds that each candidate is right, (m, c) float32, -inf for none."""
@@ -58,23 +60,19 @@ class Ranker:
         return x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
 
     def to_bytes(self) -> bytes:
-        return pack_arrays(asdict(self))
+        return pack_arrays({name: np.asarray(value) for name, value in asdict(self).items()})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Optional["Ranker"]:
         """A ranker that was saved; None where it was fitted on other features than there are."""
         arrays = unpack_arrays(data)
-        return cls(**arrays) if arrays["mean"].shape == (2 * len(FEATURES),) else None
+        accuracy = float(arrays.pop("accuracy"))
+        if arrays["mean"].shape != (2 * len(FEATURES),):
+            return None
+        return cls(**arrays, accuracy=accuracy)
 
 
-class Fitted(NamedTuple):
-    """A ranker, and the share of mentions whose best candidate is right, held out in turn."""
-
-    ranker: Ranker
-    accuracy: float
-
-
-def fit_ranker(candidates: Candidates, right: np.ndarray, group: np.ndarray) -> Optional[Fitted]:
+def fit_ranker(candidates: Candidates, right: np.ndarray, group: np.ndarray) -> Optional[Ranker]:
     """Train a ranker on candidates that are known to be right or wrong.
 
     right: (m, c) bool. Mentions none of whose candidates is right count for the curve only.
@@ -102,8 +100,7 @@ def fit_ranker(candidates: Candidates, right: np.ndarray, group: np.ndarray) -> 
     if curve is None:
         return None
     whole = _train(candidates, right)
-    arrays = {**asdict(whole), "curve": np.array(curve, dtype=np.float32)}
-    return Fitted(Ranker(**arrays), float(hit.mean()))
+    return replace(whole, curve=np.array(curve, dtype=np.float32), accuracy=float(hit.mean()))
 
 
 def _rows(candidates: Candidates, rows: np.ndarray) -> Candidates:

@@ -112,11 +112,11 @@ def test_the_ranker_finds_what_counts():
     right, later = right_of(candidates), right_of(unseen)
     fitted = fit_ranker(candidates, right, np.arange(600) // 4)
     best = accuracy_of(ranker_of(name=3.0, name_letters=-2.0), unseen, later)
-    reached = accuracy_of(fitted.ranker, unseen, later)
+    reached = accuracy_of(fitted, unseen, later)
     assert reached > best - 0.03
     # What is held out says what to expect, and so do the probabilities.
     assert fitted.accuracy == pytest.approx(reached, abs=0.04)
-    chance = probability(fitted.ranker.logits(unseen).max(axis=1))
+    chance = probability(fitted.logits(unseen).max(axis=1))
     assert chance.mean() == pytest.approx(reached, abs=0.04)
 
 
@@ -129,7 +129,7 @@ def test_the_ranker_sees_what_no_weights_add_up_to():
     right[np.arange(900), np.where(both, rng.random(both.shape), -1).argmax(axis=1)] = True
     right &= both
     fitted = fit_ranker(candidates, right, np.arange(900))
-    picked = fitted.ranker.logits(candidates).argmax(axis=1)
+    picked = fitted.logits(candidates).argmax(axis=1)
     assert both[np.arange(900), picked].mean() > 0.9
 
 
@@ -142,14 +142,14 @@ def test_fitting_disturbs_no_random_state():
     assert (np.random.get_state()[1] == before[1]).all()
     torch.manual_seed(5)
     second = fit_ranker(candidates, right, np.arange(200))
-    assert first.ranker.to_bytes() == second.ranker.to_bytes()
+    assert first.to_bytes() == second.to_bytes()
 
 
 def test_scores_do_not_depend_on_the_batch():
     rng = np.random.default_rng(0)
     candidates = random_candidates(rng)
     right = np.eye(6, dtype=bool)[candidates.features[..., 0].argmax(axis=1)]
-    ranker = fit_ranker(candidates, right, np.arange(200)).ranker
+    ranker = fit_ranker(candidates, right, np.arange(200))
     whole = ranker.logits(candidates)
     for size in (1, 3, 64):
         parts = [
@@ -216,7 +216,7 @@ def test_the_best_of_a_bad_lot_is_unlikely():
     features[:, :, 2] = rng.random((400, 1))  # how near the nearest is, alike for all
     right = np.eye(6, dtype=bool)[(4 * features[..., 0]).argmax(axis=1)]
     right[features[:, 0, 2] < 0.5] = False  # far away, nothing is right
-    ranker = fit_ranker(candidates, right, np.arange(400)).ranker
+    ranker = fit_ranker(candidates, right, np.arange(400))
     chance = probability(ranker.logits(candidates).max(axis=1))
     near = features[:, 0, 2] > 0.7
     far = features[:, 0, 2] < 0.3

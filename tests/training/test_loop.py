@@ -55,7 +55,7 @@ def settings_of(paths, **more):
     }
 
 
-def run(paths, output, resume=False, callback=True, **more):
+def run(paths, output, resume=False, callback=True, every=0, **more):
     sections = {key: more.pop(key) for key in list(more) if key.startswith(("nlp.", "components."))}
     config = load_config(CONFIG, overrides=settings_of(paths, **more), interpolate=False)
     for key, value in sections.items():
@@ -64,7 +64,7 @@ def run(paths, output, resume=False, callback=True, **more):
     if callback:
         config["training"]["before_update"] = {"@callbacks": "arbo_tests.break_off.v1"}
     log = io.StringIO()
-    train(init_nlp(config), output, resume=resume, every=1, stdout=log)
+    train(init_nlp(config), output, resume=resume, every=every, stdout=log)
     return log.getvalue()
 
 
@@ -92,7 +92,7 @@ def test_a_broken_run_goes_on_as_if_it_had_not_been(paths, unbroken, tmp_path, a
     for step in at:
         BREAK_AT[:] = [step]
         with pytest.raises(Broken):
-            run(paths, tmp_path, resume=True)
+            run(paths, tmp_path, resume=True, every=1)
         assert read_checkpoint(tmp_path / CHECKPOINT).progress.step == step - 1
     BREAK_AT.clear()
     log = run(paths, tmp_path, resume=True)
@@ -156,7 +156,7 @@ def test_a_component_that_draws_random_numbers_beside_it(paths, tmp_path):
     unbroken = run(paths, tmp_path / "unbroken", **settings)
     BREAK_AT[:] = [7]
     with pytest.raises(Broken):
-        run(paths, tmp_path / "broken", **settings)
+        run(paths, tmp_path / "broken", every=1, **settings)
     BREAK_AT.clear()
     log = run(paths, tmp_path / "broken", resume=True, **settings)
     assert "Going on after step 6" in log
