@@ -16,8 +16,10 @@ from .sequences import Sequences, length_batches
 from .shim import EncoderShim, attention_kind, shim_of
 from .tokenization import PieceTokenizer
 
-# What a forward pass takes at a time on a CPU (more falls out of its cache), and on a GPU.
-BATCH_TOKENS = (1536, 32768)
+# What a forward pass takes at a time on a CPU (more falls out of its cache), and on a GPU; there
+# and back, on a CPU, larger batches are faster.
+PREDICT_TOKENS = (1536, 32768)
+TRAIN_TOKENS = (3072, 32768)
 
 
 @registry.architectures("spacy-arbo-el.TransformerEncoder.v1")
@@ -95,7 +97,7 @@ def forward(model: Model, X: Sequences, is_train: bool) -> Tuple[Floats2d, Calla
     if shim._model is None:
         raise ValueError(Errors.E200.format(name=model.attrs["name"]))
     limit = model.attrs["train_tokens" if is_train else "predict_tokens"]
-    limit = limit or BATCH_TOKENS[shim.device.type == "cuda"]
+    limit = limit or (TRAIN_TOKENS if is_train else PREDICT_TOKENS)[shim.device.type == "cuda"]
     batches = length_batches(X.lengths, limit, mixed=is_train)
     if not is_train:
         return _predict(model, X, batches), lambda dY: None

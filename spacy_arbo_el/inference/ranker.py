@@ -5,7 +5,7 @@ candidates of each mention; then a logistic curve, fitted on mentions the networ
 on, from its scores to log-odds.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import List, Optional
 
 import numpy as np
@@ -64,12 +64,12 @@ class Ranker:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Optional["Ranker"]:
-        """A ranker that was saved; None where it was fitted on other features than there are."""
+        """A ranker that was saved; None where it is another version's, of other features."""
         arrays = unpack_arrays(data)
-        accuracy = float(arrays.pop("accuracy"))
-        if arrays["mean"].shape != (2 * len(FEATURES),):
+        known = {field.name for field in fields(cls)}
+        if set(arrays) != known or arrays["mean"].shape != (2 * len(FEATURES),):
             return None
-        return cls(**arrays, accuracy=accuracy)
+        return cls(**{**arrays, "accuracy": float(arrays["accuracy"])})
 
 
 def fit_ranker(candidates: Candidates, right: np.ndarray, group: np.ndarray) -> Optional[Ranker]:

@@ -11,6 +11,7 @@ from spacy_arbo_el.inference.clustering import clustering
 from spacy_arbo_el.inference.decisions import rank_candidates
 from spacy_arbo_el.inference.independent import independent
 from spacy_arbo_el.inference.ranker import Ranker, fit_ranker
+from spacy_arbo_el.io import pack_arrays
 from spacy_arbo_el.retrieval.candidates import FEATURES, Candidates, gather_candidates
 from spacy_arbo_el.retrieval.lexical import character_ngrams
 from spacy_arbo_el.retrieval.neighbours import Neighbours
@@ -203,6 +204,7 @@ def test_a_ranker_survives_and_is_left_out_where_features_differ():
     assert again.to_bytes() == ranker.to_bytes()
     other = replace(ranker, mean=ranker.mean[:4])
     assert Ranker.from_bytes(other.to_bytes()) is None
+    assert Ranker.from_bytes(pack_arrays({"mean": ranker.mean})) is None
     assert "ranker" not in Calibration(ranker=ranker).to_config()
     with pytest.raises(ValueError, match="E401"):
         Calibration.from_config({"ranker": [1.0, 2.0]})
