@@ -69,7 +69,8 @@ class Ranker:
         known = {field.name for field in fields(cls)}
         if set(arrays) != known or arrays["mean"].shape != (2 * len(FEATURES),):
             return None
-        return cls(**{**arrays, "accuracy": float(arrays["accuracy"])})
+        accuracy = float(arrays.pop("accuracy"))
+        return cls(accuracy=accuracy, **arrays)
 
 
 def fit_ranker(candidates: Candidates, right: np.ndarray, group: np.ndarray) -> Optional[Ranker]:
