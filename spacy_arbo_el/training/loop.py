@@ -106,13 +106,14 @@ def train(
 
     with nlp.select_pipes(disable=frozen):
         log_step, finalize_logger = T["logger"](nlp, stdout, stderr)
-    finished = False
+    finished, unsaved = False, True
     try:
         for info, is_best in run.with_last(steps):
             evaluated = is_best is not None
             if run.replaying:
                 run.replayed(info, evaluated)
             else:
+                unsaved = not evaluated
                 if evaluated:
                     with nlp.select_pipes(disable=frozen):
                         update_meta(T, nlp, info)
@@ -124,10 +125,10 @@ def train(
         finished = True
     finally:
         finalize_logger()
-        if not run.replaying:
-            save_pipeline(False)
-        elif finished:
+        if run.replaying and finished:
             raise ValueError(Errors.E603.format(path=path))
+        if unsaved and not run.replaying:
+            save_pipeline(False)
     path.unlink(missing_ok=True)
     stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
 
