@@ -38,7 +38,9 @@ def misc(section: str, name: str, **settings: Any) -> Dict[str, Any]:
 
 VARIANTS: Dict[str, Dict[str, Any]] = {
     "as configured": {},
-    "cache refreshed each epoch only": {f"{LINKER}.refresh.on_the_fly": False},
+    "cache refreshed each epoch only": misc(
+        f"{LINKER}.refresh", "CacheRefresh", every=0, on_the_fly=False
+    ),
     "in-batch negatives": misc(f"{LINKER}.negatives", "InBatchNegatives"),
     "pooling: cls": misc(POOLING, "ClsPooling"),
     "pooling: start": misc(POOLING, "StartPooling"),

@@ -75,7 +75,7 @@ def main() -> None:
         bare.append(bare_forward(shim, windows, size))
         full.append(linking(nlp, docs))
     count = len(windows)
-    print(f"{count} mentions in {len(docs)} documents, KB of {len(linker.kb.rows)} texts,")
+    print(f"{count} mentions in {len(docs)} documents, KB of {len(linker.kb.rows)} names,")
     print(f"{len(linker.exemplars)} exemplars, {torch.get_num_threads()} threads")
     print(f"bare encoder  {count / min(bare):8.1f} mentions/s")
     print(f"nlp.pipe      {count / min(full):8.1f} mentions/s")

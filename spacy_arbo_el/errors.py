@@ -63,6 +63,33 @@ class Errors(metaclass=_Coded):
         "Can't read the knowledge base in {where} ({problem}). It was damaged or cut off, or is "
         "something else: build it again."
     )
+    E014 = "The frequency of entity {id!r} must be a number from 0 up, got {value!r}."
+    E015 = (
+        "The knowledge base in {where} could not be read or written: {problem}. What was saved "
+        "before is whole. Check that the disk has room, and that no other program locks the file."
+    )
+    E016 = (
+        "The id {old!r} leads to {new!r}, with which its entity was merged. Give the new entity "
+        "another id, or change {new!r} itself."
+    )
+    E017 = (
+        "The entry of entity {id!r} in {where} is damaged: its checksum is wrong. 'spacy arbo kb "
+        "verify' names all that is; restore the folder from a copy, or build it again."
+    )
+    E018 = (
+        "The knowledge base in {where} is being edited by another program. Wait until it is done, "
+        "or open the knowledge base for reading."
+    )
+    E019 = (
+        "{where} is damaged, or its files don't belong together: {problems}. Restore the folder "
+        "from a copy, or build it again."
+    )
+    E020 = "Vectors are stored as one of {choices}, not as {value!r}."
+    E021 = "The ids to merge are both of entity {id!r}. Name two different entities."
+    E022 = (
+        "Vectors with values up to {largest:.3g} don't fit into float16. Build the knowledge base "
+        'with dtype = "float32".'
+    )
 
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"

@@ -1,5 +1,6 @@
 """Files that are whole or not there: arrays without pickle, folders replaced in one step."""
 
+import ctypes
 import io
 import os
 import shutil
@@ -55,15 +56,24 @@ def write_file(path: Path, data: bytes) -> None:
 
 def write_folder(path: Path, files: Dict[str, Callable[[], bytes]]) -> None:
     """Write ``files`` into a folder under a temporary name, then put it in place of ``path``."""
+    with replacing_folder(path) as folder:
+        for name, make in files.items():
+            (folder / name).write_bytes(make())
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """A folder under a temporary name that takes the path's place only when all went well."""
     # A link stays a link: what it points to is replaced.
     path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
     try:
-        for name, make in files.items():
-            (folder / name).write_bytes(make())
+        yield folder
         folder.chmod(0o755)
-        if path.exists():
+        if not path.exists():
+            os.replace(folder, path)
+        elif not _exchange(folder, path):
             old = folder.with_name(folder.name + "-old")
             os.replace(path, old)
             try:
@@ -72,10 +82,18 @@ def write_folder(path: Path, files: Dict[str, Callable[[], bytes]]) -> None:
                 os.replace(old, path)
                 raise
             shutil.rmtree(old)
-        else:
-            os.replace(folder, path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _exchange(left: Path, right: Path) -> bool:
+    """Give two folders each other's names, in one step; False where the system has none for it."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return rename(here, os.fsencode(left), here, os.fsencode(right), exchange) == 0
 
 
 def read_folder(path: Path, names: List[str]) -> Dict[str, bytes]:

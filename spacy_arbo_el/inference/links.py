@@ -28,8 +28,8 @@ def make_links(
     """
     entities, logits = ranked
     counts = (entities >= 0).sum(axis=1).tolist()
-    # Rows are filled up with -1, which finds some id or other; the counts cut these off.
-    ranked_ids = kb.ids[entities].tolist() if len(kb) else [[] for _ in counts]
+    ranked_ids = kb.ids_of(entities).tolist()
+    chosen = kb.ids_of(decisions.entity).tolist()
     scores = np.round(probability(logits), 4).tolist()
     chances = probability(decisions.logit).tolist()
     clusters = _numbers_within(document, decisions.cluster)
@@ -41,8 +41,7 @@ def make_links(
             links.append(Link(NIL, refused, ids, chance, (), f"new-{clusters[i]}"))
             continue
         evidence = [_evidence(step, spans, kb, exemplars) for step in decisions.paths[i]]
-        kb_id = kb.entities.at(int(decisions.entity[i])).id
-        links.append(Link(kb_id, round(chances[i], 4), ids, chance, evidence))
+        links.append(Link(chosen[i], round(chances[i], 4), ids, chance, evidence))
     return links
 
 

@@ -1,5 +1,6 @@
 """What can be linked to."""
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -17,6 +18,8 @@ class Entity:
     description: Free text, may be empty.
     aliases: Other names, in order of preference, without the title.
     types: Semantic types or labels ("Disease", "Chemical"); empty means any.
+    frequency: How often the entity is meant, in counts or shares; what comes first among entities
+        of one name. 0.0 where nothing is known.
     meta: Anything else, JSON-serialisable, carried along untouched.
     """
 
@@ -25,6 +28,7 @@ class Entity:
     description: str = ""
     aliases: Tuple[str, ...] = ()
     types: Tuple[str, ...] = ()
+    frequency: float = 0.0
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -32,6 +36,8 @@ class Entity:
             raise ValueError(Errors.E001.format(where=repr(self.title), value=self.id))
         if "|" in self.id:
             raise ValueError(Errors.E012.format(id=self.id))
+        if not 0.0 <= self.frequency < math.inf:
+            raise ValueError(Errors.E014.format(id=self.id, value=self.frequency))
         object.__setattr__(self, "aliases", tuple(self.aliases))
         object.__setattr__(self, "types", tuple(self.types))
         if not self.title:

@@ -1,50 +1,120 @@
-"""The knowledge base: entities, their texts, the vectors of these, on disk and in memory."""
+"""The knowledge base: entities, their texts' vectors, and spaCy's view of them."""
 
-from collections import defaultdict
+import json
+import os
+import tempfile
+import uuid
+import weakref
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Dict, Iterable, Iterator, List, Optional, Union
-from zipfile import BadZipFile
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
-import srsly
+from filelock import FileLock
 from spacy.kb import Candidate, KnowledgeBase
 from spacy.tokens import Span
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
 from ..errors import Errors
-from ..io import pack_arrays, read_folder, unpack_arrays, write_folder
+from . import encoding, folder
+from .database import Database
 from .entity import Entity
-from .store import MemoryStore
-from .vectors import Encode, TextVectors
+from .saving import AttachedIndex, dump, restore, write
+from .store import EntityStore
+from .texts import DistinctTexts
+from .vectors import BLOCK, RowFiles, VectorRows, block_checksums
 from .verbalizations import Verbalization
 
-FORMAT = "spacy-arbo-el.kb"
-VERSION = 1
+# A database up to this size is copied into memory where edits must not change the file.
+IN_MEMORY = 1 << 28
+
+Entities = Union[Entity, Iterable[Entity]]
 
 
 class ArboKB(KnowledgeBase):
     """A spaCy knowledge base whose vectors come from an encoder.
 
-    Entities are added, updated and removed at any time; ``sync`` then encodes the texts that
-    are new, and only these. The linker that owns the knowledge base calls it before it links.
+    It lives in memory, or in a folder: ``from_disk`` opens one for reading, and what is changed
+    then stays in memory until ``to_disk``; ``open`` opens one for writing, and each change is in
+    the folder when the call returns, or not at all. Entities lie in SQLite, vectors in a mapped
+    file, so that a large one opens at once.
+
+    Entities are added, updated, merged and removed at any time; ``sync`` then encodes the texts
+    that are new, and only these. The linker that owns the knowledge base calls it before it links.
 
     What spaCy's users know works as they expect: ``get_candidates`` finds entities by alias
     (whatever the case), ``get_vector`` gives the vector of an entity's first text.
 
     vocab: The pipeline's vocabulary.
     entities: Entities to begin with.
+    dtype: "float32", or "float16" for vectors of half the size.
+
+    The attribute ``entities`` is the ``EntityStore``, ``rows`` are the ``VectorRows``; ``layout``
+    grows whenever rows get other numbers, ``edits`` whenever anything has changed.
     """
 
-    def __init__(self, vocab: Vocab, entities: Iterable[Entity] = ()):
+    def __init__(self, vocab: Vocab, entities: Iterable[Entity] = (), *, dtype: str = "float32"):
         super().__init__(vocab, 0)
-        self.entities = MemoryStore(entities)
-        self.rows = TextVectors()
-        self.fingerprint = ""
-        self._dirty = len(self.entities) > 0
-        self._aliases: Optional[Dict[str, List[int]]] = None
-        self._ids: Optional[np.ndarray] = None
+        self.path: Optional[Path] = None
+        self.layout = self.edits = 0
+        self.index: Optional[AttachedIndex] = None
+        self._lock: Optional[FileLock] = None
+        self._take(Database(), VectorRows(dtype=dtype))
+        with self.database.transaction():
+            self.database.set(
+                format=folder.FORMAT,
+                version=folder.VERSION,
+                uuid=uuid.uuid4().hex,
+                generation=0,
+                entities=0,
+                positions=0,
+                rows=0,
+                width=0,
+                dtype=dtype,
+                files=0,
+                encoder="",
+                index="",
+            )
+            self.entities.add(entities)
+
+    def _take(self, database: Database, rows: VectorRows) -> None:
+        self.database, self.rows = database, rows
+        self.entities = EntityStore(database)
+        self._ids: Dict[int, str] = {}
+        self._touched = False
+        self.edits += 1
+        self._generation = database.rows("PRAGMA data_version")
+
+    @classmethod
+    def open(cls, path: Union[str, Path], vocab: Optional[Vocab] = None) -> "ArboKB":
+        """Open a folder for writing; ValueError where another program has. ``close`` it, or use
+        it in a ``with`` statement."""
+        path = Path(path)
+        if not path.is_dir():
+            raise ValueError(Errors.E010.format(path=path, missing=folder.MANIFEST))
+        kb = cls(vocab or Vocab())
+        kb._lock = folder.lock(path)
+        try:
+            return kb._read_folder(path, writable=True)
+        except BaseException:
+            kb.close()
+            raise
+
+    def close(self) -> None:
+        """Give up the folder; what was changed is in it already."""
+        if self._lock is not None and self.path is not None:
+            folder.show_manifest(self.path, self.database, limit=folder.CHECKED)
+        self.database.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> "ArboKB":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
 
     # Entities
 
@@ -61,71 +131,254 @@ class ArboKB(KnowledgeBase):
         return len(self) == 0
 
     def get(self, entity_id: str) -> Entity:
-        """The entity of that id; KeyError where there is none."""
+        """The entity of that id, or of the one it was merged into; KeyError where there is none."""
         return self.entities.get(entity_id)
 
-    def add(self, entity: Entity) -> None:
-        """Add an entity; ValueError where its id is taken."""
-        self.entities.add(entity)
-        self._changed()
+    def add(self, entities: Entities) -> int:
+        """Add one or many, all or none; ValueError where an id is taken. RETURNS: How many."""
+        return self._edit(self.entities.add, _stream(entities))
 
-    def update(self, entity: Entity) -> None:
-        """Put an entity in the place of the one with the same id; KeyError where there is none."""
-        self.entities.update(entity)
-        self._changed()
+    def update(self, entities: Entities) -> int:
+        """Put entities in the place of those with the same ids, all or none; KeyError where there
+        is none. RETURNS: How many."""
+        return self._edit(self.entities.update, _stream(entities))
 
-    def remove(self, entity_id: str) -> None:
-        """Take an entity out; KeyError where there is none."""
-        self.entities.remove(entity_id)
-        self._changed()
+    def upsert(self, entities: Entities) -> int:
+        """Update what is there and add the rest, all or nothing. RETURNS: How many."""
+        return self._edit(self.entities.upsert, _stream(entities))
 
-    def _changed(self) -> None:
-        self._dirty = True
-        self._aliases = self._ids = None
+    def remove(self, ids: Union[str, Iterable[str]]) -> int:
+        """Take entities out, all or none; KeyError where there is none. RETURNS: How many."""
+        return self._edit(self.entities.remove, [ids] if isinstance(ids, str) else ids)
+
+    def merge(self, old: str, new: str) -> Entity:
+        """Make one entity of two. ``old`` leads to ``new`` from now on, and its names are aliases.
+
+        RETURNS: The entity that is left, which has the title of ``new``, the description of ``new``
+            if it has one, and what else the two have.
+        """
+        left, right = self.get(old), self.get(new)
+        if left.id == right.id:
+            raise ValueError(Errors.E021.format(id=left.id))
+        merged = Entity(
+            right.id,
+            right.title,
+            right.description or left.description,
+            tuple(name for name in dict.fromkeys([*right.names, *left.names]))[1:],
+            tuple(dict.fromkeys([*right.types, *left.types])),
+            left.frequency + right.frequency,
+            {**left.meta, **right.meta},
+        )
+        self._edit(self.entities.merge, left.id, right.id, merged)
+        return merged
+
+    def _edit(self, edit: Callable, *values) -> Any:
+        with self.transaction():
+            return edit(*values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Several edits, of which all are kept or none."""
+        self._own()
+        with self.database.transaction():
+            yield
+            self.database.many(
+                "UPDATE manifest SET value = value + ? WHERE key = 'generation'", [(1,)]
+            )
+        self.edits += 1
+        if self.path is not None:
+            folder.show_manifest(self.path, self.database)
+
+    def _own(self) -> None:
+        """Edits of what was opened for reading go to a copy."""
+        if self.path is None or self._lock is not None:
+            return
+        target = None
+        if (self.path / folder.DATABASE).stat().st_size > IN_MEMORY:
+            handle, name = tempfile.mkstemp(suffix=".sqlite")
+            os.close(handle)
+            target = Path(name)
+            weakref.finalize(self, target.unlink, missing_ok=True)
+            target.unlink()
+        database = self.database.copy(target)
+        self.database.close()
+        self.path, touched = None, self._touched
+        self._take(database, self.rows)
+        self._touched = touched
 
     def touch(self) -> None:
         """Have the next ``sync`` look at all texts again; those it knows are not encoded."""
-        self._dirty = True
+        self._touched = True
 
-    @property
-    def ids(self) -> np.ndarray:
-        """(entities,) object, the ids in the order of the KB."""
-        if self._ids is None:
-            self._ids = np.array([entity.id for entity in self.entities], dtype=object)
-        return self._ids
+    def ids_of(self, positions: np.ndarray) -> np.ndarray:
+        """The ids of entities, in the shape of ``positions``; "" for -1."""
+        wanted = np.unique(positions[positions >= 0])
+        missing = [position for position in wanted.tolist() if position not in self._ids]
+        if missing:
+            self._ids.update(self.entities.ids_at(missing))
+        names = [*(self._ids.get(position, "") for position in wanted.tolist()), ""]
+        found = np.where(positions >= 0, np.searchsorted(wanted, positions), len(wanted))
+        return np.array(names, dtype=object)[found]
 
     # Vectors
 
     @property
+    def fingerprint(self) -> str:
+        """Names the encoder that the vectors come from; "" where there are none."""
+        return self.database.value("SELECT value FROM manifest WHERE key = 'encoder'") or ""
+
+    @property
     def entity_vector_length(self) -> int:
-        return int(self.rows.vectors.shape[1])
+        return self.rows.width
 
     @property
     def in_sync(self) -> bool:
         """Whether every entity has the vectors of its present texts."""
-        return not self._dirty
+        return not self._touched and not self.database.rows("SELECT 1 FROM dirty LIMIT 1")
 
-    def sync(self, verbalize: Verbalization, encode: Encode, fingerprint: str) -> int:
+    def owners(self) -> np.ndarray:
+        """(rows,) int64, the position of the entity that owns each row, -1 where none does."""
+        owners = self.rows.owners.copy()
+        for first, count in self.database.rows("SELECT first, count FROM dead"):
+            owners[first : first + count] = -1
+        return owners
+
+    def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
+        """All texts, each once; only where the vectors are in sync."""
+        return DistinctTexts.read(self.entities, verbalize, self.database)
+
+    def renew(self) -> bool:
+        """Take in what another program has written to the folder. RETURNS: Whether it has."""
+        if self.path is None or self._lock is not None:
+            return False
+        if self.database.rows("PRAGMA data_version") == self._generation:
+            return False
+        self._take(self.database, self._map_rows(self.path))
+        self.layout += 1
+        return True
+
+    def sync(self, verbalize: Verbalization, encode: encoding.Encode, fingerprint: str) -> int:
         """Encode what has changed since the last time.
 
         fingerprint: Names the encoder. Vectors of another encoder are all encoded again.
         RETURNS: The number of texts encoded.
         """
         # Where the encoder fails, what was there stays.
-        rows = self.rows if self.fingerprint == fingerprint else TextVectors()
-        count = rows.rebuild((verbalize(entity) for entity in self.entities), encode)
-        self.rows, self.fingerprint = rows, fingerprint
-        self._dirty = False
+        if len(self.rows) and self.fingerprint != fingerprint:
+            return self._encode_all(verbalize, encode, fingerprint)
+        if self._touched and len(self):
+            changed = encoding.find_changed(self.entities, verbalize)
+            if changed:
+                with self.transaction():
+                    self.database.many(
+                        "INSERT OR IGNORE INTO dirty VALUES (?)", ((p,) for p in changed)
+                    )
+        self._touched = False
+        return self._encode_dirty(verbalize, encode, fingerprint)
+
+    def _encode_dirty(self, verbalize, encode, fingerprint: str) -> int:
+        count = 0
+        while dirty := encoding.next_dirty(self.entities):
+            encoder = encoding.Encoder(encode, self.rows, self.entities)
+            try:
+                part = encoding.encode_changed(self.entities, dirty, verbalize, encoder)
+            except BaseException:
+                self._touched = self._touched or not self.in_sync
+                raise
+            with self.transaction():
+                self.entities.bury(part.positions.tolist())
+                put = self._put(part)
+                self.database.many("DELETE FROM dirty WHERE position = ?", [(p,) for p in dirty])
+                self.database.set(encoder=fingerprint)
+            put()
+            count += encoder.count
+        if self.fingerprint != fingerprint:
+            with self.transaction():
+                self.database.set(encoder=fingerprint)
         return count
+
+    def _put(self, part: encoding.Encoded) -> Callable[[], None]:
+        """Add rows within a transaction; the function given back takes them over after it."""
+        vectors, owners = part.vectors.astype(self.rows.dtype), part.owners
+        encoding.check_overflow(vectors, part.vectors)
+        start = self.database.value("SELECT value FROM manifest WHERE key = 'rows'")
+        encoding.store_layout(self.database, start, part)
+        self.database.set(rows=start + len(owners), width=vectors.shape[1] or self.rows.width)
+        self.layout += 1
+        if not len(owners):
+            return lambda: None
+        if self.path is None:
+            return lambda: self.rows.append(vectors, owners)
+        files = self._row_files()
+        if files is None:
+            files = self._new_files(vectors.shape[1])
+            self.database.set(files=files.number)
+        files.write(start, vectors, owners)
+        last = self.database.rows(
+            "SELECT vectors, owners FROM block WHERE number = ?", (start // BLOCK,)
+        )
+        self.database.many(
+            "INSERT OR REPLACE INTO block VALUES (?, ?, ?)",
+            block_checksums(start, vectors, owners, last[0] if last else (0, 0)),
+        )
+        return lambda: setattr(self, "rows", files.map(start + len(owners)))
+
+    def _encode_all(self, verbalize, encode, fingerprint: str) -> int:
+        """Fresh vectors for everything, from another encoder."""
+        new = VectorRows(dtype=self.rows.dtype)
+        files = None if self.path is None or self._lock is None else self._row_files()
+        number = files.number + 1 if files else 0
+        encoder = encoding.Encoder(encode, new, None)
+        parts, blocks = [], []
+        target: Optional[RowFiles] = None
+        for chunk in encoding.chunks(self.entities.items()):
+            part = encoding.encode_chunk(chunk, verbalize, encoder)
+            vectors = part.vectors.astype(new.dtype)
+            encoding.check_overflow(vectors, part.vectors)
+            start = len(new)
+            if files:
+                target = target or self._new_files(vectors.shape[1], number)
+                target.write(start, vectors, part.owners)
+                before = blocks[-1][1:] if blocks else (0, 0)
+                blocks += block_checksums(start, vectors, part.owners, before)
+                new = encoder.rows = target.map(start + len(part.owners))
+            else:
+                new.append(vectors, part.owners)
+            parts.append(part)
+        layout = encoding.joined(parts)
+        with self.transaction():
+            moved = encoding.replace_layout(self.database, layout)
+            self.database.set(encoder=fingerprint, rows=len(new), width=new.width, index="")
+            if files:
+                self.database.set(files=number)
+                self.database.many("INSERT OR REPLACE INTO block VALUES (?, ?, ?)", blocks)
+        self.rows, self.index, self._touched = new, None, False
+        self.layout += moved
+        if files:
+            files.remove()
+        return encoder.count
+
+    def _row_files(self) -> Optional[RowFiles]:
+        return folder.row_files(self.path, self.database.manifest()) if self.path else None
+
+    def _new_files(self, width: int, number: int = 1) -> RowFiles:
+        assert self.path is not None
+        manifest = self.database.manifest()
+        return RowFiles(self.path, number, manifest["uuid"], width, self.rows.dtype).create()
 
     def get_vector(self, entity: str) -> np.ndarray:
         """(width,) float32, the vector of the entity's first text."""
-        position = self.entities.position(entity)
-        if position < 0:
-            raise KeyError(Errors.E003.format(id=entity))
-        if not self.in_sync:
+        position = self.entities.require(entity)
+        dirty = self.database.rows("SELECT 1 FROM dirty WHERE position = ?", (position,))
+        row = self.database.value(
+            "SELECT first FROM owned WHERE position = ? AND count", (position,)
+        )
+        if dirty or row is None:
             raise ValueError(Errors.E006.format(id=entity))
-        return self.rows.of_entity(position)[0]
+        return self.rows.take(np.array([row]))[0]
+
+    def get_vectors(self, entities: Iterable[str]) -> List[np.ndarray]:
+        return [self.get_vector(entity) for entity in entities]
 
     # Aliases, as spaCy's own knowledge base has them
 
@@ -133,31 +386,51 @@ class ArboKB(KnowledgeBase):
         """Entities with a name equal to the mention's text, whatever the case, in KB order."""
         return self.get_alias_candidates(mention.text)
 
+    def get_candidates_batch(self, mentions: Iterable[Span]) -> List[List[Candidate]]:
+        """``get_candidates`` of each mention."""
+        found: Dict[str, List[Candidate]] = {}
+        texts = [mention.text for mention in mentions]
+        for text in dict.fromkeys(texts):
+            found[text] = self.get_alias_candidates(text)
+        return [found[text] for text in texts]
+
     def get_alias_candidates(self, alias: str) -> List[Candidate]:
-        """Entities that have the alias, equally likely a priori."""
-        positions = self._alias_index().get(alias.casefold(), [])
+        """Entities that have the alias. Prior probabilities are shares of their frequencies."""
         strings = self.vocab.strings
+        found = self._alias(alias)
         return [
             Candidate(
                 kb=self,
-                entity_hash=strings.add(self.entities.at(position).id),
-                entity_freq=0.0,
-                entity_vector=self.get_vector(self.entities.at(position).id),
+                entity_hash=strings.add(entity.id),
+                entity_freq=entity.frequency,
+                entity_vector=self._vector_if_any(entity.id),
                 alias_hash=strings.add(alias),
-                prior_prob=1.0 / len(positions),
+                prior_prob=prior,
             )
-            for position in positions
+            for entity, prior in found
         ]
 
+    def _vector_if_any(self, entity_id: str) -> Sequence[float]:
+        try:
+            return self.get_vector(entity_id)
+        except ValueError:
+            return []
+
+    def _alias(self, alias: str) -> List[Any]:
+        positions = self.entities.named(alias.casefold())
+        by_position = self.entities.at_all(positions)
+        entities = [by_position[position] for position in positions]
+        total = sum(entity.frequency for entity in entities)
+        return [(e, e.frequency / total if total else 1.0 / len(entities)) for e in entities]
+
     def get_prior_prob(self, entity: str, alias: str) -> float:
-        positions = self._alias_index().get(alias.casefold(), [])
-        return 1.0 / len(positions) if self.entities.position(entity) in positions else 0.0
+        return next((prior for e, prior in self._alias(alias) if e.id == entity), 0.0)
 
     def contains_entity(self, entity: str) -> bool:
         return entity in self.entities
 
     def contains_alias(self, alias: str) -> bool:
-        return alias.casefold() in self._alias_index()
+        return bool(self.entities.named(alias.casefold()))
 
     def get_entity_strings(self) -> List[str]:
         return [entity.id for entity in self.entities]
@@ -169,98 +442,52 @@ class ArboKB(KnowledgeBase):
         return len(self.entities)
 
     def get_size_aliases(self) -> int:
-        return len(self.get_alias_strings())
-
-    def _alias_index(self) -> Dict[str, List[int]]:
-        if self._aliases is None:
-            index: Dict[str, List[int]] = defaultdict(list)
-            for position, entity in enumerate(self.entities):
-                for name in dict.fromkeys(name.casefold() for name in entity.names):
-                    index[name].append(position)
-            self._aliases = dict(index)
-        return self._aliases
+        return self.entities.count_names()
 
     # Serialisation
 
-    def _files(self) -> Dict[str, Callable[[], bytes]]:
-        return {
-            "manifest.json": lambda: srsly.json_dumps(self._manifest(), indent=2).encode("utf8"),
-            "entities.jsonl": lambda: b"".join(
-                srsly.json_dumps(entity.to_dict()).encode("utf8") + b"\n" for entity in self
-            ),
-            "texts.msgpack": lambda: srsly.msgpack_dumps([list(text) for text in self.rows.texts]),
-            "vectors.npz": lambda: pack_arrays(
-                {
-                    "vectors": self.rows.vectors,
-                    "entity_offsets": self.rows.entity_offsets,
-                    "entity_rows": self.rows.entity_rows,
-                }
-            ),
-        }
-
-    def _manifest(self) -> Dict[str, Union[str, int, bool]]:
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "encoder": self.fingerprint,
-            "entities": len(self),
-            "texts": len(self.rows),
-            "width": self.entity_vector_length,
-            "in_sync": self.in_sync,
-        }
-
-    def _load(self, files: Dict[str, bytes], where: str) -> "ArboKB":
-        with _reading(where):
-            manifest = dict(srsly.json_loads(files["manifest.json"]))
-        if manifest.get("format") != FORMAT or manifest.get("version", 0) > VERSION:
-            raise ValueError(Errors.E008.format(where=where, found=manifest.get("version")))
-        with _reading(where):
-            lines = files["entities.jsonl"].splitlines()
-            entities = MemoryStore(Entity(**srsly.json_loads(line)) for line in lines)
-            arrays = unpack_arrays(files["vectors.npz"])
-            rows = TextVectors()
-            texts = srsly.msgpack_loads(files["texts.msgpack"])
-            rows.texts = [(title, rest) for title, rest in texts]
-            rows.vectors = arrays["vectors"]
-            bounds, flat = arrays["entity_offsets"], arrays["entity_rows"].tolist()
-            rows._set_links([flat[a:b] for a, b in zip(bounds[:-1], bounds[1:])])
-        counts = (len(entities), len(rows.texts), len(rows.vectors))
-        fits = len(bounds) == len(entities) + 1 or not manifest["in_sync"]
-        fits &= max(flat, default=-1) < len(rows.texts)
-        if not fits or counts != (manifest["entities"], manifest["texts"], manifest["texts"]):
-            raise ValueError(Errors.E009.format(where=where, manifest=manifest, counts=counts))
-        self.entities, self.rows = entities, rows
-        self.fingerprint = manifest["encoder"]
-        self._dirty = not manifest["in_sync"]
-        self._aliases = self._ids = None
-        return self
-
     def to_disk(self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()) -> None:
         """Write the folder ``path``; an older one is replaced in one step."""
-        write_folder(Path(path), {k: v for k, v in self._files().items() if k not in exclude})
+        path = Path(path)
+        if self._lock is not None and self.path and path.exists() and path.samefile(self.path):
+            return  # Every change is there already.
+        write(self.database, self.rows, self.index, path)
 
     def from_disk(
         self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
-        """Read a folder that ``to_disk`` wrote."""
-        return self._load(read_folder(Path(path), list(self._files())), str(path))
+        """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
+        self.close()
+        return self._read_folder(Path(path), writable=False)
+
+    def _read_folder(self, path: Path, *, writable: bool) -> "ArboKB":
+        database = folder.open_database(path, writable=writable)
+        self.database.close()
+        self.database, self.path = database, path
+        self._take(database, self._map_rows(path))
+        index = json.loads(database.manifest().get("index") or "null")
+        self.index = AttachedIndex(index, path / index["file"]) if index else None
+        self.layout += 1
+        return self
+
+    def _map_rows(self, path: Path) -> VectorRows:
+        manifest = self.database.manifest()
+        files = folder.row_files(path, manifest)
+        return files.map(manifest["rows"]) if files else VectorRows(dtype=manifest["dtype"])
 
     def to_bytes(self, **kwargs) -> bytes:
-        return srsly.msgpack_dumps({name: make() for name, make in self._files().items()})
+        return dump(self.database, self.rows)
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
-        where = "the bytes given"
-        with _reading(where):
-            files = dict(srsly.msgpack_loads(bytes_data))
-        return self._load(files, where)
+        database, rows = restore(bytes_data)
+        self.close()
+        self.path, self.index = None, None
+        self._take(database, rows)
+        self.layout += 1
+        return self
 
 
-@contextmanager
-def _reading(where: str) -> Iterator[None]:
-    """Say where it was that something could not be read."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-        raise ValueError(Errors.E013.format(where=where, problem=error)) from error
+def _stream(entities: Entities) -> Iterable[Entity]:
+    return [entities] if isinstance(entities, Entity) else entities

@@ -1,80 +1,214 @@
-"""The vectors of a knowledge base: one row a distinct text, shared by all entities that have it."""
+"""The vectors of a knowledge base: rows that are added at the end, each owned by one entity."""
 
-from typing import Callable, Dict, Iterable, List, Tuple
+import json
+import mmap
+import os
+import zlib
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
+import torch
 
-from ..encoders.sequences import offsets_of
 from ..errors import Errors
 
-Text = Tuple[str, str]
-Encode = Callable[[List[Text]], np.ndarray]
+# Rows that share a checksum.
+BLOCK = 4096
+# Rows read at a time where all are read.
+STEP = 65536
+# A file's first bytes say what it is; what follows is aligned to a page.
+HEADER = 4096
+# Pages of a mapped file that may be resident before they are let go of, at most.
+RESIDENT = 1 << 28
+PAGE = 4096
+
+DTYPES = ("float32", "float16")
 
 
-class TextVectors:
-    """Distinct entity texts, their vectors, and which entities have them.
+class VectorRows:
+    """Vectors (n, width), in memory or mapped from a file, and which entity owns each.
 
-    texts: the ``(title, description)`` pairs; row ``r`` of ``vectors`` belongs to ``texts[r]``.
-    vectors: (rows, width) float32.
-    row_offsets, row_entities: the entities (positions in the store, ascending) of row
-        ``r`` are ``row_entities[row_offsets[r]:row_offsets[r + 1]]``.
-    entity_offsets, entity_rows: the other way round, rows in the order of the verbalization.
-
-    Two entities with the very same text share a row, so that they tie exactly.
+    width: 0 where there is none yet.
+    dtype: "float32" or "float16"; whatever it is, float32 goes in and comes out.
+    owners: (n,) int64, the position of the entity each row was added for.
     """
 
-    def __init__(self) -> None:
-        self.texts: List[Text] = []
-        self.vectors = np.zeros((0, 0), dtype=np.float32)
-        self._set_links([])
+    def __init__(
+        self,
+        vectors: Optional[np.ndarray] = None,
+        owners: Optional[np.ndarray] = None,
+        dtype: str = "float32",
+    ):
+        if dtype not in DTYPES:
+            raise ValueError(Errors.E020.format(value=dtype, choices=", ".join(DTYPES)))
+        self.dtype = dtype
+        self.owners = np.zeros(0, dtype=np.int64) if owners is None else owners
+        base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
+        self._parts: List[np.ndarray] = [base.astype(dtype, copy=False)]
+        self._touched = 0
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.owners)
 
-    def rebuild(self, texts_of_entities: Iterable[List[Text]], encode: Encode) -> int:
-        """Take over the texts; texts that have a vector already are not encoded again.
+    @property
+    def width(self) -> int:
+        return self._parts[-1].shape[1]
 
-        RETURNS: the number of texts encoded.
-        """
-        rows: Dict[Text, int] = {}
-        links = [
-            [rows.setdefault(text, len(rows)) for text in texts] for texts in texts_of_entities
-        ]
-        known = {text: row for row, text in enumerate(self.texts)}
-        new = [text for text in rows if text not in known]
-        encoded = check_vectors(encode(new), len(new)) if new else None
-        width = encoded.shape[1] if encoded is not None else self.vectors.shape[1]
-        if known and len(new) < len(rows) and width != self.vectors.shape[1]:
-            raise ValueError(Errors.E007.format(got=width, expected=self.vectors.shape[1]))
-        vectors = np.empty((len(rows), width), dtype=np.float32)
-        kept = [(row, known[text]) for text, row in rows.items() if text in known]
-        if kept:
-            targets, sources = np.array(kept).T
-            vectors[targets] = self.vectors[sources]
-        if encoded is not None:
-            vectors[[rows[text] for text in new]] = encoded
-        self.texts, self.vectors = list(rows), vectors
-        self._set_links(links)
-        return len(new)
+    def append(self, vectors: np.ndarray, owners: np.ndarray) -> None:
+        """Put rows at the end: (k, width) float32 and (k,) int64."""
+        if not len(vectors):
+            return
+        new = vectors.astype(self.dtype)
+        if not len(self):
+            self._parts = [new]
+        elif len(self._parts) == 1:
+            self._parts.append(new)
+        else:
+            self._parts[1] = np.concatenate([self._parts[1], new])
+        self.owners = np.concatenate([self.owners, owners])
 
-    def encode_again(self, encode: Encode) -> None:
-        """Fresh vectors for all texts: the encoder has changed."""
-        if self.texts:
-            self.vectors = check_vectors(encode(self.texts), len(self.texts))
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors of rows (k,), float32 (k, width)."""
+        base = self._parts[0]
+        if len(self._parts) == 1:
+            return self._read(base, rows)
+        found = np.empty((len(rows), self.width), dtype=np.float32)
+        late = rows >= len(base)
+        found[~late] = self._read(base, rows[~late])
+        found[late] = self._parts[1][rows[late] - len(base)]
+        return found
 
-    def of_entity(self, position: int) -> np.ndarray:
-        """(texts, width) float32, the vectors of an entity, in the order of its texts."""
-        start, end = self.entity_offsets[position : position + 2]
-        return self.vectors[self.entity_rows[start:end]]
+    def _read(self, base: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        if not isinstance(base, np.memmap):
+            return base[rows].astype(np.float32, copy=False)
+        found = torch.from_numpy(np.asarray(base))[torch.from_numpy(np.asarray(rows))].float()
+        self._touched += len(rows) * PAGE
+        self._trim(base)
+        return found.numpy()
 
-    def _set_links(self, links: List[List[int]]) -> None:
-        self.entity_offsets = offsets_of(np.array([len(rows) for rows in links], dtype=np.int64))
-        self.entity_rows = np.array([row for rows in links for row in rows], dtype=np.int64)
-        owners = np.repeat(np.arange(len(links)), np.diff(self.entity_offsets))
-        order = np.argsort(self.entity_rows, kind="stable")
-        self.row_entities = owners[order]
-        counts = np.bincount(self.entity_rows, minlength=len(self.texts))
-        self.row_offsets = offsets_of(counts)
+    def _trim(self, base: np.ndarray) -> None:
+        """Let go of mapped pages, which stay in the system's cache but are no longer ours."""
+        mapped = getattr(base, "_mmap", None)
+        if self._touched > RESIDENT and mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+            self._touched = 0
+
+    def blocks(self, step: int = STEP) -> Iterator[Tuple[int, np.ndarray]]:
+        """All rows, some at a time: the first row's number, and float32 (k, width)."""
+        start = 0
+        for part in self._parts:
+            for first in range(0, len(part), step):
+                found = np.array(part[first : first + step], dtype=np.float32)
+                yield start + first, found
+                self._touched += found.nbytes
+                self._trim(part)
+            start += len(part)
+
+    def array(self) -> np.ndarray:
+        """All rows, float32 (n, width)."""
+        if len(self._parts) == 1:
+            return np.asarray(self._parts[0], dtype=np.float32)
+        return np.concatenate([np.asarray(part, dtype=np.float32) for part in self._parts])
+
+
+class RowFiles:
+    """The two files of a knowledge base's rows: vectors, and their owners.
+
+    Rows are written behind those that count; that they count from now on is for the caller to
+    commit. What a killed writer left behind the committed rows is written over.
+
+    folder, number: The files are ``vectors-{number}.bin`` and ``owners-{number}.bin`` there.
+    uuid: Of the knowledge base they belong to.
+    """
+
+    def __init__(self, folder: Path, number: int, uuid: str, width: int, dtype: str):
+        self.folder, self.number = folder, number
+        self.uuid, self.width, self.dtype = uuid, width, dtype
+        self.stride = width * np.dtype(dtype).itemsize
+
+    def paths(self) -> Dict[str, Path]:
+        return {kind: self.folder / f"{kind}-{self.number}.bin" for kind in ("vectors", "owners")}
+
+    def create(self) -> "RowFiles":
+        for kind, path in self.paths().items():
+            path.write_bytes(self._header(kind))
+        return self
+
+    def remove(self) -> None:
+        for path in self.paths().values():
+            path.unlink(missing_ok=True)
+
+    def _header(self, kind: str) -> bytes:
+        about = {"kb": self.uuid, "kind": kind, "width": self.width, "dtype": self.dtype}
+        return json.dumps(about).encode("utf8").ljust(HEADER - 1) + b"\n"
+
+    def write(self, start: int, vectors: np.ndarray, owners: np.ndarray) -> None:
+        """Write rows from ``start`` on, and have the disk hold them."""
+        parts = ((self.stride, vectors.astype(self.dtype)), (8, owners.astype(np.int64)))
+        for path, (stride, part) in zip(self.paths().values(), parts):
+            with path.open("r+b") as file:
+                file.seek(HEADER + start * stride)
+                file.write(np.ascontiguousarray(part).data)
+                file.flush()
+                os.fsync(file.fileno())
+
+    def map(self, count: int) -> VectorRows:
+        """The first ``count`` rows, mapped and not read."""
+        paths = self.paths()
+        if not count:
+            return VectorRows(dtype=self.dtype)
+        shape = (count, self.width)
+        vectors = np.memmap(paths["vectors"], self.dtype, "r", offset=HEADER, shape=shape)
+        owners = np.fromfile(paths["owners"], dtype=np.int64, count=count, offset=HEADER)
+        return VectorRows(vectors, owners, self.dtype)
+
+    def problems(self, count: int) -> Iterator[str]:
+        """What is wrong with headers and lengths."""
+        for (kind, path), stride in zip(self.paths().items(), (self.stride, 8)):
+            if not path.is_file():
+                yield f"{path.name} is missing"
+                continue
+            with path.open("rb") as file:
+                header = file.read(HEADER)
+            size = path.stat().st_size
+            if header != self._header(kind):
+                yield f"{path.name} has another header than this knowledge base's"
+            if size < HEADER + count * stride:
+                rows = max(size - HEADER, 0) // max(stride, 1)
+                yield f"{path.name} is cut off after {rows} of {count} rows"
+
+    def damaged(self, count: int, checksums: Sequence[Tuple[int, int, int]]) -> Iterator[str]:
+        """Which blocks of rows have another checksum than was stored; reads everything."""
+        stored = {number: sums for number, *sums in checksums}
+        for column, (path, stride) in enumerate(zip(self.paths().values(), (self.stride, 8))):
+            with path.open("rb") as file:
+                file.seek(HEADER)
+                for number in range(-(-count // BLOCK)):
+                    rows = min(BLOCK, count - number * BLOCK)
+                    found = zlib.crc32(file.read(rows * stride))
+                    if number not in stored or stored[number][column] != found:
+                        first = number * BLOCK
+                        yield f"{path.name} is damaged in rows {first} to {first + rows - 1}"
+
+
+def block_checksums(
+    start: int, vectors: np.ndarray, owners: np.ndarray, before: Tuple[int, int]
+) -> List[Tuple[int, int, int]]:
+    """Checksums of the blocks that rows from ``start`` on fall into.
+
+    vectors, owners: As they are written to the files.
+    before: The two checksums of the block that ``start`` lies in, as far as it is filled.
+    RETURNS: (block, checksum of vectors, checksum of owners) of each.
+    """
+    found, first, end = [], 0, len(owners)
+    while first < end:
+        number = (start + first) // BLOCK
+        last = min((number + 1) * BLOCK - start, end)
+        sums = (0, 0) if (start + first) % BLOCK == 0 else before
+        parts = (np.ascontiguousarray(array[first:last]).data for array in (vectors, owners))
+        found.append((number, *(zlib.crc32(part, crc) for part, crc in zip(parts, sums))))
+        first = last
+    return found
 
 
 def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:

@@ -11,7 +11,8 @@ from spacy.util import registry
 
 from .entity import Entity
 
-Verbalization = Callable[[Entity], List[Tuple[str, str]]]
+Text = Tuple[str, str]
+Verbalization = Callable[[Entity], List[Text]]
 
 
 def describe(entity: Entity, *, aliases: bool, types: bool) -> str:
@@ -29,7 +30,7 @@ def describe(entity: Entity, *, aliases: bool, types: bool) -> str:
 def title_description(aliases: bool = True, types: bool = True) -> Verbalization:
     """One text an entity: title, description, types and aliases (arborescence paper, §2.2)."""
 
-    def verbalize(entity: Entity) -> List[Tuple[str, str]]:
+    def verbalize(entity: Entity) -> List[Text]:
         return [(entity.title, describe(entity, aliases=aliases, types=types))]
 
     return verbalize
@@ -44,7 +45,7 @@ def names(description: bool = False, types: bool = False) -> Verbalization:
     types: Follow it by the types too.
     """
 
-    def verbalize(entity: Entity) -> List[Tuple[str, str]]:
+    def verbalize(entity: Entity) -> List[Text]:
         rest = entity.description if description else ""
         if types and entity.types:
             rest = f"{rest} ({', '.join(entity.types)})".strip()
@@ -57,7 +58,7 @@ def names(description: bool = False, types: bool = False) -> Verbalization:
 def no_text() -> Verbalization:
     """No text at all: entities are known by their exemplars alone (MOLEMAN, §3)."""
 
-    def verbalize(entity: Entity) -> List[Tuple[str, str]]:
+    def verbalize(entity: Entity) -> List[Text]:
         return []
 
     return verbalize

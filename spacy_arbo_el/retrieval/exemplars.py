@@ -95,14 +95,16 @@ class ExemplarStore:
         self.fingerprint = fingerprint
         return missing
 
-    def entities(self, position) -> np.ndarray:
+    def entities(self, positions_of: Callable[[Sequence[str]], np.ndarray]) -> np.ndarray:
         """(n,) int64, the entity of each exemplar, -1 where none of its ids is in the KB.
 
-        position: Function from an id to the entity's place in the KB, or -1. A composite
+        positions_of: Function from ids to the entities' places in the KB, -1 for none. A composite
             mention stands for the first of its ids that is there.
         """
-        places = ([position(kb_id) for kb_id in item.kb_ids] for item in self.items)
-        found = [next((p for p in options if p >= 0), -1) for options in places]
+        ids = [kb_id for item in self.items for kb_id in item.kb_ids]
+        place = dict(zip(ids, positions_of(ids).tolist()))
+        options = ((place[kb_id] for kb_id in item.kb_ids) for item in self.items)
+        found = [next((p for p in group if p >= 0), -1) for group in options]
         return np.array(found, dtype=np.int64)
 
     def to_bytes(self) -> bytes:

@@ -1,7 +1,7 @@
-"""Nearest-neighbour search. One kind here, exact; an index is built over prepared vectors."""
+"""Exact nearest-neighbour search, and what every kind of index can do."""
 
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Tuple
+from typing import Any, Callable, Iterator, Optional, Protocol, Tuple
 
 import numpy as np
 import torch
@@ -9,6 +9,8 @@ from spacy.util import registry
 from thinc.api import get_torch_default_device
 
 from ..errors import Errors
+from ..kb.saving import AttachedIndex
+from ..kb.vectors import VectorRows
 from . import exact
 from .similarity import Similarity
 
@@ -23,6 +25,35 @@ DECISIVE = 16
 PAIRED = 1024
 
 
+class Index(Protocol):
+    """Searches the rows it was built over.
+
+    attached: The index in a form that can be kept beside the vectors; None where it is nothing
+        more than the vectors, and built at once.
+    """
+
+    attached: Optional[AttachedIndex]
+
+    def __len__(self) -> int: ...
+
+    def search(
+        self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None
+    ) -> Tuple[np.ndarray, np.ndarray]:
+        """The k nearest rows of each query.
+
+        queries: (m, width) float32, prepared.
+        allowed: (n,) bool, the rows that may be found; None for all.
+        RETURNS: similarities (m, k') float32, largest first, and rows (m, k') int64, with k' =
+            min(k, n); -inf and -1 where there are no more. Equal similarities come in row order.
+        """
+        ...
+
+
+# Builds an index over rows of raw vectors. The last argument is an index that was kept beside
+# them, to be used if it is of the kind wanted and fits.
+BuildIndex = Callable[[VectorRows, Similarity, Optional[AttachedIndex]], Index]
+
+
 class FlatIndex:
     """Exact search over the vectors as they are, nothing to train or rebuild.
 
@@ -34,37 +65,34 @@ class FlatIndex:
     def __init__(self, vectors: np.ndarray, similarity: Similarity):
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         self.similarity = similarity
+        self.attached = None
         self._on_gpu: Any = None
+        self._on_device: Optional[torch.Tensor] = None
 
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def search(self, queries: np.ndarray, k: int) -> Tuple[np.ndarray, np.ndarray]:
-        """The k nearest rows of each query.
+    def search(
+        self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None
+    ) -> Tuple[np.ndarray, np.ndarray]:
+        """The k nearest rows of each query, see ``Index``.
 
-        queries: (m, width) float32, prepared.
-        RETURNS: similarities (m, k') float32, largest first, and rows (m, k') int64, with k' =
-            min(k, n). Equal similarities come in row order. The first ones, which decide links,
-            are computed pair by pair, so that they don't depend on the other queries.
+        The first ones, which decide links, are computed pair by pair, so that they don't depend
+        on the other queries.
         """
         k = min(k, len(self))
         if k <= 0 or not len(queries):
             shape = (len(queries), max(k, 0))
             return np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.int64)
-        if queries.shape[1] != self.vectors.shape[1]:
-            got, expected = queries.shape[1], self.vectors.shape[1]
-            raise ValueError(Errors.E301.format(got=got, expected=expected))
+        check_width(queries, self.vectors.shape[1])
         queries = np.ascontiguousarray(queries, dtype=np.float32)
-        nearest = self._backend()
         # Further than asked for: among near equals, the exact similarities decide which are in.
-        similarities, rows = nearest(self, queries, min(max(k, DECISIVE), len(self)))
-        for start in range(0, len(queries), PAIRED):
-            part = slice(start, start + PAIRED)
-            first = rows[part, :DECISIVE]
-            paired = self.similarity.paired(queries[part], self.vectors[first])
-            order = np.lexsort((first, -paired), axis=1)
-            similarities[part, :DECISIVE] = np.take_along_axis(paired, order, axis=1)
-            rows[part, :DECISIVE] = np.take_along_axis(first, order, axis=1)
+        wide = min(max(k, DECISIVE), len(self))
+        if allowed is None:
+            similarities, rows = self._backend()(self, queries, wide)
+        else:
+            similarities, rows = _nearest_torch(self, queries, wide, exact.forbid_mask(~allowed))
+        settle_first(similarities, rows, queries, self.similarity, self.vectors.__getitem__)
         return similarities[:, :k], rows[:, :k]
 
     def _backend(self) -> Callable:
@@ -79,6 +107,33 @@ def _nearest_faiss(index: FlatIndex, queries: np.ndarray, k: int):
     with _matrix_products():
         distances, rows = faiss.knn(queries, index.vectors, k, metric=metric)
     return (distances if inner else -distances), rows
+
+
+def check_width(queries: np.ndarray, width: int) -> None:
+    """An error where queries are not as wide as what is searched."""
+    if queries.shape[1] != width:
+        raise ValueError(Errors.E301.format(got=queries.shape[1], expected=width))
+
+
+def settle_first(
+    similarities: np.ndarray,
+    rows: np.ndarray,
+    queries: np.ndarray,
+    similarity: Similarity,
+    vectors: Callable[[np.ndarray], np.ndarray],
+) -> None:
+    """Compute the similarities of the first rows found pair by pair, and put these in order.
+
+    vectors: Function from rows (b, k) to their prepared vectors (b, k, width).
+    """
+    for start in range(0, len(queries), PAIRED):
+        part = slice(start, start + PAIRED)
+        first = rows[part, :DECISIVE]
+        paired = similarity.paired(queries[part], vectors(first))
+        paired[first < 0] = -np.inf
+        order = np.lexsort((first, -paired), axis=1)
+        similarities[part, :DECISIVE] = np.take_along_axis(paired, order, axis=1)
+        rows[part, :DECISIVE] = np.take_along_axis(first, order, axis=1)
 
 
 @contextmanager
@@ -96,10 +151,12 @@ def _matrix_products() -> Iterator[None]:
         faiss.cvar.distance_compute_blas_threshold = before
 
 
-def _nearest_torch(index: FlatIndex, queries: np.ndarray, k: int):
-    if index._on_gpu is None:
-        index._on_gpu = torch.from_numpy(index.vectors).to(get_torch_default_device())
-    return exact.nearest(queries, index._on_gpu, k, index.similarity.metric)
+def _nearest_torch(
+    index: FlatIndex, queries: np.ndarray, k: int, forbid: Optional[exact.Forbid] = None
+):
+    if index._on_device is None:
+        index._on_device = torch.from_numpy(index.vectors).to(get_torch_default_device())
+    return exact.nearest(queries, index._on_device, k, index.similarity.metric, forbid)
 
 
 def _faiss_has_gpu() -> bool:
@@ -119,10 +176,13 @@ def _nearest_faiss_gpu(index: FlatIndex, queries: np.ndarray, k: int):  # pragma
     return (distances if inner else -distances), rows
 
 
-BuildIndex = Callable[[np.ndarray, Similarity], FlatIndex]
-
-
 @registry.misc("spacy-arbo-el.FlatIndex.v1")
 def flat_index() -> BuildIndex:
     """Exact search; right up to some hundred thousand vectors."""
-    return FlatIndex
+
+    def build(
+        rows: VectorRows, similarity: Similarity, attached: Optional[AttachedIndex] = None
+    ) -> FlatIndex:
+        return FlatIndex(similarity.prepare(rows.array()), similarity)
+
+    return build

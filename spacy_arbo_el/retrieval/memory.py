@@ -12,6 +12,7 @@ from ..encoders.encoding import DualEncoding
 from ..encoders.sequences import Sequences
 from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
+from ..kb.vectors import VectorRows
 from ..kb.verbalizations import Verbalization
 from ..log import log
 from ..rewriting.text import Rewrite
@@ -55,6 +56,7 @@ class Memory:
         self.build_lexicon = lexicon
         self.rewrite = rewrite
         self.structure = 0
+        self._edits = self.kb.edits
         self._lexicon: Optional[Tuple[int, Lexicon, np.ndarray]] = None
         self._retriever: Optional[Retriever] = None
 
@@ -79,6 +81,11 @@ class Memory:
         if self.exemplars.version != version:
             self.changed()
         return rows
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the knowledge base is as it was when it was last looked at."""
+        return self.kb.in_sync and self.kb.edits == self._edits
 
     def changed(self) -> None:
         """Entities or exemplars have come, changed or gone."""
@@ -108,11 +115,15 @@ class Memory:
         """
         fingerprint = self.encoding.fingerprint
         start, texts = time.perf_counter(), 0
-        if not self.kb.in_sync:
+        self.kb.renew()
+        if not self.is_current:
             self.changed()
         if not self.kb.in_sync or self.kb.fingerprint != fingerprint:
+            layout = self.kb.layout
             texts = self.kb.sync(self.verbalization, self.encoding.encode_texts, fingerprint)
+            self.structure += self.kb.layout != layout
             self._retriever = None
+        self._edits = self.kb.edits
         mentions = self.exemplars.sync(self.encoding.encode_windows, fingerprint)
         if mentions:
             self._retriever = None
@@ -129,16 +140,19 @@ class Memory:
         encode = self.encoding
         self.kb.sync(self.verbalization, encode.encode_texts, self.kb.fingerprint)
         self.exemplars.sync(encode.encode_windows, self.exemplars.fingerprint)
+        self._edits = self.kb.edits
         self._retriever = None
 
     def _build_retriever(self) -> Retriever:
-        entity = self.exemplars.entities(self.kb.entities.position)
+        entity = self.exemplars.entities(self.kb.entities.positions_of)
         usable = np.flatnonzero(entity >= 0)
-        prepare = self.similarity.prepare
+        exemplars = VectorRows(self.exemplars.vectors[usable], usable)
+        texts = self.index(self.kb.rows, self.similarity, self.kb.index)
+        self.kb.index = texts.attached
         return Retriever(
-            self.kb.rows,
-            self.index(prepare(self.kb.rows.vectors), self.similarity),
-            self.index(prepare(self.exemplars.vectors[usable]), self.similarity),
+            self.kb.owners(),
+            texts,
+            self.index(exemplars, self.similarity, None),
             usable,
             entity[usable],
             self.similarity,
@@ -159,8 +173,10 @@ class Memory:
         return replace(neighbours, candidates=candidates)
 
     def _read_strings(self, build: BuildLexicon) -> Tuple[Lexicon, np.ndarray]:
-        names = [[*entity.names, *self._as_read(entity.names)] for entity in self.kb.entities]
-        owner = self.exemplars.entities(self.kb.entities.position)
+        names: List[List[str]] = [[] for _ in range(self.kb.entities.positions)]
+        for position, known in self.kb.entities.items():
+            names[position] = [*known.names, *self._as_read(known.names)]
+        owner = self.exemplars.entities(self.kb.entities.positions_of)
         forms: List[List[str]] = [[] for _ in names]
         for entity, item in zip(owner.tolist(), self.exemplars.items):
             if entity >= 0:
@@ -177,8 +193,10 @@ class Memory:
 
     def warn_of_unknown_ids(self) -> None:
         """Say which gold ids of exemplars no entity has."""
-        ids = (kb_id for item in self.exemplars.items for kb_id in item.kb_ids)
-        unknown = list(dict.fromkeys(kb_id for kb_id in ids if kb_id not in self.kb))
+        ids = [kb_id for item in self.exemplars.items for kb_id in item.kb_ids]
+        ids = list(dict.fromkeys(ids))
+        places = self.kb.entities.positions_of(ids)
+        unknown = [kb_id for kb_id, place in zip(ids, places) if place < 0]
         if unknown and not self.kb.is_empty():
             some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
             warnings.warn(Warnings.W501.format(count=len(unknown), some=some))

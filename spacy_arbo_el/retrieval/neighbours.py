@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Optional
 import numpy as np
 from numba import njit
 
-from ..encoders.sequences import ragged_ranges
-from ..kb.vectors import TextVectors
-from .index import FlatIndex
+from .index import FlatIndex, Index
 from .similarity import Similarity
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ class Neighbours:
 class Retriever:
     """Searches the KB's texts, the exemplars and the document's own mentions.
 
-    rows: The KB's texts and which entities have them.
+    owners: (rows,) int64, the entity of each row of the KB's vectors, -1 for rows that don't count.
     text_index, exemplar_index: Indexes over prepared vectors.
     exemplar_rows, exemplar_entity: (n,) int64, for each vector of the exemplar index its row in
         the store and the entity it is labelled with.
@@ -54,22 +52,25 @@ class Retriever:
 
     def __init__(
         self,
-        rows: TextVectors,
-        text_index: FlatIndex,
-        exemplar_index: FlatIndex,
+        owners: np.ndarray,
+        text_index: Index,
+        exemplar_index: Index,
         exemplar_rows: np.ndarray,
         exemplar_entity: np.ndarray,
         similarity: Similarity,
         oversampling: int = 3,
     ):
-        self.rows = rows
+        self.owners = owners
         self.text_index = text_index
         self.exemplar_index = exemplar_index
         self.exemplar_rows = exemplar_rows
         self.exemplar_entity = exemplar_entity
         self.similarity = similarity
-        most_texts = int(np.diff(rows.entity_offsets).max(initial=1))
-        self.oversampling = min(oversampling, most_texts)
+        counted = owners >= 0
+        self._counted = None if counted.all() else counted
+        # An entity has about as many rows as these; where none has two, none is found twice.
+        most = int(np.bincount(owners[counted]).max(initial=1))
+        self.oversampling = min(oversampling, most)
 
     def neighbours(
         self,
@@ -100,29 +101,27 @@ class Retriever:
         )
 
     def _nearest_entities(self, vectors: np.ndarray, count: int):
-        similarities, rows = self.text_index.search(vectors, count * self.oversampling)
-        return expand_rows(self.rows, similarities, rows, count)
+        similarities, rows = self.text_index.search(
+            vectors, count * self.oversampling, self._counted
+        )
+        return best_of_each(self.owners, similarities, rows, count)
 
     def _nearest_exemplars(self, vectors: np.ndarray, count: int):
         similarities, found = self.exemplar_index.search(vectors, count)
         return self.exemplar_rows[found], similarities, self.exemplar_entity[found]
 
 
-def expand_rows(rows: TextVectors, similarities: np.ndarray, found: np.ndarray, count: int):
-    """Texts found -> the entities that have them, each once, the first ``count`` of each mention.
+def best_of_each(owners: np.ndarray, similarities: np.ndarray, found: np.ndarray, count: int):
+    """Rows found -> the entities that own them, each once, the first ``count`` of each mention.
 
-    similarities, found: (m, k), nearest first. Entities that share a text tie, and come in
-        the KB's order.
+    similarities, found: (m, k), nearest first, -1 for none. Entities that are equally near come
+        in the order of their rows.
     RETURNS: entities (m, count) int64 and similarities (m, count) float32.
     """
-    mentions = len(found)
-    flat = found.ravel()
-    owners = np.diff(rows.row_offsets)[flat]
-    entity = rows.row_entities[ragged_ranges(rows.row_offsets[:-1][flat], owners)]
-    mention = np.repeat(np.repeat(np.arange(mentions), found.shape[1]), owners)
-    similarity = np.repeat(similarities.ravel(), owners)
-    places = first_of_each(mention, entity, mentions, count)
-    return fill(entity, places, -1), fill(similarity, places, -np.inf)
+    there = found >= 0
+    entity = owners[found[there]]
+    places = first_of_each(np.nonzero(there)[0], entity, len(found), count)
+    return fill(entity, places, -1), fill(similarities[there], places, -np.inf)
 
 
 @njit(cache=True, nogil=True)

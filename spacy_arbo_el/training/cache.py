@@ -6,6 +6,7 @@ from thinc.api import get_torch_default_device
 
 from ..encoders.sequences import Sequences
 from ..kb.knowledge_base import ArboKB
+from ..kb.texts import DistinctTexts
 from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.similarity import Similarity
 
@@ -19,13 +20,19 @@ class EmbeddingCache:
 
     texts: (r, width) float32. mentions: (n, width) float32.
     device_texts, device_mentions: The same as tensors on thinc's device, for mining.
-    text_sequences: The KB's texts, tokenized.
+    distinct: The KB's texts, each once. text_sequences: The same, tokenized.
     """
 
     def __init__(
-        self, kb: ArboKB, store: ExemplarStore, text_sequences: Sequences, similarity: Similarity
+        self,
+        kb: ArboKB,
+        distinct: DistinctTexts,
+        store: ExemplarStore,
+        text_sequences: Sequences,
+        similarity: Similarity,
     ):
         self.kb = kb
+        self.distinct = distinct
         self.store = store
         self.text_sequences = text_sequences
         self.similarity = similarity
@@ -34,7 +41,7 @@ class EmbeddingCache:
     def reload(self) -> None:
         """Take over the vectors of the KB and the store."""
         prepare = self.similarity.prepare
-        self.take_over(prepare(self.kb.rows.vectors), prepare(self.store.vectors))
+        self.take_over(prepare(self.distinct.vectors(self.kb.rows)), prepare(self.store.vectors))
 
     def take_over(self, texts: np.ndarray, mentions: np.ndarray) -> None:
         """Start from these vectors, prepared; they are copied."""

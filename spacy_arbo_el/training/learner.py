@@ -51,7 +51,7 @@ class Learner:
         is_due = trainer is None or trainer.refresh_due
         if is_due:
             memory.refresh()
-        elif not memory.kb.in_sync or self._structure != memory.structure:
+        elif not memory.is_current or self._structure != memory.structure:
             memory.complete()
             memory.changed()
         if trainer is None or self._structure != memory.structure:
@@ -65,11 +65,12 @@ class Learner:
 
     def _build_trainer(self) -> Trainer:
         memory = self.memory
-        texts = memory.encoding.text_sequences(memory.kb.rows.texts)
+        distinct = memory.kb.distinct_texts(memory.verbalization)
+        texts = memory.encoding.text_sequences(distinct.texts)
         return Trainer(
             self.model,
-            GoldTable(memory.exemplars, memory.kb),
-            EmbeddingCache(memory.kb, memory.exemplars, texts, memory.similarity),
+            GoldTable(memory.exemplars, memory.kb, distinct),
+            EmbeddingCache(memory.kb, distinct, memory.exemplars, texts, memory.similarity),
             self.objective.positives,
             self.objective.negatives,
             self.objective.loss,

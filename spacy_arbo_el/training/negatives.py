@@ -5,7 +5,7 @@ from typing import Callable, Sequence
 import numpy as np
 from spacy.util import registry
 
-from ..kb.vectors import TextVectors
+from ..kb.texts import DistinctTexts
 from ..retrieval.exact import Forbid, forbid_mask, forbid_pairs, nearest
 from ..retrieval.neighbours import fill, first_of_each
 from .cache import EmbeddingCache
@@ -44,7 +44,7 @@ def hard_negatives(k: int = 10, mention_share: float = 0.5, same_type: bool = Fa
         # Names of one entity are near each other: look further, then keep the best of each.
         wanted = from_entities * 4
         _, texts = nearest(queries, cache.device_texts, wanted, metric, _all_of(other_texts))
-        entities = _one_text_each(cache.kb.rows, _filled_up(texts, wanted), from_entities)
+        entities = _one_text_each(cache.distinct, _filled_up(texts, wanted), from_entities)
         _, others = nearest(
             queries, cache.device_mentions, from_mentions, metric, _all_of(other_mentions)
         )
@@ -68,12 +68,12 @@ def _filled_up(rows: np.ndarray, k: int) -> np.ndarray:
     return np.pad(rows, ((0, 0), (0, k - rows.shape[1])), constant_values=-1)
 
 
-def _one_text_each(rows: TextVectors, texts: np.ndarray, k: int) -> np.ndarray:
+def _one_text_each(distinct: DistinctTexts, texts: np.ndarray, k: int) -> np.ndarray:
     """The nearest text of each of the k nearest entities, (b, k)."""
     there = texts >= 0
     mention = np.nonzero(there)[0]
     text = texts[there]
-    owner = rows.row_entities[rows.row_offsets[:-1][text]]
+    owner = distinct.row_entities[distinct.row_offsets[:-1][text]]
     return fill(text, first_of_each(mention, owner, len(texts), k), -1)
 
 

@@ -7,6 +7,7 @@ from scipy.sparse import csr_matrix
 
 from ..encoders.sequences import offsets_of, ragged_ranges
 from ..kb.knowledge_base import ArboKB
+from ..kb.texts import DistinctTexts
 from ..retrieval.exemplars import ExemplarStore
 
 
@@ -24,8 +25,8 @@ class GoldTable:
         types may be of any.
     """
 
-    def __init__(self, store: ExemplarStore, kb: ArboKB):
-        self.texts = len(kb.rows)
+    def __init__(self, store: ExemplarStore, kb: ArboKB, texts: DistinctTexts):
+        self.texts = len(texts)
         labels: List[Tuple[str, ...]] = [tuple(sorted(set(item.kb_ids))) for item in store.items]
         numbers = {label: i for i, label in enumerate(dict.fromkeys(filter(None, labels)))}
         self.cluster = np.array([numbers.get(label, -1) for label in labels], dtype=np.int64)
@@ -38,18 +39,19 @@ class GoldTable:
             kb_id: i for i, kb_id in enumerate(dict.fromkeys(x for label in labels for x in label))
         }
         self.mention_ids = _incidence([[ids[x] for x in label] for label in labels], len(ids))
-        known = [[p for p in map(kb.entities.position, label) if p >= 0] for label in labels]
-        mention_entities = _incidence(known, len(kb))
-        texts = (np.ones(len(kb.rows.entity_rows), dtype=np.int8), kb.rows.entity_rows)
-        entity_texts = csr_matrix((*texts, kb.rows.entity_offsets), shape=(len(kb), self.texts))
+        place = dict(zip(ids, kb.entities.positions_of(list(ids)).tolist()))
+        known = [[place[x] for x in label if place[x] >= 0] for label in labels]
+        positions = kb.entities.positions
+        mention_entities = _incidence(known, positions)
+        links = (np.ones(len(texts.entity_rows), dtype=np.int8), texts.entity_rows)
+        entity_texts = csr_matrix((*links, texts.entity_offsets), shape=(positions, self.texts))
         self.mention_texts = (mention_entities @ entity_texts).tocsr()
         labels_of = {item.label: 0 for item in store.items}
         labels_of = {label: number for number, label in enumerate(labels_of)}
         self.label = np.array([labels_of[item.label] for item in store.items], dtype=np.int64)
-        types = np.array(
-            [[not e.types or label in e.types for label in labels_of] for e in kb.entities],
-            dtype=bool,
-        ).reshape(len(kb), len(labels_of))
+        types = np.zeros((positions, len(labels_of)), dtype=bool)
+        for label, number in labels_of.items():
+            types[kb.entities.of_types([label]), number] = True
         self.text_types = (entity_texts.T @ types) > 0
 
     def members(self, clusters: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

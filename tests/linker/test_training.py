@@ -106,13 +106,14 @@ def test_vectors_follow_the_weights():
     nlp = build()
     linker = nlp.get_pipe("arbo_linker")
     linker.refresh()
-    before = linker.kb.rows.vectors.copy(), linker.exemplars.vectors.copy()
+    before = linker.kb.rows.array(), linker.exemplars.vectors.copy()
     train_a_little(nlp, steps=2)
     linker.refresh()
-    assert (linker.kb.rows.vectors != before[0]).any()
+    assert (linker.kb.rows.array() != before[0]).any()
     assert (linker.exemplars.vectors != before[1]).any()
-    fresh = linker.encoding.encode_texts(linker.kb.rows.texts)
-    np.testing.assert_array_equal(linker.kb.rows.vectors, fresh)
+    texts = [text for entity in linker.kb for text in linker.memory.verbalization(entity)]
+    fresh = linker.encoding.encode_texts(texts)
+    np.testing.assert_array_equal(linker.kb.rows.array(), fresh)
 
 
 def test_use_params_is_undone():
@@ -134,14 +135,14 @@ def test_averaged_weights_are_used_and_given_back():
     shim = linker.model.get_ref("mention").shims[0]
     trained = {name: p.detach().clone() for name, p in shim._model.named_parameters()}
     linker.refresh()
-    fingerprint, vectors = linker.encoding.fingerprint, linker.kb.rows.vectors.copy()
+    fingerprint, vectors = linker.encoding.fingerprint, linker.kb.rows.array()
     with nlp.use_params(optimizer.averages):
         for name, p in shim._model.named_parameters():
             if (shim.id, name) in optimizer.averages:
                 np.testing.assert_array_equal(p.detach(), optimizer.averages[shim.id, name])
         assert linker.encoding.fingerprint != fingerprint
         linker.refresh()
-        assert (linker.kb.rows.vectors != vectors).any()
+        assert (linker.kb.rows.array() != vectors).any()
         data = nlp.to_bytes()
     for name, p in shim._model.named_parameters():
         assert (p == trained[name]).all()

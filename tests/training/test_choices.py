@@ -50,7 +50,9 @@ def world():
     windows = Sequences(one, np.arange(len(items) + 1), one * 0, one * 0, one * 0)
     store.extend(items, windows)
     store.sync(lambda w: np.array([v for *_, v in MENTIONS], np.float32), "hand")
-    return GoldTable(store, kb), EmbeddingCache(kb, store, Sequences.empty(), dot())
+    distinct = kb.distinct_texts(names())
+    table = GoldTable(store, kb, distinct)
+    return table, EmbeddingCache(kb, distinct, store, Sequences.empty(), dot())
 
 
 def chosen(world, part, mentions):
@@ -73,7 +75,9 @@ def test_positives(world):
 
 def test_a_parent_that_is_a_mention_brings_the_entity_along_where_asked(world):
     table, cache = world
-    near = EmbeddingCache(cache.kb, cache.store, cache.text_sequences, cache.similarity)
+    near = EmbeddingCache(
+        cache.kb, cache.distinct, cache.store, cache.text_sequences, cache.similarity
+    )
     near.mentions[1] = [1, 5, 0]  # 4 to its entity, 8 to mention 0, which has 12
     rows = arborescence_positives(with_entity=True)(np.array([1]), table, near)
     assert rows.tolist() == [[BASE + 0, 0]]

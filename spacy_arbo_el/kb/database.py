@@ -1,0 +1,217 @@
+"""The SQLite file behind a knowledge base: opened once a process, edited one transaction at a time."""
+
+import os
+import sqlite3
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from ..errors import Errors
+
+SCHEMA = """
+-- What manifest.json shows to people: counts, the encoder's fingerprint, the files that belong here.
+CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE entity (
+    position INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    description TEXT NOT NULL,
+    aliases TEXT NOT NULL,
+    types TEXT NOT NULL,
+    frequency REAL NOT NULL,
+    meta TEXT NOT NULL,
+    crc INTEGER NOT NULL
+);
+-- Entities by type; those without any stand under ''.
+CREATE TABLE type (
+    name TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
+) WITHOUT ROWID;
+CREATE INDEX type_position ON type (position);
+-- Titles and aliases, case folded.
+CREATE TABLE name (
+    number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL
+);
+CREATE INDEX name_folded ON name (folded);
+CREATE INDEX name_position ON name (position);
+CREATE VIRTUAL TABLE trigram USING fts5(
+    folded, content='name', content_rowid='number', tokenize='trigram', detail=none
+);
+CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, row);
+-- Ids that entities had before they were merged.
+CREATE TABLE redirect (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
+-- The rows of vectors that belong to an entity, and which text each was encoded from.
+CREATE TABLE owned (
+    position INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL
+);
+CREATE TABLE text (row INTEGER PRIMARY KEY, key INTEGER NOT NULL);
+CREATE INDEX text_key ON text (key);
+-- Entities whose texts have changed since they were encoded.
+CREATE TABLE dirty (position INTEGER PRIMARY KEY);
+-- Rows that no entity owns any more.
+CREATE TABLE dead (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
+-- Checksums of the vector files, block by block.
+CREATE TABLE block (number INTEGER PRIMARY KEY, vectors INTEGER NOT NULL, owners INTEGER NOT NULL);
+"""
+
+# Pages kept in memory, in KiB.
+CACHE = 65536
+
+
+class Database:
+    """A connection that outlives forks, and whose errors say which knowledge base it was.
+
+    path: The SQLite file; None for one in memory.
+    writable: Whether statements may change the file.
+    """
+
+    def __init__(self, path: Optional[Path] = None, *, writable: bool = True):
+        self.path = path
+        self.writable = writable
+        self.lock = threading.RLock()
+        self._connection: Optional[sqlite3.Connection] = None
+        self._process = -1
+        self._depth = 0
+        if path is None:
+            self.connection.executescript(SCHEMA)
+
+    @classmethod
+    def create(cls, path: Path) -> "Database":
+        """An empty database in a new file."""
+        path.touch(exist_ok=False)
+        database = cls(path)
+        with database.reading():
+            database.connection.executescript(SCHEMA)
+        return database
+
+    @property
+    def where(self) -> str:
+        return "memory" if self.path is None else str(self.path.parent)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        # SQLite's locks don't survive a fork; a database in memory has none.
+        if self._connection is None or (self.path and self._process != os.getpid()):
+            self._connection, self._process = self._connect(), os.getpid()
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.path is None:
+            name = ":memory:"
+        else:
+            # A reader too may have to roll back what a killed writer left.
+            mode = "rw" if os.access(self.path, os.W_OK) else "ro"
+            name = f"{self.path.absolute().as_uri()}?mode={mode}"
+        with self.reading():
+            connection = sqlite3.connect(
+                name, timeout=60, isolation_level=None, check_same_thread=False, uri=True
+            )
+            connection.execute(f"PRAGMA cache_size = -{CACHE}")
+            if not self.writable:
+                connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def close(self) -> None:
+        if self._connection is not None and (not self.path or self._process == os.getpid()):
+            self._connection.close()
+        self._connection = None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say where it was that something could not be read or written."""
+        try:
+            yield
+        except sqlite3.IntegrityError:
+            raise
+        except (sqlite3.OperationalError, MemoryError) as error:
+            if "malformed" in str(error) or "not a database" in str(error):
+                raise ValueError(Errors.E013.format(where=self.where, problem=error)) from error
+            raise OSError(Errors.E015.format(where=self.where, problem=error)) from error
+        except sqlite3.DatabaseError as error:
+            raise ValueError(Errors.E013.format(where=self.where, problem=error)) from error
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> List[Tuple]:
+        """All rows that a statement gives."""
+        with self.reading():
+            return self.connection.execute(statement, values).fetchall()
+
+    def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """The first value of the first row, None where there is none."""
+        found = self.rows(statement, values)
+        return found[0][0] if found else None
+
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement for each row."""
+        with self.reading():
+            self.connection.executemany(statement, rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing; within another one, part of it."""
+        with self.lock:
+            if self._depth:
+                yield
+                return
+            with self.reading():
+                self.connection.execute("BEGIN IMMEDIATE")
+            self._depth = 1
+            try:
+                yield
+                with self.reading():
+                    self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """The file stays as it is meanwhile; those who write wait."""
+        with self.reading():
+            self.connection.execute("BEGIN")
+            self.connection.execute("SELECT count(*) FROM manifest").fetchall()
+        try:
+            yield
+        finally:
+            self.connection.execute("ROLLBACK")
+
+    def manifest(self) -> Dict[str, Any]:
+        return dict(self.rows("SELECT key, value FROM manifest"))
+
+    def set(self, **values: Any) -> None:
+        """Put values into the manifest."""
+        self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
+
+    # Copies
+
+    def copy(self, path: Optional[Path]) -> "Database":
+        """A copy in a new file, or in memory."""
+        target = Database.__new__(Database)
+        target.__dict__.update(path=path, writable=True, lock=threading.RLock(), _depth=0)
+        target._connection, target._process = None, -1
+        if path is not None:
+            path.touch(exist_ok=False)
+        with self.reading(), target.reading():
+            self.connection.backup(target.connection)
+        return target
+
+    def to_bytes(self) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "entities.sqlite"
+            self.copy(path).close()
+            return path.read_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Database":
+        """A database in memory."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "entities.sqlite"
+            path.write_bytes(data)
+            on_disk = cls(path, writable=False)
+            try:
+                return on_disk.copy(None)
+            finally:
+                on_disk.close()
