@@ -146,6 +146,13 @@ class Errors(metaclass=_Coded):
     )
     E302 = "{items} exemplars but {windows} windows or vectors: the two must belong together."
 
+    E303 = "The search index {path} can't be read: {problem}. Build it anew: spacy arbo index."
+    E304 = (
+        "FAISS can't use this GPU. Install faiss-gpu (Linux, CUDA 12) instead of faiss-cpu, or set "
+        "the index to FlatIndex.v1, which searches on the GPU with torch."
+    )
+    E305 = "There are no codes {value!r} for vectors in an index. Choose one of: {choices}."
+
     # Inference: E4xx
     E401 = (
         "The calibration holds {curve} for {name!r}. It maps each of {known} to [slope, offset], "
@@ -197,6 +204,16 @@ class Warnings(metaclass=_Coded):
     W101 = (
         "{path}: {count} mentions overlap a longer one, so doc.ents can't hold them. All mentions "
         "are in doc.spans[{key!r}]."
+    )
+
+    # Retrieval: W3xx
+    W301 = (
+        "FAISS is not installed, so every search is exact, which is slow for large knowledge bases. "
+        "Install faiss-cpu."
+    )
+    W302 = (
+        "The search runs exactly, in torch on the GPU, since the FAISS that is installed has no "
+        "GPU support. For the index configured, install faiss-gpu (Linux, CUDA 12)."
     )
 
     # The component: W5xx

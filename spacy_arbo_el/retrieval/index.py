@@ -97,7 +97,7 @@ class FlatIndex:
 
     def _backend(self) -> Callable:
         if get_torch_default_device().type == "cuda":
-            return _nearest_faiss_gpu if _faiss_has_gpu() else _nearest_torch
+            return _nearest_faiss_gpu if faiss_has_gpu() else _nearest_torch
         return _nearest_faiss if faiss else _nearest_torch
 
 
@@ -159,7 +159,7 @@ def _nearest_torch(
     return exact.nearest(queries, index._on_device, k, index.similarity.metric, forbid)
 
 
-def _faiss_has_gpu() -> bool:
+def faiss_has_gpu() -> bool:
     return hasattr(faiss, "GpuIndexFlatIP") and faiss.get_num_gpus() > 0
 
 

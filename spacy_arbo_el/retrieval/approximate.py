@@ -1,0 +1,166 @@
+"""Approximate search with FAISS, its candidates ranked again by the vectors themselves.
+
+FAISS gives more candidates than are asked for from codes that are small enough for memory; their
+exact similarities come from the knowledge base's rows, which may lie in a mapped file. Rows that
+were added after the index was built are searched exactly beside it until they are many.
+"""
+
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional, Tuple
+
+import numpy as np
+from thinc.api import get_torch_default_device
+
+from ..errors import Errors
+from ..kb.saving import AttachedIndex
+from ..kb.vectors import VectorRows
+from .index import DECISIVE, FlatIndex, check_width, faiss, faiss_has_gpu, settle_first
+from .similarity import Similarity
+
+# Rows searched exactly beside the index before they are put into it.
+TAIL = 8192
+# Bytes of candidates' vectors ranked at a time.
+RANKED = 1 << 26
+SUFFIX = ".faiss"
+
+
+class ApproximateIndex:
+    """A FAISS index over codes of the rows, and the rows.
+
+    index: A trained FAISS index that holds the first ``index.ntotal`` rows, prepared.
+    rows: All rows, raw.
+    about: What the index is: its kind, its settings, its metric.
+    parameters: Function from an ``IDSelector`` or None to FAISS's search parameters.
+    refine: How many candidates FAISS is asked for, for each one that is wanted.
+    """
+
+    def __init__(
+        self,
+        index: Any,
+        rows: VectorRows,
+        similarity: Similarity,
+        about: Dict[str, Any],
+        parameters: Callable[[Any], Any],
+        refine: float,
+    ):
+        self.index, self.rows, self.similarity = index, rows, similarity
+        self.about, self.parameters, self.refine = about, parameters, refine
+        self._on_gpu: Any = None
+        if len(rows) - index.ntotal > TAIL:
+            add_rows(index, rows, similarity)
+        late = np.arange(index.ntotal, len(rows))
+        self._tail = FlatIndex(similarity.prepare(rows.take(late)), similarity)
+        self.attached = AttachedIndex({**about, "rows": index.ntotal, "suffix": SUFFIX}, self.write)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def write(self, path: Path) -> None:
+        """Write the FAISS index, in the form for CPUs."""
+        faiss.write_index(self.index, str(path))
+
+    def search(
+        self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None
+    ) -> Tuple[np.ndarray, np.ndarray]:
+        """The k nearest rows of each query among the candidates that FAISS gives, see ``Index``."""
+        check_width(queries, self.rows.width)
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        k = min(k, len(self))
+        wide = min(max(k, DECISIVE), len(self))
+        candidates = self._candidates(queries, min(int(wide * self.refine), len(self)), allowed)
+        similarities = np.full((len(queries), wide), -np.inf, dtype=np.float32)
+        found = np.full((len(queries), wide), -1, dtype=np.int64)
+        step = max(RANKED // max(candidates.shape[1] * self.rows.width * 4, 1), 1)
+        for start in range(0, len(queries), step):
+            part = slice(start, start + step)
+            ranked = self._ranked(queries[part], candidates[part], wide)
+            similarities[part, : ranked[0].shape[1]] = ranked[0]
+            found[part, : ranked[0].shape[1]] = ranked[1]
+        settle_first(similarities, found, queries, self.similarity, self._prepared)
+        return similarities[:, :k], found[:, :k]
+
+    def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> np.ndarray:
+        """(m, c) int64 rows, each once, -1 for none."""
+        late = self.index.ntotal
+        rest = None if allowed is None else allowed[late:]
+        _, tail = self._tail.search(queries, k, rest)
+        tail = np.where(tail >= 0, tail + late, -1)
+        if get_torch_default_device().type == "cuda":  # pragma: no cover - needs a GPU
+            found = self._candidates_on_gpu(queries, k, allowed)
+        else:
+            selector = None
+            if allowed is not None:
+                bits = np.packbits(allowed[:late], bitorder="little")
+                selector = faiss.IDSelectorBitmap(bits)
+            _, found = self.index.search(queries, k, params=self.parameters(selector))
+        return np.concatenate([found, tail], axis=1)
+
+    def _candidates_on_gpu(self, queries, k, allowed):  # pragma: no cover - needs a GPU
+        if self._on_gpu is None:
+            self._on_gpu = _to_gpus(self.index)
+        # FAISS on a GPU gives at most 2048, and can't leave any out.
+        wide = min(k if allowed is None else 4 * k, 2048, self.index.ntotal)
+        _, found = self._on_gpu.search(queries, wide)
+        if allowed is not None:
+            found[(found >= 0) & ~allowed[found]] = -1
+        return found
+
+    def _ranked(self, queries: np.ndarray, candidates: np.ndarray, k: int):
+        scores = self.similarity.stacked(queries, self._prepared(candidates))
+        scores[candidates < 0] = -np.inf
+        if scores.shape[1] > k:
+            best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+            scores = np.take_along_axis(scores, best, axis=1)
+            candidates = np.take_along_axis(candidates, best, axis=1)
+        order = np.lexsort((candidates, -scores), axis=1)
+        scores, rows = (np.take_along_axis(a, order, axis=1) for a in (scores, candidates))
+        return scores, np.where(np.isfinite(scores), rows, -1)
+
+    def _prepared(self, rows: np.ndarray) -> np.ndarray:
+        vectors = self.rows.take(np.maximum(rows, 0).ravel())
+        return self.similarity.prepare(vectors).reshape(*rows.shape, -1)
+
+
+def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:
+    """Put the rows that a trained index lacks into it."""
+    late = index.ntotal
+    for start, block in rows.blocks():
+        new = block[max(late - start, 0) :]
+        if len(new):
+            index.add(np.ascontiguousarray(similarity.prepare(new)))
+
+
+def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> Any:
+    """The FAISS index kept beside the rows, None where there is none of that kind."""
+    if attached is None or any(attached.about.get(key) != value for key, value in about.items()):
+        return None
+    if isinstance(attached.source, Path):
+        return read_index(attached.source)
+    return attached.source.__self__.index  # type: ignore[attr-defined]
+
+
+def read_index(path: Path) -> Any:
+    """A FAISS index from its file; ValueError where it can't be read."""
+    try:
+        return faiss.read_index(str(path))
+    except RuntimeError as error:
+        problem = str(error).splitlines()[0]
+        raise ValueError(Errors.E303.format(path=path, problem=problem)) from error
+
+
+def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
+    """Some rows, evenly spread and always the same ones, prepared: (count, width) float32."""
+    chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64))
+    return similarity.prepare(rows.take(chosen))
+
+
+def _to_gpus(index: Any) -> Any:  # pragma: no cover - needs a GPU
+    """A copy of the index on the GPU, or in parts on all of them; HNSW stays on the CPU."""
+    if not faiss_has_gpu():
+        raise ValueError(Errors.E304)
+    if isinstance(faiss.downcast_index(index), faiss.IndexHNSW):
+        return index
+    options = faiss.GpuMultipleClonerOptions()
+    options.useFloat16 = True
+    options.shard = True
+    return faiss.index_cpu_to_all_gpus(index, co=options)
