@@ -91,6 +91,14 @@ class Errors(metaclass=_Coded):
         'with dtype = "float32".'
     )
 
+    E023 = "The id {old!r} can't lead to {new!r}: {problem}."
+    E024 = "There is no format {value!r} of knowledge bases. Choose one of: {choices}."
+
+    E025 = (
+        "The vectors there are come from another encoder ({found}) than this pipeline's "
+        "({expected}). Encode all of them anew: spacy arbo kb encode."
+    )
+
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
@@ -208,8 +216,8 @@ class Warnings(metaclass=_Coded):
 
     # Retrieval: W3xx
     W301 = (
-        "FAISS is not installed, so every search is exact, which is slow for large knowledge bases. "
-        "Install faiss-cpu."
+        "FAISS is not installed, so every search is exact, which is slow for a large knowledge "
+        "base. Install faiss-cpu."
     )
     W302 = (
         "The search runs exactly, in torch on the GPU, since the FAISS that is installed has no "

@@ -6,6 +6,7 @@ from spacy.language import Language
 from thinc.api import Config, Model
 
 from .inference.decisions import Inference
+from .kb.lookup import Lookup
 from .kb.verbalizations import Verbalization
 from .linker import ArboLinker
 from .mentions import SpanGetter
@@ -22,6 +23,7 @@ DEFAULT_CONFIG = """
 [arbo_linker]
 threshold = 0.0
 n_candidates = 64
+match_types = false
 overwrite = true
 use_gold_ents = true
 labels_discard = []
@@ -29,6 +31,7 @@ extension = "arbo"
 calibration = null
 rewrite = null
 lexicon = null
+lookup = null
 
 [arbo_linker.model]
 @architectures = "spacy-arbo-el.DualEncoder.v1"
@@ -124,9 +127,11 @@ def make_arbo_linker(
     refresh: Refresh,
     rewrite: Optional[Rewrite],
     lexicon: Optional[BuildLexicon],
+    lookup: Optional[Lookup],
     scorer: Optional[Callable],
     threshold: float,
     n_candidates: int,
+    match_types: bool,
     overwrite: bool,
     use_gold_ents: bool,
     labels_discard: List[str],

@@ -31,6 +31,7 @@ from .inference.links import make_links
 from .inference.ranker import Ranker
 from .kb.entity import NIL
 from .kb.knowledge_base import ArboKB
+from .kb.lookup import Lookup
 from .kb.verbalizations import Verbalization
 from .mentions import (
     MentionReader,
@@ -40,6 +41,7 @@ from .mentions import (
     gold_mentions_example,
     offsets_of_span,
 )
+from .retrieval.entities import Types
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.index import BuildIndex
 from .retrieval.lexical import BuildLexicon
@@ -69,10 +71,13 @@ class ArboLinker(SavedLinker):
     rewrite: What of a text is read in other words, such as abbreviations; None for nothing.
     lexicon: Compares the strings of mentions, names and exemplars too, and lets a fitted
         ranker weigh up all that speaks for an entity; None for vectors alone.
+    lookup: Finds entities by name beside those found by vector; None for vectors alone.
     scorer: For ``nlp.evaluate``.
     threshold: The chance of being right that a link must have, 0 to 1; below it a
         mention is NIL. 0.0 links whatever the graph can reach.
     n_candidates: Candidates found for each mention, and kept on its ``Link``.
+    match_types: Whether a mention may only be linked to entities that have its label for a type,
+        or no type at all.
     overwrite: Whether kb ids that are there already are replaced.
     use_gold_ents: Whether ``score`` links the reference's mentions (accuracy on given
         mentions) or takes those the pipeline found (end to end).
@@ -98,9 +103,11 @@ class ArboLinker(SavedLinker):
         refresh: Refresh,
         rewrite: Optional[Rewrite] = None,
         lexicon: Optional[BuildLexicon] = None,
+        lookup: Optional[Lookup] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
         n_candidates: int = 64,
+        match_types: bool = False,
         overwrite: bool = True,
         use_gold_ents: bool = True,
         labels_discard: Sequence[str] = (),
@@ -117,6 +124,7 @@ class ArboLinker(SavedLinker):
         self.cfg: Dict[str, Any] = {
             "threshold": threshold,
             "n_candidates": n_candidates,
+            "match_types": match_types,
             "overwrite": overwrite,
             "use_gold_ents": use_gold_ents,
             "extension": extension,
@@ -128,7 +136,7 @@ class ArboLinker(SavedLinker):
         self.labels_discard = frozenset(labels_discard)
         self.encoding = DualEncoding(model)
         self.memory = Memory(
-            vocab, self.encoding, verbalization, similarity, index, lexicon, rewrite
+            vocab, self.encoding, verbalization, similarity, index, lexicon, rewrite, lookup
         )
         self.reader = MentionReader(self.encoding, span_getter, rewrite)
         objective = Objective(positives, negatives, loss, refresh)
@@ -334,8 +342,15 @@ class ArboLinker(SavedLinker):
             self.inference.exemplars,
             self.inference.mentions,
             across=across,
+            types=self._types(spans),
+            named=self.memory.named(forms),
         )
         return self.memory.weigh_up(neighbours, forms) if self.inference.exemplars else neighbours
+
+    def _types(self, spans: Sequence[Sequence[Span]]) -> Optional[Types]:
+        if not self.cfg["match_types"]:
+            return None
+        return self.memory.types([span.label_ for group in spans for span in group])
 
     def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict[Offsets, Link]]) -> None:
         """Write the links that ``predict`` found onto the docs; see ``annotations.py``."""

@@ -32,6 +32,7 @@ class SavedLinker(TrainablePipe):
             "inference": self.inference,
             "rewrite": self.reader.rewrite,
             "lexicon": self.memory.build_lexicon,
+            "lookup": self.memory.lookup,
             **self.learner.objective._asdict(),
             "scorer": self.scorer,
             "labels_discard": list(self.labels_discard),

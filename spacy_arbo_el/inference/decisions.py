@@ -5,7 +5,8 @@ from typing import List, NamedTuple, Protocol
 
 import numpy as np
 
-from ..retrieval.neighbours import Neighbours, fill, first_of_each
+from ..retrieval.entities import fill, first_of_each
+from ..retrieval.neighbours import Neighbours
 from .calibration import Calibration
 
 

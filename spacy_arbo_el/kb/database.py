@@ -1,4 +1,4 @@
-"""The SQLite file behind a knowledge base: opened once a process, edited one transaction at a time."""
+"""The SQLite file behind a knowledge base: one connection a process, one transaction an edit."""
 
 import os
 import sqlite3
@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 from ..errors import Errors
 
 SCHEMA = """
--- What manifest.json shows to people: counts, the encoder's fingerprint, the files that belong here.
+-- What manifest.json shows to people: counts, the encoder's fingerprint, the files.
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entity (
     position INTEGER PRIMARY KEY,
@@ -54,6 +54,9 @@ CREATE TABLE dead (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
 -- Checksums of the vector files, block by block.
 CREATE TABLE block (number INTEGER PRIMARY KEY, vectors INTEGER NOT NULL, owners INTEGER NOT NULL);
 """
+
+# What SQLite says where not the file but something round it is at fault.
+FROM_OUTSIDE = ("full", "locked", "disk I/O", "readonly", "unable to open", "too big")
 
 # Pages kept in memory, in KiB.
 CACHE = 65536
@@ -124,12 +127,12 @@ class Database:
             yield
         except sqlite3.IntegrityError:
             raise
-        except (sqlite3.OperationalError, MemoryError) as error:
-            if "malformed" in str(error) or "not a database" in str(error):
-                raise ValueError(Errors.E013.format(where=self.where, problem=error)) from error
-            raise OSError(Errors.E015.format(where=self.where, problem=error)) from error
-        except sqlite3.DatabaseError as error:
-            raise ValueError(Errors.E013.format(where=self.where, problem=error)) from error
+        except (sqlite3.DatabaseError, OverflowError) as error:
+            name = self.path.name if self.path else "SQLite"
+            problem = f"{name}: {error}"
+            if any(hint in str(error) for hint in FROM_OUTSIDE):
+                raise OSError(Errors.E015.format(where=self.where, problem=problem)) from error
+            raise ValueError(Errors.E013.format(where=self.where, problem=problem)) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> List[Tuple]:
         """All rows that a statement gives."""
@@ -166,6 +169,20 @@ class Database:
                 raise
             finally:
                 self._depth = 0
+
+    @contextmanager
+    def hurrying(self) -> Iterator[None]:
+        """Don't wait for the disk meanwhile: for a new file, which a kill may spoil."""
+        for pragma in ("journal_mode = MEMORY", "synchronous = OFF"):
+            self.rows(f"PRAGMA {pragma}")
+        try:
+            yield
+        finally:
+            for pragma in ("journal_mode = DELETE", "synchronous = FULL"):
+                self.rows(f"PRAGMA {pragma}")
+        if self.path is not None:
+            with self.path.open("rb") as file:
+                os.fsync(file.fileno())
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -192,7 +192,10 @@ def replace_layout(database: Database, layout: Encoded) -> bool:
     return not same
 
 
-def check_overflow(stored: np.ndarray, vectors: np.ndarray) -> None:
-    """An error where a vector is too large for the type it is stored in."""
-    if stored.dtype != np.float32 and not np.isfinite(stored).all():
+def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
+    """Vectors in the type they are stored in; an error where one is too large for it."""
+    with np.errstate(over="ignore"):
+        stored = vectors.astype(dtype)
+    if not np.isfinite(stored).all():
         raise ValueError(Errors.E022.format(largest=float(np.abs(vectors).max())))
+    return stored

@@ -7,7 +7,7 @@ import uuid
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 from filelock import FileLock
@@ -101,6 +101,19 @@ class ArboKB(KnowledgeBase):
             kb.close()
             raise
 
+    @classmethod
+    def for_reading(cls, path: Union[str, Path]) -> "ArboKB":
+        """Open a folder for reading, with a vocabulary of its own."""
+        return cls(Vocab()).from_disk(path)
+
+    @classmethod
+    def create(
+        cls, path: Union[str, Path], vocab: Optional[Vocab] = None, *, dtype: str = "float32"
+    ) -> "ArboKB":
+        """An empty folder of a knowledge base, opened for writing; an older one is replaced."""
+        cls(Vocab(), dtype=dtype).to_disk(path)
+        return cls.open(path, vocab)
+
     def close(self) -> None:
         """Give up the folder; what was changed is in it already."""
         if self._lock is not None and self.path is not None:
@@ -136,20 +149,24 @@ class ArboKB(KnowledgeBase):
 
     def add(self, entities: Entities) -> int:
         """Add one or many, all or none; ValueError where an id is taken. RETURNS: How many."""
-        return self._edit(self.entities.add, _stream(entities))
+        return self._edit("add", _stream(entities))
 
     def update(self, entities: Entities) -> int:
         """Put entities in the place of those with the same ids, all or none; KeyError where there
         is none. RETURNS: How many."""
-        return self._edit(self.entities.update, _stream(entities))
+        return self._edit("update", _stream(entities))
 
     def upsert(self, entities: Entities) -> int:
         """Update what is there and add the rest, all or nothing. RETURNS: How many."""
-        return self._edit(self.entities.upsert, _stream(entities))
+        return self._edit("upsert", _stream(entities))
 
     def remove(self, ids: Union[str, Iterable[str]]) -> int:
         """Take entities out, all or none; KeyError where there is none. RETURNS: How many."""
-        return self._edit(self.entities.remove, [ids] if isinstance(ids, str) else ids)
+        return self._edit("remove", [ids] if isinstance(ids, str) else ids)
+
+    def redirect(self, leads: Mapping[str, str]) -> int:
+        """Let other ids lead to entities, all or none. RETURNS: How many."""
+        return self._edit("redirect", leads)
 
     def merge(self, old: str, new: str) -> Entity:
         """Make one entity of two. ``old`` leads to ``new`` from now on, and its names are aliases.
@@ -169,12 +186,12 @@ class ArboKB(KnowledgeBase):
             left.frequency + right.frequency,
             {**left.meta, **right.meta},
         )
-        self._edit(self.entities.merge, left.id, right.id, merged)
+        self._edit("merge", left.id, right.id, merged)
         return merged
 
-    def _edit(self, edit: Callable, *values) -> Any:
-        with self.transaction():
-            return edit(*values)
+    def _edit(self, edit: str, *values) -> Any:
+        with self.transaction():  # which may have given the knowledge base another store
+            return getattr(self.entities, edit)(*values)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -299,8 +316,7 @@ class ArboKB(KnowledgeBase):
 
     def _put(self, part: encoding.Encoded) -> Callable[[], None]:
         """Add rows within a transaction; the function given back takes them over after it."""
-        vectors, owners = part.vectors.astype(self.rows.dtype), part.owners
-        encoding.check_overflow(vectors, part.vectors)
+        vectors, owners = encoding.as_stored(part.vectors, self.rows.dtype), part.owners
         start = self.database.value("SELECT value FROM manifest WHERE key = 'rows'")
         encoding.store_layout(self.database, start, part)
         self.database.set(rows=start + len(owners), width=vectors.shape[1] or self.rows.width)
@@ -333,8 +349,7 @@ class ArboKB(KnowledgeBase):
         target: Optional[RowFiles] = None
         for chunk in encoding.chunks(self.entities.items()):
             part = encoding.encode_chunk(chunk, verbalize, encoder)
-            vectors = part.vectors.astype(new.dtype)
-            encoding.check_overflow(vectors, part.vectors)
+            vectors = encoding.as_stored(part.vectors, new.dtype)
             start = len(new)
             if files:
                 target = target or self._new_files(vectors.shape[1], number)

@@ -3,7 +3,7 @@
 import json
 import zlib
 from itertools import chain, islice
-from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -16,6 +16,14 @@ BATCH = 2000
 
 _COLUMNS = "position, id, title, description, aliases, types, frequency, meta, crc"
 _IN = "IN (SELECT value FROM json_each(?))"
+
+
+class DuplicateId(ValueError):
+    """An id that is taken. id: Which."""
+
+    def __init__(self, entity_id: str, where: str = ""):
+        super().__init__(Errors.E002.format(id=entity_id, where=where))
+        self.id = entity_id
 
 
 class EntityStore:
@@ -197,6 +205,22 @@ class EntityStore:
                 [(name, new) for (name,) in [*before, (old,)]],
             )
 
+    def redirect(self, leads: Mapping[str, str]) -> int:
+        """Let ids lead to entities; ValueError where an id is an entity's own, or leads nowhere."""
+        with self.database.transaction():
+            for old, new in leads.items():
+                position = self.position(new)
+                if position < 0:
+                    raise ValueError(Errors.E023.format(old=old, new=new, problem="it isn't there"))
+                if self._known([old]):
+                    problem = f"{old!r} is an entity itself"
+                    raise ValueError(Errors.E023.format(old=old, new=new, problem=problem))
+                self.database.many(
+                    "INSERT OR REPLACE INTO redirect SELECT ?, id FROM entity WHERE position = ?",
+                    [(old, position)],
+                )
+        return len(leads)
+
     def bury(self, positions: Sequence[int]) -> None:
         """Let go of the vectors of entities."""
         found = self.database.rows(
@@ -230,7 +254,7 @@ class EntityStore:
         taken = self._known(ids)
         for entity_id in ids:
             if entity_id in taken:
-                raise ValueError(Errors.E002.format(id=entity_id, where=""))
+                raise DuplicateId(entity_id)
             taken.add(entity_id)
         self._check_redirects(ids)
         start = self.positions

@@ -158,7 +158,7 @@ class RowFiles:
         if not count:
             return VectorRows(dtype=self.dtype)
         shape = (count, self.width)
-        vectors = np.memmap(paths["vectors"], self.dtype, "r", offset=HEADER, shape=shape)
+        vectors = np.memmap(paths["vectors"], self.dtype, "c", offset=HEADER, shape=shape)
         owners = np.fromfile(paths["owners"], dtype=np.int64, count=count, offset=HEADER)
         return VectorRows(vectors, owners, self.dtype)
 

@@ -4,8 +4,9 @@ from typing import NamedTuple, Sequence
 
 import numpy as np
 
+from .entities import fill, first_of_each
 from .lexical import Lexicon
-from .neighbours import Neighbours, fill, first_of_each
+from .neighbours import Neighbours
 
 # How many entities of each mention are weighed up.
 COUNT = 24

@@ -3,7 +3,7 @@
 import time
 import warnings
 from dataclasses import replace
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -12,11 +12,13 @@ from ..encoders.encoding import DualEncoding
 from ..encoders.sequences import Sequences
 from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
+from ..kb.lookup import Lookup
 from ..kb.vectors import VectorRows
 from ..kb.verbalizations import Verbalization
 from ..log import log
 from ..rewriting.text import Rewrite
 from .candidates import gather_candidates
+from .entities import EntitySearch, Types
 from .exemplars import ExemplarStore, Labelled
 from .index import BuildIndex
 from .lexical import BuildLexicon, Lexicon
@@ -45,6 +47,7 @@ class Memory:
         index: BuildIndex,
         lexicon: Optional[BuildLexicon] = None,
         rewrite: Optional[Rewrite] = None,
+        lookup: Optional[Lookup] = None,
     ):
         self.vocab = vocab
         self.encoding = encoding
@@ -55,9 +58,11 @@ class Memory:
         self.exemplars = ExemplarStore()
         self.build_lexicon = lexicon
         self.rewrite = rewrite
+        self.lookup = lookup
         self.structure = 0
         self._edits = self.kb.edits
         self._lexicon: Optional[Tuple[int, Lexicon, np.ndarray]] = None
+        self._types: Optional[Tuple[int, Dict[str, np.ndarray]]] = None
         self._retriever: Optional[Retriever] = None
 
     def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool) -> None:
@@ -150,13 +155,30 @@ class Memory:
         texts = self.index(self.kb.rows, self.similarity, self.kb.index)
         self.kb.index = texts.attached
         return Retriever(
-            self.kb.owners(),
-            texts,
+            EntitySearch(self.kb.rows, self.kb.owners(), texts, self.similarity),
             self.index(exemplars, self.similarity, None),
             usable,
             entity[usable],
             self.similarity,
         )
+
+    def types(self, labels: Sequence[str]) -> Types:
+        """Which entities mentions with these labels may be linked to: those of a type of the same
+        name, and those without a type."""
+        if self._types is None or self._types[0] != self.structure:
+            self._types = (self.structure, {})
+        masks = self._types[1]
+        distinct = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+        for label in distinct:
+            if label not in masks:
+                masks[label] = np.zeros(self.kb.entities.positions, dtype=bool)
+                masks[label][self.kb.entities.of_types([label])] = True
+        number = np.array([distinct[label] for label in labels], dtype=np.int64)
+        return Types(number, np.stack([masks[label] for label in distinct]))
+
+    def named(self, strings: Sequence[str]) -> Optional[np.ndarray]:
+        """Entities that go by mentions' strings, where a lookup was asked for."""
+        return None if self.lookup is None else self.lookup(self.kb.entities, strings)
 
     def weigh_up(self, neighbours: Neighbours, forms: Sequence[str]) -> Neighbours:
         """Add all that speaks for the likeliest entities; see ``candidates.py``.

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
 
 import numpy as np
-from numba import njit
 
+from .entities import EntitySearch, Types, search_by_type
 from .index import FlatIndex, Index
 from .similarity import Similarity
 
@@ -43,34 +43,25 @@ class Neighbours:
 class Retriever:
     """Searches the KB's texts, the exemplars and the document's own mentions.
 
-    owners: (rows,) int64, the entity of each row of the KB's vectors, -1 for rows that don't count.
-    text_index, exemplar_index: Indexes over prepared vectors.
+    entities: The search over the knowledge base.
+    exemplar_index: An index over the exemplars' vectors.
     exemplar_rows, exemplar_entity: (n,) int64, for each vector of the exemplar index its row in
         the store and the entity it is labelled with.
-    oversampling: Texts searched for each entity wanted, since an entity may have many.
     """
 
     def __init__(
         self,
-        owners: np.ndarray,
-        text_index: Index,
+        entities: EntitySearch,
         exemplar_index: Index,
         exemplar_rows: np.ndarray,
         exemplar_entity: np.ndarray,
         similarity: Similarity,
-        oversampling: int = 3,
     ):
-        self.owners = owners
-        self.text_index = text_index
+        self.entities = entities
         self.exemplar_index = exemplar_index
         self.exemplar_rows = exemplar_rows
         self.exemplar_entity = exemplar_entity
         self.similarity = similarity
-        counted = owners >= 0
-        self._counted = None if counted.all() else counted
-        # An entity has about as many rows as these; where none has two, none is found twice.
-        most = int(np.bincount(owners[counted]).max(initial=1))
-        self.oversampling = min(oversampling, most)
 
     def neighbours(
         self,
@@ -80,6 +71,8 @@ class Retriever:
         exemplars: int,
         mentions: int,
         across: bool = False,
+        types: Optional[Types] = None,
+        named: Optional[np.ndarray] = None,
     ) -> Neighbours:
         """The neighbours of mentions.
 
@@ -87,6 +80,8 @@ class Retriever:
         document: (m,) int64, ascending: mentions of a document stand together.
         entities, exemplars, mentions: How many of each to find.
         across: Whether mentions of other documents count as neighbours too.
+        types: Which entities a mention may be linked to, and so which exemplars count.
+        named: (m, c) int64 entities that go by a mention's name, -1 for none.
         """
         others = (
             nearest_in_corpus(vectors, mentions, self.similarity)
@@ -95,59 +90,25 @@ class Retriever:
         )
         return Neighbours(
             document,
-            *self._nearest_entities(vectors, entities),
-            *self._nearest_exemplars(vectors, exemplars),
+            *self.entities.nearest(vectors, entities, types, named),
+            *self._nearest_exemplars(vectors, exemplars, types),
             *others,
         )
 
-    def _nearest_entities(self, vectors: np.ndarray, count: int):
-        similarities, rows = self.text_index.search(
-            vectors, count * self.oversampling, self._counted
+    def _nearest_exemplars(self, vectors: np.ndarray, count: int, types: Optional[Types]):
+        def search(vectors: np.ndarray, count: int, allowed: Optional[np.ndarray]):
+            usable = None if allowed is None else allowed[self.exemplar_entity]
+            similarities, found = self.exemplar_index.search(vectors, count, usable)
+            return found, similarities
+
+        count = min(count, len(self.exemplar_rows))
+        found, similarities = search_by_type(search, vectors, count, types)
+        there = found >= 0
+        return (
+            np.where(there, self.exemplar_rows[found], -1),
+            similarities,
+            np.where(there, self.exemplar_entity[found], -1),
         )
-        return best_of_each(self.owners, similarities, rows, count)
-
-    def _nearest_exemplars(self, vectors: np.ndarray, count: int):
-        similarities, found = self.exemplar_index.search(vectors, count)
-        return self.exemplar_rows[found], similarities, self.exemplar_entity[found]
-
-
-def best_of_each(owners: np.ndarray, similarities: np.ndarray, found: np.ndarray, count: int):
-    """Rows found -> the entities that own them, each once, the first ``count`` of each mention.
-
-    similarities, found: (m, k), nearest first, -1 for none. Entities that are equally near come
-        in the order of their rows.
-    RETURNS: entities (m, count) int64 and similarities (m, count) float32.
-    """
-    there = found >= 0
-    entity = owners[found[there]]
-    places = first_of_each(np.nonzero(there)[0], entity, len(found), count)
-    return fill(entity, places, -1), fill(similarities[there], places, -np.inf)
-
-
-@njit(cache=True, nogil=True)
-def first_of_each(mention, entity, mentions, count):  # pragma: no cover - compiled
-    """Where each entity occurs first within each mention, the first ``count`` of them.
-
-    mention: (n,) int64 ascending; entity: (n,) int64, in order of preference within a mention.
-    RETURNS: (mentions, count) int64 places in the two arrays, -1 for none.
-    """
-    places = np.full((mentions, count), -1, dtype=np.int64)
-    found = np.zeros(mentions, dtype=np.int64)
-    last_seen = np.full(entity.max() + 1 if len(entity) else 0, -1, dtype=np.int64)
-    for place in range(len(entity)):
-        m, e = mention[place], entity[place]
-        if last_seen[e] != m and found[m] < count:
-            last_seen[e] = m
-            places[m, found[m]] = place
-            found[m] += 1
-    return places
-
-
-def fill(values: np.ndarray, places: np.ndarray, missing) -> np.ndarray:
-    """``values[places]``, with ``missing`` where a place is -1."""
-    if not len(values):
-        return np.full(places.shape, missing, dtype=values.dtype)
-    return np.where(places >= 0, values[places], values.dtype.type(missing))
 
 
 def nearest_in_document(

@@ -6,8 +6,8 @@ import numpy as np
 from spacy.util import registry
 
 from ..kb.texts import DistinctTexts
+from ..retrieval.entities import fill, first_of_each
 from ..retrieval.exact import Forbid, forbid_mask, forbid_pairs, nearest
-from ..retrieval.neighbours import fill, first_of_each
 from .cache import EmbeddingCache
 from .positives import gold_texts
 from .table import GoldTable

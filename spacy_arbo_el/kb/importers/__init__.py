@@ -1,0 +1,41 @@
+"""Entities from files, one at a time."""
+
+from typing import Callable, Dict
+
+from .jsonl import read_entities_jsonl, write_entities_jsonl
+from .medic import read_medic_2012, read_medic_half, read_medic_tsv
+from .obo import read_obo
+from .report import ImportReport
+from .spacy_kb import entities_of, read_spacy_kb
+from .tables import read_table
+from .umls import read_umls
+from .wikidata import read_wikidata
+
+# By the names that ``arbo kb build --format`` knows.
+READERS: Dict[str, Callable] = {
+    "jsonl": read_entities_jsonl,
+    "table": read_table,
+    "obo": read_obo,
+    "umls": read_umls,
+    "wikidata": read_wikidata,
+    "medic": read_medic_tsv,
+    "medic-half": read_medic_half,
+    "medic-2012": read_medic_2012,
+    "spacy": read_spacy_kb,
+}
+
+__all__ = [
+    "READERS",
+    "ImportReport",
+    "entities_of",
+    "read_entities_jsonl",
+    "read_medic_2012",
+    "read_medic_half",
+    "read_medic_tsv",
+    "read_obo",
+    "read_spacy_kb",
+    "read_table",
+    "read_umls",
+    "read_wikidata",
+    "write_entities_jsonl",
+]

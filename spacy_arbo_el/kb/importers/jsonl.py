@@ -1,0 +1,106 @@
+"""The project's own format: JSONL, one entity a line."""
+
+import json
+from typing import Any, Dict, Iterable, Iterator, Optional
+
+from ...corpora.files import PathLike, is_text, line_error
+from ...corpora.jsonl import read_records
+from ...io import replacing
+from ..entity import NIL, Entity
+from .report import ImportReport
+
+FIELDS = ("id", "title", "description", "aliases", "types", "frequency", "meta")
+
+
+def read_entities_jsonl(
+    path: PathLike, report: Optional[ImportReport] = None, *, unique: bool = True
+) -> Iterator[Entity]:
+    """Yield the entities of a JSONL file, one at a time; empty lines are skipped.
+
+    A line is an object with "id" and, as you have them, "title", "description", "aliases" and
+    "types" (lists of strings) and "frequency". Whatever else it holds goes to ``meta``.
+
+    unique: Whether to look for ids that occur twice, which takes remembering all.
+
+    Raises ValueError with file, line and problem at the first line that isn't right; an id that
+    occurs twice is an error that names both lines.
+    """
+    lines_of: Dict[str, int] = {}
+    for number, record in read_records(path):
+        problem = problem_of(record)
+        if problem:
+            raise line_error(path, number, problem)
+        if unique:
+            check_new(record["id"], number, lines_of, path)
+        yield entity_of(record)
+
+
+def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
+    """The line of a JSONL file where an id occurs for the nth time, 0 for none."""
+    for number, record in read_records(path):
+        nth -= record.get("id") == entity_id
+        if not nth:
+            return number
+    return 0
+
+
+def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
+    """Write entities in the format ``read_entities_jsonl`` reads, all or nothing.
+
+    RETURNS: How many were written.
+    """
+    count = 0
+    with replacing(path) as file:
+        for entity in entities:
+            line = json.dumps(entity.to_dict(), ensure_ascii=False)
+            file.write(line.encode("utf8") + b"\n")
+            count += 1
+    return count
+
+
+def check_new(id_: str, number: int, lines_of: Dict[str, int], path: PathLike) -> None:
+    if id_ in lines_of:
+        raise line_error(
+            path,
+            number,
+            f"the entity id {id_!r} was used before, in line {lines_of[id_]}. Merge the two "
+            "entries, or give one of them another id.",
+        )
+    lines_of[id_] = number
+
+
+def problem_of(record: Dict[str, Any]) -> str:
+    """What is wrong with an entity's record, or nothing."""
+    if not is_text(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
+        return f"'id' must be a non-empty string and not 'NIL' (got {record.get('id')!r:.40})."
+    if "|" in record["id"]:
+        return f"'id' must not hold '|', which joins composite ids (got {record['id']!r:.40})."
+    for key in ("title", "description"):
+        if not is_text(record.get(key, "")):
+            return f"{key!r} of {record['id']!r} must be a string of whole characters."
+    for key in ("aliases", "types"):
+        if not is_strings(record.get(key, [])):
+            return f"{key!r} of {record['id']!r} must be a list of strings."
+    frequency = record.get("frequency", 0)
+    if isinstance(frequency, bool) or not isinstance(frequency, (int, float)) or frequency < 0:
+        return f"'frequency' of {record['id']!r} must be a number from 0 up."
+    if not isinstance(record.get("meta", {}), dict):
+        return f"'meta' of {record['id']!r} must be an object."
+    return ""
+
+
+def is_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(is_text(item) and item for item in value)
+
+
+def entity_of(record: Dict[str, Any]) -> Entity:
+    other = {key: value for key, value in record.items() if key not in FIELDS}
+    return Entity(
+        id=record["id"],
+        title=record.get("title", ""),
+        description=record.get("description", ""),
+        aliases=tuple(record.get("aliases", ())),
+        types=tuple(record.get("types", ())),
+        frequency=record.get("frequency", 0.0),
+        meta={**record.get("meta", {}), **other},
+    )

@@ -1,0 +1,138 @@
+"""The MEDIC disease dictionary in the forms it is found in."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from ...corpora.concepts import read_equivalents, strip_prefix
+from ...corpora.files import PathLike, check_exists, is_text, line_error, read_lines
+from ..entity import Entity
+from .jsonl import check_new, is_strings
+from .report import ImportReport
+
+DISEASE = ("Disease",)
+
+
+def read_medic_half(
+    folder: PathLike, report: Optional[ImportReport] = None, *, unnamed: bool = True
+) -> Iterator[Entity]:
+    """Yield the concepts of the BioCoM paper's dictionary, in the order of ``concept_map.json``.
+
+    folder: Holds ``disease_down_half.tsv`` and ``concept_map.json``.
+    unnamed: The dictionary is half of MEDIC's names, so that about one concept in six has lost all
+        of its own. By default these come too, with their id for a title and ``meta["unnamed"]``: no
+        name leads to them, but a labelled mention may. False leaves them out.
+
+    The title is the first of a concept's names, the aliases are the rest; ``meta["ids"]`` holds the
+    equivalent ids (``concept_map_of`` turns them into a map for ``normalise_ids``).
+    Raises ValueError with file, line and problem where a line isn't right.
+    """
+    folder = check_exists(folder)
+    equivalents = read_equivalents(folder)
+    names = _names_by_concept(folder / "disease_down_half.tsv", equivalents)
+    for concept, ids in equivalents.items():
+        if concept in names:
+            yield _disease(concept, names[concept], ids)
+        elif unnamed:
+            yield _disease(concept, [concept], ids, unnamed=True)
+
+
+def read_medic_2012(path: PathLike, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+    """Yield the entities of a MEDIC dictionary whose lines are ``id[|id…]||name[|synonym…]``.
+
+    The first id is the entity's, ``meta["ids"]`` holds all.
+    Raises ValueError with file, line and problem where a line isn't right or an id that is an
+    entity's own occurs twice.
+    """
+    lines_of: Dict[str, int] = {}
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        before, _, after = line.partition("||")
+        ids, names = _parts(before), _parts(after)
+        if not ids or not names:
+            raise line_error(path, number, "expected 'id[|id…]||name[|synonym…]'.")
+        check_new(ids[0], number, lines_of, path)
+        yield _disease(ids[0], names, tuple(ids))
+
+
+def _parts(text: str) -> List[str]:
+    return [part.strip() for part in text.split("|") if part.strip()]
+
+
+def _disease(id_: str, names: List[str], ids: Tuple[str, ...], unnamed: bool = False) -> Entity:
+    title, *aliases = dict.fromkeys(names)
+    meta: Dict[str, Any] = {"ids": list(ids)}
+    if unnamed:
+        meta["unnamed"] = True
+    return Entity(id=id_, title=title, aliases=tuple(aliases), types=DISEASE, meta=meta)
+
+
+def _names_by_concept(path: Path, equivalents: Dict[str, Tuple[str, ...]]) -> Dict[str, List[str]]:
+    concept_of = {id_: concept for concept, ids in equivalents.items() for id_ in ids}
+    names: Dict[str, List[str]] = defaultdict(list)
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        name, ids = _medic_line(line, path, number)
+        for id_ in ids:
+            if id_ not in concept_of:
+                problem = f"the id {id_!r} of {name!r} isn't in concept_map.json."
+                raise line_error(path, number, problem)
+        for concept in dict.fromkeys(concept_of[id_] for id_ in ids):
+            names[concept].append(name)
+    return names
+
+
+def _medic_line(line: str, path: Path, number: int) -> Tuple[str, List[str]]:
+    try:
+        name, ids = json.loads(line)
+        if is_text(name) and name.strip() and ids and is_strings(ids):
+            return name.strip(), ids
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise line_error(path, number, 'expected a JSON array ["name", ["id", …]].')
+
+
+# Of a CTD vocabulary, as its line of fields has them.
+CTD_FIELDS = (
+    "DiseaseName",
+    "DiseaseID",
+    "AltDiseaseIDs",
+    "Definition",
+    "ParentIDs",
+    "TreeNumbers",
+    "ParentTreeNumbers",
+    "Synonyms",
+)
+
+
+def read_medic_tsv(path: PathLike, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+    """Yield the entities of CTD's MEDIC file (``CTD_diseases.tsv``).
+
+    Columns are ``CTD_FIELDS``, with ``|`` between several values; lines that begin with ``#`` are
+    comments. Ids lose their "MESH:" and "OMIM:", as corpora write them. Alternative ids lead to
+    the entity.
+    Raises ValueError with file, line and problem where a line isn't right.
+    """
+    report = report or ImportReport()
+    lines_of: Dict[str, int] = {}
+    for number, line in read_lines(path):
+        if not line.strip() or line.startswith("#"):
+            continue
+        values = line.split("\t")
+        if len(values) < len(CTD_FIELDS):
+            problem = f"expected {len(CTD_FIELDS)} columns with tabs between, got {len(values)}."
+            raise line_error(path, number, problem)
+        row = dict(zip(CTD_FIELDS, values))
+        ids = [strip_prefix(row["DiseaseID"]), *map(strip_prefix, _parts(row["AltDiseaseIDs"]))]
+        if not ids[0] or not row["DiseaseName"].strip():
+            raise line_error(path, number, "'DiseaseName' and 'DiseaseID' must not be empty.")
+        check_new(ids[0], number, lines_of, path)
+        report.lead(ids[1:], ids[0])
+        names = [row["DiseaseName"].strip(), *_parts(row["Synonyms"])]
+        entity = _disease(ids[0], names, tuple(ids))
+        meta = {**entity.meta, "tree": _parts(row["TreeNumbers"])}
+        description = row["Definition"].strip()
+        yield Entity(ids[0], entity.title, description, entity.aliases, DISEASE, meta=meta)

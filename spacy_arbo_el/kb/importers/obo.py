@@ -1,0 +1,122 @@
+"""Ontologies in OBO format, such as the Disease Ontology."""
+
+import re
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from ...corpora.files import PathLike, line_error, read_lines
+from ..entity import Entity
+from .report import ImportReport
+
+SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(\w*)')
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def read_obo(
+    path: PathLike,
+    report: Optional[ImportReport] = None,
+    *,
+    scopes: Tuple[str, ...] = ("EXACT",),
+    type_name: str = "",
+) -> Iterator[Entity]:
+    """Yield the terms of an OBO file; obsolete ones and those without a name are left out.
+
+    scopes: Which synonyms become aliases: of EXACT, NARROW, BROAD, RELATED. All are in
+        ``meta["synonyms"]`` with their scope.
+    type_name: The type of all terms; by default their namespace.
+
+    ``meta`` holds "xrefs", "parents" and "subsets" where there are any. Alternative ids lead to
+    the term, and so do obsolete ones that it replaces.
+    Raises ValueError with file, line and problem where the file isn't right.
+    """
+    report = report or ImportReport()
+    wrong = [scope for scope in scopes if scope not in SCOPES]
+    if wrong:
+        raise ValueError(f"There is no scope {wrong[0]!r}. Choose of: {', '.join(SCOPES)}.")
+    namespace = ""
+    lines_of: Dict[str, int] = {}
+    for number, kind, tags in _stanzas(path):
+        if kind == "header":
+            namespace = _one(tags, "default-namespace")
+            continue
+        if kind != "Term":
+            continue
+        id_ = _one(tags, "id")
+        if not id_ or "|" in id_:
+            raise line_error(path, number, f"a [Term] needs an 'id' without '|' (got {id_!r}).")
+        if id_ in lines_of:
+            problem = f"the term {id_!r} came before, in line {lines_of[id_]}."
+            raise line_error(path, number, problem)
+        lines_of[id_] = number
+        if _one(tags, "is_obsolete") == "true":
+            report.skip("obsolete")
+            if _one(tags, "replaced_by"):
+                report.lead([id_], _one(tags, "replaced_by"))
+            continue
+        if not _one(tags, "name"):
+            report.skip("no name")
+            continue
+        report.lead(tags.get("alt_id", []), id_)
+        yield _term(id_, tags, scopes, type_name or _one(tags, "namespace") or namespace)
+
+
+def _term(id_: str, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str) -> Entity:
+    title = _one(tags, "name")
+    synonyms = []
+    for value in tags.get("synonym", []):
+        text, scope = _quoted(value)
+        if text:
+            synonyms.append([text, scope if scope in SCOPES else "RELATED"])
+    aliases = dict.fromkeys(text for text, scope in synonyms if scope in scopes and text != title)
+    meta: Dict[str, Any] = {
+        "xrefs": [xref.split(" ")[0] for xref in tags.get("xref", [])],
+        "parents": [parent.split(" ")[0] for parent in tags.get("is_a", [])],
+        "subsets": tags.get("subset", []),
+        "synonyms": synonyms,
+    }
+    return Entity(
+        id_,
+        title,
+        _quoted(_one(tags, "def"))[0],
+        tuple(aliases),
+        (kind,) if kind else (),
+        meta={key: value for key, value in meta.items() if value},
+    )
+
+
+def _stanzas(path: PathLike) -> Iterator[Tuple[int, str, Dict[str, List[str]]]]:
+    """(line it begins in, kind, values by tag), the file's head first."""
+    start, kind, tags = 1, "header", {}  # type: int, str, Dict[str, List[str]]
+    for number, line in read_lines(path):
+        line = line.strip()
+        if not line or line.startswith("!"):
+            continue
+        if line.startswith("["):
+            if not line.endswith("]"):
+                raise line_error(path, number, f"a stanza begins with [Name] (got {line!r:.40}).")
+            yield start, kind, tags
+            start, kind, tags = number, line[1:-1], {}
+            continue
+        tag, colon, value = line.partition(":")
+        if not colon:
+            raise line_error(path, number, f"expected 'tag: value' (got {line!r:.40}).")
+        tags.setdefault(tag.strip(), []).append(_plain(value, tag.strip()))
+    yield start, kind, tags
+
+
+def _plain(value: str, tag: str) -> str:
+    """A value without the comment and the modifiers that may follow it."""
+    value = value.strip()
+    if tag in ("def", "synonym"):
+        return value
+    return _ESCAPED.sub(r"\1", re.split(r"\s+(?:!\s|\{)", value, maxsplit=1)[0]).strip()
+
+
+def _quoted(value: str) -> Tuple[str, str]:
+    """The text in quotes that a value begins with, and the word after it."""
+    match = _QUOTED.match(value)
+    return (_ESCAPED.sub(r"\1", match[1]).strip(), match[2]) if match else ("", "")
+
+
+def _one(tags: Dict[str, List[str]], name: str) -> str:
+    return tags.get(name, [""])[0]

@@ -1,0 +1,107 @@
+"""UMLS in its Rich Release Format: MRCONSO, MRDEF and MRSTY, each sorted by concept."""
+
+from itertools import groupby
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from ...corpora.files import PathLike, check_exists, line_error, read_lines
+from ..entity import Entity
+from .report import ImportReport
+
+# The columns, as the reference manual has them.
+MRCONSO = "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF"
+MRDEF = "CUI AUI ATUI SATUI SAB DEF SUPPRESS CVF"
+MRSTY = "CUI TUI STN STY ATUI CVF"
+
+Row = Dict[str, str]
+
+
+def read_umls(
+    folder: PathLike,
+    report: Optional[ImportReport] = None,
+    *,
+    languages: Tuple[str, ...] = ("ENG",),
+    sources: Tuple[str, ...] = (),
+    type_names: bool = False,
+) -> Iterator[Entity]:
+    """Yield the concepts of a folder with MRCONSO.RRF and, as they are there, MRDEF.RRF, MRSTY.RRF.
+
+    languages: Of names. sources: Vocabularies (SAB) of names and definitions; empty for all.
+    type_names: Types are names ("Disease or Syndrome") instead of ids ("T047").
+
+    The title is the preferred name, suppressed names are left out, the description is the first
+    definition. The three files are read side by side, which needs them in the order of concepts
+    that they come in; ValueError with file and line where they are not, or a line isn't right.
+    """
+    folder, report = check_exists(folder), report or ImportReport()
+    definitions = _Side(folder / "MRDEF.RRF", MRDEF)
+    kinds = _Side(folder / "MRSTY.RRF", MRSTY)
+    for concept, rows in _concepts(folder / "MRCONSO.RRF", MRCONSO):
+        found, types = definitions.of(concept), kinds.of(concept)
+        names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
+        if not names:
+            report.skip("all names suppressed")
+            continue
+        names = [row for row in names if row["LAT"] in languages]
+        if not names:
+            report.skip(f"no name in {', '.join(languages)}")
+            continue
+        names = [row for row in names if not sources or row["SAB"] in sources]
+        if not names:
+            report.skip(f"no name from {', '.join(sources)}")
+            continue
+        names.sort(key=lambda row: (row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"))
+        title, *aliases = dict.fromkeys(row["STR"] for row in names)
+        usable = [
+            row["DEF"]
+            for row in found
+            if row["SUPPRESS"] not in ("O", "Y") and (not sources or row["SAB"] in sources)
+        ]
+        column = "STY" if type_names else "TUI"
+        yield Entity(
+            concept,
+            title,
+            usable[0] if usable else "",
+            tuple(aliases),
+            tuple(dict.fromkeys(row[column] for row in types)),
+            meta={"sources": sorted({row["SAB"] for row in names})},
+        )
+
+
+class _Side:
+    """A file beside MRCONSO, read as far as the concept that is asked for."""
+
+    def __init__(self, path: Path, columns: str):
+        self._groups = _concepts(path, columns) if path.is_file() else iter(())
+        self._next: Optional[Tuple[str, List[Row]]] = next(self._groups, None)
+
+    def of(self, concept: str) -> List[Row]:
+        while self._next is not None and self._next[0] < concept:
+            self._next = next(self._groups, None)
+        return self._next[1] if self._next is not None and self._next[0] == concept else []
+
+
+def _concepts(path: Path, columns: str) -> Iterator[Tuple[str, List[Row]]]:
+    before = ""
+    for concept, rows in groupby(_rows(path, columns.split()), key=lambda item: item[1]["CUI"]):
+        group = list(rows)
+        if concept <= before:
+            problem = f"{concept} comes after {before}. Sort the file: LC_ALL=C sort."
+            raise line_error(path, group[0][0], problem)
+        before = concept
+        yield concept, [row for _, row in group]
+
+
+def _rows(path: Path, columns: List[str]) -> Iterator[Tuple[int, Row]]:
+    for number, line in read_lines(path):
+        if not line:
+            continue
+        values = line.split("|")
+        # Each value has a bar behind it.
+        if len(values) not in (len(columns), len(columns) + 1):
+            problem = f"expected {len(columns)} values with '|' between, got {len(values)}."
+            raise line_error(path, number, problem)
+        row = dict(zip(columns, values))
+        if not row["CUI"]:
+            raise line_error(path, number, "the first value, the concept's id, is empty.")
+        yield number, row

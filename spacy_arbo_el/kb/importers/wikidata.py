@@ -1,0 +1,95 @@
+"""Wikidata from its JSON dump: one item a line, plain or packed."""
+
+import bz2
+import gzip
+import json
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from ...corpora.files import PathLike, check_exists, is_text, line_error
+from ..entity import Entity
+from .report import ImportReport
+
+OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
+
+
+def read_wikidata(
+    path: PathLike,
+    report: Optional[ImportReport] = None,
+    *,
+    languages: Tuple[str, ...] = ("en",),
+    types: Tuple[str, ...] = (),
+    sitelinks: int = 0,
+) -> Iterator[Entity]:
+    """Yield the items of a Wikidata dump (.json, .json.gz, .json.bz2), one at a time.
+
+    languages: Of label, description and aliases; the first that an item has counts.
+    types: Only items that are instances of (P31) one of these; empty for all.
+    sitelinks: The least number of articles about an item.
+
+    An item's types are the ids of its P31, its frequency the number of articles about it.
+    Raises ValueError with file, line and problem where a line isn't right.
+    """
+    path, report = check_exists(path), report or ImportReport()
+    with OPENERS.get(path.suffix, open)(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            line = line.strip().rstrip(b",")
+            if line in (b"", b"[", b"]"):
+                continue
+            try:
+                item = json.loads(line)
+                entity = _item(item, report, languages, types, sitelinks)
+            except (ValueError, RecursionError) as error:
+                raise line_error(path, number, f"no valid JSON: {error}.") from None
+            except (AttributeError, KeyError, TypeError) as error:
+                problem = f"no Wikidata item ({type(error).__name__}: {error})."
+                raise line_error(path, number, problem) from None
+            if entity is not None:
+                yield entity
+
+
+def _item(
+    item: Dict[str, Any],
+    report: ImportReport,
+    languages: Tuple[str, ...],
+    types: Tuple[str, ...],
+    sitelinks: int,
+) -> Optional[Entity]:
+    if item.get("type", "item") != "item":
+        report.skip(f"a {item['type']}, not an item")
+        return None
+    label = _in_language(item.get("labels", {}), languages)
+    if label is None:
+        report.skip(f"no label in {', '.join(languages)}")
+        return None
+    kinds = _instance_of(item.get("claims") or {})
+    if types and not set(types) & set(kinds):
+        report.skip("of another type")
+        return None
+    articles = len(item.get("sitelinks") or {})
+    if articles < sitelinks:
+        report.skip(f"fewer than {sitelinks} articles")
+        return None
+    description = _in_language(item.get("descriptions", {}), languages)
+    aliases = _in_language(item.get("aliases", {}), languages) or []
+    names = [alias["value"] for alias in aliases]
+    title, about = label["value"], description["value"] if description else ""
+    if not all(map(is_text, (item["id"], title, about, *names))):
+        report.skip("half a character in its text")
+        return None
+    aliases = tuple(name for name in dict.fromkeys(names) if name and name != title)
+    return Entity(item["id"], title, about, aliases, tuple(kinds), float(articles))
+
+
+def _in_language(values: Any, languages: Tuple[str, ...]) -> Any:
+    # Where there is nothing, the dumps have a list.
+    return next((values[code] for code in languages if values and code in values), None)
+
+
+def _instance_of(claims: Dict[str, Any]) -> List[str]:
+    """The types that hold now: of preferred rank where there are any, never deprecated."""
+    found: Dict[str, List[str]] = {}
+    for claim in claims.get("P31", []):
+        value = claim["mainsnak"].get("datavalue", {}).get("value", {}).get("id")
+        if value:
+            found.setdefault(claim.get("rank", "normal"), []).append(value)
+    return list(dict.fromkeys(found.get("preferred") or found.get("normal") or []))

@@ -1,0 +1,249 @@
+"""Folders that are damaged, mixed up, cut off, killed at or out of room."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from spacy.vocab import Vocab
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.folder import verify
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.verbalizations import names
+
+from .test_store import encode
+
+KILLS = 200
+
+
+def build(path, count=30, encoder="x"):
+    kb = ArboKB(Vocab(), [Entity(f"e{i}", f"name {i}", "about", ("alias",)) for i in range(count)])
+    kb.sync(names(), encode, encoder)
+    kb.to_disk(path)
+    return path
+
+
+def refused(path):
+    with pytest.raises((ValueError, OSError)) as error:
+        ArboKB.for_reading(path)
+    assert str(error.value).startswith("[arbo-E")
+    return str(error.value)
+
+
+FILES = ["manifest.json", "entities.sqlite", "vectors-1.bin", "owners-1.bin"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.99])
+def test_cut_off_files_are_named(tmp_path, name, keep):
+    path = build(tmp_path / "kb") / name
+    data = path.read_bytes()
+    path.write_bytes(data[: int(keep * len(data)) if isinstance(keep, float) else keep])
+    assert name in refused(tmp_path / "kb")
+    assert any(name in problem for problem in verify(tmp_path / "kb"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_missing_files_are_named(tmp_path, name):
+    (build(tmp_path / "kb") / name).unlink()
+    assert name in refused(tmp_path / "kb")
+    assert any(name in problem for problem in verify(tmp_path / "kb"))
+
+
+@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("name", FILES)
+def test_flipped_bits_are_noticed(tmp_path, name, edited):
+    build(tmp_path / "kb")
+    if edited:
+        with ArboKB.open(tmp_path / "kb") as kb:
+            kb.add(Entity("new", "new"))
+            kb.sync(names(), encode, "x")
+    path = tmp_path / "kb" / name
+    data = path.read_bytes()
+    rng = random.Random(0)
+    for place in sorted(rng.sample(range(len(data)), 40)):
+        changed = bytearray(data)
+        changed[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        if name == "manifest.json":  # which may not be JSON any more, but must not mislead
+            try:
+                assert len(ArboKB.for_reading(tmp_path / "kb")) == 30 + edited
+            except ValueError:
+                pass
+            continue
+        assert name in refused(tmp_path / "kb"), place
+        assert any(name in problem for problem in verify(tmp_path / "kb"))
+    path.write_bytes(data)
+    assert verify(tmp_path / "kb") == [] and len(ArboKB.for_reading(tmp_path / "kb"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_another_knowledge_base_are_refused(tmp_path, name):
+    build(tmp_path / "kb"), build(tmp_path / "other", encoder="y")
+    shutil.copy(tmp_path / "other" / name, tmp_path / "kb" / name)
+    message = refused(tmp_path / "kb")
+    assert name in message and verify(tmp_path / "kb")
+
+
+def test_an_entry_that_was_changed_by_hand_is_named(tmp_path):
+    path = build(tmp_path / "kb")
+    with ArboKB.open(path) as kb:
+        kb.database.rows("UPDATE entity SET title = 'other' WHERE id = 'e7'")
+        with pytest.raises(ValueError, match="'e7'.*damaged.*kb verify"):
+            kb.get("e7")
+        assert kb.get("e8").title == "name 8"
+        kb.database.path = None  # close without a look at the folder
+        kb.path = None
+    assert "entities.sqlite" in refused(path)
+
+
+# The same edits are made in a process that is killed and in one that is not.
+def edit(kb, number):
+    rng = random.Random(number)
+    some = f"e{rng.randrange(40)}"
+    kind = number % 5
+    if kind == 0:
+        kb.upsert([Entity(some, f"title {number}", aliases=(f"alias {number}",))])
+    elif kind == 1:
+        kb.upsert([Entity(f"n{number}-{i}", f"new {number} {i}") for i in range(rng.randrange(40))])
+    elif kind == 2 and some in kb:
+        kb.remove(some)
+    elif kind == 3:
+        kb.sync(names(), encode, "xy"[number % 2])
+    elif kind == 4 and some in kb and "e1" in kb and kb.get(some).id != kb.get("e1").id:
+        kb.merge(some, "e1")
+
+
+def state(kb):
+    return {entity.id: entity for entity in kb}, kb.entities.redirects(), kb.fingerprint
+
+
+@pytest.mark.slow
+def test_killed_at_any_point_of_an_edit(tmp_path):
+    """What was reported as done is there, and of the edit that was killed all or nothing."""
+    path = build(tmp_path / "kb")
+    model = ArboKB.for_reading(path)
+    number, rng, between = 0, random.Random(1), 0
+    for _ in range(KILLS):
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(read)
+            with ArboKB.open(path) as kb:
+                os.write(write, b"o")
+                for current in range(number, number + 1000):
+                    edit(kb, current)
+                    os.write(write, b".")
+            os._exit(0)
+        os.close(write)
+        assert os.read(read, 1) == b"o", "a knowledge base that was killed opens"
+        time.sleep(rng.random() * 0.1)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        done = 0
+        while chunk := os.read(read, 4096):
+            done += len(chunk)
+        os.close(read)
+        for current in range(number, number + done):
+            edit(model, current)
+        number += done
+        found = ArboKB.for_reading(path)
+        if state(found) != state(model):
+            edit(model, number)
+            number, between = number + 1, between + 1
+            assert state(found) == state(model)
+    assert verify(path) == []
+    assert number > KILLS // 4, "edits were made"
+    found = ArboKB.for_reading(path)
+    found.sync(names(), encode, "x"), model.sync(names(), encode, "x")
+    for entity in found:
+        np.testing.assert_array_equal(found.get_vector(entity.id), model.get_vector(entity.id))
+
+
+@pytest.mark.slow
+def test_killed_at_any_point_of_a_save(tmp_path):
+    path = build(tmp_path / "kb", 50)
+    rng, done = random.Random(2), 0
+    for _ in range(KILLS // 4):
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(read)
+            kb = ArboKB.for_reading(path)
+            for i in range(len(kb), 10_000):
+                kb.add(Entity(f"e{i}", f"name {i}"))
+                kb.sync(names(), encode, "x")
+                kb.to_disk(path)
+                os.write(write, b".")
+            os._exit(0)
+        os.close(write)
+        assert os.read(read, 1) == b"."
+        time.sleep(rng.random() * 0.1)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        before, done = done, done + 1
+        while chunk := os.read(read, 4096):
+            done += len(chunk)
+        os.close(read)
+        assert verify(path) == []
+        count = len(ArboKB.for_reading(path))
+        assert 50 + done <= count <= 50 + done + 1
+        done = count - 50
+        assert done > before
+
+
+FULL = """
+import resource, sys
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.verbalizations import names
+import numpy as np
+path, limit, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+def fill():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+many = [Entity(f"n{i}", f"a new name {i}", "x" * 50) for i in range(3000)]
+kb = ArboKB.for_reading(path) if what == "save" else ArboKB.open(path)
+try:
+    if what == "save":
+        kb.add(many)
+        fill()
+        kb.to_disk(path)
+    elif what == "edit":
+        fill()
+        kb.add(many)
+    else:
+        fill()
+        kb.sync(names(), lambda texts: np.ones((len(texts), 9000), np.float32), "another")
+except OSError as error:
+    print("refused:", error)
+"""
+
+
+@pytest.mark.parametrize("what", ["save", "edit", "encode"])
+def test_a_full_disk_leaves_what_was_there(tmp_path, what):
+    path = build(tmp_path / "kb", 300)
+    limit = (path / "entities.sqlite").stat().st_size + 20_000
+    command = [sys.executable, "-c", FULL, str(path), str(limit), what]
+    output = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "refused: " in output.stdout, output.stderr
+    assert verify(path) == []
+    kb = ArboKB.for_reading(path)
+    assert len(kb) == 300 and kb.fingerprint == "x" and kb.in_sync
+    assert [p.name for p in tmp_path.iterdir()] == ["kb"], "nothing is left lying about"
+
+
+def test_what_is_no_folder_of_a_knowledge_base(tmp_path):
+    with pytest.raises(ValueError, match="manifest.json"):
+        ArboKB.open(tmp_path / "nothing")
+    (tmp_path / "kb").mkdir()
+    assert "entities.sqlite" in refused(tmp_path / "kb")
+    (tmp_path / "kb" / "entities.jsonl").write_text("{}")
+    assert "format version 1" in refused(tmp_path / "kb")
+    with pytest.raises(ValueError, match="the bytes given"):
+        ArboKB(Vocab()).from_bytes(b"nonsense")

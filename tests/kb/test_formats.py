@@ -1,0 +1,322 @@
+"""Readers of other people's formats, on small files of our own and on real ones."""
+
+import bz2
+import gzip
+import json
+import random
+
+import pytest
+from spacy.kb import InMemoryLookupKB
+from spacy.vocab import Vocab
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import (
+    READERS,
+    ImportReport,
+    read_medic_tsv,
+    read_obo,
+    read_spacy_kb,
+    read_table,
+    read_umls,
+    read_wikidata,
+)
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.loaders import build, import_into
+
+from .test_importers import data_dir, write  # noqa: F401  fixtures
+
+OBO = r"""format-version: 1.2
+default-namespace: plants ! a comment
+
+[Term]
+id: P:1
+alt_id: P:01
+name: common oak \{tree\}
+namespace: trees
+def: "A \"big\" tree: of the woods." [book:1, url:http\://x]
+synonym: "Quercus robur" EXACT [a:b]
+synonym: "tree" BROAD []
+synonym: "common oak {tree}" EXACT []
+xref: X:1 "a name"
+is_a: P:3 ! tree
+subset: native {source="me"}
+
+[Typedef]
+id: part_of
+
+[Term]
+id: P:2
+name: old oak
+is_obsolete: true
+replaced_by: P:1
+
+[Term]
+id: P:3
+name: tree
+
+[Term]
+id: P:4
+"""
+
+
+def test_obo(write):  # noqa: F811
+    report = ImportReport()
+    oak, tree = read_obo(write(OBO, "plants.obo"), report)
+    assert oak == Entity(
+        "P:1",
+        "common oak {tree}",
+        'A "big" tree: of the woods.',
+        ("Quercus robur",),
+        ("trees",),
+        meta={
+            "xrefs": ["X:1"],
+            "parents": ["P:3"],
+            "subsets": ["native"],
+            "synonyms": [
+                ["Quercus robur", "EXACT"],
+                ["tree", "BROAD"],
+                ["common oak {tree}", "EXACT"],
+            ],
+        },
+    )
+    assert tree == Entity("P:3", "tree", types=("plants",))
+    assert report.skipped == {"obsolete": 1, "no name": 1}
+    assert report.redirects == {"P:01": "P:1", "P:2": "P:1"}
+    wide = list(read_obo(write(OBO, "p.obo"), scopes=("EXACT", "BROAD"), type_name="Plant"))
+    assert wide[0].aliases == ("Quercus robur", "tree") and wide[1].types == ("Plant",)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[Term]\nname: x\n", "line 1: a [Term] needs an 'id'"),
+        ("[Term]\nid: a\nname: x\n[Term]\nid: a\nname: y\n", "line 4: the term 'a' came before"),
+        ("[Term\n", r"line 1: a stanza begins with [Name]"),
+        ("[Term]\nid: a\nnonsense\n", "line 3: expected 'tag: value'"),
+    ],
+)
+def test_broken_obo(write, text, problem):  # noqa: F811
+    with pytest.raises(ValueError) as error:
+        list(read_obo(write(text, "x.obo")))
+    assert problem in str(error.value)
+
+
+def test_the_disease_ontology(data_dir, tmp_path):  # noqa: F811
+    kb = ArboKB(Vocab())
+    report = import_into(kb, data_dir / "obo" / "HumanDO.obo", "obo")
+    assert report.skipped["obsolete"] == 2374 and len(kb) + sum(report.skipped.values()) == 8948
+    assert kb.get("DOID:267").id == "DOID:0001816", "an alternative id leads to the term"
+    assert "hemangiosarcoma" in kb.get("DOID:0001816").names
+    assert kb.get("DOID:0001816").description.startswith("A malignant vascular tumor that")
+
+
+UMLS = {
+    "MRCONSO.RRF": """\
+C01|ENG|P|L1|PF|S1|Y|A1||||MSH|MH|D1|Fever|0|N||
+C01|ENG|S|L2|PF|S2|Y|A2||||MSH|ET|D1|Pyrexia|0|N||
+C01|ENG|S|L2|PF|S2|Y|A2||||OLD|ET|D1|Fevers|0|O||
+C01|GER|P|L3|PF|S3|Y|A3||||MSHGER|MH|D1|Fieber|0|N||
+C02|GER|P|L4|PF|S4|Y|A4||||MSHGER|MH|D2|Husten|0|N||
+C03|ENG|P|L5|PF|S5|Y|A5||||MSH|MH|D3|Gone|0|O||
+C05|ENG|S|L6|VO|S6|N|A6||||SRC|MH|D5|colds|0|N||
+C05|ENG|P|L6|PF|S7|Y|A7||||SRC|MH|D5|Cold|0|N||
+""",
+    "MRDEF.RRF": "C01|A1|AT1||MSH|A rise in temperature.|N||\nC04|A1|AT1||MSH|No names.|N||\n",
+    "MRSTY.RRF": "C01|T184|A2|Sign or Symptom|AT1||\nC05|T047|B|Disease or Syndrome|AT2||\n",
+}
+
+
+@pytest.fixture
+def umls(tmp_path):
+    for name, text in UMLS.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_umls(umls):
+    report = ImportReport()
+    fever, cold = read_umls(umls, report)
+    meta = {"sources": ["MSH"]}
+    assert fever == Entity(
+        "C01", "Fever", "A rise in temperature.", ("Pyrexia",), ("T184",), meta=meta
+    )
+    assert cold == Entity("C05", "Cold", "", ("colds",), ("T047",), meta={"sources": ["SRC"]})
+    assert report.skipped == {"no name in ENG": 1, "all names suppressed": 1}
+    (fever, cough) = read_umls(umls, languages=("GER",))
+    assert (fever.title, cough.title) == ("Fieber", "Husten")
+    (fever,) = read_umls(umls, sources=("MSH",), type_names=True)
+    assert fever.types == ("Sign or Symptom",)
+    (umls / "MRDEF.RRF").unlink()
+    assert [entity.description for entity in read_umls(umls)] == ["", ""]
+
+
+def test_broken_umls(umls):
+    lines = UMLS["MRCONSO.RRF"].splitlines(True)
+    (umls / "MRCONSO.RRF").write_text("".join(lines[4:] + lines[:4]))
+    with pytest.raises(ValueError, match="MRCONSO.RRF, line 5: C01 comes after C05. Sort"):
+        list(read_umls(umls))
+    (umls / "MRCONSO.RRF").write_text("C01|ENG|P\n")
+    with pytest.raises(ValueError, match="line 1: expected 18 values"):
+        list(read_umls(umls))
+
+
+def item(id_, **parts):
+    text = {"en": {"value": parts.pop("label", id_)}} if parts.get("label", True) else []
+    claims = {
+        "P31": [
+            {"rank": rank, "mainsnak": {"datavalue": {"value": {"id": kind}}}}
+            for kind, rank in parts.pop("kinds", [])
+        ]
+    }
+    parts.pop("label", None)
+    return json.dumps({"type": "item", "id": id_, "labels": text, "claims": claims, **parts})
+
+
+WIKIDATA = [
+    item(
+        "Q1",
+        label="Ada",
+        descriptions={"en": {"value": "mathematician"}},
+        aliases={"en": [{"value": "Ada L."}, {"value": "Ada"}], "de": [{"value": "nicht"}]},
+        kinds=[("Q5", "normal"), ("Q6", "deprecated")],
+        sitelinks={"enwiki": {}, "dewiki": {}},
+    ),
+    item("Q2", label="", aliases=[]),
+    item("Q3", kinds=[("Q7", "preferred"), ("Q5", "normal")], descriptions=[], sitelinks=[]),
+    json.dumps({"type": "property", "id": "P31"}),
+]
+
+
+@pytest.mark.parametrize("pack", ["json", "json.gz", "json.bz2"])
+def test_wikidata(tmp_path, pack):
+    data = ("[\n" + ",\n".join(WIKIDATA) + "\n]\n").encode()
+    data = {"json": bytes, "json.gz": gzip.compress, "json.bz2": bz2.compress}[pack](data)
+    path = tmp_path / f"dump.{pack}"
+    path.write_bytes(data)
+    report = ImportReport()
+    ada, other = read_wikidata(path, report)
+    assert ada == Entity("Q1", "Ada", "mathematician", ("Ada L.",), ("Q5",), 2.0)
+    assert other == Entity("Q3", "Q3", types=("Q7",))
+    assert report.skipped == {"no label in en": 1, "a property, not an item": 1}
+    assert [e.id for e in read_wikidata(path, types=("Q7",))] == ["Q3"]
+    assert [e.id for e in read_wikidata(path, sitelinks=1)] == ["Q1"]
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", '{"id": "Q1", "labels": {"en": 3}}', '"x"'])
+def test_broken_wikidata(write, line):  # noqa: F811
+    with pytest.raises(ValueError, match="line 2: no "):
+        list(read_wikidata(write(f"{WIKIDATA[0]},\n{line}\n", "dump.json")))
+
+
+def test_tables(write):  # noqa: F811
+    text = 'Key,Name,Synonyms,Kind,n,extra\nc1,"Acme, Inc.",Acme|The Acme ,COMPANY,3,x\n\nc2,Apex,,,,\n'
+    columns = {"id": "Key", "title": "Name", "aliases": "Synonyms", "types": "Kind"}
+    first, second = read_table(write(text, "c.csv"), columns={**columns, "frequency": "n"})
+    assert first == Entity(
+        "c1", "Acme, Inc.", "", ("Acme", "The Acme"), ("COMPANY",), 3.0, {"extra": "x"}
+    )
+    assert second == Entity("c2", "Apex")
+    plain = "id\ttitle\taliases\na\tA\tx;y\n"
+    (only,) = read_table(write(plain, "c.tsv"), separator=";")
+    assert only == Entity("a", "A", aliases=("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "line 1: the file is empty"),
+        ("name\nx\n", "line 1: there is no column 'id'. Columns: name."),
+        ("id,title\na\n", "line 2: expected 2 columns as in the first line, got 1"),
+        ('id,title\na,A\na,"B\n\nC"\n', "line 3: the entity id 'a' was used before, in line 2"),
+        ('id,title\na,"A\n', "no valid table"),
+        ("id,frequency\na,many\n", "line 2: 'frequency' must be a number (got 'many')"),
+        ("id,frequency\na,-1\n", "line 2: 'frequency' of 'a' must be a number from 0 up"),
+        ("id,title\n,A\n", "line 2: 'id' must be a non-empty string"),
+    ],
+)
+def test_broken_tables(write, text, problem):  # noqa: F811
+    with pytest.raises(ValueError) as error:
+        list(read_table(write(text, "c.csv")))
+    assert problem in str(error.value)
+    with pytest.raises(ValueError, match="no field 'nam'"):
+        list(read_table(write("id\n", "d.csv"), columns={"nam": "id"}))
+
+
+def test_ctd(write):  # noqa: F811
+    text = (
+        "# Fields:\n# DiseaseName\tDiseaseID\n"
+        "Fever\tMESH:D1\tOMIM:7|MESH:C9\tHot.\t\tC23/1|C23/2\t\tPyrexia|Fevers\tX\n"
+    )
+    report = ImportReport()
+    (fever,) = read_medic_tsv(write(text, "ctd.tsv"), report)
+    assert fever == Entity(
+        "D1",
+        "Fever",
+        "Hot.",
+        ("Pyrexia", "Fevers"),
+        ("Disease",),
+        meta={"ids": ["D1", "7", "C9"], "tree": ["C23/1", "C23/2"]},
+    )
+    assert report.redirects == {"7": "D1", "C9": "D1"}
+    with pytest.raises(ValueError, match="line 1: expected 8 columns.*got 2"):
+        list(read_medic_tsv(write("a\tb\n", "bad.tsv")))
+
+
+def test_spacys_own(tmp_path):
+    kb = InMemoryLookupKB(Vocab(), entity_vector_length=2)
+    kb.add_entity("Q1", 7, [0.0, 1.0])
+    kb.add_entity("Q2", 3, [1.0, 1.0])
+    kb.add_alias("Douglas", ["Q1", "Q2"], [0.3, 0.6])
+    kb.add_alias("DA", ["Q1"], [0.9])
+    kb.to_disk(tmp_path / "kb")
+    found = sorted(read_spacy_kb(tmp_path / "kb"), key=lambda entity: entity.id)
+    assert found == [
+        Entity("Q1", "DA", aliases=("Douglas",), frequency=7.0),
+        Entity("Q2", "Douglas", frequency=3.0),
+    ]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="contents missing"):
+        list(read_spacy_kb(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("format", sorted(READERS))
+def test_any_bytes_give_entities_or_an_error_for_people(format, tmp_path, umls):
+    """Fuzzing: bits of real files flipped and cut."""
+    seeds = {
+        "obo": OBO.encode(),
+        "wikidata": "\n".join(WIKIDATA).encode(),
+        "table": b"id,title\na,A\n",
+        "medic": b"A\tMESH:D1\t\t\t\t\t\tB\n",
+        "medic-2012": b"D1|D2||a|b\n",
+        "jsonl": b'{"id": "a", "aliases": ["x"]}\n',
+        "umls": UMLS["MRCONSO.RRF"].encode(),
+    }
+    rng = random.Random(format)
+    path = umls / "MRCONSO.RRF" if format == "umls" else tmp_path / "file"
+    for _ in range(150 if format in seeds else 0):
+        data = bytearray(seeds[format])
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(data[: rng.randrange(len(data) + 1)])
+        try:
+            for entity in READERS[format](umls if format == "umls" else path):
+                assert entity.id
+        except ValueError as error:
+            assert str(error).startswith("[arbo-E"), error
+
+
+def test_a_build_is_whole_or_not_there(write, tmp_path):  # noqa: F811
+    lines = [json.dumps({"id": f"e{i % 4}"}) for i in range(5)]
+    source = write("\n".join(lines[:4]))
+    assert not build(tmp_path / "kb", source).skipped
+    source = write("\n".join(lines))
+    with pytest.raises(ValueError, match="'e0' occurs twice in .*kb.jsonl, lines 1 and 5"):
+        build(tmp_path / "kb", source)
+    kb = ArboKB.for_reading(tmp_path / "kb")
+    assert len(kb) == 4
+    assert sorted(p.name for p in (tmp_path / "kb").iterdir()) == [
+        "entities.sqlite",
+        "manifest.json",
+    ]
+    with pytest.raises(ValueError, match="no format 'zip' of knowledge bases.*wikidata"):
+        build(tmp_path / "kb", source, "zip")

@@ -1,0 +1,269 @@
+"""Edits against a plain dict, in memory and in a folder; and what they leave on disk."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spacy.vocab import Vocab
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.folder import verify
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.verbalizations import names
+
+WORDS = st.text(st.sampled_from("abß Éx'\"%_"), max_size=6)
+IDS = st.sampled_from([f"e{i}" for i in range(6)])
+ENTITIES = st.builds(
+    Entity,
+    IDS,
+    WORDS,
+    WORDS,
+    st.lists(WORDS.filter(bool), max_size=3).map(tuple),
+    st.lists(st.sampled_from(["T", "U"]), max_size=2, unique=True).map(tuple),
+    st.floats(0, 9),
+    st.dictionaries(st.sampled_from("kl"), st.one_of(st.integers(), WORDS), max_size=2),
+)
+EDITS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), ENTITIES),
+        st.tuples(st.just("update"), ENTITIES),
+        st.tuples(st.just("upsert"), st.lists(ENTITIES, max_size=4)),
+        st.tuples(st.just("remove"), IDS),
+        st.tuples(st.just("merge"), IDS, IDS),
+        st.tuples(st.just("sync")),
+    ),
+    max_size=12,
+)
+
+
+def encode(texts):
+    """Vectors that depend on the text alone."""
+    return np.array([[len(a), sum(map(ord, a)) % 97, len(b)] for a, b in texts], np.float32)
+
+
+class Oracle:
+    """What a knowledge base must do, in a dict and in the plainest way."""
+
+    def __init__(self):
+        self.entities, self.leads = {}, {}
+
+    def find(self, entity_id):
+        return entity_id if entity_id in self.entities else self.leads.get(entity_id)
+
+    def add(self, entity):
+        if entity.id in self.entities or entity.id in self.leads:
+            raise ValueError
+        self.entities[entity.id] = entity
+
+    def update(self, entity):
+        if entity.id not in self.entities:
+            raise KeyError
+        self.entities[entity.id] = entity
+
+    def upsert(self, entities):
+        new = [e.id for e in entities if e.id not in self.entities]
+        if any(i in self.leads for i in new) or len(new) > len(set(new)):
+            raise ValueError
+        for entity in entities:
+            self.entities[entity.id] = entity
+
+    def remove(self, entity_id):
+        found = self.find(entity_id)
+        if found is None:
+            raise KeyError
+        del self.entities[found]
+        self.leads = {old: new for old, new in self.leads.items() if new != found}
+
+    def merge(self, old, new):
+        old, new = self.find(old), self.find(new)
+        if old is None or new is None:
+            raise KeyError
+        if old == new:
+            raise ValueError
+        left, right = self.entities.pop(old), self.entities[new]
+        aliases = [n for n in dict.fromkeys(right.names + left.names) if n != right.title]
+        self.entities[new] = Entity(
+            new,
+            right.title,
+            right.description or left.description,
+            tuple(aliases),
+            tuple(dict.fromkeys(right.types + left.types)),
+            left.frequency + right.frequency,
+            {**left.meta, **right.meta},
+        )
+        self.leads = {k: new if v == old else v for k, v in self.leads.items()} | {old: new}
+
+
+def apply(kb, edit, *values):
+    if edit == "sync":
+        kb.sync(names(), encode, "x")
+        return True
+    try:
+        getattr(kb, edit)(*values)
+    except (ValueError, KeyError):
+        return False
+    return True
+
+
+def check(kb, oracle):
+    assert {entity.id: entity for entity in kb} == oracle.entities
+    assert len(kb) == kb.get_size_entities() == len(oracle.entities)
+    assert kb.entities.redirects() == oracle.leads
+    ids = [f"e{i}" for i in range(6)]
+    places = kb.entities.positions_of(ids)
+    assert [kb.ids_of(places)[i] or None for i in range(6)] == [oracle.find(i) for i in ids]
+    assert places.tolist() == [kb.entities.position(i) for i in ids]
+    folded = {n.casefold() for e in oracle.entities.values() for n in e.names}
+    assert kb.get_size_aliases() == len(folded)
+    for name in folded:
+        found = [kb.entities.at(position).id for position in kb.entities.named(name)]
+        expected = [
+            e.id for e in oracle.entities.values() if name in [n.casefold() for n in e.names]
+        ]
+        assert sorted(found) == sorted(expected)
+        kb_found = [c.entity_ for c in kb.get_alias_candidates(name.upper())]
+        assert name.upper().casefold() != name or sorted(kb_found) == sorted(expected)
+    for kind in "TU":
+        found = kb.ids_of(kb.entities.of_types([kind])).tolist()
+        right = [e.id for e in oracle.entities.values() if not e.types or kind in e.types]
+        assert sorted(found) == sorted(right)
+
+
+def check_vectors(kb):
+    kb.sync(names(), encode, "x")
+    owners, vectors = kb.owners(), kb.rows.array()
+    for position, entity in kb.entities.items():
+        expected = encode(names()(entity))
+        np.testing.assert_array_equal(vectors[owners == position], expected)
+        np.testing.assert_array_equal(kb.get_vector(entity.id), expected[0])
+    alive = {position for position, _ in kb.entities.items()}
+    assert set(owners[owners >= 0].tolist()) == alive
+
+
+@given(edits=EDITS)
+def test_edits_in_memory(edits):
+    kb, oracle = ArboKB(Vocab()), Oracle()
+    for edit in edits:
+        done = apply(kb, *edit)
+        assert edit == ("sync",) or done == apply(oracle, *edit), edit
+        check(kb, oracle)
+    check_vectors(kb)
+    again = ArboKB(Vocab()).from_bytes(kb.to_bytes())
+    check(again, oracle)
+    np.testing.assert_array_equal(again.rows.array(), kb.rows.array())
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=EDITS, dtype=st.sampled_from(["float32", "float16"]))
+def test_edits_in_a_folder(edits, dtype, tmp_path):
+    oracle = Oracle()
+    with ArboKB.create(tmp_path / "kb", dtype=dtype) as kb:
+        for edit in edits:
+            done = apply(kb, *edit)
+            assert edit == ("sync",) or done == apply(oracle, *edit), edit
+        check(kb, oracle)
+        check_vectors(kb)
+        kb.to_disk(tmp_path / "copy")
+    for folder in ("kb", "copy"):
+        assert verify(tmp_path / folder) == []
+        again = ArboKB.for_reading(tmp_path / folder)
+        check(again, oracle)
+        assert again.in_sync
+        check_vectors(again)
+
+
+def test_a_failed_stream_changes_nothing(tmp_path):
+    def stream():
+        for i in range(5000):
+            yield Entity(f"n{i}", f"name {i}")
+        raise RuntimeError("the source broke off")
+
+    with ArboKB.create(tmp_path / "kb") as kb:
+        kb.add(Entity("a", "A"))
+        with pytest.raises(RuntimeError, match="broke off"):
+            kb.add(stream())
+        assert [entity.id for entity in kb] == ["a"] and kb.entities.positions == 1
+        with pytest.raises(ValueError, match="'n1' occurs twice"):
+            kb.add([Entity("n1"), Entity("n2"), Entity("n1")])
+        with pytest.raises(KeyError, match="no entity 'z'"):
+            kb.remove(["a", "z"])
+        assert [entity.id for entity in kb] == ["a"]
+        with pytest.raises(RuntimeError), kb.transaction():
+            kb.add(Entity("b", "B"))
+            raise RuntimeError
+        assert "b" not in kb
+
+
+def test_what_is_opened_for_reading_is_not_changed(tmp_path):
+    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
+    kb = ArboKB.for_reading(tmp_path / "kb")
+    kb.add(Entity("b", "B"))
+    kb.sync(names(), encode, "x")
+    assert len(kb) == 2 and len(kb.rows) == 2
+    again = ArboKB.for_reading(tmp_path / "kb")
+    assert len(again) == 1 and not len(again.rows)
+    kb.to_disk(tmp_path / "kb")
+    assert len(ArboKB.for_reading(tmp_path / "kb")) == 2
+
+
+def test_one_writer_and_readers_who_see_what_it_did(tmp_path):
+    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
+    reader = ArboKB.for_reading(tmp_path / "kb")
+    with ArboKB.open(tmp_path / "kb") as writer:
+        with pytest.raises(ValueError, match="being edited by another program"):
+            ArboKB.open(tmp_path / "kb")
+        writer.add(Entity("b", "B"))
+        writer.sync(names(), encode, "x")
+        assert reader.renew() and len(reader) == 2 and len(reader.rows) == 2
+        assert not reader.renew()
+        writer.sync(lambda entity: [("new", entity.id)], encode, "another encoder")
+        assert len(reader.rows.array()) == 2, "what it has mapped is there still"
+        assert reader.renew() and reader.fingerprint == "another encoder"
+    with ArboKB.open(tmp_path / "kb") as writer:
+        assert len(writer) == 2
+    assert sorted(p.name for p in (tmp_path / "kb").iterdir()) == [
+        "entities.sqlite",
+        "manifest.json",
+        "owners-2.bin",
+        "vectors-2.bin",
+        "write.lock",
+    ]
+
+
+def test_redirects_of_ones_own():
+    kb = ArboKB(Vocab(), [Entity("a", "A"), Entity("b", "B")])
+    assert kb.redirect({"old": "a", "older": "old"}) == 2
+    assert kb.get("older").id == "a" and "old" in kb
+    with pytest.raises(ValueError, match="'b' can't lead to 'a': 'b' is an entity itself"):
+        kb.redirect({"c": "a", "b": "a"})
+    with pytest.raises(ValueError, match="'c' can't lead to 'z': it isn't there"):
+        kb.redirect({"c": "z"})
+    with pytest.raises(ValueError, match="'old' leads to 'a'"):
+        kb.add(Entity("old"))
+    with pytest.raises(ValueError, match="both of entity 'a'"):
+        kb.merge("old", "a")
+    assert "c" not in kb
+
+
+def test_vectors_that_do_not_fit_are_refused():
+    kb = ArboKB(Vocab(), [Entity("a", "A")], dtype="float16")
+    with pytest.raises(ValueError, match="don't fit into float16"):
+        kb.sync(names(), lambda texts: np.full((len(texts), 2), 1e6), "x")
+    assert not kb.in_sync and not len(kb.rows)
+    kb.sync(names(), lambda texts: np.ones((len(texts), 2)), "x")
+    kb.add(Entity("b", "B"))
+    with pytest.raises(ValueError, match="3 wide, but the knowledge base's are 2 wide"):
+        kb.sync(names(), lambda texts: np.ones((len(texts), 3)), "x")
+    with pytest.raises(ValueError, match="stored as one of float32, float16, not as 'int8'"):
+        ArboKB(Vocab(), dtype="int8")
+    with pytest.raises(ValueError, match="frequency of entity 'a'"):
+        Entity("a", frequency=-1)
+
+
+def test_priors_are_shares_of_frequencies():
+    kb = ArboKB(Vocab(), [Entity("a", "A", frequency=3), Entity("b", "B", "", ["a"], frequency=1)])
+    assert [(c.entity_, c.prior_prob) for c in kb.get_alias_candidates("A")] == [
+        ("a", 0.75),
+        ("b", 0.25),
+    ]
+    assert kb.get_prior_prob("b", "a") == 0.25 and kb.get_prior_prob("a", "b") == 0.0
