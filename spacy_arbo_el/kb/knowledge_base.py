@@ -7,7 +7,7 @@ import uuid
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from filelock import FileLock
@@ -411,35 +411,41 @@ class ArboKB(KnowledgeBase):
 
     def get_alias_candidates(self, alias: str) -> List[Candidate]:
         """Entities that have the alias. Prior probabilities are shares of their frequencies."""
+        return self.candidates(self._priors(alias), alias)
+
+    def candidates(self, found: Sequence[Tuple[int, float]], alias: str) -> List[Candidate]:
+        """Entities, by position and prior probability, as spaCy's candidates for an alias.
+
+        An entity whose vector is not up to date has an empty one.
+        """
+        entities = self.entities.at_all([position for position, _ in found])
         strings = self.vocab.strings
-        found = self._alias(alias)
         return [
             Candidate(
                 kb=self,
-                entity_hash=strings.add(entity.id),
-                entity_freq=entity.frequency,
-                entity_vector=self._vector_if_any(entity.id),
+                entity_hash=strings.add(entities[position].id),
+                entity_freq=entities[position].frequency,
+                entity_vector=self._vector_if_any(entities[position].id),
                 alias_hash=strings.add(alias),
                 prior_prob=prior,
             )
-            for entity, prior in found
+            for position, prior in found
         ]
 
     def _vector_if_any(self, entity_id: str) -> Sequence[float]:
         try:
-            return self.get_vector(entity_id)
+            return self.get_vector(entity_id).tolist()
         except ValueError:
             return []
 
-    def _alias(self, alias: str) -> List[Any]:
-        positions = self.entities.named(alias.casefold())
-        by_position = self.entities.at_all(positions)
-        entities = [by_position[position] for position in positions]
-        total = sum(entity.frequency for entity in entities)
-        return [(e, e.frequency / total if total else 1.0 / len(entities)) for e in entities]
+    def _priors(self, alias: str) -> List[Tuple[int, float]]:
+        entities = self.entities.at_all(self.entities.named(alias.casefold()))
+        total = sum(entity.frequency for entity in entities.values())
+        share = 1.0 / max(len(entities), 1)
+        return [(p, e.frequency / total if total else share) for p, e in sorted(entities.items())]
 
     def get_prior_prob(self, entity: str, alias: str) -> float:
-        return next((prior for e, prior in self._alias(alias) if e.id == entity), 0.0)
+        return dict(self._priors(alias)).get(self.entities.position(entity), 0.0)
 
     def contains_entity(self, entity: str) -> bool:
         return entity in self.entities

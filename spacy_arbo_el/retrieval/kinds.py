@@ -39,8 +39,8 @@ def _divisor(width: int, size: int) -> int:
 def ivf(lists: int = 0, probes: int = 0, codes: str = "pq4", refine: float = 4.0) -> BuildIndex:
     """Inverted lists: only the lists nearest to a query are searched.
 
-    lists: How many; 0 for about twice the square root of the rows, and exact search below
-        10,000 rows.
+    lists: How many; 0 for about twice the square root of the rows. Search is exact below 10,000
+        rows, or below 39 for each list where their number is given.
     probes: How many are searched; 0 for one in 64.
     codes: "float32" (IVF-flat), "float16", "sq8" (a byte a number), "pq8" (product quantisation, a
         byte for 8 numbers), "pq4" (half a byte for 4 numbers, searched by SIMD).
@@ -57,7 +57,7 @@ def ivf(lists: int = 0, probes: int = 0, codes: str = "pq4", refine: float = 4.0
         faiss.extract_index_ivf(index).nprobe = wanted  # what a copy on a GPU searches
         return lambda selector: faiss.SearchParametersIVF(nprobe=wanted, sel=selector)
 
-    few = 0 if lists else FEW
+    few = max(39 * lists, 256) if lists else FEW
     return _builder(f"ivf-{lists}-{codes}", describe, parameters, refine, few)
 
 
@@ -130,9 +130,18 @@ def _train(
     lists = getattr(faiss.try_extract_index_ivf(index), "nlist", 0) or 1024
     log.info("Building the search index %s over %d vectors …", key, len(rows))
     learned = sample(rows, lists * TRAINED_ON, similarity)
-    if isinstance(faiss.downcast_index(index), faiss.IndexIVF):
-        coarse = faiss.extract_index_ivf(index)
-        coarse.cp.niter, coarse.cp.min_points_per_centroid = 8, 1
+    _set_clustering(index)
     index.train(learned)
     add_rows(index, rows, similarity)
     return index
+
+
+def _set_clustering(index: Any) -> None:
+    """Fewer rounds than FAISS would do, and no warnings for few rows."""
+    index = faiss.downcast_index(index)
+    if isinstance(index, faiss.IndexIVF):
+        index.cp.niter, index.cp.min_points_per_centroid = 8, 1
+    if hasattr(index, "pq"):
+        index.pq.cp.min_points_per_centroid = 1
+    if isinstance(index, faiss.IndexHNSW):
+        _set_clustering(index.storage)

@@ -1,0 +1,83 @@
+"""Options of the linker that say what may be found: types, names, kinds of index."""
+
+import pytest
+import spacy
+from spacy.tokens import Span
+
+from spacy_arbo_el.kb.entity import Entity
+
+from .conftest import build
+from .world import ENTITIES, annotated, without_links
+
+TEXT = "Boats travel up the [Amazon|river] through the rain forest."
+LOOKUP = {"@misc": "spacy-arbo-el.StringLookup.v1"}
+IVF = {"@misc": "spacy-arbo-el.IVF.v1", "lists": 2, "probes": 2}
+
+
+def linked(nlp, text, label="THING"):
+    doc = annotated(nlp, text, label=label)
+    return nlp(without_links(doc)).ents[0]
+
+
+def found(nlp, text, label="THING"):
+    return [candidate.kb_id for candidate in linked(nlp, text, label)._.arbo.candidates]
+
+
+def test_types():
+    nlp = build(match_types=True)
+    linker = nlp.get_pipe("arbo_linker")
+    assert linked(nlp, TEXT, "PLACE").kb_id_ == "river"
+    assert linked(nlp, TEXT, "COMPANY").kb_id_ == "shop"
+    assert set(found(nlp, TEXT, "COMPANY")) == {"shop", "maker", "car"}
+    assert linked(nlp, TEXT, "THING").kb_id_ == "NIL", "there is nothing of that type"
+    linker.kb.add(Entity("any", "Amazon basin"))
+    assert found(nlp, TEXT, "THING") == ["any"], "no type is every type"
+    # Of several types in a document each is searched for itself.
+    doc = annotated(nlp, "The [Amazon|river] and [Apple|maker] and [Amazon|shop].")
+    labels = ("PLACE", "COMPANY", "COMPANY")
+    doc.ents = [Span(doc, s.start, s.end, label) for s, label in zip(doc.ents, labels)]
+    types = {entity.id: entity.types for entity in linker.kb}
+    for span in nlp(doc).ents:
+        ids = [candidate.kb_id for candidate in span._.arbo.candidates]
+        assert all(span.label_ in (types[kb_id] or [span.label_]) for kb_id in ids)
+        assert len(ids) == (2 if span.label_ == "PLACE" else 4)
+
+
+def test_names_beside_vectors(tmp_path):
+    text = "The [qx-77 zorblat|odd] was seen."
+    odd = Entity("odd", "a description that says nothing", aliases=["QX-77 zorblat"])
+    texts = {"@misc": "spacy-arbo-el.TitleDescription.v1", "aliases": False, "types": False}
+    options = {"n_candidates": 1, "verbalization": texts}
+    assert "odd" not in found(build([*ENTITIES, odd], **options), text)
+    nlp = build([*ENTITIES, odd], lookup=LOOKUP, **options)
+    ids = found(nlp, text)
+    assert ids == ["odd"]
+    assert found(nlp, "The [qx-77 zorblatt|odd] was seen.") == ["odd"], "alike is enough"
+    nlp.to_disk(tmp_path / "model")
+    assert found(spacy.load(tmp_path / "model"), text) == ids
+    # What is found by vector anyway has the very same score.
+    plain, named = build(), build(lookup=LOOKUP)
+    assert linked(plain, TEXT)._.arbo == linked(named, TEXT)._.arbo
+
+
+@pytest.mark.parametrize("index", [IVF, {**IVF, "codes": "float16"}])
+def test_an_approximate_index_is_kept_with_the_pipeline(index, tmp_path):
+    many = [Entity(f"x{i}", f"thing number {i}") for i in range(300)]
+    nlp = build([*ENTITIES, *many], index=index)
+    expected = found(build([*ENTITIES, *many]), TEXT)[:5]
+    assert found(nlp, TEXT)[:5] == expected
+    nlp.to_disk(tmp_path / "model")
+    folder = tmp_path / "model" / "arbo_linker" / "kb"
+    again = spacy.load(tmp_path / "model")
+    kb = again.get_pipe("arbo_linker").kb
+    assert kb.index.source == folder / "index-1.faiss" or callable(kb.index.source)
+    assert found(again, TEXT)[:5] == expected
+    # Found at once, though the index was not built anew.
+    kb.add(Entity("new", "zorblat", "a thing"))
+    assert found(again, "A [zorblat|new] appeared.")[0] == "new"
+    assert kb.index.about["rows"] == len(many) + len(ENTITIES)
+    kb.remove("new")
+    assert "new" not in found(again, "A [zorblat|new] appeared.")
+    (folder / "index-1.faiss").write_bytes(b"x" * (folder / "index-1.faiss").stat().st_size)
+    with pytest.raises(ValueError, match="index-1.faiss is damaged"):
+        spacy.load(tmp_path / "model")
