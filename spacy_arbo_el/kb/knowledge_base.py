@@ -7,7 +7,19 @@ import uuid
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 from filelock import FileLock
@@ -372,6 +384,20 @@ class ArboKB(KnowledgeBase):
         if files:
             files.remove()
         return encoder.count
+
+    def keep_index(self, index: AttachedIndex) -> None:
+        """Keep a search index over the rows beside them, in place of an older one."""
+        if self.path is not None and self._lock is not None:
+            old = json.loads(self.database.manifest()["index"] or "null")
+            number = int(old["file"].split("-")[1].split(".")[0]) + 1 if old else 1
+            path = self.path / f"index-{number}{index.about['suffix']}"
+            index.write(path)
+            with self.transaction():
+                self.database.set(index=json.dumps(index.described(path)))
+            if old:
+                (self.path / old["file"]).unlink(missing_ok=True)
+            index = AttachedIndex(index.about, path)
+        self.index = index
 
     def _row_files(self) -> Optional[RowFiles]:
         return folder.row_files(self.path, self.database.manifest()) if self.path else None

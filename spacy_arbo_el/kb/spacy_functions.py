@@ -1,4 +1,4 @@
-"""spaCy's own ``entity_linker`` on this knowledge base: candidates and an empty one to load into."""
+"""spaCy's own ``entity_linker`` on this knowledge base."""
 
 from typing import Callable, Iterable, List
 

@@ -31,6 +31,7 @@ class VectorRows:
     width: 0 where there is none yet.
     dtype: "float32" or "float16"; whatever it is, float32 goes in and comes out.
     owners: (n,) int64, the position of the entity each row was added for.
+    parts: The arrays the rows lie in one after the other, in the type they are stored in.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class VectorRows:
         self.dtype = dtype
         self.owners = np.zeros(0, dtype=np.int64) if owners is None else owners
         base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
-        self._parts: List[np.ndarray] = [base.astype(dtype, copy=False)]
+        self.parts: List[np.ndarray] = [base.astype(dtype, copy=False)]
         self._touched = 0
 
     def __len__(self) -> int:
@@ -52,7 +53,7 @@ class VectorRows:
 
     @property
     def width(self) -> int:
-        return self._parts[-1].shape[1]
+        return self.parts[-1].shape[1]
 
     def append(self, vectors: np.ndarray, owners: np.ndarray) -> None:
         """Put rows at the end: (k, width) float32 and (k,) int64."""
@@ -60,35 +61,39 @@ class VectorRows:
             return
         new = vectors.astype(self.dtype)
         if not len(self):
-            self._parts = [new]
-        elif len(self._parts) == 1:
-            self._parts.append(new)
+            self.parts = [new]
+        elif len(self.parts) == 1:
+            self.parts.append(new)
         else:
-            self._parts[1] = np.concatenate([self._parts[1], new])
+            self.parts[1] = np.concatenate([self.parts[1], new])
         self.owners = np.concatenate([self.owners, owners])
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The vectors of rows (k,), float32 (k, width)."""
-        base = self._parts[0]
-        if len(self._parts) == 1:
+        base = self.parts[0]
+        if len(self.parts) == 1:
             return self._read(base, rows)
         found = np.empty((len(rows), self.width), dtype=np.float32)
         late = rows >= len(base)
         found[~late] = self._read(base, rows[~late])
-        found[late] = self._parts[1][rows[late] - len(base)]
+        found[late] = self.parts[1][rows[late] - len(base)]
         return found
 
     def _read(self, base: np.ndarray, rows: np.ndarray) -> np.ndarray:
         if not isinstance(base, np.memmap):
             return base[rows].astype(np.float32, copy=False)
         found = torch.from_numpy(np.asarray(base))[torch.from_numpy(np.asarray(rows))].float()
-        self._touched += len(rows) * PAGE
-        self._trim(base)
+        self.touch(len(rows))
         return found.numpy()
 
-    def _trim(self, base: np.ndarray) -> None:
+    def touch(self, rows: int) -> None:
+        """So many rows have been read from anywhere in the file."""
+        self._touched += rows * PAGE
+        self._trim()
+
+    def _trim(self) -> None:
         """Let go of mapped pages, which stay in the system's cache but are no longer ours."""
-        mapped = getattr(base, "_mmap", None)
+        mapped = getattr(self.parts[0], "_mmap", None)
         if self._touched > RESIDENT and mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
             mapped.madvise(mmap.MADV_DONTNEED)
             self._touched = 0
@@ -96,19 +101,19 @@ class VectorRows:
     def blocks(self, step: int = STEP) -> Iterator[Tuple[int, np.ndarray]]:
         """All rows, some at a time: the first row's number, and float32 (k, width)."""
         start = 0
-        for part in self._parts:
+        for part in self.parts:
             for first in range(0, len(part), step):
                 found = np.array(part[first : first + step], dtype=np.float32)
                 yield start + first, found
                 self._touched += found.nbytes
-                self._trim(part)
+                self._trim()
             start += len(part)
 
     def array(self) -> np.ndarray:
         """All rows, float32 (n, width)."""
-        if len(self._parts) == 1:
-            return np.asarray(self._parts[0], dtype=np.float32)
-        return np.concatenate([np.asarray(part, dtype=np.float32) for part in self._parts])
+        if len(self.parts) == 1:
+            return np.asarray(self.parts[0], dtype=np.float32)
+        return np.concatenate([np.asarray(part, dtype=np.float32) for part in self.parts])
 
 
 class RowFiles:

@@ -14,13 +14,16 @@ from thinc.api import get_torch_default_device
 from ..errors import Errors
 from ..kb.saving import AttachedIndex
 from ..kb.vectors import VectorRows
-from .index import DECISIVE, FlatIndex, check_width, faiss, faiss_has_gpu, settle_first
+from . import rerank
+from .index import DECISIVE, FlatIndex, check_width, faiss, faiss_has_gpu
 from .similarity import Similarity
 
 # Rows searched exactly beside the index before they are put into it.
 TAIL = 8192
-# Bytes of candidates' vectors ranked at a time.
-RANKED = 1 << 26
+# Queries whose candidates are ranked at a time.
+RANKED = 1024
+# Rows put into an index at a time.
+ADDED = 65536
 SUFFIX = ".faiss"
 
 
@@ -66,18 +69,15 @@ class ApproximateIndex:
         check_width(queries, self.rows.width)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         k = min(k, len(self))
-        wide = min(max(k, DECISIVE), len(self))
-        candidates = self._candidates(queries, min(int(wide * self.refine), len(self)), allowed)
-        similarities = np.full((len(queries), wide), -np.inf, dtype=np.float32)
-        found = np.full((len(queries), wide), -1, dtype=np.int64)
-        step = max(RANKED // max(candidates.shape[1] * self.rows.width * 4, 1), 1)
-        for start in range(0, len(queries), step):
-            part = slice(start, start + step)
-            ranked = self._ranked(queries[part], candidates[part], wide)
-            similarities[part, : ranked[0].shape[1]] = ranked[0]
-            found[part, : ranked[0].shape[1]] = ranked[1]
-        settle_first(similarities, found, queries, self.similarity, self._prepared)
-        return similarities[:, :k], found[:, :k]
+        wanted = min(int(max(k, DECISIVE) * self.refine), len(self))
+        candidates = self._candidates(queries, wanted, allowed)
+        similarities = np.full((len(queries), k), -np.inf, dtype=np.float32)
+        found = np.full((len(queries), k), -1, dtype=np.int64)
+        for start in range(0, len(queries), RANKED):
+            part = slice(start, start + RANKED)
+            near, rows = self._ranked(queries[part], candidates[part], k)
+            similarities[part, : near.shape[1]], found[part, : near.shape[1]] = near, rows
+        return similarities, found
 
     def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> np.ndarray:
         """(m, c) int64 rows, each once, -1 for none."""
@@ -106,8 +106,7 @@ class ApproximateIndex:
         return found
 
     def _ranked(self, queries: np.ndarray, candidates: np.ndarray, k: int):
-        scores = self.similarity.stacked(queries, self._prepared(candidates))
-        scores[candidates < 0] = -np.inf
+        scores = rerank.similarities(self.rows, queries, candidates, self.similarity)
         if scores.shape[1] > k:
             best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
             scores = np.take_along_axis(scores, best, axis=1)
@@ -116,18 +115,12 @@ class ApproximateIndex:
         scores, rows = (np.take_along_axis(a, order, axis=1) for a in (scores, candidates))
         return scores, np.where(np.isfinite(scores), rows, -1)
 
-    def _prepared(self, rows: np.ndarray) -> np.ndarray:
-        vectors = self.rows.take(np.maximum(rows, 0).ravel())
-        return self.similarity.prepare(vectors).reshape(*rows.shape, -1)
-
 
 def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:
     """Put the rows that a trained index lacks into it."""
-    late = index.ntotal
-    for start, block in rows.blocks():
-        new = block[max(late - start, 0) :]
-        if len(new):
-            index.add(np.ascontiguousarray(similarity.prepare(new)))
+    for start in range(index.ntotal, len(rows), ADDED):
+        new = rows.take(np.arange(start, min(start + ADDED, len(rows))))
+        index.add(np.ascontiguousarray(similarity.prepare(new)))
 
 
 def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> Any:

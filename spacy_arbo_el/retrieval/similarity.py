@@ -48,14 +48,6 @@ class Similarity:
         difference = left[:, None, :] - right
         return -np.einsum("nkd,nkd->nk", difference, difference)
 
-    def stacked(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """As ``paired``, by matrix products: faster, and less repeatable in the last digit."""
-        product = np.matmul(right, left[:, :, None])[:, :, 0]
-        if self.metric == "ip":
-            return product
-        squares = (left * left).sum(1)[:, None] + np.einsum("nkd,nkd->nk", right, right)
-        return 2 * product - squares
-
     def paired_backward(
         self, left: np.ndarray, right: np.ndarray, d_similarity: np.ndarray
     ) -> Tuple[np.ndarray, np.ndarray]:
