@@ -9,6 +9,7 @@ from spacy.cli._util import app
 
 from .convert import convert_command
 from .evaluate import calibrate_command, compare_command, evaluate_command, init_command
+from .index import index_command
 from .kb import kb_cli
 from .show import show_command
 from .train import train_command
@@ -22,6 +23,7 @@ arbo_cli.command(
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("evaluate")(evaluate_command)
 arbo_cli.command("compare")(compare_command)
+arbo_cli.command("index")(index_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.add_typer(kb_cli)
 app.add_typer(arbo_cli)

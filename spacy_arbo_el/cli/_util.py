@@ -18,7 +18,9 @@ def errors_for_people(only_coded: bool = False) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, OSError) as error:
-        if only_coded and not _CODED.match(str(error)):
+    except (ValueError, OSError, KeyError) as error:
+        # A KeyError puts its message into quotes.
+        text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        if (only_coded or isinstance(error, KeyError)) and not _CODED.match(text):
             raise
-        msg.fail(str(error), exits=1)
+        msg.fail(text, exits=1)

@@ -58,6 +58,10 @@ class ApproximateIndex:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def size(self) -> int:
+        """Bytes of the index, as it is saved."""
+        return len(faiss.serialize_index(self.index))
+
     def write(self, path: Path) -> None:
         """Write the FAISS index, in the form for CPUs."""
         faiss.write_index(self.index, str(path))

@@ -1,0 +1,127 @@
+"""``arbo kb …`` and ``arbo index``, on a knowledge base that a pipeline encodes."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.verbalizations import names
+
+from .world import ENTITIES
+
+
+def run(*arguments):
+    return CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
+
+
+def succeed(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return " ".join(result.output.split())
+
+
+def fail(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 1, result.output
+    return " ".join(result.output.split())
+
+
+@pytest.fixture(scope="module")
+def model(shared_nlp, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model"
+    shared_nlp.to_disk(path)
+    return path
+
+
+@pytest.fixture
+def kb(tmp_path):
+    write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
+    succeed("kb", "build", tmp_path / "kb.jsonl", tmp_path / "kb")
+    return tmp_path / "kb"
+
+
+def test_a_knowledge_base_from_beginning_to_end(kb, model, tmp_path):
+    assert "missing" in fail("kb", "info", tmp_path / "none")
+    assert f"{len(ENTITIES)} texts encoded" in succeed("kb", "encode", kb, model)
+    info = succeed("kb", "info", kb)
+    assert "8, 384 wide, float32" in info and "COMPANY (3)" in info
+
+    (tmp_path / "more.jsonl").write_text('{"id": "tree", "title": "maple"}\n')
+    output = succeed("kb", "add", kb, tmp_path / "more.jsonl", "--model", model)
+    assert "1 added, 9 entities, 1 texts encoded" in output
+    output = succeed("kb", "add", kb, "--id", "ore", "--title", "cinnabar", "--type", "MATTER")
+    assert "1 added, 10 entities, 0 texts encoded" in output
+    assert "'tree' occurs twice" in fail("kb", "add", kb, tmp_path / "more.jsonl")
+    assert "1 added, 10 entities" in succeed("kb", "add", kb, tmp_path / "more.jsonl", "--replace")
+    assert "Give either a file" in fail("kb", "add", kb)
+
+    assert "planet" in succeed("kb", "search", kb, "MERCURY")
+    assert "river" in succeed("kb", "search", kb, "river"), "an id"
+    assert "alike" in succeed("kb", "search", kb, "Amazzon river")
+    found = succeed("kb", "search", kb, "sweet fruit", "--model", model, "--type", "FOOD")
+    assert "meaning" in found and "apple" in found and "COMPANY" not in found
+
+    assert "ore leads to metal (mercury; quicksilver; Hg; cinnabar)" in succeed(
+        "kb", "merge", kb, "ore", "metal"
+    )
+    assert "1 removed, 8 entities" in succeed("kb", "remove", kb, "tree")
+    assert "no entity 'tree'" in fail("kb", "remove", kb, "tree")
+    succeed("kb", "export", kb, tmp_path / "out.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == [entity.id for entity in ENTITIES]
+    assert "is whole" in succeed("kb", "verify", kb)
+    (kb / "vectors-1.bin").write_bytes(b"x")
+    assert "vectors-1.bin" in fail("kb", "verify", kb)
+
+
+def test_another_encoders_vectors_are_recognised(kb, model):
+    with ArboKB.open(kb) as opened:
+        opened.sync(names(), lambda texts: np.ones((len(texts), 384)), "another")
+    message = fail("kb", "add", kb, "--id", "x", "--model", model)
+    assert "another encoder" in message and "arbo kb encode" in message
+    assert "8 texts encoded" in succeed("kb", "encode", kb, model)
+    succeed("kb", "add", kb, "--id", "x", "--model", model)
+
+
+def test_options_of_formats(tmp_path):
+    (tmp_path / "c.csv").write_text("Key,Name,Other\nc1,Acme,The Acme;ACME Inc.\n")
+    output = succeed(
+        *("kb", "build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
+        *("--column", "id=Key", "--column", "title=Name", "--column", "aliases=Other"),
+        *("--separator", ";", "--dtype", "float16"),
+    )
+    assert "1 entities, 3 names" in output
+    assert "no column 'Nam'" in fail(
+        *("kb", "build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
+        *("--column", "id=Nam"),
+    )
+    (tmp_path / "d.json").write_text('{"type": "property"}\n')
+    output = succeed("kb", "build", tmp_path / "d.json", tmp_path / "d", "--format", "wikidata")
+    assert "1 left out: a property, not an item" in output
+    assert "no format 'zip'" in fail("kb", "build", "x", tmp_path / "kb", "--format", "zip")
+
+
+def test_index(kb, model, tmp_path):
+    assert "has no vectors yet" in fail("index", kb)
+    succeed("kb", "encode", kb, model)
+    assert "best searched exactly" in succeed("index", kb, "--model", model)
+    rng = np.random.default_rng(0)
+    with ArboKB.create(tmp_path / "many") as many:
+        many.add(Entity(f"e{i}", f"name {i}") for i in range(12_000))
+        many.sync(names(), lambda t: rng.standard_normal((len(t), 16)), "x")
+        many.remove(["e5", "e7"])
+    table = succeed("index", tmp_path / "many", "--queries", "50")
+    assert table.count("IVF.v1") == 9 and table.count("HNSW.v1") == 2
+    output = succeed("index", tmp_path / "many", "--queries", "50", "--keep", "2")
+    assert 'codes = "pq4"' in output and "spacy-arbo-el.IVF.v1" in output
+    kept = ArboKB.for_reading(tmp_path / "many")
+    assert kept.index.about["rows"] == 12_000 and kept.index.source.name == "index-1.faiss"
+    succeed("index", tmp_path / "many", "--queries", "50", "--keep", "1")
+    assert [p.name for p in (tmp_path / "many").glob("index*")] == ["index-2.faiss"]
+    assert "ivf-256-pq4 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")
+    assert "11 settings, not 99" in fail("index", tmp_path / "many", "--keep", "99")
