@@ -47,11 +47,12 @@ def index_command(
         if keep > len(settings):
             msg.fail(f"There are {len(settings)} settings, not {keep}.", exits=1)
         usable = kb.owners() >= 0
-        usable = None if usable.all() else usable
         table = Table("", "Setting", "Recall@1", "Recall@64", "ms", "× exact", "Build s", "MB")
         wanted = settings[keep - 1 : keep] if keep else settings
         prepared = similarity.prepare(vectors)
-        results = measure(kb.rows, similarity, prepared, wanted, usable=usable)
+        results = measure(
+            kb.rows, similarity, prepared, wanted, usable=None if usable.all() else usable
+        )
         for number, found in enumerate(results, 1):
             table.add_row(
                 str(keep or number),
@@ -62,7 +63,7 @@ def index_command(
                 f"{found.build:.1f}" if found.build else "–",
                 f"{found.size / 1e6:.1f}",
             )
-            if keep:
+            if keep and found.index.attached:
                 kb.keep_index(found.index.attached)
         kb.close()
     Console(width=130).print(table)

@@ -161,8 +161,10 @@ def encode_chunk(items: Items, verbalize: Verbalization, encoder: Encoder) -> En
 def joined(parts: Sequence[Encoded]) -> Encoded:
     """Parts one after the other, without their vectors."""
     none = np.zeros(0, dtype=np.int64)
-    columns = (np.concatenate([none, *(part[i] for part in parts)]) for i in range(3))
-    return Encoded(*columns, np.zeros((0, 0), dtype=np.float32))
+    positions, counts, keys = (
+        np.concatenate([none, *(part[i] for part in parts)]) for i in range(3)
+    )
+    return Encoded(positions, counts, keys, np.zeros((0, 0), dtype=np.float32))
 
 
 def store_layout(database: Database, start: int, part: Encoded) -> None:

@@ -59,7 +59,8 @@ def _rarest(entities: EntityStore, wanted: Set[str]) -> List[str]:
         "ORDER BY doc, term",
         (json.dumps(sorted(wanted)),),
     )
-    chosen, postings = [], 0
+    chosen: List[str] = []
+    postings = 0
     for term, names in found:
         postings += names
         if chosen and postings > POSTINGS:

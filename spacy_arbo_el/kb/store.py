@@ -107,7 +107,7 @@ class EntityStore:
 
     def at_all(self, positions: Iterable[int]) -> Dict[int, Entity]:
         """Entities by position; those that aren't there are left out."""
-        found = {}
+        found: Dict[int, Entity] = {}
         positions = iter(positions)
         while batch := list(islice(positions, BATCH)):
             found.update(

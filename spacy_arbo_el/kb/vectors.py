@@ -1,6 +1,7 @@
 """The vectors of a knowledge base: rows that are added at the end, each owned by one entity."""
 
 import json
+import math
 import mmap
 import os
 import zlib
@@ -18,9 +19,10 @@ BLOCK = 4096
 STEP = 65536
 # A file's first bytes say what it is; what follows is aligned to a page.
 HEADER = 4096
-# Pages of a mapped file that may be resident before they are let go of, at most.
-RESIDENT = 1 << 28
-PAGE = 4096
+# Bytes of a mapped file that may be resident before they are let go of, about.
+RESIDENT = 3 << 27
+# What the system maps in at a touch.
+WINDOW = 1 << 16
 
 DTYPES = ("float32", "float16")
 
@@ -87,14 +89,17 @@ class VectorRows:
         return found.numpy()
 
     def touch(self, rows: int) -> None:
-        """So many rows have been read from anywhere in the file."""
-        self._touched += rows * PAGE
-        self._trim()
+        """So many rows have been read from anywhere in the file.
 
-    def _trim(self) -> None:
-        """Let go of mapped pages, which stay in the system's cache but are no longer ours."""
+        Once they are many, the mapped pages are let go of: they stay in the system's cache, but
+        are no longer ours.
+        """
         mapped = getattr(self.parts[0], "_mmap", None)
-        if self._touched > RESIDENT and mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        if mapped is None or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        self._touched += rows
+        windows = self.parts[0].nbytes / WINDOW
+        if windows * -math.expm1(-self._touched / windows) * WINDOW > RESIDENT:
             mapped.madvise(mmap.MADV_DONTNEED)
             self._touched = 0
 
@@ -105,8 +110,7 @@ class VectorRows:
             for first in range(0, len(part), step):
                 found = np.array(part[first : first + step], dtype=np.float32)
                 yield start + first, found
-                self._touched += found.nbytes
-                self._trim()
+                self.touch(-(-found.nbytes // WINDOW))
             start += len(part)
 
     def array(self) -> np.ndarray:
@@ -211,7 +215,8 @@ def block_checksums(
         last = min((number + 1) * BLOCK - start, end)
         sums = (0, 0) if (start + first) % BLOCK == 0 else before
         parts = (np.ascontiguousarray(array[first:last]).data for array in (vectors, owners))
-        found.append((number, *(zlib.crc32(part, crc) for part, crc in zip(parts, sums))))
+        vector_sum, owner_sum = (zlib.crc32(part, crc) for part, crc in zip(parts, sums))
+        found.append((number, vector_sum, owner_sum))
         first = last
     return found
 

@@ -20,8 +20,8 @@ from .similarity import Similarity
 
 # Rows searched exactly beside the index before they are put into it.
 TAIL = 8192
-# Queries whose candidates are ranked at a time.
-RANKED = 1024
+# Candidates ranked at a time: each may bring a piece of a mapped file into memory.
+RANKED = 8192
 # Rows put into an index at a time.
 ADDED = 65536
 SUFFIX = ".faiss"
@@ -53,7 +53,9 @@ class ApproximateIndex:
             add_rows(index, rows, similarity)
         late = np.arange(index.ntotal, len(rows))
         self._tail = FlatIndex(similarity.prepare(rows.take(late)), similarity)
-        self.attached = AttachedIndex({**about, "rows": index.ntotal, "suffix": SUFFIX}, self.write)
+        self.attached: Optional[AttachedIndex] = AttachedIndex(
+            {**about, "rows": index.ntotal, "suffix": SUFFIX}, self.write
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -77,8 +79,9 @@ class ApproximateIndex:
         candidates = self._candidates(queries, wanted, allowed)
         similarities = np.full((len(queries), k), -np.inf, dtype=np.float32)
         found = np.full((len(queries), k), -1, dtype=np.int64)
-        for start in range(0, len(queries), RANKED):
-            part = slice(start, start + RANKED)
+        step = max(RANKED // max(candidates.shape[1], 1), 1)
+        for start in range(0, len(queries), step):
+            part = slice(start, start + step)
             near, rows = self._ranked(queries[part], candidates[part], k)
             similarities[part, : near.shape[1]], found[part, : near.shape[1]] = near, rows
         return similarities, found

@@ -1,5 +1,6 @@
 """Exact nearest-neighbour search, and what every kind of index can do."""
 
+import importlib
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional, Protocol, Tuple
 
@@ -14,10 +15,11 @@ from ..kb.vectors import VectorRows
 from . import exact
 from .similarity import Similarity
 
+faiss: Any
 try:
-    import faiss
+    faiss = importlib.import_module("faiss")
 except ImportError:  # pragma: no cover - depends on what is installed
-    faiss = None  # type: ignore[assignment]
+    faiss = None
 
 # How many of the nearest get a similarity that is the same whatever they are searched with.
 DECISIVE = 16
@@ -65,7 +67,7 @@ class FlatIndex:
     def __init__(self, vectors: np.ndarray, similarity: Similarity):
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         self.similarity = similarity
-        self.attached = None
+        self.attached: Optional[AttachedIndex] = None
         self._on_gpu: Any = None
         self._on_device: Optional[torch.Tensor] = None
 

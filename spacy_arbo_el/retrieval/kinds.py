@@ -20,6 +20,7 @@ CODES: Dict[str, Callable[[int], str]] = {
     "float32": lambda width: "Flat",
     "float16": lambda width: "SQfp16",
     "sq8": lambda width: "SQ8",
+    "sq4": lambda width: "SQ4",
     "pq8": lambda width: f"PQ{_divisor(width, 8)}x8",
     "pq4": lambda width: f"PQ{_divisor(width, 4)}x4fs",
 }
@@ -42,8 +43,9 @@ def ivf(lists: int = 0, probes: int = 0, codes: str = "pq4", refine: float = 4.0
     lists: How many; 0 for about twice the square root of the rows. Search is exact below 10,000
         rows, or below 39 for each list where their number is given.
     probes: How many are searched; 0 for one in 64.
-    codes: "float32" (IVF-flat), "float16", "sq8" (a byte a number), "pq8" (product quantisation, a
-        byte for 8 numbers), "pq4" (half a byte for 4 numbers, searched by SIMD).
+    codes: "float32" (IVF-flat), "float16", "sq8" and "sq4" (a byte and half a byte a number),
+        "pq8" (product quantisation, a byte for 8 numbers), "pq4" (half a byte for 4 numbers,
+        searched by SIMD).
     refine: Candidates ranked again by the vectors themselves, for each one wanted.
     """
     check_codes(codes)

@@ -12,7 +12,7 @@ from .similarity import Similarity
 # Every float16 as a float32: half of a number's cost is finding out what it is.
 _HALVES = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 # Fewer queries than these are not worth another thread.
-ALONE = 16
+ALONE = 8
 
 
 def similarities(
@@ -64,7 +64,7 @@ def _score(
                 continue
             product, square, own = np.float32(0), np.float32(0), np.float32(0)
             for k in range(values.shape[1]):
-                if table is None:  # known when this is compiled
+                if table is None:  # noqa: SIM108  known when this is compiled
                     value = values[row, k]
                 else:
                     value = table[values[row, k]]

@@ -91,7 +91,7 @@ def measure(
         seconds = time.perf_counter() - start
         if not isinstance(index, ApproximateIndex):
             continue
-        again = attached is not None and attached.about == index.attached.about
+        again = attached is not None and attached.about == getattr(index.attached, "about", None)
         attached = index.attached
         spent, (_, found) = _timed(index, queries, k, usable)
         recall = {count: _recall(found[:, :count], right[:, :count]) for count in counts}

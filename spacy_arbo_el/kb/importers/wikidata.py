@@ -9,7 +9,7 @@ from ...corpora.files import PathLike, check_exists, is_text, line_error
 from ..entity import Entity
 from .report import ImportReport
 
-OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
+OPENERS: Dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def read_wikidata(
