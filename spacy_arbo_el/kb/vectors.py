@@ -20,7 +20,7 @@ STEP = 65536
 # A file's first bytes say what it is; what follows is aligned to a page.
 HEADER = 4096
 # Bytes of a mapped file that may be resident before they are let go of, about.
-RESIDENT = 3 << 27
+RESIDENT = 1 << 28
 # What the system maps in at a touch.
 WINDOW = 1 << 16
 
