@@ -203,6 +203,9 @@ class Errors(metaclass=_Coded):
         "back the corpus it was trained on, or train without --resume."
     )
 
+    # Evaluation and discovery: E7xx
+    E701 = "There are {gold} gold labels but {predicted} predicted ones: one for each mention each."
+
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx
