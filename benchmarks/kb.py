@@ -101,6 +101,7 @@ def create(path: Path, count: int) -> Dict:
         with ArboKB.create(folder, dtype="float16") as kb:
             with kb.database.hurrying():
                 kb.add(map(entity, range(count)))
+                kb.database.settle()
             added = time.perf_counter()
             kb.sync(title_only, synthetic.encode, "synthetic")
             encoded = time.perf_counter()
@@ -108,7 +109,7 @@ def create(path: Path, count: int) -> Dict:
             indexed = time.perf_counter()
             if index.attached:
                 kb.keep_index(index.attached)
-        (folder / LOCK).unlink()
+        (folder / LOCK).unlink(missing_ok=True)
     size = sum(file.stat().st_size for file in path.iterdir())
     return {
         "add": added - start,
@@ -234,7 +235,7 @@ def main() -> None:
         shown("exact search", exactly)
     if "search" in wanted:
         right = np.load(large.with_suffix(".exact.npy"))
-        for probes, refine in ((16, 2), (16, 3), (32, 4), (128, 4)):
+        for probes, refine in ((16, 2), (16, 3), (32, 3), (32, 4), (128, 4)):
             result = run("search", str(large), count, options.queries, probes, refine)
             found = np.load(large.with_suffix(".found.npy"))
             pairs = zip(found.tolist(), right.tolist())

@@ -99,6 +99,16 @@ class Errors(metaclass=_Coded):
         "({expected}). Encode all of them anew: spacy arbo kb encode."
     )
 
+    E026 = (
+        "Encoding can't be part of a transaction: its vectors could not be taken back. Call sync "
+        "after the transaction."
+    )
+    E027 = (
+        "Knowledge bases need SQLite 3.34 or later, and this Python has {found}. Install a newer "
+        "Python, or pysqlite3-binary."
+    )
+    E028 = "The knowledge base in {where} was closed. Open it again to use it."
+
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
@@ -227,7 +237,16 @@ class Warnings(metaclass=_Coded):
         "GPU support. For the index configured, install faiss-gpu (Linux, CUDA 12)."
     )
 
+    W303 = (
+        "FAISS has no GPU form of the search index {kind!r}, so it is searched on the CPU. "
+        'codes = "pq8" or "sq8" have one.'
+    )
+
     # The component: W5xx
+    W500 = (
+        "The change was saved, but {path} could not be brought up to date: {problem}. It is for "
+        "people and checks only, and will be with the next change."
+    )
     W501 = (
         "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "
         "mentions still teach which mentions belong together, but no link can be made to their ids."

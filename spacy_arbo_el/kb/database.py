@@ -4,13 +4,16 @@ import os
 import sqlite3
 import tempfile
 import threading
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..errors import Errors
 
 SCHEMA = """
+-- No free pages: their content is not brought back by a rollback, and then the checksum is wrong.
+PRAGMA auto_vacuum = FULL;
 -- What manifest.json shows to people: counts, the encoder's fingerprint, the files.
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entity (
@@ -33,7 +36,10 @@ CREATE INDEX type_position ON type (position);
 CREATE TABLE name (
     number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL
 );
-CREATE INDEX name_folded ON name (folded);
+-- Names that came with a build, in an index of their own: to put new ones between millions would
+-- touch a page for each.
+CREATE INDEX name_settled ON name (folded) WHERE number <= 0;
+CREATE INDEX name_recent ON name (folded) WHERE number > 0;
 CREATE INDEX name_position ON name (position);
 CREATE VIRTUAL TABLE trigram USING fts5(
     folded, content='name', content_rowid='number', tokenize='trigram', detail=none
@@ -58,6 +64,9 @@ CREATE TABLE block (number INTEGER PRIMARY KEY, vectors INTEGER NOT NULL, owners
 # What SQLite says where not the file but something round it is at fault.
 FROM_OUTSIDE = ("full", "locked", "disk I/O", "readonly", "unable to open", "too big")
 
+# The first SQLite with trigrams.
+OLDEST = (3, 34, 0)
+
 # Pages kept in memory, in KiB.
 CACHE = 65536
 
@@ -69,14 +78,18 @@ class Database:
     writable: Whether statements may change the file.
     """
 
-    def __init__(self, path: Optional[Path] = None, *, writable: bool = True):
+    def __init__(self, path: Optional[Path] = None, *, writable: bool = True, schema: bool = True):
         self.path = path
         self.writable = writable
         self.lock = threading.RLock()
         self._connection: Optional[sqlite3.Connection] = None
         self._process = -1
         self._depth = 0
-        if path is None:
+        self._closed = False
+        self._after: List[Callable[[], None]] = []
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise ImportError(Errors.E027.format(found=sqlite3.sqlite_version))
+        if path is None and schema:
             self.connection.executescript(SCHEMA)
 
     @classmethod
@@ -94,6 +107,8 @@ class Database:
 
     @property
     def connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise ValueError(Errors.E028.format(where=self.where))
         # SQLite's locks don't survive a fork; a database in memory has none.
         if self._connection is None or (self.path and self._process != os.getpid()):
             self._connection, self._process = self._connect(), os.getpid()
@@ -111,6 +126,8 @@ class Database:
                 name, timeout=60, isolation_level=None, check_same_thread=False, uri=True
             )
             connection.execute(f"PRAGMA cache_size = -{CACHE}")
+            # Else a long edit would lock readers out before it is committed.
+            connection.execute("PRAGMA cache_spill = OFF")
             if not self.writable:
                 connection.execute("PRAGMA query_only = ON")
         return connection
@@ -118,7 +135,7 @@ class Database:
     def close(self) -> None:
         if self._connection is not None and (not self.path or self._process == os.getpid()):
             self._connection.close()
-        self._connection = None
+        self._connection, self._closed = None, True
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -151,38 +168,63 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing; within another one, part of it."""
+        """All or nothing; within another one, a part of it that may fail by itself."""
         with self.lock:
-            if self._depth:
-                yield
-                return
-            with self.reading():
-                self.connection.execute("BEGIN IMMEDIATE")
-            self._depth = 1
+            outermost, name = not self._depth, f"part{self._depth}"
+            begin = "BEGIN IMMEDIATE" if outermost else f"SAVEPOINT {name}"
+            undo = "ROLLBACK" if outermost else f"ROLLBACK TO {name}"
+            self.rows(begin)
+            waiting = len(self._after)
+            self._depth += 1
             try:
                 yield
-                with self.reading():
-                    self.connection.execute("COMMIT")
+                self.rows("COMMIT" if outermost else f"RELEASE {name}")
             except BaseException:
+                del self._after[waiting:]
                 if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
+                    self.connection.execute(undo)
                 raise
             finally:
-                self._depth = 0
+                self._depth -= 1
+            if outermost:
+                after, self._after = self._after, []
+                for call in after:
+                    call()
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._depth > 0
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call a function once all of the present transaction is kept; not if it fails."""
+        self._after.append(call)
+
+    def checksum(self) -> Optional[int]:
+        """Of all pages, read by way of SQLite: to close a file of one's own would drop its locks.
+
+        None where Python can't (before 3.11).
+        """
+        if not hasattr(self.connection, "serialize"):
+            return None
+        with self.reading():
+            return zlib.crc32(self.connection.serialize())
+
+    def size(self) -> int:
+        """Bytes of all pages."""
+        return self.value("PRAGMA page_count") * self.value("PRAGMA page_size")
 
     @contextmanager
     def hurrying(self) -> Iterator[None]:
         """Don't wait for the disk meanwhile: for a new file, which a kill may spoil."""
-        for pragma in ("journal_mode = MEMORY", "synchronous = OFF"):
+        for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
             self.rows(f"PRAGMA {pragma}")
         try:
             yield
         finally:
-            for pragma in ("journal_mode = DELETE", "synchronous = FULL"):
+            for pragma in ("journal_mode = DELETE", "synchronous = FULL", "cache_spill = OFF"):
                 self.rows(f"PRAGMA {pragma}")
-        if self.path is not None:
-            with self.path.open("rb") as file:
-                os.fsync(file.fileno())
+            # A last commit, which waits for the disk.
+            self.rows("PRAGMA user_version = 1")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -195,6 +237,17 @@ class Database:
         finally:
             self.connection.execute("ROLLBACK")
 
+    def settle(self) -> None:
+        """Build the index of names anew over all there are, as a large import wants it."""
+        last = self.value("SELECT max(number) FROM name") or 0
+        with self.transaction():
+            for name, condition in (("settled", "<="), ("recent", ">")):
+                self.rows(f"DROP INDEX IF EXISTS name_{name}")
+                self.rows(
+                    f"CREATE INDEX name_{name} ON name (folded) WHERE number {condition} {last}"
+                )
+            self.set(settled=last)
+
     def manifest(self) -> Dict[str, Any]:
         return dict(self.rows("SELECT key, value FROM manifest"))
 
@@ -206,11 +259,9 @@ class Database:
 
     def copy(self, path: Optional[Path]) -> "Database":
         """A copy in a new file, or in memory."""
-        target = Database.__new__(Database)
-        target.__dict__.update(path=path, writable=True, lock=threading.RLock(), _depth=0)
-        target._connection, target._process = None, -1
         if path is not None:
             path.touch(exist_ok=False)
+        target = Database(path, schema=False)
         with self.reading(), target.reading():
             self.connection.backup(target.connection)
         return target

@@ -3,7 +3,7 @@
 import json
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Callable, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Tuple
 
 import numpy as np
 from filelock import FileLock
@@ -32,7 +32,9 @@ class EncodedKB(SpacyView):
     layout: int
     _lock: Optional[FileLock]
     _touched: bool
-    transaction: Callable[[], AbstractContextManager]
+    _followed: Any
+    _changing: Callable[..., AbstractContextManager]
+    renew: Callable[[], bool]
 
     @property
     def fingerprint(self) -> str:
@@ -65,13 +67,15 @@ class EncodedKB(SpacyView):
         fingerprint: Names the encoder. Vectors of another encoder are all encoded again.
         RETURNS: The number of texts encoded.
         """
+        if self.database.in_transaction:
+            raise ValueError(Errors.E026)
         # Where the encoder fails, what was there stays.
         if len(self.rows) and self.fingerprint != fingerprint:
             return self._encode_all(verbalize, encode, fingerprint)
         if self._touched and len(self):
             changed = encoding.find_changed(self.entities, verbalize)
             if changed:
-                with self.transaction():
+                with self._changing(by_hand=False):
                     self.database.many(
                         "INSERT OR IGNORE INTO dirty VALUES (?)", ((p,) for p in changed)
                     )
@@ -87,29 +91,29 @@ class EncodedKB(SpacyView):
             except BaseException:
                 self._touched = self._touched or not self.in_sync
                 raise
-            with self.transaction():
+            with self._changing(by_hand=False):
                 self.entities.bury(part.positions.tolist())
-                put = self._put(part)
+                self._put(part)
                 self.database.many("DELETE FROM dirty WHERE position = ?", [(p,) for p in dirty])
                 self.database.set(encoder=fingerprint)
-            put()
             count += encoder.count
         if self.fingerprint != fingerprint:
-            with self.transaction():
+            with self._changing(by_hand=False):
                 self.database.set(encoder=fingerprint)
         return count
 
-    def _put(self, part: encoding.Encoded) -> Callable[[], None]:
-        """Add rows within a transaction; the function given back takes them over after it."""
+    def _put(self, part: encoding.Encoded) -> None:
+        """Add rows within a transaction."""
         vectors, owners = encoding.as_stored(part.vectors, self.rows.dtype), part.owners
         start = self.database.value("SELECT value FROM manifest WHERE key = 'rows'")
         encoding.store_layout(self.database, start, part)
         self.database.set(rows=start + len(owners), width=vectors.shape[1] or self.rows.width)
         self.layout += 1
         if not len(owners):
-            return lambda: None
+            return
         if self.path is None:
-            return lambda: self.rows.append(vectors, owners)
+            self.database.after_commit(lambda: self.rows.append(vectors, owners))
+            return
         files = self._row_files()
         if files is None:
             files = self._new_files(vectors.shape[1])
@@ -122,7 +126,8 @@ class EncodedKB(SpacyView):
             "INSERT OR REPLACE INTO block VALUES (?, ?, ?)",
             block_checksums(start, vectors, owners, last[0] if last else (0, 0)),
         )
-        return lambda: setattr(self, "rows", files.map(start + len(owners)))
+        mapped, count = files, start + len(owners)
+        self.database.after_commit(lambda: setattr(self, "rows", mapped.map(count)))
 
     def _encode_all(self, verbalize, encode, fingerprint: str) -> int:
         """Fresh vectors for everything, from another encoder."""
@@ -147,27 +152,31 @@ class EncodedKB(SpacyView):
                 new.append(vectors, part.owners)
             parts.append(part)
         layout = encoding.joined(parts)
-        with self.transaction():
+        with self._changing(by_hand=False):
             moved = encoding.replace_layout(self.database, layout)
             self.database.set(encoder=fingerprint, rows=len(new), width=new.width, index="")
             if files:
                 self.database.set(files=number)
                 self.database.many("INSERT OR REPLACE INTO block VALUES (?, ?, ?)", blocks)
-        self.rows, self.index, self._touched = new, None, False
-        self.layout += moved
         if files:
             files.remove()
+            if isinstance(self.index, AttachedIndex) and isinstance(self.index.source, Path):
+                self.index.source.unlink(missing_ok=True)
+        self.rows, self.index, self._touched, self._followed = new, None, False, None
+        self.layout += moved
         return encoder.count
 
     def keep_index(self, index: AttachedIndex) -> None:
         """Keep a search index over the rows beside them, in place of an older one."""
         if self.path is not None and self._lock is not None:
-            old = json.loads(self.database.manifest()["index"] or "null")
-            number = int(old["file"].split("-")[1].split(".")[0]) + 1 if old else 1
+            manifest = self.database.manifest()
+            old = json.loads(manifest["index"] or "null")
+            # No number is used twice: a reader may still have the older one in mind.
+            number = manifest.get("indexes", 0) + 1
             path = self.path / f"index-{number}{index.about['suffix']}"
             index.write(path)
-            with self.transaction():
-                self.database.set(index=json.dumps(index.described(path)))
+            with self._changing(by_hand=False):
+                self.database.set(index=json.dumps(index.described(path)), indexes=number)
             if old:
                 (self.path / old["file"]).unlink(missing_ok=True)
             index = AttachedIndex(index.about, path)
@@ -183,6 +192,7 @@ class EncodedKB(SpacyView):
 
     def get_vector(self, entity: str) -> np.ndarray:
         """(width,) float32, the vector of the entity's first text."""
+        self.renew()
         position = self.entities.require(entity)
         dirty = self.database.rows("SELECT 1 FROM dirty WHERE position = ?", (position,))
         row = self.database.value(

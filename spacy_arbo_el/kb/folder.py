@@ -1,9 +1,10 @@
 """A knowledge base's folder: what lies in it, who may write, and whether it holds together."""
 
 import json
+import tempfile
 import zlib
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import srsly
 from filelock import FileLock, Timeout
@@ -61,6 +62,15 @@ def open_database(path: Path, *, writable: bool) -> Database:
     return database
 
 
+def state(path: Path) -> Optional[Tuple[str, int]]:
+    """Which knowledge base a folder holds and how often it has been edited, None if unreadable."""
+    try:
+        shown = _read_manifest(path)
+    except (ValueError, OSError):
+        return None
+    return str(shown.get("uuid")), int(shown.get("generation", 0))
+
+
 def verify(path: Path) -> List[str]:
     """All that is wrong with a folder, read from first to last byte; nothing where it is whole."""
     try:
@@ -84,8 +94,8 @@ def show_manifest(path: Path, database: Database, limit: int = SUMMED) -> None:
     """
     manifest = database.manifest()
     manifest["index"] = json.loads(manifest.get("index") or "null")
-    if (path / DATABASE).stat().st_size <= limit:
-        manifest["crc"] = file_checksum(path / DATABASE)
+    if database.size() <= limit:
+        manifest["crc"] = database.checksum()
     write_file(path / MANIFEST, srsly.json_dumps(manifest, indent=2).encode("utf8"))
 
 
@@ -154,13 +164,12 @@ def _problems(path: Path, shown: Dict[str, Any], database: Database) -> Iterator
 def _damages(path: Path, shown: Dict[str, Any], database: Database) -> Iterator[str]:
     """What is wrong when everything is read."""
     manifest = database.manifest()
-    known = shown.get("generation") == manifest["generation"] and "crc" in shown
-    if known and shown["crc"] == file_checksum(path / DATABASE):
-        pass
-    elif known:
-        yield f"{DATABASE} is damaged"
-    else:
+    expected = shown.get("crc") if shown.get("generation") == manifest["generation"] else None
+    found = database.checksum() if expected is not None else None
+    if found is None:
         yield from _database_damages(database)
+    elif found != expected:
+        yield f"{DATABASE} is damaged"
     files = row_files(path, manifest)
     if files is not None:
         blocks = database.rows("SELECT number, vectors, owners FROM block ORDER BY number")
@@ -188,13 +197,37 @@ def _database_damages(database: Database) -> Iterator[str]:
         " + (SELECT count(*) FROM name WHERE position NOT IN (SELECT position FROM entity))"
         " + (SELECT count(*) FROM redirect WHERE new NOT IN (SELECT id FROM entity))"
     )
+    lost = database.value(
+        "SELECT count(*) FROM entity WHERE position NOT IN (SELECT position FROM owned)"
+        " AND position NOT IN (SELECT position FROM dirty)"
+    )
+    if lost:
+        yield f"{DATABASE} holds {lost} entities that have neither vectors nor a mark to get them"
     if orphans:
         yield f"{DATABASE} holds {orphans} rows, names or redirects of entities that are gone"
 
 
 def _unlike_names(database: Database) -> Iterator[str]:
     """Whether the search by trigrams knows the very names there are."""
-    names = database.value("SELECT count(*) FROM name")
-    found = database.value("SELECT count(*) FROM trigram_docsize")
-    if names != found:
-        yield f"{DATABASE} finds {found} of {names} names by their letters"
+    # The check is a statement that writes: it is made on a copy.
+    with tempfile.TemporaryDirectory() as place:
+        copy = database.copy(Path(place) / DATABASE)
+        try:
+            copy.rows("INSERT INTO trigram (trigram) VALUES ('integrity-check')")
+        except (ValueError, OSError) as error:
+            yield f"{DATABASE} finds other names by their letters than it holds ({error})"
+        finally:
+            copy.close()
+
+
+def _orphans(path: Path, database: Database) -> Iterator[str]:
+    """Files that don't belong to the knowledge base."""
+    manifest = database.manifest()
+    files = row_files(path, manifest)
+    index = json.loads(manifest.get("index") or "null")
+    known = {MANIFEST, DATABASE, LOCK}
+    known |= {file.name for file in files.paths().values()} if files else set()
+    known |= {index["file"]} if index else set()
+    for file in sorted(path.iterdir()):
+        if file.name not in known and not file.name.startswith(DATABASE):
+            yield f"{file.name} does not belong here: it can be deleted"

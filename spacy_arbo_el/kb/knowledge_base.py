@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import uuid
+import warnings
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import (
     Iterator,
     Mapping,
     Optional,
+    Tuple,
     Union,
 )
 
@@ -25,7 +27,7 @@ from filelock import FileLock
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from . import folder
 from .database import Database
 from .encoded import EncodedKB
@@ -34,8 +36,8 @@ from .saving import AttachedIndex, dump, restore, write
 from .store import EntityStore
 from .vectors import VectorRows
 
-# A database up to this size is copied into memory where edits must not change the file.
-IN_MEMORY = 1 << 28
+# A database up to this size is copied into memory when it is opened for reading.
+IN_MEMORY = 1 << 26
 
 Entities = Union[Entity, Iterable[Entity]]
 
@@ -46,7 +48,8 @@ class ArboKB(EncodedKB):
     It lives in memory, or in a folder: ``from_disk`` opens one for reading, and what is changed
     then stays in memory until ``to_disk``; ``open`` opens one for writing, and each change is in
     the folder when the call returns, or not at all. Entities lie in SQLite, vectors in a mapped
-    file, so that a large one opens at once.
+    file, so that a large one opens at once. One that was opened for reading and not changed takes
+    in what a writer has changed (``renew``), as the linker has it do before it links.
 
     Entities are added, updated, merged and removed at any time; ``sync`` then encodes the texts
     that are new, and only these. The linker that owns the knowledge base calls it before it links.
@@ -65,6 +68,7 @@ class ArboKB(EncodedKB):
     def __init__(self, vocab: Vocab, entities: Iterable[Entity] = (), *, dtype: str = "float32"):
         super().__init__(vocab, 0)
         self.path: Optional[Path] = None
+        self._followed: Optional[Tuple[Path, Any]] = None
         self.layout = self.edits = 0
         self.index: Optional[AttachedIndex] = None
         self._lock: Optional[FileLock] = None
@@ -83,6 +87,7 @@ class ArboKB(EncodedKB):
                 files=0,
                 encoder="",
                 index="",
+                settled=0,
             )
             self.entities.add(entities)
 
@@ -92,16 +97,15 @@ class ArboKB(EncodedKB):
         self._ids: Dict[int, str] = {}
         self._touched = False
         self.edits += 1
-        self._generation = database.rows("PRAGMA data_version")
 
     @classmethod
     def open(cls, path: Union[str, Path], vocab: Optional[Vocab] = None) -> "ArboKB":
         """Open a folder for writing; ValueError where another program has. ``close`` it, or use
         it in a ``with`` statement."""
-        path = Path(path)
+        path = Path(path).absolute()
         if not path.is_dir():
             raise ValueError(Errors.E010.format(path=path, missing=folder.MANIFEST))
-        kb = cls(vocab or Vocab())
+        kb = cls(Vocab() if vocab is None else vocab)
         kb._lock = folder.lock(path)
         try:
             return kb._read_folder(path, writable=True)
@@ -124,12 +128,14 @@ class ArboKB(EncodedKB):
 
     def close(self) -> None:
         """Give up the folder; what was changed is in it already."""
-        if self._lock is not None and self.path is not None:
-            folder.show_manifest(self.path, self.database, limit=folder.CHECKED)
-        self.database.close()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        try:
+            if self._lock is not None and self.path is not None:
+                self._show_manifest(folder.CHECKED)
+        finally:
+            self.database.close()
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
 
     def __enter__(self) -> "ArboKB":
         return self
@@ -204,30 +210,50 @@ class ArboKB(EncodedKB):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Several edits, of which all are kept or none."""
-        self._own()
-        with self.database.transaction():
+        with self._changing(by_hand=True):
             yield
-            self.database.many(
-                "UPDATE manifest SET value = value + ? WHERE key = 'generation'", [(1,)]
-            )
+
+    @contextmanager
+    def _changing(self, by_hand: bool) -> Iterator[None]:
+        """by_hand: Whether more changes than the vectors, which follow from the rest."""
+        self._own(by_hand)
+        outermost = not self.database.in_transaction
+        with self.database.transaction():
+            if outermost:
+                self.database.after_commit(self._committed)
+            yield
+            if outermost:
+                self.database.rows("UPDATE manifest SET value = value + 1 WHERE key = 'generation'")
+
+    def _committed(self) -> None:
         self.edits += 1
         if self.path is not None:
-            folder.show_manifest(self.path, self.database)
+            self._show_manifest(folder.SUMMED)
 
-    def _own(self) -> None:
-        """Edits of what was opened for reading go to a copy."""
-        if self.path is None or self._lock is not None:
+    def _show_manifest(self, limit: int) -> None:
+        assert self.path is not None
+        try:
+            folder.show_manifest(self.path, self.database, limit)
+        except OSError as error:  # the change itself is safe
+            name = self.path / folder.MANIFEST
+            warnings.warn(Warnings.W500.format(path=name, problem=error))
+
+    def _own(self, by_hand: bool) -> None:
+        """What is changed of a folder that was opened for reading is a copy."""
+        if self._lock is not None:
             return
-        target = None
-        if (self.path / folder.DATABASE).stat().st_size > IN_MEMORY:
-            handle, name = tempfile.mkstemp(suffix=".sqlite")
-            os.close(handle)
-            target = Path(name)
-            weakref.finalize(self, target.unlink, missing_ok=True)
-            target.unlink()
+        if self.path is None:
+            if by_hand:
+                self._followed = None
+            return
+        handle, name = tempfile.mkstemp(suffix=".sqlite")
+        os.close(handle)
+        target = Path(name)
+        target.unlink()
+        weakref.finalize(self, target.unlink, missing_ok=True)
         database = self.database.copy(target)
         self.database.close()
-        self.path, touched = None, self._touched
+        self.path, self._followed, touched = None, None, self._touched
         self._take(database, self.rows)
         self._touched = touched
 
@@ -248,53 +274,87 @@ class ArboKB(EncodedKB):
     # Folders and bytes
 
     def renew(self) -> bool:
-        """Take in what another program has written to the folder. RETURNS: Whether it has."""
-        if self.path is None or self._lock is not None:
+        """Take in what another program has written to the folder this was read from.
+
+        What was changed here by hand would be lost, so that this folder is not followed any more;
+        neither is one that was replaced by another knowledge base.
+        RETURNS: Whether there was anything new.
+        """
+        if self._followed is None:
             return False
-        if self.database.rows("PRAGMA data_version") == self._generation:
+        path, before = self._followed
+        now = folder.state(path)
+        if now == before:
             return False
-        self._take(self.database, self._map_rows(self.path))
-        self.layout += 1
+        if now is None or now[0] != before[0]:
+            self._followed = None
+            return False
+        self._read_folder(path, writable=False)
         return True
 
     def to_disk(self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()) -> None:
-        """Write the folder ``path``; an older one is replaced in one step."""
+        """Write the folder ``path``; an older one is replaced in one step.
+
+        ValueError where another program is editing the older one.
+        """
         path = Path(path)
         if self._lock is not None and self.path and path.exists() and path.samefile(self.path):
             return  # Every change is there already.
-        write(self.database, self.rows, self.index, path)
+        lock = folder.lock(path) if (path / folder.DATABASE).is_file() else None
+        try:
+            with self.database.snapshot():
+                rows = self.rows if self.path is None else self._map_rows(self.database, self.path)
+                write(self.database, rows, self.index, path)
+        finally:
+            if lock is not None:
+                lock.release()
 
     def from_disk(
         self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
-        self.close()
-        return self._read_folder(Path(path), writable=False)
+        return self._read_folder(Path(path).absolute(), writable=False)
 
     def _read_folder(self, path: Path, *, writable: bool) -> "ArboKB":
+        state = folder.state(path)
         database = folder.open_database(path, writable=writable)
+        try:
+            with database.snapshot():
+                rows = self._map_rows(database, path)
+                about = json.loads(database.manifest().get("index") or "null")
+                small = not writable and database.size() <= IN_MEMORY
+                copy = database.copy(None) if small else None
+        except BaseException:
+            database.close()
+            raise
+        if copy is not None:
+            # One of its own: a writer is not kept waiting, and nothing changes in between.
+            database.close()
         self.database.close()
-        self.database, self.path = database, path
-        self._take(database, self._map_rows(path))
-        index = json.loads(database.manifest().get("index") or "null")
-        self.index = AttachedIndex(index, path / index["file"]) if index else None
+        self.path = None if small else path
+        self._followed = None if writable else (path, state)
+        self._take(copy or database, rows)
+        self.index = AttachedIndex(about, path / about["file"]) if about else None
         self.layout += 1
         return self
 
-    def _map_rows(self, path: Path) -> VectorRows:
-        manifest = self.database.manifest()
+    @staticmethod
+    def _map_rows(database: Database, path: Path) -> VectorRows:
+        manifest = database.manifest()
         files = folder.row_files(path, manifest)
         return files.map(manifest["rows"]) if files else VectorRows(dtype=manifest["dtype"])
 
     def to_bytes(self, **kwargs) -> bytes:
-        return dump(self.database, self.rows)
+        with self.database.snapshot():
+            rows = self.rows if self.path is None else self._map_rows(self.database, self.path)
+            return dump(self.database, rows)
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
         database, rows = restore(bytes_data)
         self.close()
-        self.path, self.index = None, None
+        self.path, self.index, self._followed = None, None, None
         self._take(database, rows)
         self.layout += 1
         return self

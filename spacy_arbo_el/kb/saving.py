@@ -19,7 +19,7 @@ from .vectors import RowFiles, VectorRows, block_checksums
 class AttachedIndex:
     """A search index that was built over the rows and is kept beside them.
 
-    about: What it is, JSON-serialisable; see ``retrieval/stored.py``.
+    about: What it is, JSON-serialisable; see ``retrieval/approximate.py``.
     source: Its file, or a function that writes it to a path.
     """
 
@@ -29,7 +29,7 @@ class AttachedIndex:
     def write(self, path: Path) -> None:
         if callable(self.source):
             self.source(path)
-            with path.open("rb") as file:
+            with path.open("r+b") as file:
                 os.fsync(file.fileno())
         else:
             _copy(self.source, path)
@@ -47,7 +47,7 @@ def write(database: Database, rows: VectorRows, index: Optional[AttachedIndex], 
         try:
             name = uuid.uuid4().hex
             with copy.transaction():
-                copy.set(uuid=name, files=0, index="")
+                copy.set(uuid=name, files=0, index="", indexes=1)
                 if len(rows):
                     files = RowFiles(target, 1, name, rows.width, rows.dtype).create()
                     _write_rows(copy, rows, files)

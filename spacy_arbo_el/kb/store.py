@@ -129,8 +129,12 @@ class EntityStore:
 
     def named(self, folded: str) -> List[int]:
         """Positions of the entities that have a name, given case folded; in order."""
+        settled = self.database.value("SELECT value FROM manifest WHERE key = 'settled'") or 0
         found = self.database.rows(
-            "SELECT DISTINCT position FROM name WHERE folded = ? ORDER BY position", (folded,)
+            f"SELECT position FROM name WHERE folded = ? AND number <= {settled} "
+            f"UNION SELECT position FROM name WHERE folded = ? AND number > {settled} "
+            "ORDER BY position",
+            (folded, folded),
         )
         return [position for (position,) in found]
 
@@ -178,10 +182,20 @@ class EntityStore:
         return self._in_batches(entities, upsert)
 
     def remove(self, ids: Iterable[str]) -> int:
-        """Take entities out; KeyError where there is none of an id, and then none is removed."""
+        """Take entities out; KeyError where there is none of an id, and then none is removed.
+
+        Of an id that leads to another only that is taken out: it leads nowhere any more.
+        """
 
         def remove(batch: List[str]) -> None:
-            positions = [self.require(entity_id) for entity_id in dict.fromkeys(batch)]
+            ids = list(dict.fromkeys(batch))
+            own = self._known(ids)
+            for entity_id in ids:
+                if entity_id not in own:
+                    self.require(entity_id)
+            leads = [(entity_id,) for entity_id in ids if entity_id not in own]
+            self.database.many("DELETE FROM redirect WHERE old = ?", leads)
+            positions = [self.require(entity_id) for entity_id in ids if entity_id in own]
             self._forget_names(positions)
             database, rows = self.database, [(position,) for position in positions]
             database.many(

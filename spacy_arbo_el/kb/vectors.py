@@ -1,8 +1,6 @@
 """The vectors of a knowledge base: rows that are added at the end, each owned by one entity."""
 
 import json
-import math
-import mmap
 import os
 import zlib
 from pathlib import Path
@@ -12,28 +10,21 @@ import numpy as np
 import torch
 
 from ..errors import Errors
+from .rowfile import HEADER, RowFile, can_read_rows
 
 # Rows that share a checksum.
 BLOCK = 4096
 # Rows read at a time where all are read.
 STEP = 65536
-# A file's first bytes say what it is; what follows is aligned to a page.
-HEADER = 4096
-# Bytes of a mapped file that may be resident before they are let go of, about.
-RESIDENT = 1 << 28
-# What the system maps in at a touch.
-WINDOW = 1 << 16
-
 DTYPES = ("float32", "float16")
 
 
 class VectorRows:
-    """Vectors (n, width), in memory or mapped from a file, and which entity owns each.
+    """Vectors (n, width), in memory or in a file, and which entity owns each.
 
     width: 0 where there is none yet.
     dtype: "float32" or "float16"; whatever it is, float32 goes in and comes out.
     owners: (n,) int64, the position of the entity each row was added for.
-    parts: The arrays the rows lie in one after the other, in the type they are stored in.
     """
 
     def __init__(
@@ -41,83 +32,81 @@ class VectorRows:
         vectors: Optional[np.ndarray] = None,
         owners: Optional[np.ndarray] = None,
         dtype: str = "float32",
+        file: Optional[RowFile] = None,
     ):
         if dtype not in DTYPES:
             raise ValueError(Errors.E020.format(value=dtype, choices=", ".join(DTYPES)))
         self.dtype = dtype
         self.owners = np.zeros(0, dtype=np.int64) if owners is None else owners
         base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
-        self.parts: List[np.ndarray] = [base.astype(dtype, copy=False)]
-        self._touched = 0
+        self._base = base.astype(dtype, copy=False)
+        # Where single rows of a mapped base are read from.
+        self._file = file
+        # Rows that came later lie in the front part of this.
+        self._late = np.zeros((0, 0), dtype=dtype)
 
     def __len__(self) -> int:
         return len(self.owners)
 
     @property
     def width(self) -> int:
-        return self.parts[-1].shape[1]
+        return self._base.shape[1]
 
     def append(self, vectors: np.ndarray, owners: np.ndarray) -> None:
         """Put rows at the end: (k, width) float32 and (k,) int64."""
         if not len(vectors):
             return
-        new = vectors.astype(self.dtype)
-        if not len(self):
-            self.parts = [new]
-        elif len(self.parts) == 1:
-            self.parts.append(new)
-        else:
-            self.parts[1] = np.concatenate([self.parts[1], new])
+        if not len(self._base):
+            self._base = np.zeros((0, vectors.shape[1]), dtype=self.dtype)
+        start = len(self) - len(self._base)
         self.owners = np.concatenate([self.owners, owners])
+        needed = start + len(vectors)
+        if needed > len(self._late):
+            grown = np.empty((max(needed, 2 * start), vectors.shape[1]), dtype=self.dtype)
+            if start:
+                grown[:start] = self._late[:start]
+            self._late = grown
+        self._late[start:needed] = vectors
+
+    def stored(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors of rows (k,), as they are stored: (k, width) float32 or float16.
+
+        Those in a file are read, not mapped: the system maps a megabyte for each that is touched.
+        """
+        base = len(self._base)
+        if base == len(self):
+            return self._of_base(rows)
+        found = np.empty((len(rows), self.width), dtype=self.dtype)
+        late = rows >= base
+        found[~late] = self._of_base(rows[~late])
+        found[late] = self._late[rows[late] - base]
+        return found
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The vectors of rows (k,), float32 (k, width)."""
-        base = self.parts[0]
-        if len(self.parts) == 1:
-            return self._read(base, rows)
-        found = np.empty((len(rows), self.width), dtype=np.float32)
-        late = rows >= len(base)
-        found[~late] = self._read(base, rows[~late])
-        found[late] = self.parts[1][rows[late] - len(base)]
+        found = self.stored(rows)
+        if found.dtype == np.float32:
+            return found
+        return torch.from_numpy(found).float().numpy()
+
+    def _of_base(self, rows: np.ndarray) -> np.ndarray:
+        if self._file is None:
+            return self._base[rows]
+        found = np.empty((len(rows), self._base.shape[1]), dtype=self.dtype)
+        self._file.read(np.ascontiguousarray(rows, dtype=np.int64), found)
         return found
-
-    def _read(self, base: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        if not isinstance(base, np.memmap):
-            return base[rows].astype(np.float32, copy=False)
-        found = torch.from_numpy(np.asarray(base))[torch.from_numpy(np.asarray(rows))].float()
-        self.touch(len(rows))
-        return found.numpy()
-
-    def touch(self, rows: int) -> None:
-        """So many rows have been read from anywhere in the file.
-
-        Once they are many, the mapped pages are let go of: they stay in the system's cache, but
-        are no longer ours.
-        """
-        mapped = getattr(self.parts[0], "_mmap", None)
-        if mapped is None or not hasattr(mmap, "MADV_DONTNEED"):
-            return
-        self._touched += rows
-        windows = self.parts[0].nbytes / WINDOW
-        if windows * -math.expm1(-self._touched / windows) * WINDOW > RESIDENT:
-            mapped.madvise(mmap.MADV_DONTNEED)
-            self._touched = 0
 
     def blocks(self, step: int = STEP) -> Iterator[Tuple[int, np.ndarray]]:
         """All rows, some at a time: the first row's number, and float32 (k, width)."""
-        start = 0
-        for part in self.parts:
-            for first in range(0, len(part), step):
-                found = np.array(part[first : first + step], dtype=np.float32)
-                yield start + first, found
-                self.touch(-(-found.nbytes // WINDOW))
-            start += len(part)
+        for start in range(0, len(self), step):
+            yield start, self.take(np.arange(start, min(start + step, len(self))))
 
     def array(self) -> np.ndarray:
         """All rows, float32 (n, width)."""
-        if len(self.parts) == 1:
-            return np.asarray(self.parts[0], dtype=np.float32)
-        return np.concatenate([np.asarray(part, dtype=np.float32) for part in self.parts])
+        found = np.empty((len(self), self.width), dtype=np.float32)
+        for start, block in self.blocks():
+            found[start : start + len(block)] = block
+        return found
 
 
 class RowFiles:
@@ -167,9 +156,10 @@ class RowFiles:
         if not count:
             return VectorRows(dtype=self.dtype)
         shape = (count, self.width)
-        vectors = np.memmap(paths["vectors"], self.dtype, "c", offset=HEADER, shape=shape)
+        vectors = np.memmap(paths["vectors"], self.dtype, "r", offset=HEADER, shape=shape)
         owners = np.fromfile(paths["owners"], dtype=np.int64, count=count, offset=HEADER)
-        return VectorRows(vectors, owners, self.dtype)
+        file = RowFile(paths["vectors"], self.stride) if can_read_rows() else None
+        return VectorRows(vectors, owners, self.dtype, file)
 
     def problems(self, count: int) -> Iterator[str]:
         """What is wrong with headers and lengths."""

@@ -20,8 +20,6 @@ from .similarity import Similarity
 
 # Rows searched exactly beside the index before they are put into it.
 TAIL = 8192
-# Candidates ranked at a time: each may bring a piece of a mapped file into memory.
-RANKED = 8192
 # Rows put into an index at a time.
 ADDED = 65536
 SUFFIX = ".faiss"
@@ -79,11 +77,8 @@ class ApproximateIndex:
         candidates = self._candidates(queries, wanted, allowed)
         similarities = np.full((len(queries), k), -np.inf, dtype=np.float32)
         found = np.full((len(queries), k), -1, dtype=np.int64)
-        step = max(RANKED // max(candidates.shape[1], 1), 1)
-        for start in range(0, len(queries), step):
-            part = slice(start, start + step)
-            near, rows = self._ranked(queries[part], candidates[part], k)
-            similarities[part, : near.shape[1]], found[part, : near.shape[1]] = near, rows
+        near, rows = self._ranked(queries, candidates, k)
+        similarities[:, : near.shape[1]], found[:, : near.shape[1]] = near, rows
         return similarities, found
 
     def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> np.ndarray:
@@ -135,7 +130,8 @@ def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> A
     if attached is None or any(attached.about.get(key) != value for key, value in about.items()):
         return None
     if isinstance(attached.source, Path):
-        return read_index(attached.source)
+        # A writer may have put another in its place since.
+        return read_index(attached.source) if attached.source.is_file() else None
     return attached.source.__self__.index  # type: ignore[attr-defined]
 
 

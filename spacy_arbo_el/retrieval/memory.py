@@ -120,7 +120,8 @@ class Memory:
         """
         fingerprint = self.encoding.fingerprint
         start, texts = time.perf_counter(), 0
-        self.kb.renew()
+        if self.kb.renew():
+            self._check_fingerprint(self.kb)
         if not self.is_current:
             self.changed()
         if not self.kb.in_sync or self.kb.fingerprint != fingerprint:

@@ -1,4 +1,4 @@
-"""Exact similarities of candidates, straight from where the vectors lie."""
+"""Exact similarities of candidates, from vectors as they are stored."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,8 +11,8 @@ from .similarity import Similarity
 
 # Every float16 as a float32: half of a number's cost is finding out what it is.
 _HALVES = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
-# Fewer queries than these are not worth another thread.
-ALONE = 8
+# Candidates read at a time.
+READ = 4096
 
 
 def similarities(
@@ -23,54 +23,50 @@ def similarities(
     -inf where a candidate is -1. Each depends on its two vectors alone, not on what else is asked.
     """
     scores = np.full(candidates.shape, -np.inf, dtype=np.float32)
+    if not scores.size:
+        return scores
+    step = max(READ // candidates.shape[1], 1)
+    halves = rows.dtype == "float16"
+    table = _HALVES if halves else None
     settings = (similarity.normalise, similarity.metric == "ip")
-    first = 0
-    for part in rows.parts:
-        if len(part):
-            halves = part.dtype == np.float16
-            values = np.asarray(part).view(np.uint16) if halves else np.asarray(part)
-            table = _HALVES if halves else None
 
-            def score(some: slice, values=values, table=table, first=first) -> None:
-                _score(
-                    values, table, first, candidates[some], queries[some], *settings, scores[some]
-                )
+    def score(start: int) -> None:
+        some = slice(start, start + step)
+        there = candidates[some] >= 0
+        vectors = rows.stored(candidates[some][there])
+        vectors = vectors.view(np.uint16) if halves else vectors
+        _score(vectors, table, there, queries[some], *settings, scores[some])
 
-            _in_threads(score, len(queries))
-            rows.touch(int((candidates >= first).sum()))
-        first += len(part)
+    starts = range(0, len(queries), step)
+    threads = min(torch.get_num_threads(), len(starts))
+    if threads > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(score, starts))
+    else:
+        for start in starts:
+            score(start)
     return scores
 
 
-def _in_threads(work, count: int) -> None:
-    threads = min(torch.get_num_threads(), count // ALONE)
-    if threads <= 1:
-        work(slice(0, count))
-        return
-    bounds = np.linspace(0, count, threads + 1).astype(int)
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, map(slice, bounds[:-1], bounds[1:])))
-
-
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _score(
-    values, table, first, candidates, queries, normalise, inner, scores
-):  # pragma: no cover - compiled
-    """table: What each of ``values`` stands for; None where they stand for themselves."""
-    for i in range(len(candidates)):
-        for j in range(candidates.shape[1]):
-            row = candidates[i, j] - first
-            if candidates[i, j] < first or row >= len(values):
+def _score(vectors, table, there, queries, normalise, inner, scores):  # pragma: no cover - compiled
+    """vectors: One for each True in ``there``, in order. table: What each number of them stands
+    for; None where they stand for themselves."""
+    at = 0
+    for i in range(len(queries)):
+        for j in range(there.shape[1]):
+            if not there[i, j]:
                 continue
             product, square, own = np.float32(0), np.float32(0), np.float32(0)
-            for k in range(values.shape[1]):
+            for k in range(vectors.shape[1]):
                 if table is None:  # noqa: SIM108  known when this is compiled
-                    value = values[row, k]
+                    value = vectors[at, k]
                 else:
-                    value = table[values[row, k]]
+                    value = table[vectors[at, k]]
                 product += value * queries[i, k]
                 square += value * value
                 own += queries[i, k] * queries[i, k]
+            at += 1
             if normalise:
                 product /= max(np.sqrt(square), np.float32(1e-12))
                 square = np.float32(1)

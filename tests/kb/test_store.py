@@ -68,11 +68,12 @@ class Oracle:
             self.entities[entity.id] = entity
 
     def remove(self, entity_id):
-        found = self.find(entity_id)
-        if found is None:
+        if self.leads.pop(entity_id, None):
+            return
+        if entity_id not in self.entities:
             raise KeyError
-        del self.entities[found]
-        self.leads = {old: new for old, new in self.leads.items() if new != found}
+        del self.entities[entity_id]
+        self.leads = {old: new for old, new in self.leads.items() if new != entity_id}
 
     def merge(self, old, new):
         old, new = self.find(old), self.find(new)

@@ -1,0 +1,61 @@
+"""Reading rows from anywhere in a file of vectors, without a Python call for each."""
+
+import ctypes
+import os
+import weakref
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import numpy as np
+from numba import njit
+
+from ..errors import Errors
+
+# A file's first bytes say what it is; what follows is aligned to a page.
+HEADER = 4096
+
+_read_rows: Optional[Callable] = None
+
+
+def can_read_rows() -> bool:
+    """Whether the system has ``pread``; without, files are mapped."""
+    return os.name == "posix"
+
+
+def _compiled() -> Callable:
+    """The loop over ``pread``, compiled when it is first needed."""
+    global _read_rows
+    if _read_rows is None:
+        pread: Any = ctypes.CDLL(None).pread
+        pread.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_longlong]
+        pread.restype = ctypes.c_ssize_t
+
+        @njit(nogil=True)
+        def read_rows(file, stride, rows, out):  # pragma: no cover - compiled
+            for i in range(len(rows)):
+                if pread(file, out[i].ctypes, stride, HEADER + rows[i] * stride) != stride:
+                    return rows[i]
+            return -1
+
+        _read_rows = read_rows
+    return _read_rows
+
+
+class RowFile:
+    """A file of rows of equal length behind a header, held open.
+
+    stride: Bytes of a row.
+    """
+
+    def __init__(self, path: Path, stride: int):
+        self.path, self.stride = path, stride
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+
+    def read(self, rows: np.ndarray, out: np.ndarray) -> None:
+        """Read rows (k,) int64 into (k, width), contiguous."""
+        view = out.view(np.uint8).reshape(len(rows), self.stride)
+        failed = _compiled()(self._file, self.stride, rows, view)
+        if failed >= 0:
+            problem = f"{self.path.name} ends before row {failed}"
+            raise ValueError(Errors.E013.format(where=self.path.parent, problem=problem))
