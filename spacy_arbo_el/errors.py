@@ -165,10 +165,6 @@ class Errors(metaclass=_Coded):
     E302 = "{items} exemplars but {windows} windows or vectors: the two must belong together."
 
     E303 = "The search index {path} can't be read: {problem}. Build it anew: spacy arbo index."
-    E304 = (
-        "FAISS can't use this GPU. Install faiss-gpu (Linux, CUDA 12) instead of faiss-cpu, or set "
-        "the index to FlatIndex.v1, which searches on the GPU with torch."
-    )
     E305 = "There are no codes {value!r} for vectors in an index. Choose one of: {choices}."
 
     # Inference: E4xx

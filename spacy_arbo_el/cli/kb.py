@@ -8,7 +8,15 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
-from .kb_edit import add_command, encode_command, export_command, merge_command, remove_command
+from .kb_edit import (
+    add_command,
+    encode_command,
+    export_command,
+    merge_command,
+    progress,
+    remove_command,
+    show_skipped,
+)
 
 FORMATS = "jsonl, table, obo, umls, wikidata, medic, medic-half, medic-2012, spacy"
 
@@ -42,8 +50,6 @@ def build_command(
 
     Without --model, vectors are made when a pipeline gets the knowledge base.
     """
-    from tqdm import tqdm
-
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import build
 
@@ -62,12 +68,11 @@ def build_command(
             format,
             dtype=dtype,
             finish=_encode_with(model) if model else lambda kb: None,
-            watch=lambda entities: tqdm(entities, unit=" entities", leave=False),
+            watch=progress,
             **{name: value for name, value in options.items() if value},
         )
         kb = ArboKB.for_reading(output)
-    for reason, count in report.skipped.most_common():
-        msg.info(f"{count} left out: {reason}")
+    show_skipped(report)
     names = kb.get_size_aliases()
     msg.good(f"{output}: {len(kb)} entities, {names} names, {len(kb.rows)} vectors")
 

@@ -48,8 +48,8 @@ def add_command(
 ) -> None:
     """Add entities to a knowledge base, all or none, and encode just these."""
     from ..kb.entity import Entity
-    from ..kb.importers import READERS
     from ..kb.knowledge_base import ArboKB
+    from ..kb.loaders import import_into
 
     if (source is None) == (not id):
         msg.fail("Give either a file of entities or --id.", exits=1)
@@ -58,15 +58,28 @@ def add_command(
         if linker is not None:
             _check_encoder(linker, kb)
         if source is None:
-            entities = [Entity(id, title, description, tuple(aliases), tuple(types))]
-        elif format not in READERS:
-            msg.fail(f"No format {format!r}. Choose one of: {', '.join(READERS)}.", exits=1)
+            entity = Entity(id, title, description, tuple(aliases), tuple(types))
+            count = kb.upsert(entity) if replace else kb.add(entity)
         else:
-            entities = READERS[format](source)
-        count = kb.upsert(entities) if replace else kb.add(entities)
+            report = import_into(kb, source, format, replace=replace, watch=progress)
+            count = report.count
+            show_skipped(report)
         texts = encode_with(linker, kb) if linker else 0
         total = len(kb)
     msg.good(f"{path}: {count} added, {total} entities, {texts} texts encoded")
+
+
+def progress(entities):
+    """Entities, counted on the screen while they pass."""
+    from tqdm import tqdm
+
+    return tqdm(entities, unit=" entities", leave=False)
+
+
+def show_skipped(report) -> None:
+    """Say what an import left out, and why."""
+    for reason, count in report.skipped.most_common():
+        msg.info(f"{count} left out: {reason}")
 
 
 def remove_command(

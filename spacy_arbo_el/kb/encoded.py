@@ -72,7 +72,9 @@ class EncodedKB(SpacyView):
         # Where the encoder fails, what was there stays.
         if len(self.rows) and self.fingerprint != fingerprint:
             return self._encode_all(verbalize, encode, fingerprint)
-        if self._touched and len(self):
+        identity = encoding.identity_of(verbalize)
+        stored = self.database.value("SELECT value FROM manifest WHERE key = 'verbalization'")
+        if self._touched and len(self) and (not identity or identity != stored):
             changed = encoding.find_changed(self.entities, verbalize)
             if changed:
                 with self._changing(by_hand=False):
@@ -80,7 +82,16 @@ class EncodedKB(SpacyView):
                         "INSERT OR IGNORE INTO dirty VALUES (?)", ((p,) for p in changed)
                     )
         self._touched = False
-        return self._encode_dirty(verbalize, encode, fingerprint)
+        count = self._encode_dirty(verbalize, encode, fingerprint)
+        self._note(encoder=fingerprint, verbalization=identity)
+        return count
+
+    def _note(self, **values: str) -> None:
+        """Put into the manifest what isn't there yet."""
+        manifest = self.database.manifest()
+        if any(manifest.get(key) != value for key, value in values.items()):
+            with self._changing(by_hand=False):
+                self.database.set(**values)
 
     def _encode_dirty(self, verbalize, encode, fingerprint: str) -> int:
         count = 0
@@ -97,9 +108,6 @@ class EncodedKB(SpacyView):
                 self.database.many("DELETE FROM dirty WHERE position = ?", [(p,) for p in dirty])
                 self.database.set(encoder=fingerprint)
             count += encoder.count
-        if self.fingerprint != fingerprint:
-            with self._changing(by_hand=False):
-                self.database.set(encoder=fingerprint)
         return count
 
     def _put(self, part: encoding.Encoded) -> None:
@@ -154,7 +162,9 @@ class EncodedKB(SpacyView):
         layout = encoding.joined(parts)
         with self._changing(by_hand=False):
             moved = encoding.replace_layout(self.database, layout)
-            self.database.set(encoder=fingerprint, rows=len(new), width=new.width, index="")
+            identity = encoding.identity_of(verbalize)
+            self.database.set(encoder=fingerprint, verbalization=identity)
+            self.database.set(rows=len(new), width=new.width, index="")
             if files:
                 self.database.set(files=number)
                 self.database.many("INSERT OR REPLACE INTO block VALUES (?, ?, ?)", blocks)

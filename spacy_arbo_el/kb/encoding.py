@@ -1,5 +1,6 @@
 """Encoding what has changed: texts of entities -> rows of vectors."""
 
+import hashlib
 import json
 from itertools import islice
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -19,10 +20,6 @@ Items = List[Tuple[int, Entity]]
 
 # Entities whose texts are encoded, and saved, at a time.
 CHUNK = 16384
-# Up to so many entities, all are asked for their texts when the verbalization may have changed.
-ASKED = 50_000
-# Of more, these many are.
-SAMPLE = 256
 
 
 class Encoded(NamedTuple):
@@ -92,17 +89,28 @@ def next_dirty(entities: EntityStore) -> List[int]:
 
 
 def find_changed(entities: EntityStore, verbalize: Verbalization) -> List[int]:
-    """The entities whose texts are others than those encoded.
-
-    Of many entities a sample is asked first: a verbalization that gives all of these the texts
-    they have is taken to give them to all.
-    """
-    if len(entities) > ASKED:
-        some = np.linspace(0, entities.positions - 1, SAMPLE).astype(int).tolist()
-        if not _changed(entities, list(entities.at_all(some).items()), verbalize):
-            return []
+    """The entities whose texts are others than those encoded."""
     found = (_changed(entities, chunk, verbalize) for chunk in chunks(entities.items()))
     return [position for part in found for position in part]
+
+
+def identity_of(verbalize: Verbalization) -> str:
+    """What a verbalization is and is set to: two that have the same do the same.
+
+    "" where that can't be told.
+    """
+    code = getattr(verbalize, "__code__", None)
+    if code is None:
+        return ""
+    cells = [cell.cell_contents for cell in getattr(verbalize, "__closure__", None) or ()]
+    if not all(isinstance(value, (bool, int, float, str, type(None))) for value in cells):
+        return ""
+    defaults = (verbalize.__defaults__, verbalize.__kwdefaults__)  # type: ignore[attr-defined]
+    nested = [part for part in code.co_consts if hasattr(part, "co_code")]
+    plain = [part for part in code.co_consts if not hasattr(part, "co_code")]
+    parts = [part.co_code for part in (code, *nested)]
+    what = (verbalize.__module__, verbalize.__qualname__, parts, plain, code.co_names)
+    return hashlib.blake2b(repr((what, cells, defaults)).encode("utf8"), digest_size=8).hexdigest()
 
 
 def _changed(entities: EntityStore, items: Items, verbalize: Verbalization) -> List[int]:

@@ -21,11 +21,13 @@ def import_into(
     source: Path,
     format: str = "jsonl",
     *,
+    replace: bool = False,
     watch: Callable[[Iterable[Entity]], Iterable[Entity]] = iter,
     **options: Any,
 ) -> ImportReport:
     """Add all entities of a file to a knowledge base, or none.
 
+    replace: Whether they take the place of those with their ids, which are an error otherwise.
     format: One of ``READERS``. options: What its reader takes.
     watch: Function that entities pass through, such as a progress bar.
     RETURNS: What was left out. Other ids that the source has for entities lead to these.
@@ -37,7 +39,8 @@ def import_into(
         options["unique"] = False  # the knowledge base finds out, without remembering all
     with kb.transaction():
         try:
-            kb.add(watch(READERS[format](source, report, **options)))
+            entities = watch(READERS[format](source, report, **options))
+            report.count = kb.upsert(entities) if replace else kb.add(entities)
         except DuplicateId as error:
             lines = [line_of(source, error.id, nth) for nth in (1, 2)] if format == "jsonl" else [0]
             if all(lines):

@@ -63,7 +63,7 @@ def _rarest(entities: EntityStore, wanted: Set[str]) -> List[str]:
     postings = 0
     for term, names in found:
         postings += names
-        if chosen and postings > POSTINGS:
+        if postings > POSTINGS:
             break
         chosen.append(term)
     return chosen

@@ -47,7 +47,7 @@ def write(database: Database, rows: VectorRows, index: Optional[AttachedIndex], 
         try:
             name = uuid.uuid4().hex
             with copy.transaction():
-                copy.set(uuid=name, files=0, index="", indexes=1)
+                copy.set(uuid=name, files=0, index="", indexes=int(index is not None))
                 if len(rows):
                     files = RowFiles(target, 1, name, rows.width, rows.dtype).create()
                     _write_rows(copy, rows, files)

@@ -5,17 +5,18 @@ exact similarities come from the knowledge base's rows, which may lie in a mappe
 were added after the index was built are searched exactly beside it until they are many.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Tuple
 
 import numpy as np
 from thinc.api import get_torch_default_device
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..kb.saving import AttachedIndex
 from ..kb.vectors import VectorRows
 from . import rerank
-from .index import DECISIVE, FlatIndex, check_width, faiss, faiss_has_gpu
+from .index import DECISIVE, FlatIndex, check_width, faiss
 from .similarity import Similarity
 
 # Rows searched exactly beside the index before they are put into it.
@@ -87,7 +88,7 @@ class ApproximateIndex:
         rest = None if allowed is None else allowed[late:]
         _, tail = self._tail.search(queries, k, rest)
         tail = np.where(tail >= 0, tail + late, -1)
-        if get_torch_default_device().type == "cuda":  # pragma: no cover - needs a GPU
+        if get_torch_default_device().type == "cuda" and self._is_on_gpu():
             found = self._candidates_on_gpu(queries, k, allowed)
         else:
             selector = None
@@ -97,9 +98,17 @@ class ApproximateIndex:
             _, found = self.index.search(queries, k, params=self.parameters(selector))
         return np.concatenate([found, tail], axis=1)
 
-    def _candidates_on_gpu(self, queries, k, allowed):  # pragma: no cover - needs a GPU
+    def _is_on_gpu(self) -> bool:
+        """Have a copy on the GPU, where FAISS has a form for it there; once."""
         if self._on_gpu is None:
-            self._on_gpu = _to_gpus(self.index)
+            try:
+                self._on_gpu = _to_gpus(self.index)
+            except (RuntimeError, AttributeError):
+                warnings.warn(Warnings.W303.format(kind=self.about["kind"]))
+                self._on_gpu = False
+        return self._on_gpu is not False
+
+    def _candidates_on_gpu(self, queries, k, allowed):  # pragma: no cover - needs a GPU
         # FAISS on a GPU gives at most 2048, and can't leave any out.
         wide = min(k if allowed is None else 4 * k, 2048, self.index.ntotal)
         _, found = self._on_gpu.search(queries, wide)
@@ -150,12 +159,11 @@ def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
     return similarity.prepare(rows.take(chosen))
 
 
-def _to_gpus(index: Any) -> Any:  # pragma: no cover - needs a GPU
-    """A copy of the index on the GPU, or in parts on all of them; HNSW stays on the CPU."""
-    if not faiss_has_gpu():
-        raise ValueError(Errors.E304)
-    if isinstance(faiss.downcast_index(index), faiss.IndexHNSW):
-        return index
+def _to_gpus(index: Any) -> Any:
+    """A copy of the index on the GPU, or in parts on all of them.
+
+    RuntimeError or AttributeError where FAISS has no form of it for GPUs.
+    """
     options = faiss.GpuMultipleClonerOptions()
     options.useFloat16 = True
     options.shard = True

@@ -20,7 +20,7 @@ from ..rewriting.text import Rewrite
 from .candidates import gather_candidates
 from .entities import EntitySearch, Types
 from .exemplars import ExemplarStore, Labelled
-from .index import BuildIndex
+from .index import BuildIndex, Index
 from .lexical import BuildLexicon, Lexicon
 from .neighbours import Neighbours, Retriever
 from .similarity import Similarity
@@ -63,6 +63,7 @@ class Memory:
         self._edits = self.kb.edits
         self._lexicon: Optional[Tuple[int, Lexicon, np.ndarray]] = None
         self._types: Optional[Tuple[int, Dict[str, np.ndarray]]] = None
+        self._exemplars: Optional[Tuple[np.ndarray, np.ndarray, Index]] = None
         self._retriever: Optional[Retriever] = None
 
     def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool) -> None:
@@ -152,16 +153,23 @@ class Memory:
     def _build_retriever(self) -> Retriever:
         entity = self.exemplars.entities(self.kb.entities.positions_of)
         usable = np.flatnonzero(entity >= 0)
-        exemplars = VectorRows(self.exemplars.vectors[usable], usable)
         texts = self.index(self.kb.rows, self.similarity, self.kb.index)
         self.kb.index = texts.attached
         return Retriever(
             EntitySearch(self.kb.rows, self.kb.owners(), texts, self.similarity),
-            self.index(exemplars, self.similarity, None),
+            self._exemplar_index(usable),
             usable,
             entity[usable],
             self.similarity,
         )
+
+    def _exemplar_index(self, usable: np.ndarray) -> Index:
+        """The index over exemplars; the one there is where nothing has changed for them."""
+        vectors, before = self.exemplars.vectors, self._exemplars
+        if before is None or before[0] is not vectors or not np.array_equal(before[1], usable):
+            rows = VectorRows(vectors[usable], usable)
+            before = self._exemplars = (vectors, usable, self.index(rows, self.similarity, None))
+        return before[2]
 
     def types(self, labels: Sequence[str]) -> Types:
         """Which entities mentions with these labels may be linked to: those of a type of the same

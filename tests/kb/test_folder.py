@@ -1,5 +1,6 @@
 """Folders that are damaged, mixed up, cut off, killed at or out of room."""
 
+import contextlib
 import os
 import random
 import shutil
@@ -72,10 +73,8 @@ def test_flipped_bits_are_noticed(tmp_path, name, edited):
         changed[place] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
         if name == "manifest.json":  # which may not be JSON any more, but must not mislead
-            try:
+            with contextlib.suppress(ValueError):
                 assert len(ArboKB.for_reading(tmp_path / "kb")) == 30 + edited
-            except ValueError:
-                pass
             continue
         assert name in refused(tmp_path / "kb"), place
         assert any(name in problem for problem in verify(tmp_path / "kb"))

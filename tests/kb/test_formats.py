@@ -209,7 +209,8 @@ def test_broken_wikidata(write, line):  # noqa: F811
 
 
 def test_tables(write):  # noqa: F811
-    text = 'Key,Name,Synonyms,Kind,n,extra\nc1,"Acme, Inc.",Acme|The Acme ,COMPANY,3,x\n\nc2,Apex,,,,\n'
+    head = "Key,Name,Synonyms,Kind,n,extra\n"
+    text = head + 'c1,"Acme, Inc.",Acme|The Acme ,COMPANY,3,x\n\nc2,Apex,,,,\n'
     columns = {"id": "Key", "title": "Name", "aliases": "Synonyms", "types": "Kind"}
     first, second = read_table(write(text, "c.csv"), columns={**columns, "frequency": "n"})
     assert first == Entity(

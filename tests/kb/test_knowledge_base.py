@@ -7,7 +7,7 @@ import spacy
 from spacy_arbo_el.io import write_folder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.verbalizations import names, title_description
+from spacy_arbo_el.kb.verbalizations import names, parts, soft_limit, title_description
 
 
 class Encoder:
@@ -31,13 +31,13 @@ def kb():
     return ArboKB(spacy.blank("en").vocab, entities)
 
 
-def texts_of_rows(kb, verbalize=names()):
+def texts_of_rows(kb):
     """The text of each row that counts, by row."""
     found = {}
     for position, entity in kb.entities.items():
         rows = np.flatnonzero(kb.owners() == position)
-        found.update(zip(rows.tolist(), verbalize(entity)))
-        assert len(rows) == len(verbalize(entity))
+        found.update(zip(rows.tolist(), names()(entity)))
+        assert len(rows) == len(names()(entity))
     return found
 
 
@@ -90,6 +90,36 @@ def test_verbalizations(kb):
     assert names(description=True, types=True)(entity)[0] == ("Cold", "an illness (Disease)")
     assert title_description()(entity) == [("Cold", "an illness (Disease) (common cold)")]
     assert title_description(aliases=False, types=False)(kb.get("c")) == [("flu", "")]
+
+
+def test_parts_end_at_the_next_punctuation(kb):
+    text = "A disease of the lungs, caused by dust; see also 2.5 of the list. It is rare."
+    assert soft_limit(text, 20) == "A disease of the lungs"
+    assert soft_limit(text, 23) == "A disease of the lungs, caused by dust"
+    assert soft_limit(text, 50) == text[:-13]
+    assert soft_limit(text, 0) == text == soft_limit(text, 999)
+    assert soft_limit("no end to be seen", 3) == "no end to be seen"
+    entity = Entity("x", "X", text, ("Y", "Z"), ("T",), meta={"paragraph": text})
+    assert parts(limit=20)(entity) == [("X", "A disease of the lungs")]
+    assert parts(description=False, types=True, aliases=True)(entity) == [("X", "T, Y, Z")]
+    assert parts(False, paragraph=True, paragraph_limit=23)(entity) == [("X", soft_limit(text, 23))]
+    assert parts()(Entity("y", "Y")) == [("Y", "")]
+
+
+def test_another_verbalization_is_noticed_and_the_same_costs_nothing(kb):
+    kb.sync(names(), Encoder(), "x")
+    asked = []
+
+    def watched(entity):
+        asked.append(entity.id)
+        return names()(entity)
+
+    kb.touch()
+    assert kb.sync(names(), Encoder(), "x") == 0 and kb.in_sync
+    kb.touch()
+    assert kb.sync(watched, Encoder(), "x") == 0 and asked == ["a", "b", "c"]
+    kb.touch()
+    assert kb.sync(names(types=True), Encoder(), "x") == 2, "two have a type"
 
 
 def test_as_spacys_users_expect(kb):

@@ -1,15 +1,20 @@
 """Edits against a plain dict, in memory and in a folder; and what they leave on disk."""
 
+import shutil
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.kb import knowledge_base
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import verify
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import names
+from spacy_arbo_el.retrieval.kinds import ivf
+from spacy_arbo_el.retrieval.similarity import dot
 
 WORDS = st.text(st.sampled_from("abß Éx'\"%_"), max_size=6)
 IDS = st.sampled_from([f"e{i}" for i in range(6)])
@@ -268,3 +273,111 @@ def test_priors_are_shares_of_frequencies():
         ("b", 0.25),
     ]
     assert kb.get_prior_prob("b", "a") == 0.25 and kb.get_prior_prob("a", "b") == 0.0
+
+
+def test_part_of_a_transaction_fails_by_itself(tmp_path):
+    with ArboKB.create(tmp_path / "kb") as kb:
+        with kb.transaction():
+            kb.add(Entity("a", "A"))
+            with pytest.raises(ValueError, match="occurs twice"):
+                kb.add([*(Entity(f"n{i}") for i in range(3000)), Entity("a")])
+            kb.add(Entity("b", "B"))
+        assert [entity.id for entity in kb] == ["a", "b"]
+        with pytest.raises(ValueError, match="can't be part of a transaction"), kb.transaction():
+            kb.sync(names(), encode, "x")
+        with pytest.raises(RuntimeError), kb.transaction():
+            kb.add(Entity("c", "C"))
+            raise RuntimeError
+        # Nothing of the folder was touched by what did not come about.
+        assert len(ArboKB.for_reading(tmp_path / "kb")) == 2
+
+
+def test_ids_that_lead_to_each_other_are_removed_together():
+    kb = ArboKB(Vocab(), [Entity(i, i) for i in "ABCD"])
+    kb.merge("A", "B"), kb.merge("C", "D")
+    kb.remove(["A", "B"])
+    assert [entity.id for entity in kb] == ["D"] and len(kb) == 1
+    kb.remove("C")
+    assert "D" in kb and "C" not in kb, "an id that leads to another goes alone"
+    kb.database.rows("INSERT INTO trigram (trigram) VALUES ('integrity-check')")
+
+
+def test_a_folder_that_is_being_edited_is_not_replaced(tmp_path):
+    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
+    other = ArboKB(Vocab(), [Entity("z", "Z")])
+    with ArboKB.open(tmp_path / "kb") as writer:
+        with pytest.raises(ValueError, match="being edited by another program"):
+            other.to_disk(tmp_path / "kb")
+        writer.add(Entity("b", "B"))
+    assert len(ArboKB.for_reading(tmp_path / "kb")) == 2
+    other.to_disk(tmp_path / "kb")
+    assert [entity.id for entity in ArboKB.for_reading(tmp_path / "kb")] == ["z"]
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_what_a_reader_saves_is_of_one_piece(tmp_path, monkeypatch, copied):
+    monkeypatch.setattr(knowledge_base, "IN_MEMORY", 1 << 26 if copied else 0)
+    kb = ArboKB(Vocab(), [Entity("a", "A")])
+    kb.sync(names(), encode, "x")
+    kb.to_disk(tmp_path / "kb")
+    reader = ArboKB.for_reading(tmp_path / "kb")
+    with ArboKB.open(tmp_path / "kb") as writer:
+        writer.add(Entity("b", "B"))
+        writer.sync(names(), encode, "x")
+        # A reader with a copy of its own has the old state, one without has the new one.
+        reader.to_disk(tmp_path / "saved")
+        again = ArboKB(Vocab()).from_bytes(reader.to_bytes())
+        assert verify(tmp_path / "saved") == []
+        assert len(again) == len(again.rows) == 1 + (not copied)
+        assert len(ArboKB.for_reading(tmp_path / "saved")) == len(again)
+    np.testing.assert_array_equal(reader.get_vector("b"), encode([("B", "")])[0])
+    # One that is edited by hand follows no more.
+    reader.add(Entity("mine", "mine"))
+    with ArboKB.open(tmp_path / "kb") as writer:
+        writer.add(Entity("c", "C"))
+    assert not reader.renew() and "c" not in reader and "mine" in reader
+
+
+def test_a_reader_that_encodes_goes_on_following(tmp_path):
+    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
+    reader = ArboKB.for_reading(tmp_path / "kb")
+    reader.sync(names(), encode, "x")
+    with ArboKB.open(tmp_path / "kb") as writer:
+        writer.add(Entity("b", "B"))
+    assert reader.renew() and len(reader) == 2
+    assert reader.sync(names(), encode, "x") == 2
+    shutil.rmtree(tmp_path / "kb")
+    assert not reader.renew() and len(reader) == 2
+
+
+def test_a_closed_knowledge_base_says_so(tmp_path):
+    kb = ArboKB.create(tmp_path / "kb")
+    kb.close()
+    with pytest.raises(ValueError, match="was closed"):
+        kb.add(Entity("a", "A"))
+    kb = ArboKB(Vocab(), [Entity("a", "A")])
+    with pytest.raises(ValueError):
+        kb.from_disk(tmp_path / "nothing")
+    assert len(kb) == 1, "what could not be read has changed nothing"
+
+
+def test_a_kept_index_is_not_used_for_other_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((600, 8)).astype(np.float32)
+
+    def by_number(texts):
+        return vectors[[int(title) for title, _ in texts]]
+
+    with ArboKB.create(tmp_path / "kb") as writer:
+        writer.add(Entity(f"e{i}", str(i)) for i in range(600))
+        writer.sync(names(), by_number, "x")
+        writer.keep_index(ivf(lists=4)(writer.rows, dot()).attached)
+        reader = ArboKB.for_reading(tmp_path / "kb")
+        assert reader.index.about["rows"] == 600
+        writer.remove([f"e{i}" for i in range(300)])
+        writer.sync(names(), by_number, "y")
+        assert reader.renew() and reader.index is None and len(reader.rows) == 300
+        assert not list((tmp_path / "kb").glob("index*"))
+        writer.keep_index(ivf(lists=4)(writer.rows, dot()).attached)
+        assert [p.name for p in (tmp_path / "kb").glob("index*")] == ["index-2.faiss"]
+        assert reader.renew() and reader.index.about["rows"] == 300

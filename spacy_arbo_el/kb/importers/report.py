@@ -8,11 +8,13 @@ from typing import Dict, Iterable
 class ImportReport:
     """Filled in by a reader while its entities are taken.
 
+    count: How many entities were taken over.
     skipped: How many entries were left out, by reason.
     redirects: Other ids that an entity is known by, to its id.
     """
 
     def __init__(self) -> None:
+        self.count = 0
         self.skipped: CounterType[str] = Counter()
         self.redirects: Dict[str, str] = {}
 
