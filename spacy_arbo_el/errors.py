@@ -196,6 +196,11 @@ class Errors(metaclass=_Coded):
         "0 for an epoch, or -1 for never."
     )
 
+    E510 = (
+        "There is no entity {id!r} for the mention {text!r} in the knowledge base. Add it first: "
+        'linker.kb.add(Entity({id!r}, "its name")).'
+    )
+
     # Training: E6xx
     E601 = (
         "{path} is no checkpoint that can be read: {problem}. Remove it, or train without --resume."

@@ -23,6 +23,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import Link, annotate, register_extension
+from .correcting import CorrectableLinker
 from .encoders.encoding import DualEncoding
 from .encoders.forking import one_thread_after_fork
 from .inference.calibration import Calibration, log_odds
@@ -41,6 +42,7 @@ from .mentions import (
     gold_mentions_example,
     offsets_of_span,
 )
+from .retrieval.corrections import Asked, Corrections
 from .retrieval.entities import Types
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.index import BuildIndex
@@ -49,7 +51,7 @@ from .retrieval.memory import Memory
 from .retrieval.neighbours import Neighbours, Retriever
 from .retrieval.similarity import Similarity
 from .rewriting.text import Rewrite
-from .serialization import SavedLinker, check_threshold
+from .serialization import check_threshold
 from .training.learner import Learner, Objective
 from .training.losses import Loss
 from .training.negatives import Negatives
@@ -57,7 +59,7 @@ from .training.positives import Positives
 from .training.refresh import Refresh
 
 
-class ArboLinker(SavedLinker):
+class ArboLinker(CorrectableLinker):
     """Links spans to entities of a knowledge base and groups those that nothing fits.
 
     model: The dual encoder.
@@ -212,7 +214,7 @@ class ArboLinker(SavedLinker):
         self.encoding.changed()
         if kb_loader is not None:
             self.set_kb(kb_loader, reencode=True)
-        self.memory.exemplars = ExemplarStore()
+        self.memory.exemplars, self.memory.corrections = ExemplarStore(), Corrections()
         self.memory.changed()
         for batch in util.minibatch(get_examples(), size=256):
             self._store([example.reference for example in batch])
@@ -334,9 +336,9 @@ class ArboLinker(SavedLinker):
         retriever = self.refresh()
         document = np.repeat(np.arange(len(spans)), [len(group) for group in spans])
         windows, forms = self.reader.read(spans)
-        vectors = self.encoding.encode_windows(windows)
+        vectors = self.similarity.prepare(self.encoding.encode_windows(windows))
         neighbours = retriever.neighbours(
-            self.similarity.prepare(vectors),
+            vectors,
             document,
             self.cfg["n_candidates"],
             self.inference.exemplars,
@@ -345,7 +347,12 @@ class ArboLinker(SavedLinker):
             types=self._types(spans),
             named=self.memory.named(forms),
         )
-        return self.memory.weigh_up(neighbours, forms) if self.inference.exemplars else neighbours
+        if self.inference.exemplars:
+            neighbours = self.memory.weigh_up(neighbours, forms)
+        if not len(self.memory.corrections):
+            return neighbours
+        keys = [self._key(span) for group in spans for span in group]
+        return self.memory.correct(neighbours, Asked(keys, forms, vectors))
 
     def _types(self, spans: Sequence[Sequence[Span]]) -> Optional[Types]:
         if not self.cfg["match_types"]:

@@ -135,9 +135,13 @@ class MentionReader:
 
     def labelled(self, docs: Sequence[Doc]) -> Tuple[List[Labelled], Sequences]:
         """The annotated mentions of docs: what is known of them, and their windows."""
-        spans = [find_mentions(doc, self.get_spans) for doc in docs]
+        return self.labelled_spans([find_mentions(doc, self.get_spans) for doc in docs])
+
+    def labelled_spans(self, spans: Sequence[Sequence[Span]]) -> Tuple[List[Labelled], Sequences]:
+        """As ``labelled``, of spans; each inner list holds the spans of one Doc."""
+        spans = [group for group in spans if group]
         windows, forms = self.read(spans)
-        names = [document_name(doc) for doc, group in zip(docs, spans) for _ in group]
+        names = [document_name(group[0].doc) for group in spans for _ in group]
         flat = (span for group in spans for span in group)
         return [_labelled(*known) for known in zip(flat, names, forms)], windows
 

@@ -13,6 +13,7 @@ from spacy.util import SimpleFrozenList
 from .errors import Errors, Warnings
 from .inference.ranker import Ranker
 from .io import write_file
+from .retrieval.corrections import Corrections
 
 # What the config says of an encoder wins over what it said when the pipeline was saved.
 ENCODER_SETTINGS = ("window", "predict_tokens", "train_tokens", "kept_tokens")
@@ -56,7 +57,8 @@ class SavedLinker(TrainablePipe):
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
-        """Serialise; ``exclude`` names any of cfg, vocab, model, kb, exemplars, ranker."""
+        """Serialise; ``exclude`` names any of cfg, vocab, model, kb, exemplars, ranker,
+        corrections."""
         self._prepare_to_save()
         serialize: Dict[str, Callable] = {
             "cfg": lambda: srsly.json_dumps(self._cfg_to_save()),
@@ -65,6 +67,7 @@ class SavedLinker(TrainablePipe):
             "kb": self.kb.to_bytes,
             "exemplars": self.exemplars.to_bytes,
             "ranker": self._ranker_to_bytes,
+            "corrections": lambda: self.memory.corrections.to_bytes(),
         }
         return util.to_bytes(serialize, exclude)
 
@@ -78,6 +81,7 @@ class SavedLinker(TrainablePipe):
             "kb": self.kb.from_bytes,
             "exemplars": self.exemplars.from_bytes,
             "ranker": self._ranker_from_bytes,
+            "corrections": self._corrections_from_bytes,
         }
         util.from_bytes(bytes_data, deserialize, exclude)
         return self._loaded()
@@ -94,6 +98,7 @@ class SavedLinker(TrainablePipe):
             "kb": self.kb.to_disk,
             "exemplars": lambda p: write_file(p, self.exemplars.to_bytes()),
             "ranker": lambda p: write_file(p, self._ranker_to_bytes()),
+            "corrections": lambda p: write_file(p, self.memory.corrections.to_bytes()),
         }
         util.to_disk(path, serialize, exclude)
 
@@ -107,9 +112,15 @@ class SavedLinker(TrainablePipe):
             "kb": self.kb.from_disk,
             "exemplars": lambda p: self.exemplars.from_bytes(p.read_bytes()),
             "ranker": lambda p: self._ranker_from_bytes(p.read_bytes()) if p.exists() else None,
+            "corrections": lambda p: self._corrections_from_bytes(
+                p.read_bytes() if p.exists() else b""
+            ),
         }
         util.from_disk(path, deserialize, exclude)
         return self._loaded()
+
+    def _corrections_from_bytes(self, data: bytes) -> None:
+        self.memory.corrections = Corrections.from_bytes(data)
 
     def _ranker_to_bytes(self) -> bytes:
         return b"" if self.ranker is None else self.ranker.to_bytes()

@@ -1,11 +1,14 @@
 """What ties a mention to entities: one view for all inference procedures."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 
 from ..retrieval.neighbours import Neighbours
 from .calibration import Calibration
+
+# Log-odds of what a person has said; probability 0.99999.
+CERTAIN = 12.0
 
 
 class EntityEdges(NamedTuple):
@@ -29,15 +32,39 @@ def entity_edges(neighbours: Neighbours, calibration: Calibration) -> EntityEdge
     Where candidates were weighed up and a ranker is fitted, a mention has one edge: from the
     likeliest entity or, if that is what ties it to the entity, from an exemplar of it.
     """
+    plain = EntityEdges(
+        neighbours.entities[:, :1],
+        calibration.logits("entity", neighbours.entity_similarity[:, :1]),
+        neighbours.exemplars,
+        neighbours.exemplar_entity,
+        calibration.logits("exemplar", neighbours.exemplar_similarity),
+    )
+    ranked = _ranked_edges(neighbours, calibration)
+    return _with_decided(plain if ranked is None else ranked, plain, neighbours.decided)
+
+
+def _with_decided(
+    edges: EntityEdges, plain: EntityEdges, decided: Optional[np.ndarray]
+) -> EntityEdges:
+    """Mentions that a correction has decided hang under their first exemplar for certain."""
+    if decided is None or not decided.any():
+        return edges
+    width = edges.exemplar.shape[1]
+    row = decided[:, None]
+    first = row & (np.arange(width) == 0)
+    return EntityEdges(
+        np.where(row, -1, edges.entity),
+        edges.entity_logit,
+        np.where(row, plain.exemplar[:, :width], edges.exemplar),
+        np.where(row, plain.exemplar_entity[:, :width], edges.exemplar_entity),
+        np.where(first, np.float32(CERTAIN), edges.exemplar_logit),
+    )
+
+
+def _ranked_edges(neighbours: Neighbours, calibration: Calibration) -> Optional[EntityEdges]:
     candidates = neighbours.candidates
     if candidates is None or calibration.ranker is None:
-        return EntityEdges(
-            neighbours.entities[:, :1],
-            calibration.logits("entity", neighbours.entity_similarity[:, :1]),
-            neighbours.exemplars,
-            neighbours.exemplar_entity,
-            calibration.logits("exemplar", neighbours.exemplar_similarity),
-        )
+        return None
     logits = calibration.ranker.logits(candidates)
     # Of equal ones the first in the KB's order.
     best = np.lexsort((candidates.entities, -logits), axis=1)[:, :1]

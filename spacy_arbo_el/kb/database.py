@@ -215,11 +215,15 @@ class Database:
 
     @contextmanager
     def hurrying(self) -> Iterator[None]:
-        """Don't wait for the disk meanwhile: for a new file, which a kill may spoil."""
+        """Don't wait for the disk meanwhile, and index names afterwards: for a new file, which a
+        kill may spoil."""
         for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
             self.rows(f"PRAGMA {pragma}")
+        for name in ("settled", "recent"):
+            self.rows(f"DROP INDEX IF EXISTS name_{name}")
         try:
             yield
+            self.settle()
         finally:
             for pragma in ("journal_mode = DELETE", "synchronous = FULL", "cache_spill = OFF"):
                 self.rows(f"PRAGMA {pragma}")

@@ -72,7 +72,6 @@ def build(
         with ArboKB.create(folder, dtype=dtype) as kb:
             with kb.database.hurrying():
                 report = import_into(kb, source, format, **options)
-                kb.database.settle()
             finish(kb)
         (folder / LOCK).unlink(missing_ok=True)
     return report

@@ -1,7 +1,7 @@
 """Exemplars: labelled mentions that are searched beside the entities (MOLEMAN, §3)."""
 
-from dataclasses import dataclass
-from typing import Callable, Dict, List, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Callable, Dict, Iterable, List, Sequence, Tuple
 
 import numpy as np
 import srsly
@@ -79,6 +79,25 @@ class ExemplarStore:
             self.version += 1
             self.windows = Sequences.concat([self.windows, windows.take(np.array(new))])
         return np.array([self._rows[item.key] for item in items], dtype=np.int64)
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Take mentions out; the others move up."""
+        gone = {self._rows[key] for key in keys if key in self._rows}
+        if not gone:
+            return
+        kept = np.array([row for row in range(len(self)) if row not in gone], dtype=np.int64)
+        if len(self.vectors):
+            self.vectors = self.vectors[kept[kept < len(self.vectors)]]
+        self.windows = self.windows.take(kept)
+        self.items = [self.items[row] for row in kept.tolist()]
+        self._rows = {item.key: row for row, item in enumerate(self.items)}
+        self.version += 1
+
+    def relabel(self, key: Key, kb_ids: Tuple[str, ...]) -> None:
+        """Give a mention other gold ids."""
+        row = self._rows[key]
+        self.items[row] = replace(self.items[row], kb_ids=kb_ids)
+        self.version += 1
 
     def sync(self, encode: Callable[[Sequences], np.ndarray], fingerprint: str) -> int:
         """Encode what has no vector yet, or all of it where the vectors are another encoder's.

@@ -18,6 +18,7 @@ from ..kb.verbalizations import Verbalization
 from ..log import log
 from ..rewriting.text import Rewrite
 from .candidates import gather_candidates
+from .corrections import Asked, Corrections
 from .entities import EntitySearch, Types
 from .exemplars import ExemplarStore, Labelled
 from .index import BuildIndex, Index
@@ -56,6 +57,7 @@ class Memory:
         self.index = index
         self.kb = ArboKB(vocab)
         self.exemplars = ExemplarStore()
+        self.corrections = Corrections()
         self.build_lexicon = lexicon
         self.rewrite = rewrite
         self.lookup = lookup
@@ -202,6 +204,12 @@ class Memory:
         _, lexicon, seen = self._lexicon
         candidates = gather_candidates(neighbours, forms, lexicon, seen)
         return replace(neighbours, candidates=candidates)
+
+    def correct(self, neighbours: Neighbours, asked: Asked) -> Neighbours:
+        """Neighbours that leave corrected mentions no other choice."""
+        return self.corrections.apply(
+            neighbours, asked, self.exemplars, self.kb.entities.positions_of, self.similarity
+        )
 
     def _read_strings(self, build: BuildLexicon) -> Tuple[Lexicon, np.ndarray]:
         names: List[List[str]] = [[] for _ in range(self.kb.entities.positions)]

@@ -22,6 +22,7 @@ class Neighbours:
     exemplars, exemplar_similarity: (m, k) int64 rows in the store and float32.
     exemplar_entity: (m, k) int64, the entity each of these exemplars is labelled with.
     candidates: All that speaks for the likeliest entities, where a lexicon was asked for.
+    decided: (m,) bool, mentions that a correction has decided: their first exemplar is right.
     mentions, mention_similarity: (m, j) int64 and float32, other mentions, of the same document
         unless all documents are linked together.
     """
@@ -35,6 +36,7 @@ class Neighbours:
     mentions: np.ndarray
     mention_similarity: np.ndarray
     candidates: Optional["Candidates"] = None
+    decided: Optional[np.ndarray] = None
 
     def __len__(self) -> int:
         return len(self.document)

@@ -1,0 +1,126 @@
+"""One correction changes the next prediction at once, is undone, and is kept."""
+
+import pytest
+import spacy
+from spacy.tokens import Span
+
+from spacy_arbo_el.kb.entity import Entity
+
+from .conftest import build
+from .world import ENTITIES, annotated, without_links
+
+LEXICON = {"lexicon": {"@misc": "spacy-arbo-el.CharacterNgrams.v1"}}
+TEXT = "Boats travel up the [Amazon|river] through the rain forest."
+OTHER = "A [jaguar|cat] hunted at night in the forest, and [jaguars|cat] swim well."
+
+
+def linked(nlp, text):
+    return nlp(without_links(annotated(nlp, text)))
+
+
+def ids(nlp, text):
+    return [ent.kb_id_ for ent in linked(nlp, text).ents]
+
+
+@pytest.fixture(params=[{}, LEXICON], ids=["plain", "lexicon"])
+def nlp(request):
+    return build(**request.param)
+
+
+def test_learn_and_forget(nlp, tmp_path):
+    linker = nlp.get_pipe("arbo_linker")
+    before, other = linked(nlp, TEXT).ents[0]._.arbo, ids(nlp, OTHER)
+    span = linked(nlp, TEXT).ents[0]
+    assert before.kb_id == "river"
+    linker.learn(span, "cat")
+    link = linked(nlp, TEXT).ents[0]._.arbo
+    assert link.kb_id == "cat" and link.score > 0.999
+    assert [step.kind for step in link.evidence] == ["entity", "exemplar", "mention"]
+    assert ids(nlp, OTHER) == other, "nothing else has changed"
+    # In much the same words, too.
+    assert ids(nlp, TEXT.replace("Boats", "Ships")) == ["cat"]
+    # Kept on disk and in bytes.
+    nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model")
+    assert ids(again, TEXT) == ["cat"]
+    assert ids(build().from_bytes(nlp.to_bytes()), TEXT) == ["cat"]
+    assert again.get_pipe("arbo_linker").forget(linked(again, TEXT).ents[0])
+    assert ids(again, TEXT) == ["river"]
+    # The last word counts, and what was before comes back.
+    linker.learn(span, "shop")
+    assert ids(nlp, TEXT) == ["shop"]
+    assert linker.forget(span) and not linker.forget(span)
+    assert linked(nlp, TEXT).ents[0]._.arbo == before
+
+
+def test_a_mention_of_training_gets_its_label_back(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    count = len(linker.exemplars)
+    span = linked(nlp, OTHER).ents[0]
+    linker.learn(span, "car")
+    assert ids(nlp, OTHER)[0] == "car" and len(linker.exemplars) == count
+    linker.forget(span)
+    assert ids(nlp, OTHER) == ["cat", "cat"]
+    assert linker.exemplars.items[linker.exemplars.row(linker._key(span))].kb_ids == ("cat",)
+
+
+def test_nil_and_not_this_one(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    span = linked(nlp, TEXT).ents[0]
+    linker.learn(span, "NIL")
+    link = linked(nlp, TEXT).ents[0]._.arbo
+    assert link.kb_id == "NIL" and link.cluster
+    linker.forget(span)
+    seen = []
+    for _ in range(3):
+        link = linked(nlp, TEXT).ents[0]._.arbo
+        assert link.kb_id not in seen and link.kb_id != "NIL"
+        assert not set(seen) & {candidate.kb_id for candidate in link.candidates}
+        seen.append(link.kb_id)
+        linker.refuse(span, link.kb_id)
+    linker.forget(span)
+    assert ids(nlp, TEXT) == ["river"]
+
+
+def test_a_threshold_does_not_overrule_what_was_learned(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.threshold = 0.9999
+    assert ids(nlp, TEXT) == ["NIL"]
+    linker.learn(linked(nlp, TEXT).ents[0], "cat")
+    assert ids(nlp, TEXT) == ["cat"]
+
+
+def test_learn_needs_an_entity(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    span = linked(nlp, TEXT).ents[0]
+    with pytest.raises(ValueError, match="no entity 'city' for the mention 'Amazon'.*Add it first"):
+        linker.learn(span, "city")
+    linker.kb.add(Entity("city", "Amazonas"))
+    linker.learn(span, "city")
+    assert ids(nlp, TEXT) == ["city"]
+    # Where the entity goes, the correction has nothing to say.
+    linker.kb.remove("city")
+    assert ids(nlp, TEXT) == ["river"]
+
+
+def test_exemplars_come_and_go():
+    nlp = build([*ENTITIES, Entity("brook", "Brook", "a small stream")])
+    linker = nlp.get_pipe("arbo_linker")
+    text = "We fished in the [Glimmerling|brook] near our village."
+    assert ids(nlp, text) != ["brook"]
+    docs = [annotated(nlp, "They swam in the [Glimmerling|brook] near the village.")]
+    count = len(linker.exemplars)
+    assert linker.add_exemplars(docs) == 1 and linker.add_exemplars(docs) == 0
+    assert ids(nlp, text) == ["brook"]
+    assert linker.remove_exemplars(docs[0].ents) == 1
+    assert len(linker.exemplars) == count and ids(nlp, text) != ["brook"]
+    assert linker.remove_exemplars([Span(docs[0], 0, 1)]) == 0
+
+
+def test_batches_do_not_matter(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.learn(linked(nlp, TEXT).ents[0], "cat")
+    texts = [TEXT, OTHER, TEXT.replace("Boats", "Ships")]
+    docs = [without_links(annotated(nlp, text)) for text in texts]
+    together = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(docs, batch_size=3)]
+    assert together == [ids(nlp, text) for text in texts] == [["cat"], ["cat", "cat"], ["cat"]]
