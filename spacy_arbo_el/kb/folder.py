@@ -23,10 +23,9 @@ DATABASE = "entities.sqlite"
 LOCK = "write.lock"
 
 # Folders up to this size are checked byte by byte whenever they are opened.
-CHECKED = 1 << 28
-# Databases up to this size get a checksum with each edit, others when they are closed or copied.
+CHECKED = 1 << 27
+# Databases up to this size get a checksum with each edit, others when they are saved as a whole.
 SUMMED = 1 << 24
-ANY = 1 << 62
 CHUNK = 1 << 22
 
 
@@ -93,9 +92,15 @@ def show_manifest(path: Path, database: Database, limit: int = SUMMED) -> None:
     limit: Up to how many bytes the database's checksum is stored too, which takes reading it.
     """
     manifest = database.manifest()
+    crc = database.checksum() if database.size() <= limit else None
+    write_manifest(path, manifest, crc)
+
+
+def write_manifest(path: Path, manifest: Dict[str, Any], crc: Optional[int]) -> None:
+    """crc: Of the database, where it is known."""
     manifest["index"] = json.loads(manifest.get("index") or "null")
-    if database.size() <= limit:
-        manifest["crc"] = database.checksum()
+    if crc is not None:
+        manifest["crc"] = crc
     write_file(path / MANIFEST, srsly.json_dumps(manifest, indent=2).encode("utf8"))
 
 

@@ -130,7 +130,7 @@ class ArboKB(EncodedKB):
         """Give up the folder; what was changed is in it already."""
         try:
             if self._lock is not None and self.path is not None:
-                self._show_manifest(folder.CHECKED)
+                self._show_manifest(IN_MEMORY)
         finally:
             self.database.close()
             if self._lock is not None:

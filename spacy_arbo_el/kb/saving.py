@@ -56,9 +56,11 @@ def write(database: Database, rows: VectorRows, index: Optional[AttachedIndex], 
                     file = target / f"index-1{index.about['suffix']}"
                     index.write(file)
                     copy.set(index=json.dumps(index.described(file)))
-            folder.show_manifest(target, copy, limit=folder.ANY)
+            manifest = copy.manifest()
         finally:
             copy.close()
+        # Nobody else has the file open yet, so that it may be read without SQLite.
+        folder.write_manifest(target, manifest, folder.file_checksum(target / folder.DATABASE))
 
 
 def _write_rows(database: Database, rows: VectorRows, files: RowFiles) -> None:
