@@ -17,38 +17,30 @@ from typing import (
 import numpy as np
 from spacy import util
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
-from .annotations import Link, annotate, register_extension
-from .correcting import CorrectableLinker
+from .annotations import register_extension
 from .encoders.encoding import DualEncoding
-from .encoders.forking import one_thread_after_fork
-from .inference.calibration import Calibration, log_odds
-from .inference.decisions import Inference, rank_candidates
-from .inference.links import make_links
+from .inference.calibration import Calibration
+from .inference.decisions import Inference
 from .inference.ranker import Ranker
-from .kb.entity import NIL
 from .kb.knowledge_base import ArboKB
 from .kb.lookup import Lookup
 from .kb.verbalizations import Verbalization
+from .linking import LinkingLinker
 from .mentions import (
     MentionReader,
-    Offsets,
     SpanGetter,
-    find_mentions,
     gold_mentions_example,
-    offsets_of_span,
 )
-from .retrieval.corrections import Asked, Corrections
-from .retrieval.entities import Types
+from .retrieval.corrections import Corrections
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.index import BuildIndex
 from .retrieval.lexical import BuildLexicon
 from .retrieval.memory import Memory
-from .retrieval.neighbours import Neighbours, Retriever
 from .retrieval.similarity import Similarity
 from .rewriting.text import Rewrite
 from .serialization import check_threshold
@@ -59,7 +51,7 @@ from .training.positives import Positives
 from .training.refresh import Refresh
 
 
-class ArboLinker(CorrectableLinker):
+class ArboLinker(LinkingLinker):
     """Links spans to entities of a knowledge base and groups those that nothing fits.
 
     model: The dual encoder.
@@ -168,16 +160,6 @@ class ArboLinker(CorrectableLinker):
 
     # Knowledge base and exemplars
 
-    @property
-    def kb(self) -> ArboKB:
-        """The knowledge base; entities added, updated or removed here count at once."""
-        return self.memory.kb
-
-    @property
-    def exemplars(self) -> ExemplarStore:
-        """The labelled mentions that are searched beside the entities."""
-        return self.memory.exemplars
-
     def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool = False) -> None:
         """Take over a knowledge base.
 
@@ -185,14 +167,6 @@ class ArboLinker(CorrectableLinker):
         reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
         """
         self.memory.set_kb(kb_loader, reencode=reencode)
-
-    def refresh(self) -> Retriever:
-        """Encode entities and exemplars whose vectors are not those of the present encoder.
-
-        Linking, training and saving do so by themselves.
-        """
-        self.encoding.require_ready(self.name)
-        return self.memory.refresh()
 
     # Training
 
@@ -279,91 +253,6 @@ class ArboLinker(CorrectableLinker):
         self.memory.changed()
         self.encoding.changed()
         self.learner.restore(arrays, state["learner"])
-
-    # Linking
-
-    def link_corpus(self, docs: Iterable[Doc]) -> List[Doc]:
-        """Link the mentions of all docs together, in one graph.
-
-        Mentions of different docs support each other, and a new entity's ``cluster`` has one name
-        over all of them, which ``nlp.pipe`` never does: there a doc's links depend on it alone.
-
-        RETURNS: The docs, annotated.
-        """
-        docs = list(docs)
-        self.set_annotations(docs, self._predict(docs, across=True))
-        return docs
-
-    def predict(self, docs: Iterable[Doc]) -> List[Dict[Offsets, Link]]:
-        """Link the mentions of docs, each doc for itself, without changing them.
-
-        RETURNS: For each doc its links by the mentions' character offsets.
-        """
-        return self._predict(list(docs), across=False)
-
-    def _predict(self, docs: List[Doc], across: bool) -> List[Dict[Offsets, Link]]:
-        one_thread_after_fork()
-        spans = [find_mentions(doc, self.span_getter) for doc in docs]
-        wanted = [[s for s in group if s.label_ not in self.labels_discard] for group in spans]
-        self.encoding.require_ready(self.name)
-        links: List[Dict[Offsets, Link]] = [
-            {offsets_of_span(span): Link(NIL, 0.0) for span in group} for group in spans
-        ]
-        if not any(wanted):
-            return links
-        found = self._link(wanted, across)
-        flat = ((i, span) for i, group in enumerate(wanted) for span in group)
-        for (i, span), link in zip(flat, found):
-            links[i][offsets_of_span(span)] = link
-        return links
-
-    def _link(self, spans: Sequence[Sequence[Span]], across: bool) -> List[Link]:
-        neighbours = self.find_neighbours(spans, across=across)
-        least = log_odds(self.threshold)
-        decisions = self.inference(neighbours, self.calibration, least)
-        ranked = rank_candidates(neighbours, self.calibration, self.cfg["n_candidates"])
-        flat = [span for group in spans for span in group]
-        scope = np.zeros_like(neighbours.document) if across else neighbours.document
-        return make_links(flat, scope, decisions, ranked, self.kb, self.exemplars)
-
-    def find_neighbours(
-        self, spans: Sequence[Sequence[Span]], *, across: bool = False
-    ) -> Neighbours:
-        """What is near the mentions of each document, see ``Neighbours``.
-
-        across: Whether mentions of other documents count as neighbours too.
-        """
-        retriever = self.refresh()
-        document = np.repeat(np.arange(len(spans)), [len(group) for group in spans])
-        windows, forms = self.reader.read(spans)
-        vectors = self.similarity.prepare(self.encoding.encode_windows(windows))
-        neighbours = retriever.neighbours(
-            vectors,
-            document,
-            self.cfg["n_candidates"],
-            self.inference.exemplars,
-            self.inference.mentions,
-            across=across,
-            types=self._types(spans),
-            named=self.memory.named(forms),
-        )
-        if self.inference.exemplars:
-            neighbours = self.memory.weigh_up(neighbours, forms)
-        if not len(self.memory.corrections):
-            return neighbours
-        keys = [self._key(span) for group in spans for span in group]
-        return self.memory.correct(neighbours, Asked(keys, forms, vectors))
-
-    def _types(self, spans: Sequence[Sequence[Span]]) -> Optional[Types]:
-        if not self.cfg["match_types"]:
-            return None
-        return self.memory.types([span.label_ for group in spans for span in group])
-
-    def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict[Offsets, Link]]) -> None:
-        """Write the links that ``predict`` found onto the docs; see ``annotations.py``."""
-        name, overwrite = self.cfg["extension"], self.cfg["overwrite"]
-        for doc, links_of_doc in zip(docs, links):
-            annotate(doc, links_of_doc, self.span_getter, name, overwrite)
 
     def score(self, examples: Iterable[Example], **kwargs) -> Dict[str, Any]:
         """Score linked examples; see ``evaluation/scorer.py`` for the keys.

@@ -8,6 +8,7 @@ import typer
 from spacy.cli._util import app
 
 from .convert import convert_command
+from .discover import discover_command, link_command
 from .evaluate import calibrate_command, compare_command, evaluate_command, init_command
 from .index import index_command
 from .kb import kb_cli
@@ -24,6 +25,8 @@ arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("evaluate")(evaluate_command)
 arbo_cli.command("compare")(compare_command)
 arbo_cli.command("index")(index_command)
+arbo_cli.command("link")(link_command)
+arbo_cli.command("discover")(discover_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.add_typer(kb_cli)
 app.add_typer(arbo_cli)

@@ -1,0 +1,117 @@
+"""New entities of a corpus: who is in them, what they are called, what came near."""
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.discovery.page import to_html
+
+from ..linker.conftest import build
+from ..linker.world import DEV, annotated, without_links
+
+NEW = [
+    "The [Zorblat|x] landed on the roof.",
+    "A green [Zorblat|x] landed on the roof again.",
+    "Every [Zorblat|x] landed on <the> roof & left.",
+    "They sold [Quimby's fizzle|y] in the shop.",
+    "We drank [Quimby's fizzle|y] in the shop.",
+]
+
+
+def docs_of(nlp, texts):
+    return [without_links(annotated(nlp, text)) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return build(threshold=0.6)
+
+
+@pytest.fixture(scope="module")
+def found(nlp):
+    return nlp.get_pipe("arbo_linker").discover(docs_of(nlp, [*DEV[:3], *NEW]))
+
+
+def test_clusters(nlp, found):
+    assert [(one.name, len(one.members), one.documents) for one in found[:2]] == [
+        ("Zorblat", 3, 3),
+        ("Quimby's fizzle", 2, 2),
+    ]
+    zorblat = found[0]
+    assert [member.document for member in zorblat.members] == [3, 4, 5]
+    member = zorblat.members[1]
+    assert (member.text, member.before) == ("Zorblat", "A green")
+    assert member.after == "landed on the roof again." and member.label == "THING"
+    assert 0.5 < zorblat.cohesion <= 1.0 and 0 <= zorblat.medoid < 3
+    assert len(zorblat.nearest) == 3 and all(r.chance < 0.6 for r in zorblat.nearest)
+    assert zorblat.nearest[0].chance >= zorblat.nearest[-1].chance
+    assert zorblat.nearest[0].why == "under the threshold of 0.6"
+    assert (
+        zorblat.nearest[0].title
+        == nlp.get_pipe("arbo_linker").kb.get(zorblat.nearest[0].kb_id).title
+    )
+
+
+def test_the_medoid_and_cohesion_by_hand(nlp, found):
+    linker = nlp.get_pipe("arbo_linker")
+    docs = docs_of(nlp, NEW[:3])
+    vectors, _ = linker._encode([list(doc.ents) for doc in docs])
+    cosine = vectors @ vectors.T
+    medoid = int(cosine.sum(axis=1).argmax())
+    assert found[0].medoid == medoid
+    assert found[0].cohesion == pytest.approx(np.delete(cosine[medoid], medoid).mean(), abs=1e-3)
+
+
+def test_docs_carry_the_ids_and_ids_are_stable(nlp, found):
+    linker = nlp.get_pipe("arbo_linker")
+    docs = docs_of(nlp, NEW)
+    again = linker.discover(docs)
+    assert {one.id for one in found[:2]} == {one.id for one in again}, "other documents, same ids"
+    assert [doc.ents[0]._.arbo.cluster for doc in docs] == [again[0].id] * 3 + [again[1].id] * 2
+    first = linker.discover(docs_of(nlp, NEW[:1]))
+    assert first[0].id == again[0].id and first[0].cohesion == 1.0
+    assert linker.discover([]) == [] and linker.discover([nlp.make_doc("none here")]) == []
+
+
+def test_a_threshold_of_its_own(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    everything = linker.discover(docs_of(nlp, [*DEV, *NEW]), threshold=1.0)
+    assert sum(len(one.members) for one in everything) == len(DEV) + len(NEW)
+    assert linker.threshold == 0.6
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        linker.discover([], threshold=3)
+
+
+def test_the_page_shows_all_and_escapes(found):
+    page = to_html(found)
+    assert page.count("<mark>") == sum(len(one.members) for one in found)
+    assert "&lt;the&gt; roof &amp; left" in page and "<the>" not in page
+    many = to_html([type(found[0])("i", "n", found[0].members * 3, 0, 1.0, ())])
+    assert "<summary>4 more</summary>" in many and "nothing" in many
+
+
+def test_commands(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    write_docbin([annotated(nlp, text) for text in [*DEV, *NEW]], tmp_path / "c.spacy")
+    arguments = ["discover", tmp_path / "model", tmp_path / "c.spacy", "-o", tmp_path / "n.jsonl"]
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
+    assert lines[0]["name"] == "Zorblat" and lines[0]["members"][0]["document"] == len(DEV)
+    assert "Zorblat" in (tmp_path / "n.html").read_text()
+
+    arguments = ["link", tmp_path / "model", tmp_path / "c.spacy", tmp_path / "linked.spacy"]
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    linked = list(DocBin().from_disk(tmp_path / "linked.spacy").get_docs(spacy.blank("en").vocab))
+    clusters = [doc.ents[0]._.arbo.cluster for doc in linked[len(DEV) :]]
+    assert len(set(clusters[:3])) == len(set(clusters[3:])) == 1 and clusters[0] != clusters[3]
+    assert linked[0].ents[0].kb_id_ == "planet"
+    result = CliRunner().invoke(arbo_cli, ["link", str(tmp_path / "model"), "nothing", "x"])
+    assert result.exit_code == 1 and "nothing" in result.output
