@@ -24,13 +24,13 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import register_extension
 from .encoders.encoding import DualEncoding
+from .explaining import ExplainingLinker
 from .inference.calibration import Calibration
 from .inference.decisions import Inference
 from .inference.ranker import Ranker
 from .kb.knowledge_base import ArboKB
 from .kb.lookup import Lookup
 from .kb.verbalizations import Verbalization
-from .linking import LinkingLinker
 from .mentions import (
     MentionReader,
     SpanGetter,
@@ -51,7 +51,7 @@ from .training.positives import Positives
 from .training.refresh import Refresh
 
 
-class ArboLinker(LinkingLinker):
+class ArboLinker(ExplainingLinker):
     """Links spans to entities of a knowledge base and groups those that nothing fits.
 
     model: The dual encoder.

@@ -10,6 +10,7 @@ from spacy.cli._util import app
 from .convert import convert_command
 from .discover import discover_command, link_command
 from .evaluate import calibrate_command, compare_command, evaluate_command, init_command
+from .explain import explain_command
 from .index import index_command
 from .kb import kb_cli
 from .show import show_command
@@ -27,6 +28,7 @@ arbo_cli.command("compare")(compare_command)
 arbo_cli.command("index")(index_command)
 arbo_cli.command("link")(link_command)
 arbo_cli.command("discover")(discover_command)
+arbo_cli.command("explain")(explain_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.add_typer(kb_cli)
 app.add_typer(arbo_cli)

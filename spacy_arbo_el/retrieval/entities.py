@@ -83,7 +83,7 @@ class EntitySearch:
         new = (named >= 0) & ~(named[:, :, None] == entities[:, None, :]).any(axis=2)
         new &= np.tril(named[:, :, None] == named[:, None, :], -1).sum(axis=2) == 0
         named = np.where(new, named, -1)
-        near = self._similarities(vectors, named)
+        near = self.similarity_of(vectors, named)
         named = np.where(np.isfinite(near), named, -1)
         width = entities.shape[1]
         kept = np.arange(width) < width - (named >= 0).sum(axis=1)[:, None]
@@ -93,8 +93,13 @@ class EntitySearch:
         order = np.argsort(-near, axis=1, kind="stable")[:, :width]
         return np.take_along_axis(both, order, axis=1), np.take_along_axis(near, order, axis=1)
 
-    def _similarities(self, vectors: np.ndarray, entities: np.ndarray) -> np.ndarray:
-        """(m, c) float32, to the nearest row of each entity; -inf where it has none."""
+    def similarity_of(self, vectors: np.ndarray, entities: np.ndarray) -> np.ndarray:
+        """(m, c) float32, of vectors (m, width) to the nearest row of entities (m, c).
+
+        -inf where an entity has none.
+        """
+        if not len(self.rows):
+            return np.full(entities.shape, -np.inf, dtype=np.float32)
         if self._order is None:
             order = np.argsort(self.owners, kind="stable")
             dead = int((self.owners < 0).sum())
