@@ -73,8 +73,8 @@ class ExplainingLinker(LinkingLinker):
 
     def _why_not(self, kb_id: str, span: Span, link: Link, linked: Linked, place: int) -> str:
         if kb_id == NIL:
-            chance = _shown(link.score)
-            return f"a link needs a chance of {self.threshold:g}, and this one has {chance}"
+            has = _shown(link.score)
+            return f"a link needs a chance of {self.threshold:g}, and this one has {has}"
         position = self.kb.entities.position(kb_id)
         if position < 0:
             return "not in the knowledge base"
