@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 # The tests' real corpora, if they lie elsewhere: make test DATA_DIR=...
 DATA_DIR ?= ../shared/data
 PYTEST_ARGS ?=
+# Test files that run at a time, each in one thread.
+JOBS ?= 2
 
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
@@ -17,7 +19,8 @@ demo: $(READY)
 	. $(BIN)/activate && python -m spacy project run demo
 
 test: $(READY)
-	ARBO_DATA_DIR=$(DATA_DIR) $(BIN)/python -m pytest -q --durations=10 $(PYTEST_ARGS)
+	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --durations=10 \
+		-n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
