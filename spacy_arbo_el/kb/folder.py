@@ -61,6 +61,15 @@ def open_database(path: Path, *, writable: bool) -> Database:
     return database
 
 
+def stamp(path: Path) -> Optional[Tuple[int, ...]]:
+    """Changes whenever the manifest is written; costs no reading."""
+    try:
+        found = (path / MANIFEST).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def state(path: Path) -> Optional[Tuple[str, int]]:
     """Which knowledge base a folder holds and how often it has been edited, None if unreadable."""
     try:

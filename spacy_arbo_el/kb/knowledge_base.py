@@ -68,7 +68,7 @@ class ArboKB(EncodedKB):
     def __init__(self, vocab: Vocab, entities: Iterable[Entity] = (), *, dtype: str = "float32"):
         super().__init__(vocab, 0)
         self.path: Optional[Path] = None
-        self._followed: Optional[Tuple[Path, Any]] = None
+        self._followed: Optional[Tuple[Path, Any, Any]] = None
         self.layout = self.edits = 0
         self.index: Optional[AttachedIndex] = None
         self._lock: Optional[FileLock] = None
@@ -282,9 +282,12 @@ class ArboKB(EncodedKB):
         """
         if self._followed is None:
             return False
-        path, before = self._followed
-        now = folder.state(path)
+        path, stamp, before = self._followed
+        if folder.stamp(path) == stamp:
+            return False
+        stamp, now = folder.stamp(path), folder.state(path)
         if now == before:
+            self._followed = (path, stamp, before)
             return False
         if now is None or now[0] != before[0]:
             self._followed = None
@@ -316,7 +319,7 @@ class ArboKB(EncodedKB):
         return self._read_folder(Path(path).absolute(), writable=False)
 
     def _read_folder(self, path: Path, *, writable: bool) -> "ArboKB":
-        state = folder.state(path)
+        stamp, state = folder.stamp(path), folder.state(path)
         database = folder.open_database(path, writable=writable)
         try:
             with database.snapshot():
@@ -332,7 +335,7 @@ class ArboKB(EncodedKB):
             database.close()
         self.database.close()
         self.path = None if small else path
-        self._followed = None if writable else (path, state)
+        self._followed = None if writable else (path, stamp, state)
         self._take(copy or database, rows)
         self.index = AttachedIndex(about, path / about["file"]) if about else None
         self.layout += 1

@@ -26,6 +26,11 @@ class AttachedIndex:
     def __init__(self, about: Dict[str, Any], source: Union[Path, Callable[[Path], None]]):
         self.about, self.source = about, source
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it can be written: a writer may have put another in its file's place."""
+        return callable(self.source) or self.source.is_file()
+
     def write(self, path: Path) -> None:
         if callable(self.source):
             self.source(path)
@@ -47,12 +52,14 @@ def write(database: Database, rows: VectorRows, index: Optional[AttachedIndex], 
         try:
             name = uuid.uuid4().hex
             with copy.transaction():
-                copy.set(uuid=name, files=0, index="", indexes=int(index is not None))
+                copy.set(
+                    uuid=name, files=0, index="", indexes=int(index is not None and index.is_there)
+                )
                 if len(rows):
                     files = RowFiles(target, 1, name, rows.width, rows.dtype).create()
                     _write_rows(copy, rows, files)
                     copy.set(files=1)
-                if index is not None:
+                if index is not None and index.is_there:
                     file = target / f"index-1{index.about['suffix']}"
                     index.write(file)
                     copy.set(index=json.dumps(index.described(file)))

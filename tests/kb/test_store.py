@@ -381,3 +381,18 @@ def test_a_kept_index_is_not_used_for_other_rows(tmp_path):
         writer.keep_index(ivf(lists=4)(writer.rows, dot()).attached)
         assert [p.name for p in (tmp_path / "kb").glob("index*")] == ["index-2.faiss"]
         assert reader.renew() and reader.index.about["rows"] == 300
+
+
+def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
+    rng = np.random.default_rng(0)
+    with ArboKB.create(tmp_path / "kb") as writer:
+        writer.add(Entity(f"e{i}", str(i)) for i in range(300))
+        writer.sync(names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
+        writer.keep_index(ivf(lists=4)(writer.rows, dot()).attached)
+        reader = ArboKB.for_reading(tmp_path / "kb")
+        reader.to_disk(tmp_path / "with")
+        writer.keep_index(ivf(lists=6)(writer.rows, dot()).attached)
+        reader.to_disk(tmp_path / "without")
+    assert verify(tmp_path / "with") == verify(tmp_path / "without") == []
+    assert ArboKB.for_reading(tmp_path / "with").index.about["kind"] == "ivf-4-pq4"
+    assert ArboKB.for_reading(tmp_path / "without").index is None
