@@ -24,6 +24,7 @@ DEFAULT_CONFIG = """
 threshold = 0.0
 n_candidates = 64
 match_types = false
+max_exemplars = 0
 overwrite = true
 use_gold_ents = true
 labels_discard = []
@@ -132,6 +133,7 @@ def make_arbo_linker(
     threshold: float,
     n_candidates: int,
     match_types: bool,
+    max_exemplars: int,
     overwrite: bool,
     use_gold_ents: bool,
     labels_discard: List[str],

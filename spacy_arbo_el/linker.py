@@ -72,6 +72,8 @@ class ArboLinker(ExplainingLinker):
     n_candidates: Candidates found for each mention, and kept on its ``Link``.
     match_types: Whether a mention may only be linked to entities that have its label for a type,
         or no type at all.
+    max_exemplars: Exemplars of an entity that are searched, those that stand for the others best;
+        0 for all.
     overwrite: Whether kb ids that are there already are replaced.
     use_gold_ents: Whether ``score`` links the reference's mentions (accuracy on given
         mentions) or takes those the pipeline found (end to end).
@@ -102,6 +104,7 @@ class ArboLinker(ExplainingLinker):
         threshold: float = 0.0,
         n_candidates: int = 64,
         match_types: bool = False,
+        max_exemplars: int = 0,
         overwrite: bool = True,
         use_gold_ents: bool = True,
         labels_discard: Sequence[str] = (),
@@ -130,7 +133,15 @@ class ArboLinker(ExplainingLinker):
         self.labels_discard = frozenset(labels_discard)
         self.encoding = DualEncoding(model)
         self.memory = Memory(
-            vocab, self.encoding, verbalization, similarity, index, lexicon, rewrite, lookup
+            vocab,
+            self.encoding,
+            verbalization,
+            similarity,
+            index,
+            lexicon,
+            rewrite,
+            lookup,
+            max_exemplars,
         )
         self.reader = MentionReader(self.encoding, span_getter, rewrite)
         objective = Objective(positives, negatives, loss, refresh)

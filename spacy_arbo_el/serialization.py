@@ -37,6 +37,7 @@ class SavedLinker(TrainablePipe):
             **self.learner.objective._asdict(),
             "scorer": self.scorer,
             "labels_discard": list(self.labels_discard),
+            "max_exemplars": self.memory.max_exemplars,
             **self._given,
         }
         parts = srsly.pickle_dumps((type(self), self.vocab, self.model, self.name, settings))

@@ -24,6 +24,7 @@ from .exemplars import ExemplarStore, Labelled
 from .index import BuildIndex, Index
 from .lexical import BuildLexicon, Lexicon
 from .neighbours import Neighbours, Retriever
+from .representatives import representatives
 from .similarity import Similarity
 
 # Fewer vectors than these are encoded without a word.
@@ -49,6 +50,7 @@ class Memory:
         lexicon: Optional[BuildLexicon] = None,
         rewrite: Optional[Rewrite] = None,
         lookup: Optional[Lookup] = None,
+        max_exemplars: int = 0,
     ):
         self.vocab = vocab
         self.encoding = encoding
@@ -61,6 +63,7 @@ class Memory:
         self.build_lexicon = lexicon
         self.rewrite = rewrite
         self.lookup = lookup
+        self.max_exemplars = max_exemplars
         self.structure = 0
         self._edits = self.kb.edits
         self._lexicon: Optional[Tuple[int, Lexicon, np.ndarray]] = None
@@ -154,7 +157,7 @@ class Memory:
 
     def _build_retriever(self) -> Retriever:
         entity = self.exemplars.entities(self.kb.entities.positions_of)
-        usable = np.flatnonzero(entity >= 0)
+        usable = np.flatnonzero(representatives(self.exemplars.vectors, entity, self.max_exemplars))
         texts = self.index(self.kb.rows, self.similarity, self.kb.index)
         self.kb.index = texts.attached
         return Retriever(

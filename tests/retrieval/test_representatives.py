@@ -1,0 +1,47 @@
+"""Exemplars that stand for others, against choosing them the slow way."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.retrieval.representatives import representatives
+
+
+def slowly(vectors, most):
+    units = [v / np.linalg.norm(v) for v in vectors]
+    mean = np.sum(units, axis=0)
+    chosen = [max(range(len(units)), key=lambda i: (round(float(units[i] @ mean), 5), -i))]
+    while len(chosen) < min(most, len(units)):
+        rest = [i for i in range(len(units)) if i not in chosen]
+        near = {i: round(max(float(units[i] @ units[j]) for j in chosen), 5) for i in rest}
+        chosen.append(min(rest, key=lambda i: (near[i], i)))
+    return set(chosen)
+
+
+@given(
+    st.lists(st.integers(-1, 3), min_size=1, max_size=25),
+    st.integers(0, 6),
+    st.integers(0, 1000),
+)
+def test_as_choosing_slowly(entity, most, seed):
+    entity = np.array(entity)
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((len(entity), 5)).astype(np.float32)
+    kept = representatives(vectors, entity, most)
+    assert not kept[entity < 0].any()
+    for e in range(4):
+        rows = np.flatnonzero(entity == e)
+        if most == 0 or len(rows) <= most:
+            assert kept[rows].all()
+        elif len(rows):
+            assert {i for i, row in enumerate(rows) if kept[row]} == slowly(vectors[rows], most)
+
+
+def test_every_way_of_being_mentioned_keeps_one():
+    centres = np.eye(4, 8)
+    vectors = np.repeat(centres, [50, 3, 2, 1], axis=0)
+    vectors = (vectors + 0.01 * np.arange(len(vectors))[:, None] / 56).astype(np.float32)
+    kept = representatives(vectors, np.zeros(56, dtype=np.int64), 4)
+    assert kept.sum() == 4
+    groups = np.repeat(np.arange(4), [50, 3, 2, 1])
+    assert set(groups[kept]) == {0, 1, 2, 3}
