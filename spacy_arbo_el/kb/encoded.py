@@ -88,6 +88,8 @@ class EncodedKB(SpacyView):
 
     def _note(self, **values: str) -> None:
         """Put into the manifest what isn't there yet."""
+        if self.path is not None and self._lock is None:
+            return  # not worth a copy of a large database
         manifest = self.database.manifest()
         if any(manifest.get(key) != value for key, value in values.items()):
             with self._changing(by_hand=False):
