@@ -1,6 +1,7 @@
 """Learning from single mentions: ``learn``, ``refuse`` and ``forget``, without training."""
 
-from typing import Iterable, List, Optional, Sequence
+from dataclasses import replace
+from typing import Iterable, Tuple
 
 from spacy.tokens import Doc, Span
 
@@ -8,7 +9,7 @@ from .errors import Errors
 from .kb.entity import NIL
 from .mentions import document_name, offsets_of_span
 from .retrieval.corrections import Correction
-from .retrieval.exemplars import Key, Labelled
+from .retrieval.exemplars import Key
 from .serialization import SavedLinker
 
 
@@ -73,20 +74,15 @@ class CorrectableLinker(SavedLinker):
     def _key(self, span: Span) -> Key:
         return (document_name(span.doc), *offsets_of_span(span))
 
-    def _correct(self, span: Span, correction: Correction, kb_ids: Sequence[str]) -> None:
+    def _correct(self, span: Span, correction: Correction, kb_ids: Tuple[str, ...]) -> None:
         memory, key = self.memory, self._key(span)
         self.encoding.require_ready(self.name)
         row = memory.exemplars.row(key)
         known = memory.corrections.items.get(key)
-        before: Optional[Sequence[str]] = known.before if known else None
+        before = known.before if known else None
         if row >= 0 and known is None:
             before = memory.exemplars.items[row].kb_ids
-        items, windows = self.reader.labelled_spans([[span]])
-        item = items[0]
-        labelled: List[Labelled] = [
-            Labelled(key, tuple(kb_ids), item.text, item.context, item.label, item.form)
-        ]
-        memory.store(labelled, windows)
-        kept = None if before is None else tuple(before)
-        memory.corrections.items[key] = correction._replace(before=kept)
+        (item,), windows = self.reader.labelled_spans([[span]])
+        memory.store([replace(item, kb_ids=kb_ids)], windows)
+        memory.corrections.items[key] = correction._replace(before=before)
         memory.changed()

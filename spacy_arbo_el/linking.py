@@ -96,9 +96,9 @@ class LinkingLinker(CorrectableLinker):
         decisions, ranked = linked.decisions, linked.ranked
         found = describe(flat, numbers, decisions.cluster, linked.vectors, ranked, self.kb, least)
         ids = {(m.document, m.start, m.end): one.id for one in found for m in one.members}
-        for number, span, link in zip(numbers.tolist(), flat, linked.links):
-            key = (number, *offsets_of_span(span))
-            links[number][key[1:]] = replace(link, cluster=ids.get(key, ""))
+        keys = ((number, *offsets_of_span(s)) for number, s in zip(numbers.tolist(), flat))
+        named = [replace(link, cluster=ids.get(key, "")) for key, link in zip(keys, linked.links)]
+        _put(links, spans, named)
         self.set_annotations(docs, links)
         return found
 
@@ -123,10 +123,7 @@ class LinkingLinker(CorrectableLinker):
         wanted, links = self._mentions(docs)
         if not any(wanted):
             return links
-        found = self._link(wanted, across, self.threshold).links
-        flat = ((i, span) for i, group in enumerate(wanted) for span in group)
-        for (i, span), link in zip(flat, found):
-            links[i][offsets_of_span(span)] = link
+        _put(links, wanted, self._link(wanted, across, self.threshold).links)
         return links
 
     def _link(self, spans: Sequence[Sequence[Span]], across: bool, threshold: float) -> "Linked":
@@ -189,3 +186,12 @@ class LinkingLinker(CorrectableLinker):
         name, overwrite = self.cfg["extension"], self.cfg["overwrite"]
         for doc, links_of_doc in zip(docs, links):
             annotate(doc, links_of_doc, self.span_getter, name, overwrite)
+
+
+def _put(
+    links: List[Dict[Offsets, Link]], spans: Sequence[Sequence[Span]], found: Sequence[Link]
+) -> None:
+    """Put the links found, one for each span, in their places."""
+    flat = ((i, span) for i, group in enumerate(spans) for span in group)
+    for (i, span), link in zip(flat, found):
+        links[i][offsets_of_span(span)] = link

@@ -11,7 +11,7 @@ from ._util import errors_for_people
 
 
 def _read(model: Path, corpus: Path, given: bool):
-    """The pipeline, its linker, and the documents with the mentions that are to be linked."""
+    """A pipeline's linker, and the documents with the mentions that are to be linked."""
     import spacy
     from tqdm import tqdm
 
@@ -26,7 +26,7 @@ def _read(model: Path, corpus: Path, given: bool):
         names = nlp.pipe_names[: [p for _, p in nlp.pipeline].index(linker)]
         with nlp.select_pipes(enable=names):
             docs = list(tqdm(nlp.pipe(docs), total=len(docs), leave=False))
-    return nlp, linker, docs
+    return linker, docs
 
 
 def link_command(
@@ -43,7 +43,7 @@ def link_command(
     from ..io import write_file
 
     with errors_for_people():
-        _, linker, docs = _read(model, corpus, not find)
+        linker, docs = _read(model, corpus, not find)
         linked = DocBin(docs=linker.link_corpus(docs), store_user_data=True)
         write_file(output, linked.to_bytes())
     msg.good(f"{output}: {len(docs)} documents")
@@ -64,7 +64,7 @@ def discover_command(
     from ..io import write_file
 
     with errors_for_people():
-        _, linker, docs = _read(model, corpus, not find)
+        linker, docs = _read(model, corpus, not find)
         found = linker.discover(docs, threshold=threshold)
         lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in found)
         write_file(output, "".join(lines).encode("utf8"))

@@ -10,6 +10,7 @@ from spacy.tokens import Span
 from ..inference.calibration import probability
 from ..kb.knowledge_base import ArboKB
 from ..mentions import document_name, offsets_of_span
+from ..retrieval.similarity import unit
 
 # Characters of text on either side of a mention.
 CONTEXT = 80
@@ -84,7 +85,7 @@ def describe(
     clusters: (m,) int64, mentions with one number are one new entity; -1 for linked ones.
     vectors: (m, width) float32. ranked: Their candidates (m, c), as ``rank_candidates`` has them.
     """
-    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    units = unit(vectors)
     new = np.flatnonzero(clusters >= 0)
     order = new[np.argsort(clusters[new], kind="stable")]
     borders = np.flatnonzero(np.diff(clusters[order], prepend=-2, append=-2))

@@ -92,15 +92,6 @@ class Database:
         if path is None and schema:
             self.connection.executescript(SCHEMA)
 
-    @classmethod
-    def create(cls, path: Path) -> "Database":
-        """An empty database in a new file."""
-        path.touch(exist_ok=False)
-        database = cls(path)
-        with database.reading():
-            database.connection.executescript(SCHEMA)
-        return database
-
     @property
     def where(self) -> str:
         return "memory" if self.path is None else str(self.path.parent)
@@ -220,10 +211,10 @@ class Database:
         for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
             self.rows(f"PRAGMA {pragma}")
         for name in ("settled", "recent"):
-            self.rows(f"DROP INDEX IF EXISTS name_{name}")
+            self.rows(f"DROP INDEX name_{name}")
         try:
             yield
-            self.settle()
+            self._index_names()
         finally:
             for pragma in ("journal_mode = DELETE", "synchronous = FULL", "cache_spill = OFF"):
                 self.rows(f"PRAGMA {pragma}")
@@ -241,12 +232,11 @@ class Database:
         finally:
             self.connection.execute("ROLLBACK")
 
-    def settle(self) -> None:
-        """Build the index of names anew over all there are, as a large import wants it."""
+    def _index_names(self) -> None:
+        """Build the index of names over all there are, and an empty one for those to come."""
         last = self.value("SELECT max(number) FROM name") or 0
         with self.transaction():
             for name, condition in (("settled", "<="), ("recent", ">")):
-                self.rows(f"DROP INDEX IF EXISTS name_{name}")
                 self.rows(
                     f"CREATE INDEX name_{name} ON name (folded) WHERE number {condition} {last}"
                 )
@@ -254,6 +244,10 @@ class Database:
 
     def manifest(self) -> Dict[str, Any]:
         return dict(self.rows("SELECT key, value FROM manifest"))
+
+    def get(self, key: str) -> Any:
+        """A value of the manifest, None where there is none."""
+        return self.value("SELECT value FROM manifest WHERE key = ?", (key,))
 
     def set(self, **values: Any) -> None:
         """Put values into the manifest."""

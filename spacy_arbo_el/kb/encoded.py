@@ -39,7 +39,7 @@ class EncodedKB(SpacyView):
     @property
     def fingerprint(self) -> str:
         """Names the encoder that the vectors come from; "" where there are none."""
-        return self.database.value("SELECT value FROM manifest WHERE key = 'encoder'") or ""
+        return self.database.get("encoder") or ""
 
     @property
     def entity_vector_length(self) -> int:
@@ -73,7 +73,7 @@ class EncodedKB(SpacyView):
         if len(self.rows) and self.fingerprint != fingerprint:
             return self._encode_all(verbalize, encode, fingerprint)
         identity = encoding.identity_of(verbalize)
-        stored = self.database.value("SELECT value FROM manifest WHERE key = 'verbalization'")
+        stored = self.database.get("verbalization")
         if self._touched and len(self) and (not identity or identity != stored):
             changed = encoding.find_changed(self.entities, verbalize)
             if changed:
@@ -115,7 +115,7 @@ class EncodedKB(SpacyView):
     def _put(self, part: encoding.Encoded) -> None:
         """Add rows within a transaction."""
         vectors, owners = encoding.as_stored(part.vectors, self.rows.dtype), part.owners
-        start = self.database.value("SELECT value FROM manifest WHERE key = 'rows'")
+        start = self.database.get("rows")
         encoding.store_layout(self.database, start, part)
         self.database.set(rows=start + len(owners), width=vectors.shape[1] or self.rows.width)
         self.layout += 1
@@ -172,7 +172,7 @@ class EncodedKB(SpacyView):
                 self.database.many("INSERT OR REPLACE INTO block VALUES (?, ?, ?)", blocks)
         if files:
             files.remove()
-            if isinstance(self.index, AttachedIndex) and isinstance(self.index.source, Path):
+            if self.index is not None and isinstance(self.index.source, Path):
                 self.index.source.unlink(missing_ok=True)
         self.rows, self.index, self._touched, self._followed = new, None, False, None
         self.layout += moved

@@ -45,9 +45,7 @@ def open_database(path: Path, *, writable: bool) -> Database:
     Raises ValueError where a file is missing, damaged, cut off, or of another knowledge base.
     Folders of more than ``CHECKED`` bytes are not read for that: ``verify`` does.
     """
-    _check_is_there(path)
-    shown = _read_manifest(path)
-    database = Database(path / DATABASE, writable=writable)
+    shown, database = _opened(path, writable=writable)
     try:
         with database.snapshot():
             found = list(_problems(path, shown, database))
@@ -59,6 +57,12 @@ def open_database(path: Path, *, writable: bool) -> Database:
         database.close()
         raise
     return database
+
+
+def _opened(path: Path, *, writable: bool) -> Tuple[Dict[str, Any], Database]:
+    """What a folder's manifest shows, and its database; ValueError where one is missing."""
+    _check_is_there(path)
+    return _read_manifest(path), Database(path / DATABASE, writable=writable)
 
 
 def stamp(path: Path) -> Optional[Tuple[int, ...]]:
@@ -82,9 +86,7 @@ def state(path: Path) -> Optional[Tuple[str, int]]:
 def verify(path: Path) -> List[str]:
     """All that is wrong with a folder, read from first to last byte; nothing where it is whole."""
     try:
-        _check_is_there(path)
-        shown = _read_manifest(path)
-        database = Database(path / DATABASE, writable=False)
+        shown, database = _opened(path, writable=False)
         try:
             with database.snapshot():
                 found = list(_problems(path, shown, database))
@@ -232,16 +234,3 @@ def _unlike_names(database: Database) -> Iterator[str]:
             yield f"{DATABASE} finds other names by their letters than it holds ({error})"
         finally:
             copy.close()
-
-
-def _orphans(path: Path, database: Database) -> Iterator[str]:
-    """Files that don't belong to the knowledge base."""
-    manifest = database.manifest()
-    files = row_files(path, manifest)
-    index = json.loads(manifest.get("index") or "null")
-    known = {MANIFEST, DATABASE, LOCK}
-    known |= {file.name for file in files.paths().values()} if files else set()
-    known |= {index["file"]} if index else set()
-    for file in sorted(path.iterdir()):
-        if file.name not in known and not file.name.startswith(DATABASE):
-            yield f"{file.name} does not belong here: it can be deleted"

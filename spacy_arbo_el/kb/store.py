@@ -36,12 +36,12 @@ class EntityStore:
         self.database = database
 
     def __len__(self) -> int:
-        return self.database.value("SELECT value FROM manifest WHERE key = 'entities'") or 0
+        return self.database.get("entities") or 0
 
     @property
     def positions(self) -> int:
         """How many positions have been given; all are below this number."""
-        return self.database.value("SELECT value FROM manifest WHERE key = 'positions'") or 0
+        return self.database.get("positions") or 0
 
     def __iter__(self) -> Iterator[Entity]:
         return (entity for _, entity in self.items())
@@ -129,7 +129,7 @@ class EntityStore:
 
     def named(self, folded: str) -> List[int]:
         """Positions of the entities that have a name, given case folded; in order."""
-        settled = self.database.value("SELECT value FROM manifest WHERE key = 'settled'") or 0
+        settled = self.database.get("settled") or 0
         found = self.database.rows(
             f"SELECT position FROM name WHERE folded = ? AND number <= {settled} "
             f"UNION SELECT position FROM name WHERE folded = ? AND number > {settled} "

@@ -8,7 +8,7 @@ import srsly
 
 from .exemplars import ExemplarStore, Key
 from .neighbours import Neighbours
-from .similarity import Similarity
+from .similarity import unit
 
 CHANGED = (
     "entities",
@@ -75,10 +75,9 @@ class Corrections:
         asked: Asked,
         store: ExemplarStore,
         positions_of: Callable[[Sequence[str]], np.ndarray],
-        similarity: Similarity,
     ) -> Neighbours:
         """Neighbours that leave corrected mentions no other choice."""
-        matches = self._matches(asked, store, similarity)
+        matches = self._matches(asked, store)
         if not matches:
             return neighbours
         arrays = {name: getattr(neighbours, name).copy() for name in CHANGED}
@@ -105,9 +104,7 @@ class Corrections:
             candidates = candidates._replace(entities=weighed)
         return replace(neighbours, **arrays, candidates=candidates, decided=decided)
 
-    def _matches(
-        self, asked: Asked, store: ExemplarStore, similarity: Similarity
-    ) -> Dict[int, int]:
+    def _matches(self, asked: Asked, store: ExemplarStore) -> Dict[int, int]:
         """For each mention that a correction holds for, the row of the corrected mention."""
         rows = {key: store.row(key) for key in self.items}
         by_form: Dict[str, List[int]] = {}
@@ -121,14 +118,10 @@ class Corrections:
                 continue
             known = by_form.get(form.lower())
             if known:
-                near = _unit(store.vectors[known]) @ _unit(asked.vectors[mention : mention + 1])[0]
+                near = unit(store.vectors[known]) @ unit(asked.vectors[mention : mention + 1])[0]
                 if near.max() >= ALIKE:
                     found[mention] = known[int(near.argmax())]
         return found
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 def _leave_out(

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional
 
 from spacy.util import registry
 from thinc.api import get_torch_default_device
@@ -15,7 +15,7 @@ from .approximate import ApproximateIndex, add_rows, read_attached, sample
 from .index import BuildIndex, FlatIndex, Index, faiss, faiss_has_gpu
 from .similarity import Similarity
 
-# How each row is coded: FAISS's name of it, given the width, and bytes a row.
+# How each row is coded: FAISS's name of it, given the width.
 CODES: Dict[str, Callable[[int], str]] = {
     "float32": lambda width: "Flat",
     "float16": lambda width: "SQfp16",
@@ -36,6 +36,11 @@ def _divisor(width: int, size: int) -> int:
     return next(n for n in range(max(width // size, 1), 0, -1) if width % n == 0)
 
 
+def usual_lists(rows: int) -> int:
+    """About twice the square root of the rows, as a power of two."""
+    return 1 << round(math.log2(2 * math.sqrt(max(rows, 1))))
+
+
 @registry.misc("spacy-arbo-el.IVF.v1")
 def ivf(lists: int = 0, probes: int = 0, codes: str = "pq4", refine: float = 4.0) -> BuildIndex:
     """Inverted lists: only the lists nearest to a query are searched.
@@ -50,9 +55,9 @@ def ivf(lists: int = 0, probes: int = 0, codes: str = "pq4", refine: float = 4.0
     """
     check_codes(codes)
 
-    def describe(rows: VectorRows) -> Tuple[str, Dict[str, int]]:
-        count = lists or 1 << round(math.log2(2 * math.sqrt(max(len(rows), 1))))
-        return f"IVF{min(count, len(rows))},{CODES[codes](rows.width)}", {"lists": count}
+    def describe(rows: VectorRows) -> str:
+        count = min(lists or usual_lists(len(rows)), len(rows))
+        return f"IVF{count},{CODES[codes](rows.width)}"
 
     def parameters(index: Any) -> Callable[[Any], Any]:
         wanted = probes or max(faiss.extract_index_ivf(index).nlist // 64, 1)
@@ -75,8 +80,8 @@ def hnsw(
     """
     check_codes(codes)
 
-    def describe(rows: VectorRows) -> Tuple[str, Dict[str, int]]:
-        return f"HNSW{links},{CODES[codes](rows.width).replace('fs', '')}", {}
+    def describe(rows: VectorRows) -> str:
+        return f"HNSW{links},{CODES[codes](rows.width).replace('fs', '')}"
 
     def parameters(index: Any) -> Callable[[Any], Any]:
         faiss.downcast_index(index).hnsw.efConstruction = build
@@ -92,7 +97,7 @@ def check_codes(codes: str) -> None:
 
 def _builder(
     kind: str,
-    describe: Callable[[VectorRows], Tuple[str, Dict[str, int]]],
+    describe: Callable[[VectorRows], str],
     parameters: Callable[[Any], Callable[[Any], Any]],
     refine: float,
     few: int,
@@ -106,7 +111,7 @@ def _builder(
         about["width"] = rows.width
         index = read_attached(attached, about)
         if index is None:
-            index = _train(describe(rows)[0], rows, similarity, parameters)
+            index = _train(describe(rows), rows, similarity, parameters)
         return ApproximateIndex(index, rows, similarity, about, parameters(index), refine)
 
     return build

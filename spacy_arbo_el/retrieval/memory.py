@@ -211,7 +211,7 @@ class Memory:
     def correct(self, neighbours: Neighbours, asked: Asked) -> Neighbours:
         """Neighbours that leave corrected mentions no other choice."""
         return self.corrections.apply(
-            neighbours, asked, self.exemplars, self.kb.entities.positions_of, self.similarity
+            neighbours, asked, self.exemplars, self.kb.entities.positions_of
         )
 
     def _read_strings(self, build: BuildLexicon) -> Tuple[Lexicon, np.ndarray]:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .similarity import unit
+
 
 def representatives(vectors: np.ndarray, entity: np.ndarray, most: int) -> np.ndarray:
     """Choose at most so many exemplars of each entity (BioCoM, §4, found 20 to be best).
@@ -31,7 +33,7 @@ def representatives(vectors: np.ndarray, entity: np.ndarray, most: int) -> np.nd
 
 def farthest_first(vectors: np.ndarray, count: int) -> np.ndarray:
     """Rows (count,) of vectors (n, width), the most central first; of equal ones the first."""
-    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    units = unit(vectors)
     chosen = [int((units @ units.sum(axis=0)).argmax())]
     nearest = units @ units[chosen[0]]
     while len(chosen) < min(count, len(units)):

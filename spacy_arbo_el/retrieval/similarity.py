@@ -7,6 +7,11 @@ import numpy as np
 from spacy.util import registry
 
 
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors (n, width) brought to length 1; those of length 0 stay."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
 @dataclass(frozen=True)
 class Similarity:
     """A similarity and what it means for an index and for gradients.
@@ -26,7 +31,7 @@ class Similarity:
         """(n, width) raw vectors -> the form in which they are stored and searched."""
         if not self.normalise:
             return vectors
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return unit(vectors)
 
     def prepare_backward(self, vectors: np.ndarray, d_prepared: np.ndarray) -> np.ndarray:
         """The gradient with respect to raw vectors from that of the prepared ones."""

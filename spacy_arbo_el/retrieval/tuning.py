@@ -9,7 +9,7 @@ import numpy as np
 from ..kb.vectors import VectorRows
 from .approximate import ApproximateIndex
 from .index import FlatIndex
-from .kinds import hnsw, ivf
+from .kinds import hnsw, ivf, usual_lists
 from .similarity import Similarity
 
 KINDS = {"IVF.v1": ivf, "HNSW.v1": hnsw}
@@ -56,7 +56,7 @@ class Measured:
 
 def settings_for(rows: int) -> List[Setting]:
     """Some settings worth a look, the ones that share an index next to each other."""
-    lists = 1 << round(np.log2(2 * max(rows, 1) ** 0.5))
+    lists = usual_lists(rows)
     found = []
     for codes, refine in (("pq4", 4.0), ("sq8", 2.0), ("float32", 1.0)):
         for probes in (max(lists // 128, 1), max(lists // 32, 2), max(lists // 8, 4)):
