@@ -18,7 +18,7 @@ from spacy.tokens import Doc, Span
 
 from .errors import Errors
 from .kb.entity import NIL
-from .mentions import Offsets, SpanGetter
+from .mentions import Offsets, SpanGetter, find_mentions, offsets_of_span
 
 
 class Candidate(NamedTuple):
@@ -37,6 +37,8 @@ class Evidence(NamedTuple):
     context: Text round an exemplar; empty for the others.
     weight: The chance that the step to here is right; 1.0 for the start of the path and for an
         exemplar, which hangs under its own entity by its label.
+    document: For a mention or exemplar of another document, what that is called: its ``doc_id``, or
+        a fingerprint of its text. The id then begins with the fingerprint.
     """
 
     kind: str
@@ -44,6 +46,7 @@ class Evidence(NamedTuple):
     text: str
     context: str
     weight: float
+    document: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,9 @@ class Link:
     ids, scores: The ranked candidates, best first, and the chance of each; ``candidates`` has them
         as pairs.
     evidence: The path that carried the link, entity first, the mention itself last; empty for NIL.
-    cluster: For NIL, the id of the new entity within the document: mentions with one id
-        are the same new entity. Empty for linked mentions.
+    cluster: For NIL, the id of the new entity: mentions with one id are the same. "new-1" and so
+        on within a document; where documents are linked together, ids that stay ("NEW-5a0c…").
+        Empty for linked mentions.
     """
 
     kb_id: str
@@ -166,6 +170,16 @@ def _annotate_group(doc: Doc, key: str, links: Dict[Offsets, Link], overwrite: b
         group[i] = Span(
             doc, span.start, span.end, label=span.label, kb_id=link.kb_id, span_id=span.id
         )
+
+
+def annotate_new(doc: Doc, links: Dict[Offsets, Link], get_spans: SpanGetter, key: str) -> None:
+    """Write mentions of new entities to the group ``doc.spans[key]``, with their ids as ``id_``."""
+    new = []
+    for span in find_mentions(doc, get_spans):
+        link = links.get(offsets_of_span(span))
+        if link is not None and link.cluster:
+            new.append(Span(doc, span.start, span.end, span.label, kb_id=NIL, span_id=link.cluster))
+    doc.spans[key] = new
 
 
 def links_of(doc: Doc, spans: Sequence[Span], name: str) -> List[Optional[Link]]:

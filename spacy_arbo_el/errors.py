@@ -216,6 +216,30 @@ class Errors(metaclass=_Coded):
 
     # Evaluation and discovery: E7xx
     E701 = "There are {gold} gold labels but {predicted} predicted ones: one for each mention each."
+    E702 = "There is no way {value!r} of grouping new entities. Choose one of: {choices}."
+    E703 = (
+        "There is no new entity {id!r}. `linker.new_entities.ids` has those there are; what became "
+        "of others is in its `log`."
+    )
+    E704 = "The new entity {id!r} has {count} mentions, numbered from 0; there is no {member}."
+    E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."
+    E706 = (
+        "These new entities were found by another encoder ({found}) than the linker's ({expected}) "
+        "and can't be encoded again: they have no windows. Discover them anew."
+    )
+    E707 = (
+        "New entities are kept in one process: with n_process, each would have its own. Leave out "
+        "n_process, or set linker.stream = False and use linker.discover on the linked docs."
+    )
+    E708 = "These bytes are not new entities: {problem}."
+    E710 = (
+        "The documents that were read the second time are not those of the first: `read` must give "
+        "the same ones, with the same mentions, each time it is called."
+    )
+    E709 = (
+        "A linker without a discovery has no way to group new entities: give it one in its config, "
+        'such as {{"@misc": "spacy-arbo-el.Discovery.v1"}}.'
+    )
 
 
 class Warnings(metaclass=_Coded):

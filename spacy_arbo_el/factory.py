@@ -5,6 +5,7 @@ from typing import Callable, Dict, List, Optional
 from spacy.language import Language
 from thinc.api import Config, Model
 
+from .discovery.grouping import Discovery
 from .inference.decisions import Inference
 from .kb.lookup import Lookup
 from .kb.verbalizations import Verbalization
@@ -68,9 +69,15 @@ scale = 20.0
 [arbo_linker.inference]
 @misc = "spacy-arbo-el.Clustering.v1"
 method = "arborescence"
-leftover = "weak"
 exemplars = 8
 mentions = 4
+
+[arbo_linker.discovery]
+@misc = "spacy-arbo-el.Discovery.v1"
+threshold = 0.5
+neighbours = 4
+method = "weak"
+spans_key = "new_entities"
 
 [arbo_linker.positives]
 @misc = "spacy-arbo-el.ArborescencePositives.v1"
@@ -126,6 +133,7 @@ def make_arbo_linker(
     negatives: Negatives,
     loss: Loss,
     refresh: Refresh,
+    discovery: Optional[Discovery],
     rewrite: Optional[Rewrite],
     lexicon: Optional[BuildLexicon],
     lookup: Optional[Lookup],

@@ -23,8 +23,11 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import register_extension
+from .component.explaining import ExplainingLinker
+from .component.saving import check_threshold
+from .discovery.grouping import Discovery
+from .discovery.new_entities import NewEntities
 from .encoders.encoding import DualEncoding
-from .explaining import ExplainingLinker
 from .inference.calibration import Calibration
 from .inference.decisions import Inference
 from .inference.ranker import Ranker
@@ -43,7 +46,6 @@ from .retrieval.lexical import BuildLexicon
 from .retrieval.memory import Memory
 from .retrieval.similarity import Similarity
 from .rewriting.text import Rewrite
-from .serialization import check_threshold
 from .training.learner import Learner, Objective
 from .training.losses import Loss
 from .training.negatives import Negatives
@@ -60,6 +62,7 @@ class ArboLinker(ExplainingLinker):
     similarity: How near vectors are.
     index: Builds the search index.
     inference: From neighbours to links.
+    discovery: Groups the mentions that nothing fits into new entities; None leaves each alone.
     positives, negatives, loss: What training pulls together and pushes apart, and how.
     refresh: When training renews the vectors that it chooses positives and negatives on.
     rewrite: What of a text is read in other words, such as abbreviations; None for nothing.
@@ -100,6 +103,7 @@ class ArboLinker(ExplainingLinker):
         rewrite: Optional[Rewrite] = None,
         lexicon: Optional[BuildLexicon] = None,
         lookup: Optional[Lookup] = None,
+        discovery: Optional[Discovery] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
         n_candidates: int = 64,
@@ -116,6 +120,8 @@ class ArboLinker(ExplainingLinker):
         self.name = name
         self.similarity = similarity
         self.inference = inference
+        self.discovery = discovery
+        self.new_entities = NewEntities()
         self.scorer = scorer
         # The part of the state that spaCy's tools read and write.
         self.cfg: Dict[str, Any] = {
@@ -200,6 +206,7 @@ class ArboLinker(ExplainingLinker):
         if kb_loader is not None:
             self.set_kb(kb_loader, reencode=True)
         self.memory.exemplars, self.memory.corrections = ExemplarStore(), Corrections()
+        self.new_entities = NewEntities()
         self.memory.changed()
         for batch in util.minibatch(get_examples(), size=256):
             self._store([example.reference for example in batch])

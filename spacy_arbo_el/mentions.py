@@ -151,7 +151,14 @@ def document_name(doc: Doc) -> str:
     return hashlib.blake2b(doc.text.encode("utf8"), digest_size=8).hexdigest()
 
 
+def document_id(doc: Doc) -> str:
+    """What the user calls the Doc: ``doc.user_data["doc_id"]``, "" where there is none."""
+    return str(doc.user_data.get("doc_id", ""))
+
+
 def _labelled(span: Span, document: str, form: str) -> Labelled:
     text, start, end = span.doc.text, span.start_char, span.end_char
     context = " ".join(text[max(start - CONTEXT, 0) : end + CONTEXT].split())
-    return Labelled((document, start, end), gold_ids(span), span.text, context, span.label_, form)
+    key = (document, start, end)
+    known_as = document_id(span.doc)
+    return Labelled(key, gold_ids(span), span.text, context, span.label_, form, known_as)

@@ -1,4 +1,4 @@
-"""Clusters of mentions that no entity fits -> new entities, in words."""
+"""A new entity, in words: its name, its mentions, what of the knowledge base came near."""
 
 import hashlib
 from dataclasses import asdict, dataclass
@@ -9,7 +9,8 @@ from spacy.tokens import Span
 
 from ..inference.calibration import probability
 from ..kb.knowledge_base import ArboKB
-from ..mentions import document_name, offsets_of_span
+from ..mentions import document_id, offsets_of_span
+from ..retrieval.exemplars import Key
 from ..retrieval.similarity import unit
 
 # Characters of text on either side of a mention.
@@ -19,7 +20,11 @@ NEAREST = 3
 
 
 class Member(NamedTuple):
-    """A mention of a new entity: where it stands, and the text before and after it."""
+    """A mention of a new entity: where it stands, and the text before and after it.
+
+    document: The number of its document, in the order they came. doc_id: Its document's
+        ``doc.user_data["doc_id"]``, if it has one.
+    """
 
     document: int
     start: int
@@ -28,6 +33,20 @@ class Member(NamedTuple):
     label: str
     before: str
     after: str
+    doc_id: str = ""
+
+    @property
+    def context(self) -> str:
+        """The mention with the text round it."""
+        return " ".join(part for part in (self.before, self.text, self.after) if part)
+
+
+class Near(NamedTuple):
+    """An entity of the knowledge base that a mention could have been, and the chance of that."""
+
+    kb_id: str
+    title: str
+    chance: float
 
 
 class Refused(NamedTuple):
@@ -70,79 +89,64 @@ class Discovered:
         return data
 
 
-def describe(
-    spans: Sequence[Span],
-    documents: np.ndarray,
-    clusters: np.ndarray,
-    vectors: np.ndarray,
-    ranked: Tuple[np.ndarray, np.ndarray],
-    kb: ArboKB,
-    threshold: float,
-) -> List[Discovered]:
-    """The new entities, the largest first.
-
-    spans: m mentions. documents: (m,) the number of the document of each.
-    clusters: (m,) int64, mentions with one number are one new entity; -1 for linked ones.
-    vectors: (m, width) float32. ranked: Their candidates (m, c), as ``rank_candidates`` has them.
-    """
-    units = unit(vectors)
-    new = np.flatnonzero(clusters >= 0)
-    order = new[np.argsort(clusters[new], kind="stable")]
-    borders = np.flatnonzero(np.diff(clusters[order], prepend=-2, append=-2))
-    names: Dict[int, str] = {}
-    found = []
-    for start, end in zip(borders[:-1], borders[1:]):
-        group = order[start:end]
-        # The member with the largest mean cosine to all is that nearest to their sum.
-        medoid = int((units[group] @ units[group].sum(axis=0)).argmax())
-        near = units[group] @ units[group[medoid]]
-        others = np.delete(near, medoid)
-        members = tuple(_member(spans[i], int(documents[i]), names) for i in group.tolist())
-        found.append(
-            Discovered(
-                _identify(spans[int(group[0])], names, int(documents[group[0]])),
-                members[medoid].text,
-                members,
-                medoid,
-                round(float(others.mean()), 4) if len(others) else 1.0,
-                _nearest(group, ranked, kb, threshold),
-            )
-        )
-    return sorted(found, key=lambda one: (-len(one.members), one.members[0][:2]))
+def identify(key: Key) -> str:
+    """The id of a new entity whose first mention has this key."""
+    name = "{}:{}:{}".format(*key)
+    return "NEW-" + hashlib.blake2b(name.encode("utf8"), digest_size=5).hexdigest()
 
 
-def _identify(span: Span, names: Dict[int, str], document: int) -> str:
-    if document not in names:
-        names[document] = document_name(span.doc)
-    key = "{}:{}:{}".format(names[document], *offsets_of_span(span))
-    return "NEW-" + hashlib.blake2b(key.encode("utf8"), digest_size=5).hexdigest()
-
-
-def _member(span: Span, document: int, names: Dict[int, str]) -> Member:
+def member_of(span: Span, document: int) -> Member:
+    """A span in words; ``document`` is the number of its Doc."""
     text, (start, end) = span.doc.text, offsets_of_span(span)
     before = " ".join(text[max(start - CONTEXT, 0) : start].split())
     after = " ".join(text[end : end + CONTEXT].split())
-    return Member(document, start, end, span.text, span.label_, before, after)
+    label, doc_id = span.label_, document_id(span.doc)
+    return Member(document, start, end, span.text, label, before, after, doc_id)
 
 
-def _nearest(
-    group: np.ndarray, ranked: Tuple[np.ndarray, np.ndarray], kb: ArboKB, threshold: float
-) -> Tuple[Refused, ...]:
-    entities, logits = (array[group, :NEAREST].ravel() for array in ranked)
-    there = entities >= 0
-    entities, logits = entities[there], logits[there]
-    order = np.argsort(-logits, kind="stable")
-    best = dict(zip(entities[order][::-1].tolist(), logits[order][::-1].tolist()))
-    first = sorted(best, key=lambda position: (-best[position], position))[:NEAREST]
-    known = kb.entities.at_all(first)
-    refused = []
-    for position in first:
-        if position in known:
-            chance = round(float(probability(best[position])), 4)
-            why = (
-                f"under the threshold of {threshold:g}"
-                if chance < threshold
-                else "joined by mentions that are not it"
-            )
-            refused.append(Refused(known[position].id, known[position].title, chance, why))
-    return tuple(refused)
+def describe(
+    name: str,
+    members: Sequence[Member],
+    vectors: np.ndarray,
+    near: Sequence[Sequence[Near]],
+    threshold: float,
+) -> Discovered:
+    """A new entity of the given mentions, in the order of their documents.
+
+    vectors: (m, width) float32. near: For each mention the likeliest entities, best first.
+    threshold: The chance of being right that a link had to have.
+    """
+    medoid, cohesion = 0, 1.0
+    if len(members) > 1:
+        units = unit(vectors)
+        # The member with the largest mean cosine to all is that nearest to their sum.
+        medoid = int((units @ units.sum(axis=0)).argmax())
+        others = np.delete(units @ units[medoid], medoid)
+        cohesion = round(float(others.mean()), 4)
+    nearest = tuple(_refused(one, threshold) for one in likeliest(near))
+    return Discovered(name, members[medoid].text, tuple(members), medoid, cohesion, nearest)
+
+
+def near_of(entities: np.ndarray, logits: np.ndarray, kb: ArboKB) -> List[List[Near]]:
+    """Candidates in words. entities, logits: (m, c) positions in the KB, -1 for none."""
+    known = kb.entities.at_all(np.unique(entities[entities >= 0]).tolist())
+    chances = np.round(probability(logits), 4)
+    rows = zip(entities.tolist(), chances.tolist())
+    return [
+        [Near(known[e].id, known[e].title, chance) for e, chance in zip(*row) if e in known]
+        for row in rows
+    ]
+
+
+def likeliest(near: Sequence[Sequence[Near]]) -> List[Near]:
+    """The entities that come closest to any of some mentions, each once, the nearest first."""
+    best: Dict[str, Near] = {}
+    for one in sorted((one for row in near for one in row), key=lambda one: -one.chance):
+        best.setdefault(one.kb_id, one)
+    return list(best.values())[:NEAREST]
+
+
+def _refused(near: Near, threshold: float) -> Refused:
+    if near.chance < threshold:
+        return Refused(*near, f"under the threshold of {threshold:g}")
+    return Refused(*near, "joined by mentions that are not it")

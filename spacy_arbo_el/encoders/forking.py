@@ -9,7 +9,12 @@ try:
 except ImportError:  # pragma: no cover - depends on what is installed
     faiss = None  # type: ignore[assignment]
 
-_home = os.getpid()
+_home = _loaded_in = os.getpid()
+
+
+def is_forked() -> bool:
+    """Whether this is another process than the one we were loaded in."""
+    return os.getpid() != _loaded_in
 
 
 def one_thread_after_fork() -> None:

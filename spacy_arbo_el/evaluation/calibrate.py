@@ -112,7 +112,7 @@ def _fit_ranker(observed: Sequence[_Observed]) -> Optional[Ranker]:
     ]
     if not weighed:
         return None
-    columns = zip(*(candidates for candidates, _ in weighed))
+    columns = zip(*(candidates[:3] for candidates, _ in weighed))
     right = np.concatenate([right for _, right in weighed])
     # Documents are numbered from 0 in each batch.
     starts = np.cumsum([0, *(seen.neighbours.document.max() + 1 for seen in observed[:-1])])

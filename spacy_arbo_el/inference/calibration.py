@@ -11,10 +11,11 @@ from typing import Dict, List, Mapping, Optional, Sequence
 import numpy as np
 
 from ..errors import Errors
+from ..retrieval.candidates import Candidates
 from .curves import Curve
 from .ranker import Ranker
 
-KINDS = ("entity", "exemplar", "mention")
+KINDS = ("entity", "exemplar", "mention", "new")
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Calibration:
 
     entity: From an entity to a mention. exemplar: From a stored, labelled mention.
     mention: From another mention of the document.
+    new: Between two mentions that no entity fits: the chance that they are the same new entity.
     ranker: Weighs up the candidates of a mention, see ``ranker.py``; with a lexicon only. Not part
         of the config: it is saved with the pipeline.
 
@@ -32,6 +34,7 @@ class Calibration:
     entity: Curve = (12.0, -6.0)
     exemplar: Curve = (12.0, -6.0)
     mention: Curve = (12.0, -8.0)
+    new: Curve = (12.0, -9.0)
     ranker: Optional[Ranker] = None
 
     @classmethod
@@ -45,6 +48,13 @@ class Calibration:
 
     def to_config(self) -> Dict[str, List[float]]:
         return {kind: list(getattr(self, kind)) for kind in KINDS}
+
+    def weigh_up(self, candidates: Candidates) -> np.ndarray:
+        """Log-odds that each candidate is right by the ranker, (m, c) float32; -inf for none."""
+        if candidates.logits is not None:
+            return np.where(candidates.entities >= 0, candidates.logits, np.float32(-np.inf))
+        assert self.ranker is not None
+        return self.ranker.logits(candidates)
 
     def logits(self, kind: str, similarity: np.ndarray) -> np.ndarray:
         """Log-odds that edges of this kind are right; float32, of the same shape."""

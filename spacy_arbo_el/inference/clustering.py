@@ -8,7 +8,7 @@ from spacy.util import registry
 from .. import graph
 from ..retrieval.neighbours import Neighbours
 from .calibration import Calibration
-from .decisions import Decisions, Inference, Step
+from .decisions import Decisions, Inference, Paths, Step
 from .edges import EntityEdges, entity_edges
 
 
@@ -18,12 +18,12 @@ class Clustering:
     The graph's nodes are the entities found, the mentions of the batch, and the exemplars found.
     A mention has an edge from its nearest entity, from its nearest exemplars and from its
     nearest mentions in the document; an exemplar hangs under its entity. Weights are negative
-    log-odds. No edge joins mentions of different documents, so the batch does not matter.
+    log-odds. No edge joins mentions of different documents, so the batch does not matter, unless
+    a corpus is linked together. What nothing reaches is left to ``discovery``.
     """
 
-    def __init__(self, method: str, leftover: str, exemplars: int, mentions: int):
+    def __init__(self, method: str, exemplars: int, mentions: int):
         self.method = method
-        self.leftover = leftover
         self.exemplars = exemplars
         self.mentions = mentions
 
@@ -38,20 +38,14 @@ class Clustering:
             *nodes.edges(tied, neighbours, calibration),
             threshold=-least_logit,
             method=self.method,
-            leftover=self.leftover,
         )
         count = len(neighbours)
         linked = links.entity[:count] >= 0
         entity = np.full(count, -1, dtype=np.int64)
         entity[linked] = nodes.entities[links.entity[:count][linked]]
-        # Numbered anew from 0, in order of first mention.
-        _, first, label = np.unique(
-            links.cluster[:count][~linked], return_index=True, return_inverse=True
-        )
-        cluster = np.full(count, -1, dtype=np.int64)
-        cluster[~linked] = np.argsort(np.argsort(first))[label]
         logit = np.where(linked, -links.score[:count], -np.inf).astype(np.float32)
-        return Decisions(entity, logit, cluster, nodes.paths(links, linked))
+        paths = Paths(lambda m: nodes.path(links, m) if linked[m] else [], count)
+        return Decisions(entity, logit, paths)
 
 
 class _Nodes:
@@ -91,10 +85,8 @@ class _Nodes:
         )
         return np.concatenate(sources), np.concatenate(targets), np.concatenate(weights)
 
-    def paths(self, links, linked: np.ndarray) -> List[List[Step]]:
-        return [self._path(links, m) if linked[m] else [] for m in range(self.mentions)]
-
-    def _path(self, links, mention: int) -> List[Step]:
+    def path(self, links, mention: int) -> List[Step]:
+        """From the entity of a linked mention to the mention."""
         base = len(self.entities)
         steps: List[Step] = []
         node = base + mention
@@ -110,15 +102,11 @@ class _Nodes:
 
 
 @registry.misc("spacy-arbo-el.Clustering.v1")
-def clustering(
-    method: str = "arborescence", leftover: str = "weak", exemplars: int = 8, mentions: int = 4
-) -> Inference:
+def clustering(method: str = "arborescence", exemplars: int = 8, mentions: int = 4) -> Inference:
     """Link the mentions of a document together by clustering.
 
     method: "arborescence" (the paper's procedure), "minimax", or "undirected".
-    leftover: What makes a new entity of mentions that no entity reaches: "weak" or "strong"
-        components, or mention-only "arborescence"s (§3.5).
     exemplars, mentions: How many of the nearest exemplars and of the nearest mentions of the
         document each mention has edges from.
     """
-    return Clustering(method, leftover, exemplars, mentions)
+    return Clustering(method, exemplars, mentions)

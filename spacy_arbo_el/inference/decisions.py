@@ -1,13 +1,16 @@
 """What an inference procedure decides, and the ranking of candidates that all of them share."""
 
 from dataclasses import dataclass
-from typing import List, NamedTuple, Protocol
+from typing import Callable, List, NamedTuple, Protocol, Sequence
 
 import numpy as np
 
 from ..retrieval.entities import fill, first_of_each
 from ..retrieval.neighbours import Neighbours
 from .calibration import Calibration
+
+# Entities of a mention that decide its link; where a whole corpus is linked, no more are kept.
+LOOKED_AT = 4
 
 
 class Step(NamedTuple):
@@ -31,18 +34,37 @@ class Decisions:
     entity: (m,) int64 position in the KB, -1 for NIL.
     logit: (m,) float32 log-odds of the link: those of the weakest edge on the path that
         carries it; -inf for NIL.
-    cluster: (m,) int64, mentions with one number are one new entity; -1 for linked ones.
     paths: m lists of steps, from the entity to the mention; empty for NIL.
     """
 
     entity: np.ndarray
     logit: np.ndarray
-    cluster: np.ndarray
-    paths: List[List[Step]]
+    paths: Sequence[List[Step]]
+
+
+class Paths(Sequence[List[Step]]):
+    """Paths that are put together when they are asked for: few of a large corpus are at a time.
+
+    trace: Function from the number of a mention to its path.
+    """
+
+    def __init__(self, trace: Callable[[int], List[Step]], count: int):
+        self._trace, self._count = trace, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, mention):
+        if isinstance(mention, slice):
+            return [self._trace(i) for i in range(*mention.indices(self._count))]
+        return self._trace(range(self._count)[mention])
 
 
 class Inference(Protocol):
-    """Neighbours -> links. ``exemplars`` and ``mentions`` say how many neighbours it looks at."""
+    """Neighbours -> links. ``exemplars`` and ``mentions`` say how many neighbours it looks at.
+
+    Of a mention's entities and candidates it looks at the ``LOOKED_AT`` likeliest at most.
+    """
 
     exemplars: int
     mentions: int
@@ -69,7 +91,7 @@ def rank_candidates(neighbours: Neighbours, calibration: Calibration, count: int
     candidates = neighbours.candidates
     if candidates is not None and calibration.ranker is not None:
         # What was weighed up comes first, the rest after it in its own order.
-        weighed = calibration.ranker.logits(candidates)
+        weighed = calibration.weigh_up(candidates)
         least = np.where(candidates.entities >= 0, weighed, np.inf).min(axis=1, keepdims=True)
         entities = np.concatenate([candidates.entities, entities], axis=1)
         logits = np.concatenate([weighed, np.minimum(logits, least - 1e-3)], axis=1)

@@ -65,7 +65,7 @@ def _ranked_edges(neighbours: Neighbours, calibration: Calibration) -> Optional[
     candidates = neighbours.candidates
     if candidates is None or calibration.ranker is None:
         return None
-    logits = calibration.ranker.logits(candidates)
+    logits = calibration.weigh_up(candidates)
     # Of equal ones the first in the KB's order.
     best = np.lexsort((candidates.entities, -logits), axis=1)[:, :1]
     entity = np.take_along_axis(candidates.entities, best, axis=1)

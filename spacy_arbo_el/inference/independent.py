@@ -5,7 +5,7 @@ from spacy.util import registry
 
 from ..retrieval.neighbours import Neighbours
 from .calibration import Calibration
-from .decisions import Decisions, Inference, Step
+from .decisions import Decisions, Inference, Paths, Step
 from .edges import EntityEdges, entity_edges
 
 
@@ -34,15 +34,12 @@ class Independent:
         entity = np.where(use_exemplar, by_exemplar, by_text)
         linked = (entity >= 0) & (logit >= least_logit)
         entity = np.where(linked, entity, -1)
-        # Without clustering, every mention that nothing fits is a new entity of its own.
-        cluster = np.where(linked, -1, np.cumsum(~linked) - 1)
-        paths = [
-            _path(tied, m, int(entity[m]), bool(use_exemplar[m]), float(logit[m]))
-            for m in range(count)
-        ]
-        return Decisions(
-            entity, np.where(linked, logit, -np.inf).astype(np.float32), cluster, paths
-        )
+
+        def path(m: int):
+            return _path(tied, m, int(entity[m]), bool(use_exemplar[m]), float(logit[m]))
+
+        linked_logit = np.where(linked, logit, -np.inf).astype(np.float32)
+        return Decisions(entity, linked_logit, Paths(path, count))
 
 
 def _path(tied: EntityEdges, mention: int, entity: int, by_exemplar: bool, logit: float):

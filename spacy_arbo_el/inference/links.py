@@ -1,6 +1,6 @@
 """Decisions, in numbers -> links, in words."""
 
-from typing import List, Sequence, Tuple
+from typing import Callable, List, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Span
@@ -8,54 +8,86 @@ from spacy.tokens import Span
 from ..annotations import Evidence, Link
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
-from ..retrieval.exemplars import ExemplarStore
+from ..retrieval.exemplars import ExemplarStore, Labelled
 from .calibration import probability
 from .decisions import Decisions, Step
 
+# From a mention on a path, and the mention at its end, to the id, text, context and document of
+# the one.
+Tell = Callable[[int, int], Tuple[str, str, str, str]]
+
 
 def make_links(
-    spans: Sequence[Span],
-    document: np.ndarray,
+    mentions: range,
     decisions: Decisions,
     ranked: Tuple[np.ndarray, np.ndarray],
+    clusters: Sequence[str],
     kb: ArboKB,
     exemplars: ExemplarStore,
+    tell: Tell,
 ) -> List[Link]:
-    """The ``Link`` of each span.
+    """The ``Link`` of each of some of the m mentions.
 
-    document: (m,) within what new entities are numbered: one number a document, or one for all.
     ranked: Candidates (m, c) as positions in the KB, -1 for none, and their logits.
+    clusters: For each of the m mentions the id of its new entity, "" for linked ones.
     """
-    entities, logits = ranked
+    part = slice(mentions.start, mentions.stop)
+    entities, logits = ranked[0][part], ranked[1][part]
     counts = (entities >= 0).sum(axis=1).tolist()
     ranked_ids = kb.ids_of(entities).tolist()
-    chosen = kb.ids_of(decisions.entity).tolist()
+    chosen = kb.ids_of(decisions.entity[part]).tolist()
     scores = np.round(probability(logits), 4).tolist()
-    chances = probability(decisions.logit).tolist()
-    clusters = _numbers_within(document, decisions.cluster)
+    chances = probability(decisions.logit[part]).tolist()
     links = []
-    for i, count in enumerate(counts):
-        ids, chance = ranked_ids[i][:count], scores[i][:count]
-        if decisions.entity[i] < 0:
+    for row, (mention, count) in enumerate(zip(mentions, counts)):
+        ids, chance = ranked_ids[row][:count], scores[row][:count]
+        if not chosen[row]:
             refused = chance[0] if chance else 0.0
-            links.append(Link(NIL, refused, ids, chance, (), f"new-{clusters[i]}"))
+            links.append(Link(NIL, refused, ids, chance, (), clusters[mention]))
             continue
-        evidence = [_evidence(step, spans, kb, exemplars) for step in decisions.paths[i]]
-        links.append(Link(chosen[i], round(chances[i], 4), ids, chance, evidence))
+        path = decisions.paths[mention]
+        evidence = [_evidence(step, mention, kb, exemplars, tell) for step in path]
+        links.append(Link(chosen[row], round(chances[row], 4), ids, chance, evidence))
     return links
 
 
-def _numbers_within(document: np.ndarray, cluster: np.ndarray) -> List[int]:
-    """Clusters numbered from 1 within each document, in order of first mention; 0 for none."""
+def numbers_within(document: np.ndarray, cluster: np.ndarray) -> List[str]:
+    """New entities numbered from 1 within each document ("new-1"), in order of first mention.
+
+    document, cluster: (m,) int64. RETURNS: "" where the cluster is -1.
+    """
     seen: dict = {}
-    numbers = []
+    names = []
     for doc, label in zip(document.tolist(), cluster.tolist()):
         known = seen.setdefault(doc, {})
-        numbers.append(known.setdefault(label, len(known) + 1) if label >= 0 else 0)
-    return numbers
+        names.append(f"new-{known.setdefault(label, len(known) + 1)}" if label >= 0 else "")
+    return names
 
 
-def _evidence(step: Step, spans: Sequence[Span], kb: ArboKB, exemplars: ExemplarStore) -> Evidence:
+def tell_spans(spans: Sequence[Span]) -> Tell:
+    """Mentions that are all of one document each, and whose paths stay in it."""
+
+    def tell(mention: int, of: int) -> Tuple[str, str, str, str]:
+        span = spans[mention]
+        return f"{span.start_char}:{span.end_char}", span.text, "", ""
+
+    return tell
+
+
+def tell_items(items: Sequence[Labelled]) -> Tell:
+    """Mentions whose paths run through other documents."""
+
+    def tell(mention: int, of: int) -> Tuple[str, str, str, str]:
+        item = items[mention]
+        document, start, end = item.key
+        if document == items[of].key[0]:
+            return f"{start}:{end}", item.text, "", ""
+        return f"{document}:{start}:{end}", item.text, item.context, item.document or document
+
+    return tell
+
+
+def _evidence(step: Step, of: int, kb: ArboKB, exemplars: ExemplarStore, tell: Tell) -> Evidence:
     weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
         entity = kb.entities.at(step.ref)
@@ -63,6 +95,7 @@ def _evidence(step: Step, spans: Sequence[Span], kb: ArboKB, exemplars: Exemplar
     if step.kind == "exemplar":
         item = exemplars.items[step.ref]
         name = "{}:{}:{}".format(*item.key)
-        return Evidence("exemplar", name, item.text, item.context, weight)
-    span = spans[step.ref]
-    return Evidence("mention", f"{span.start_char}:{span.end_char}", span.text, "", weight)
+        known_as = item.document or item.key[0]
+        return Evidence("exemplar", name, item.text, item.context, weight, known_as)
+    name, text, context, document = tell(step.ref, of)
+    return Evidence("mention", name, text, context, weight, document)

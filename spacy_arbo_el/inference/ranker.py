@@ -105,7 +105,7 @@ def fit_ranker(candidates: Candidates, right: np.ndarray, group: np.ndarray) -> 
 
 
 def _rows(candidates: Candidates, rows: np.ndarray) -> Candidates:
-    return Candidates(*(array[rows] for array in candidates))
+    return Candidates(*(array[rows] for array in candidates[:3]))
 
 
 def _inputs(candidates: Candidates) -> np.ndarray:

@@ -1,10 +1,10 @@
 """All that speaks for an entity: its names, its exemplars, their letters, that it was seen."""
 
-from typing import NamedTuple, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from .entities import fill, first_of_each
+from .entities import Types, fill, first_of_each
 from .lexical import Lexicon
 from .neighbours import Neighbours
 
@@ -35,24 +35,34 @@ class Candidates(NamedTuple):
     features: (m, c, len(FEATURES)) float32.
     exemplar: (m, c) int64, the row of the entity's nearest exemplar, -1 where none was found or
         a text of the entity is nearer.
+    logits: (m, c) float32, what a ranker made of all of a mention's candidates, where they are
+        weighed up already and only the likeliest are kept.
     """
 
     entities: np.ndarray
     features: np.ndarray
     exemplar: np.ndarray
+    logits: Optional[np.ndarray] = None
 
 
 def gather_candidates(
-    neighbours: Neighbours, strings: Sequence[str], lexicon: Lexicon, seen: np.ndarray
+    neighbours: Neighbours,
+    strings: Sequence[str],
+    lexicon: Lexicon,
+    seen: np.ndarray,
+    types: Optional[Types] = None,
 ) -> Candidates:
     """Candidates: the nearest entities, those of the nearest exemplars, those of the same string.
 
     strings: The m mentions. seen: (entities,) bool, which have an exemplar.
+    types: Which entities each mention may be linked to.
     """
     count, kept = len(neighbours), min(COUNT, neighbours.entities.shape[1])
     # Those of the very string and those of exemplars first: they are few, and may be far down the
     # list of entities.
     same = lexicon.owners(strings, SAME_STRING)
+    if types is not None:
+        same = np.where(types.allowed[types.label[:, None], same], same, -1)
     both = np.concatenate([same, neighbours.exemplar_entity, neighbours.entities[:, :kept]], axis=1)
     mention = np.nonzero(both >= 0)[0]
     flat = both[both >= 0]
@@ -74,6 +84,18 @@ def gather_candidates(
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     return Candidates(entities, stacked, exemplar)
+
+
+def leading(candidates: Candidates, logits: np.ndarray, count: int) -> Candidates:
+    """The ``count`` likeliest of each mention, weighed up; of equal ones the first in the KB's
+    order. logits: (m, c) float32."""
+    order = np.lexsort((candidates.entities, -logits), axis=1)[:, :count]
+    entities, exemplar, logits = (
+        np.take_along_axis(array, order, axis=1)
+        for array in (candidates.entities, candidates.exemplar, logits)
+    )
+    features = np.zeros((*entities.shape, 0), dtype=np.float32)
+    return Candidates(entities, features, exemplar, logits)
 
 
 def _similarity_of(entities: np.ndarray, owners: np.ndarray, similarity: np.ndarray):

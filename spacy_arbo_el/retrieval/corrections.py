@@ -84,6 +84,8 @@ class Corrections:
         candidates = neighbours.candidates
         weighed = None if candidates is None else candidates.entities.copy()
         decided = np.zeros(len(neighbours), dtype=bool)
+        corrected = np.zeros(len(neighbours), dtype=bool)
+        corrected[list(matches)] = True
         for mention, row in matches.items():
             correction = self.items[store.items[row].key]
             # No other mention may carry it to an entity.
@@ -102,7 +104,8 @@ class Corrections:
                 decided[mention] = True
         if candidates is not None and weighed is not None:
             candidates = candidates._replace(entities=weighed)
-        return replace(neighbours, **arrays, candidates=candidates, decided=decided)
+        marks = {"decided": decided, "corrected": corrected}
+        return replace(neighbours, **arrays, candidates=candidates, **marks)
 
     def _matches(self, asked: Asked, store: ExemplarStore) -> Dict[int, int]:
         """For each mention that a correction holds for, the row of the corrected mention."""

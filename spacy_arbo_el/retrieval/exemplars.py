@@ -1,7 +1,7 @@
 """Exemplars: labelled mentions that are searched beside the entities (MOLEMAN, §3)."""
 
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 import srsly
@@ -23,6 +23,7 @@ class Labelled:
     text, context: The mention and the text round it, for people to read.
     label: The span's label, such as "Disease"; may be empty.
     form: What is read for the mention: its text, unless abbreviations are written out.
+    document: Its document's ``doc.user_data["doc_id"]``, if it has one.
     """
 
     key: Key
@@ -31,6 +32,7 @@ class Labelled:
     context: str
     label: str = ""
     form: str = ""
+    document: str = ""
 
 
 class ExemplarStore:
@@ -58,9 +60,15 @@ class ExemplarStore:
         """Where the mention stands, -1 where it is not stored."""
         return self._rows.get(key, -1)
 
-    def extend(self, items: Sequence[Labelled], windows: Sequences) -> np.ndarray:
+    def extend(
+        self,
+        items: Sequence[Labelled],
+        windows: Sequences,
+        vectors: Optional[np.ndarray] = None,
+    ) -> np.ndarray:
         """Store mentions that are not there yet; one that is keeps its row and gets the new label.
 
+        vectors: (len(items), width) float32 of the present encoder, where they are known.
         RETURNS: (len(items),) int64, the row of each.
         """
         if len(items) != len(windows):
@@ -78,6 +86,10 @@ class ExemplarStore:
         if new:
             self.version += 1
             self.windows = Sequences.concat([self.windows, windows.take(np.array(new))])
+            complete = len(self.vectors) == len(self) - len(new)
+            if vectors is not None and complete:
+                known = [self.vectors] if len(self.vectors) else []
+                self.vectors = np.concatenate([*known, check_vectors(vectors, len(items))[new]])
         return np.array([self._rows[item.key] for item in items], dtype=np.int64)
 
     def remove(self, keys: Iterable[Key]) -> None:
@@ -128,7 +140,8 @@ class ExemplarStore:
 
     def to_bytes(self) -> bytes:
         items = [
-            [list(i.key), list(i.kb_ids), i.text, i.context, i.label, i.form] for i in self.items
+            [list(i.key), list(i.kb_ids), i.text, i.context, i.label, i.form, i.document]
+            for i in self.items
         ]
         arrays = {"vectors": self.vectors, **self.windows.to_dict()}
         return srsly.msgpack_dumps(

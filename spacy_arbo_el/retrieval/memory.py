@@ -85,10 +85,18 @@ class Memory:
         self.kb.touch()
         self.changed()
 
-    def store(self, items: Sequence[Labelled], windows: Sequences) -> np.ndarray:
-        """Keep labelled mentions as exemplars; their rows in the store."""
+    def store(
+        self,
+        items: Sequence[Labelled],
+        windows: Sequences,
+        vectors: Optional[np.ndarray] = None,
+    ) -> np.ndarray:
+        """Keep labelled mentions as exemplars; their rows in the store.
+
+        vectors: (len(items), width) float32 of the present encoder, where they are known.
+        """
         version = self.exemplars.version
-        rows = self.exemplars.extend(items, windows)
+        rows = self.exemplars.extend(items, windows, vectors)
         if self.exemplars.version != version:
             self.changed()
         return rows
@@ -194,10 +202,12 @@ class Memory:
         """Entities that go by mentions' strings, where a lookup was asked for."""
         return None if self.lookup is None else self.lookup(self.kb.entities, strings)
 
-    def weigh_up(self, neighbours: Neighbours, forms: Sequence[str]) -> Neighbours:
+    def weigh_up(
+        self, neighbours: Neighbours, forms: Sequence[str], types: Optional[Types] = None
+    ) -> Neighbours:
         """Add all that speaks for the likeliest entities; see ``candidates.py``.
 
-        forms: What is read for each of the mentions.
+        forms: What is read for each of the mentions. types: Which entities each may be linked to.
         """
         if self.build_lexicon is None or not len(neighbours) or not len(self.kb):
             return neighbours
@@ -205,7 +215,7 @@ class Memory:
             # Strings do not change with the encoder's weights.
             self._lexicon = (self.structure, *self._read_strings(self.build_lexicon))
         _, lexicon, seen = self._lexicon
-        candidates = gather_candidates(neighbours, forms, lexicon, seen)
+        candidates = gather_candidates(neighbours, forms, lexicon, seen, types)
         return replace(neighbours, candidates=candidates)
 
     def correct(self, neighbours: Neighbours, asked: Asked) -> Neighbours:

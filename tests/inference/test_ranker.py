@@ -154,7 +154,7 @@ def test_scores_do_not_depend_on_the_batch():
     whole = ranker.logits(candidates)
     for size in (1, 3, 64):
         parts = [
-            ranker.logits(Candidates(*(array[i : i + size] for array in candidates)))
+            ranker.logits(Candidates(*(array[i : i + size] for array in candidates[:3])))
             for i in range(0, 200, size)
         ]
         np.testing.assert_array_equal(np.concatenate(parts), whole)

@@ -5,12 +5,12 @@ from typing import Iterable, Tuple
 
 from spacy.tokens import Doc, Span
 
-from .errors import Errors
-from .kb.entity import NIL
-from .mentions import document_name, offsets_of_span
-from .retrieval.corrections import Correction
-from .retrieval.exemplars import Key
-from .serialization import SavedLinker
+from ..errors import Errors
+from ..kb.entity import NIL
+from ..mentions import document_name, offsets_of_span
+from ..retrieval.corrections import Correction
+from ..retrieval.exemplars import Key
+from .saving import SavedLinker
 
 
 class CorrectableLinker(SavedLinker):

@@ -5,17 +5,18 @@ from typing import List, Optional
 import numpy as np
 from spacy.tokens import Span
 
-from .annotations import Link
-from .inference.calibration import probability
-from .kb.entity import NIL
-from .linking import Linked, LinkingLinker
-from .mentions import find_mentions, offsets_of_span
+from ..annotations import Link
+from ..inference.calibration import probability
+from ..kb.entity import NIL
+from ..mentions import find_mentions, offsets_of_span
+from .growing import GrowingLinker
+from .linking import Linked
 
 # Candidates that are shown.
 SHOWN = 5
 
 
-class ExplainingLinker(LinkingLinker):
+class ExplainingLinker(GrowingLinker):
     """The part of ``ArboLinker`` that explains its links."""
 
     def explain(self, span: Span, kb_id: Optional[str] = None) -> str:
@@ -35,7 +36,7 @@ class ExplainingLinker(LinkingLinker):
             spans, place = [*spans, span], len(spans)
         if span.label_ in self.labels_discard:
             return f'"{span.text}": spans with the label {span.label_} are left out.'
-        linked = self._link([spans], across=False, threshold=self.threshold)
+        linked = self._link([spans], self.threshold)
         link = linked.links[place]
         lines = [f'"{span.text}": {self._outcome(link)}', *self._evidence(link)]
         lines += self._candidates(link)

@@ -10,10 +10,11 @@ from spacy.pipeline import TrainablePipe
 from spacy.pipeline.pipe import deserialize_config
 from spacy.util import SimpleFrozenList
 
-from .errors import Errors, Warnings
-from .inference.ranker import Ranker
-from .io import write_file
-from .retrieval.corrections import Corrections
+from ..discovery.new_entities import NewEntities
+from ..errors import Errors, Warnings
+from ..inference.ranker import Ranker
+from ..io import write_file
+from ..retrieval.corrections import Corrections
 
 # What the config says of an encoder wins over what it said when the pipeline was saved.
 ENCODER_SETTINGS = ("window", "predict_tokens", "train_tokens", "kept_tokens")
@@ -31,6 +32,7 @@ class SavedLinker(TrainablePipe):
             "similarity": self.similarity,
             "index": self.memory.index,
             "inference": self.inference,
+            "discovery": self.discovery,
             "rewrite": self.reader.rewrite,
             "lexicon": self.memory.build_lexicon,
             "lookup": self.memory.lookup,
@@ -41,7 +43,7 @@ class SavedLinker(TrainablePipe):
             **self._given,
         }
         parts = srsly.pickle_dumps((type(self), self.vocab, self.model, self.name, settings))
-        return _rebuild, (parts, self.to_bytes(exclude=["vocab", "model"]))
+        return _rebuild, (parts, self.to_bytes(exclude=["vocab", "model"]), self.stream)
 
     def _cfg_to_save(self) -> Dict[str, Any]:
         return {"now": self.cfg, "given": self._given}
@@ -59,7 +61,7 @@ class SavedLinker(TrainablePipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
         """Serialise; ``exclude`` names any of cfg, vocab, model, kb, exemplars, ranker,
-        corrections."""
+        corrections, new_entities."""
         self._prepare_to_save()
         serialize: Dict[str, Callable] = {
             "cfg": lambda: srsly.json_dumps(self._cfg_to_save()),
@@ -69,6 +71,7 @@ class SavedLinker(TrainablePipe):
             "exemplars": self.exemplars.to_bytes,
             "ranker": self._ranker_to_bytes,
             "corrections": lambda: self.memory.corrections.to_bytes(),
+            "new_entities": lambda: self.new_entities.to_bytes(),
         }
         return util.to_bytes(serialize, exclude)
 
@@ -83,6 +86,7 @@ class SavedLinker(TrainablePipe):
             "exemplars": self.exemplars.from_bytes,
             "ranker": self._ranker_from_bytes,
             "corrections": self._corrections_from_bytes,
+            "new_entities": self._new_entities_from_bytes,
         }
         util.from_bytes(bytes_data, deserialize, exclude)
         return self._loaded()
@@ -100,6 +104,7 @@ class SavedLinker(TrainablePipe):
             "exemplars": lambda p: write_file(p, self.exemplars.to_bytes()),
             "ranker": lambda p: write_file(p, self._ranker_to_bytes()),
             "corrections": lambda p: write_file(p, self.memory.corrections.to_bytes()),
+            "new_entities": lambda p: write_file(p, self.new_entities.to_bytes()),
         }
         util.to_disk(path, serialize, exclude)
 
@@ -112,16 +117,18 @@ class SavedLinker(TrainablePipe):
             "model": lambda p: self._load_model(p.read_bytes()),
             "kb": self.kb.from_disk,
             "exemplars": lambda p: self.exemplars.from_bytes(p.read_bytes()),
-            "ranker": lambda p: self._ranker_from_bytes(p.read_bytes()) if p.exists() else None,
-            "corrections": lambda p: self._corrections_from_bytes(
-                p.read_bytes() if p.exists() else b""
-            ),
+            "ranker": lambda p: self._ranker_from_bytes(_read_if_there(p)),
+            "corrections": lambda p: self._corrections_from_bytes(_read_if_there(p)),
+            "new_entities": lambda p: self._new_entities_from_bytes(_read_if_there(p)),
         }
         util.from_disk(path, deserialize, exclude)
         return self._loaded()
 
     def _corrections_from_bytes(self, data: bytes) -> None:
         self.memory.corrections = Corrections.from_bytes(data)
+
+    def _new_entities_from_bytes(self, data: bytes) -> None:
+        self.new_entities = NewEntities.from_bytes(data) if data else NewEntities()
 
     def _ranker_to_bytes(self) -> bytes:
         return b"" if self.ranker is None else self.ranker.to_bytes()
@@ -144,10 +151,15 @@ class SavedLinker(TrainablePipe):
             layer.attrs.update(settings)
 
 
-def _rebuild(parts: bytes, state: bytes) -> "SavedLinker":
+def _read_if_there(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _rebuild(parts: bytes, state: bytes, stream: bool) -> "SavedLinker":
     """A linker in another process, from what ``ArboLinker.__reduce__`` took apart."""
     kind, vocab, model, name, settings = srsly.pickle_loads(parts)
     linker = kind(vocab, model, name, **settings)
+    linker.stream = linker._in_worker = stream
     return linker.from_bytes(state, exclude=["vocab", "model"])
 
 

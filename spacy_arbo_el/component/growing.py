@@ -1,0 +1,171 @@
+"""New entities that grow: kept from document to document, and taken into the knowledge base."""
+
+from dataclasses import replace
+from typing import Dict, Iterable, List, Optional, Sequence
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..annotations import Link, annotate_new
+from ..discovery.found import Discovered, Member
+from ..discovery.new_entities import NewEntities
+from ..discovery.rows import Unlinked
+from ..encoders.forking import is_forked
+from ..encoders.sequences import Sequences
+from ..errors import Errors
+from ..kb.entity import Entity
+from ..retrieval.exemplars import Key, Labelled
+from ..retrieval.neighbours import nearest_earlier
+from .linking import Linked, LinksOfDocs, Spans, put
+from .together import TogetherLinker
+
+
+class GrowingLinker(TogetherLinker):
+    """The part of ``ArboLinker`` that keeps new entities and takes them up.
+
+    stream: Whether ``nlp(doc)`` and ``nlp.pipe`` keep what they find: each mention that no entity
+        fits joins the new entity that it is near, in ``new_entities``, or begins one. What a
+        document gets depends on the documents before it, not on batches. Off until it is set.
+    new_entities: The new entities that are kept; saved with the pipeline. What ``discover`` gave
+        can be put here, to go on from it.
+    """
+
+    stream: bool = False
+    new_entities: NewEntities
+    _in_worker: bool = False
+
+    def predict(self, docs: Iterable[Doc]) -> LinksOfDocs:
+        """Link the mentions of docs, each doc for itself, without changing them.
+
+        With ``stream``, mentions that no entity fits are added to ``new_entities``.
+        RETURNS: For each doc its links by the mentions' character offsets.
+        """
+        if not self.stream:
+            return super().predict(docs)
+        if self._in_worker or is_forked():
+            raise ValueError(Errors.E707)
+        if self.discovery is None:
+            raise ValueError(Errors.E709)
+        docs = list(docs)
+        wanted, links = self._mentions(docs)
+        if any(wanted):
+            put(links, wanted, self._keep(wanted, self._link(wanted, self.threshold)))
+        self.new_entities.documents += len(docs)
+        return links
+
+    def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict]) -> None:
+        """Write the links that ``predict`` found onto the docs; see ``annotations.py``."""
+        docs = list(docs)
+        super().set_annotations(docs, links)
+        if self.stream and self.discovery is not None and self.discovery.spans_key:
+            for doc, found in zip(docs, links):
+                annotate_new(doc, found, self.span_getter, self.discovery.spans_key)
+
+    def _keep(self, spans: Spans, linked: Linked) -> List[Link]:
+        """Add to the new entities. RETURNS: The links, with the ids of these."""
+        found = self.new_entities
+        found.threshold = self.threshold
+        found.sync(self._encode_prepared, self.encoding.fingerprint)
+        mentions = iter(range(len(linked.links)))
+        keys: List[Key] = [self._key(span) for group in spans for span in group]
+        flat = [(found.documents + i, span) for i, group in enumerate(spans) for span in group]
+        names: Dict[int, str] = {}
+        waiting: Dict[Key, int] = {}
+
+        def add_waiting() -> None:
+            if waiting:
+                rows = list(waiting.values())
+                ranked = linked.ranked[0][rows], linked.ranked[1][rows]
+                new = self._unlinked([flat[i] for i in rows], linked.vectors[rows], ranked)
+                names.update(zip(rows, found.attach(new, self._earlier(new))))
+                waiting.clear()
+
+        for group in spans:
+            left = [i for i, _ in zip(mentions, group) if linked.decisions.entity[i] < 0]
+            # The same text is the same document: its mentions are there already.
+            if any(keys[i] in waiting or found.rows.row(keys[i]) >= 0 for i in left):
+                add_waiting()
+            for i in left:
+                if found.rows.row(keys[i]) >= 0:
+                    names[i] = found.id_of(keys[i])
+                else:
+                    waiting[keys[i]] = i
+        add_waiting()
+        return [
+            replace(link, cluster=names[i]) if i in names else link
+            for i, link in enumerate(linked.links)
+        ]
+
+    def _encode_prepared(self, windows: Sequences) -> np.ndarray:
+        return self.similarity.prepare(self.encoding.encode_windows(windows))
+
+    def _earlier(self, new: Unlinked) -> np.ndarray:
+        """Rows of the mentions that came before each and are near enough to be the same."""
+        assert self.discovery is not None
+        known, count = self.new_entities.rows.vectors, self.discovery.neighbours
+        near, values = nearest_earlier(known, new.vectors, count, self.similarity)
+        return np.where(values >= self.discovery.least_similarity(self.calibration), near, -1)
+
+    def accept(
+        self,
+        name: str,
+        kb_id: Optional[str] = None,
+        *,
+        found: Optional[NewEntities] = None,
+        title: str = "",
+        description: str = "",
+        max_aliases: int = 10,
+    ) -> Entity:
+        """Take a new entity into the knowledge base, its mentions as exemplars.
+
+        The next document links to it. What it came from stands in the entity's ``meta`` and in the
+        ``log`` of the new entities.
+
+        name: The new entity's id. kb_id: The id to give it, its own by default. Where the knowledge
+            base has that id, the mentions become exemplars of the entity that is there.
+        found: What ``discover`` gave, where it isn't in ``new_entities``.
+        title, description: Of the entity; its title is the new entity's name by default.
+        max_aliases: How many of the other forms of its mentions become aliases, the most frequent.
+        RETURNS: The entity.
+        """
+        source = self.new_entities if found is None else found
+        self.encoding.require_ready(self.name)
+        source.sync(self._encode_prepared, self.encoding.fingerprint)
+        one = source[name]
+        kb, wanted = self.memory.kb, kb_id or one.id
+        if kb.entities.position(wanted) >= 0:
+            entity = kb.get(wanted)
+        else:
+            entity = _as_entity(one, wanted, title, description, max_aliases)
+            kb.add(entity)
+        mentions = source.release(name, entity.id)
+        items = [
+            Labelled(key, (entity.id,), m.text, m.context, m.label, form, m.doc_id)
+            for key, m, form in zip(mentions.keys, mentions.members, mentions.forms)
+        ]
+        # Older vectors may be missing, or those of other weights: then these are encoded with them.
+        self.memory.refresh()
+        self.memory.store(items, mentions.windows, mentions.vectors)
+        self.memory.changed()
+        return entity
+
+
+def _as_entity(
+    one: Discovered, kb_id: str, title: str, description: str, max_aliases: int
+) -> Entity:
+    title = title or one.name
+    forms: Dict[str, List[Member]] = {}
+    for member in one.members:
+        forms.setdefault(member.text.lower(), []).append(member)
+    by_count = sorted(forms.values(), key=len, reverse=True)
+    aliases = [group[0].text for group in by_count if group[0].text.lower() != title.lower()]
+    labels = tuple(dict.fromkeys(member.label for member in one.members if member.label))
+    documents = [member.doc_id or str(member.document) for member in one.members]
+    meta = {
+        "discovered_as": one.id,
+        "mentions": len(one.members),
+        "documents": list(dict.fromkeys(documents)),
+        "cohesion": one.cohesion,
+    }
+    count = float(len(one.members))
+    return Entity(kb_id, title, description, aliases[:max_aliases], labels, count, meta)  # type: ignore[arg-type]

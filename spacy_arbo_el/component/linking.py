@@ -1,0 +1,179 @@
+"""Linking: from the mentions of a doc to links, each doc for itself."""
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+from spacy.tokens import Doc, Span
+
+from ..annotations import Link, annotate
+from ..discovery.grouping import Discovery
+from ..encoders.forking import one_thread_after_fork
+from ..inference.calibration import Calibration, log_odds
+from ..inference.decisions import Decisions, Inference, rank_candidates
+from ..inference.links import make_links, numbers_within, tell_spans
+from ..kb.entity import NIL
+from ..kb.knowledge_base import ArboKB
+from ..mentions import Offsets, SpanGetter, find_mentions, offsets_of_span
+from ..retrieval.corpus import same_label_only
+from ..retrieval.corrections import Asked
+from ..retrieval.entities import Types
+from ..retrieval.exemplars import ExemplarStore
+from ..retrieval.neighbours import Neighbours, Retriever
+from ..retrieval.similarity import Similarity
+from .correcting import CorrectableLinker
+
+Spans = Sequence[Sequence[Span]]
+LinksOfDocs = List[Dict[Offsets, Link]]
+Ranked = Tuple[np.ndarray, np.ndarray]
+
+
+class Linked(NamedTuple):
+    """Mentions as they were linked: in words, in numbers, their candidates and vectors."""
+
+    links: List[Link]
+    decisions: Decisions
+    ranked: Ranked
+    vectors: np.ndarray
+
+
+class LinkingLinker(CorrectableLinker):
+    """The part of ``ArboLinker`` that walks the road from Doc to links."""
+
+    cfg: Dict[str, Any]
+    span_getter: SpanGetter
+    similarity: Similarity
+    inference: Inference
+    discovery: Optional[Discovery]
+    labels_discard: frozenset
+    threshold: float
+    calibration: Calibration
+
+    @property
+    def kb(self) -> ArboKB:
+        """The knowledge base; entities added, updated or removed here count at once."""
+        return self.memory.kb
+
+    @property
+    def exemplars(self) -> ExemplarStore:
+        """The labelled mentions that are searched beside the entities."""
+        return self.memory.exemplars
+
+    def refresh(self) -> Retriever:
+        """Encode entities and exemplars whose vectors are not those of the present encoder.
+
+        Linking, training and saving do so by themselves.
+        """
+        self.encoding.require_ready(self.name)
+        return self.memory.refresh()
+
+    def predict(self, docs: Iterable[Doc]) -> LinksOfDocs:
+        """Link the mentions of docs, each doc for itself, without changing them.
+
+        RETURNS: For each doc its links by the mentions' character offsets.
+        """
+        wanted, links = self._mentions(list(docs))
+        if any(wanted):
+            put(links, wanted, self._link(wanted, self.threshold).links)
+        return links
+
+    def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict[Offsets, Link]]) -> None:
+        """Write the links that ``predict`` found onto the docs; see ``annotations.py``."""
+        name, overwrite = self.cfg["extension"], self.cfg["overwrite"]
+        for doc, links_of_doc in zip(docs, links):
+            annotate(doc, links_of_doc, self.span_getter, name, overwrite)
+
+    def find_neighbours(self, spans: Spans, *, across: bool = False) -> Neighbours:
+        """What is near the mentions of each document, see ``Neighbours``.
+
+        across: Whether mentions of other documents count as neighbours too.
+        """
+        vectors, forms = self._encode(spans)
+        return self._near(spans, vectors, forms, self.inference.mentions, across)
+
+    def _mentions(self, docs: Sequence[Doc]) -> Tuple[List[List[Span]], LinksOfDocs]:
+        """The mentions of each doc that are to be linked, and NIL for all, by their offsets."""
+        one_thread_after_fork()
+        self.encoding.require_ready(self.name)
+        spans = [find_mentions(doc, self.span_getter) for doc in docs]
+        wanted = [[s for s in group if s.label_ not in self.labels_discard] for group in spans]
+        return wanted, [
+            {offsets_of_span(span): Link(NIL, 0.0) for span in group} for group in spans
+        ]
+
+    def _link(self, spans: Spans, threshold: float) -> Linked:
+        vectors, forms = self._encode(spans)
+        neighbours = self._near(spans, vectors, forms, self.inference.mentions)
+        decisions = self.inference(neighbours, self.calibration, log_odds(threshold))
+        ranked = rank_candidates(neighbours, self.calibration, self.cfg["n_candidates"])
+        groups = self._group(decisions, vectors, neighbours.document)
+        names = numbers_within(neighbours.document, groups)
+        flat = [span for group in spans for span in group]
+        rows = range(len(flat))
+        told = tell_spans(flat)
+        links = make_links(rows, decisions, ranked, names, self.kb, self.exemplars, told)
+        return Linked(links, decisions, ranked, vectors)
+
+    def _group(
+        self, decisions: Decisions, vectors: np.ndarray, document: Optional[np.ndarray]
+    ) -> np.ndarray:
+        """Groups of the mentions that nothing reaches: (m,) int64, -1 for those linked.
+
+        document: Where mentions of other documents don't count, the document of each.
+        """
+        groups = np.full(len(vectors), -1, dtype=np.int64)
+        left = np.flatnonzero(decisions.entity < 0)
+        if self.discovery is None:
+            groups[left] = np.arange(len(left))
+        elif len(left):
+            within = None if document is None else document[left]
+            parts = vectors[left], self.similarity, self.calibration, within
+            groups[left] = self.discovery.group(*parts)
+        return groups
+
+    def _encode(self, spans: Spans) -> Tuple[np.ndarray, List[str]]:
+        """The vectors of mentions, prepared, and what is read for each."""
+        windows, forms = self.reader.read(spans)
+        return self.similarity.prepare(self.encoding.encode_windows(windows)), forms
+
+    def _near(
+        self,
+        spans: Spans,
+        vectors: np.ndarray,
+        forms: List[str],
+        mentions: int,
+        across: bool = False,
+    ) -> Neighbours:
+        """What is near mentions, ``mentions`` of their neighbours among themselves included."""
+        retriever = self.refresh()
+        document = np.repeat(np.arange(len(spans)), [len(group) for group in spans])
+        types = self._types(spans)
+        neighbours = retriever.neighbours(
+            vectors,
+            document,
+            self.cfg["n_candidates"],
+            self.inference.exemplars,
+            mentions,
+            across=across,
+            types=types,
+            named=self.memory.named(forms),
+        )
+        if types is not None:
+            neighbours = same_label_only(neighbours, types.label)
+        if self.inference.exemplars:
+            neighbours = self.memory.weigh_up(neighbours, forms, types)
+        if not len(self.memory.corrections):
+            return neighbours
+        keys = [self._key(span) for group in spans for span in group]
+        return self.memory.correct(neighbours, Asked(keys, forms, vectors))
+
+    def _types(self, spans: Spans) -> Optional[Types]:
+        if not self.cfg["match_types"]:
+            return None
+        return self.memory.types([span.label_ for group in spans for span in group])
+
+
+def put(links: LinksOfDocs, spans: Spans, found: Sequence[Link]) -> None:
+    """Put the links found, one for each span, in their places."""
+    flat = ((i, span) for i, group in enumerate(spans) for span in group)
+    for (i, span), link in zip(flat, found):
+        links[i][offsets_of_span(span)] = link

@@ -1,0 +1,230 @@
+"""Linking the documents of a corpus together, and discovering what is new in them.
+
+The documents are read twice: once to encode their mentions and find what is near, once to write the
+links. In between stands the graph over all mentions; what is kept of a mention is its vector, its
+edges and candidates in numbers, and a line of text for the evidence, never a Doc.
+"""
+
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence
+
+import numpy as np
+from spacy.tokens import Doc, Span
+from spacy.util import minibatch
+
+from ..annotations import annotate_new
+from ..discovery.found import NEAREST, identify, member_of, near_of
+from ..discovery.new_entities import NewEntities
+from ..discovery.rows import Unlinked
+from ..errors import Errors
+from ..inference.calibration import log_odds
+from ..inference.decisions import LOOKED_AT, Decisions, rank_candidates
+from ..inference.links import make_links, tell_items
+from ..retrieval.candidates import leading
+from ..retrieval.corpus import concatenate, narrow, same_label_only, with_mentions
+from ..retrieval.exemplars import Labelled
+from ..retrieval.neighbours import Neighbours, nearest_in_corpus
+from .linking import LinkingLinker, Ranked, Spans, put
+from .saving import check_threshold
+
+# Gives the documents of a corpus, anew each time.
+Read = Callable[[], Iterable[Doc]]
+# Documents whose mentions are encoded at a time.
+BATCH = 64
+
+
+class Gathered(NamedTuple):
+    """The mentions of a corpus.
+
+    bounds: (d + 1,) int64, those of document i are bounds[i]:bounds[i + 1]. items: Each in words.
+    vectors: (m, width) float32, prepared. ranked: Candidates and their logits, (m, c) each.
+    labels: (m,) uint64, the numbers of their labels in the vocabulary.
+    """
+
+    bounds: np.ndarray
+    items: List[Labelled]
+    vectors: np.ndarray
+    neighbours: Neighbours
+    ranked: Ranked
+    labels: np.ndarray
+
+
+class Together(NamedTuple):
+    """A corpus as it was linked. clusters: For each mention the id of its new entity, or ""."""
+
+    gathered: Gathered
+    decisions: Decisions
+    groups: np.ndarray
+    clusters: List[str]
+
+
+class TogetherLinker(LinkingLinker):
+    """The part of ``ArboLinker`` that links many documents in one graph."""
+
+    def link_corpus(self, docs: Iterable[Doc]) -> List[Doc]:
+        """Link the mentions of all docs together, in one graph.
+
+        Mentions of different docs support each other, and a new entity has one id over all of
+        them, which ``nlp.pipe`` never does: there a doc's links depend on it alone.
+
+        RETURNS: The docs, annotated.
+        """
+        docs = list(docs)
+        return list(self.link_stream(lambda: docs))
+
+    def link_stream(self, read: Read, *, threshold: Optional[float] = None) -> Iterator[Doc]:
+        """As ``link_corpus``, without all docs in memory: they are read twice.
+
+        read: Function that gives the docs, the same each time it is called.
+        threshold: The chance of being right that a link must have; the linker's own by default.
+        """
+        yield from self._annotated(read, self._link_together(read, self._least(threshold)), None)
+
+    def discover(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> NewEntities:
+        """The new entities of all docs together: groups of mentions that no entity fits.
+
+        The docs are annotated as by ``link_corpus``, with the new entities' ids as ``cluster``.
+
+        threshold: As for ``link_stream``; λ for the new entities is the ``discovery``'s.
+        RETURNS: The new entities, the largest first; ``linker.accept`` takes them up.
+        """
+        docs = list(docs)
+        return self.discover_stream(lambda: docs, threshold=threshold)
+
+    def discover_stream(
+        self,
+        read: Read,
+        *,
+        threshold: Optional[float] = None,
+        write: Callable[[Doc], None] = lambda doc: None,
+    ) -> NewEntities:
+        """As ``discover``, without all docs in memory.
+
+        read: As for ``link_stream``. write: Is given each doc when it is linked.
+        """
+        least = self._least(threshold)
+        if self.discovery is None:
+            raise ValueError(Errors.E709)
+        together = self._link_together(read, least)
+        left: List[Unlinked] = []
+        for doc in self._annotated(read, together, left):
+            write(doc)
+        found = NewEntities(least, self.encoding.fingerprint)
+        found.documents = len(together.gathered.bounds) - 1
+        if left:
+            groups = together.groups[together.groups >= 0]
+            found.put(Unlinked.concat(left), groups)
+        return found
+
+    def _least(self, threshold: Optional[float]) -> float:
+        least = self.threshold if threshold is None else threshold
+        check_threshold(least)
+        return least
+
+    def _link_together(self, read: Read, threshold: float) -> Together:
+        gathered = self._gather(read)
+        decisions = self.inference(gathered.neighbours, self.calibration, log_odds(threshold))
+        groups = self._group(decisions, gathered.vectors, None)
+        _, first = np.unique(groups, return_index=True)
+        names = {int(groups[i]): identify(gathered.items[i].key) for i in first.tolist()}
+        names[-1] = ""
+        clusters = [names[group] for group in groups.tolist()]
+        return Together(gathered, decisions, groups, clusters)
+
+    def _gather(self, read: Read) -> Gathered:
+        """The first pass: what is near each mention."""
+        parts: List[Gathered] = []
+        counts: List[int] = []
+        for docs in minibatch(read(), BATCH):
+            wanted, _ = self._mentions(docs)
+            counts += map(len, wanted)
+            if any(wanted):
+                parts.append(self._gather_batch(wanted))
+        bounds = np.cumsum([0, *counts])
+        if not parts:
+            parts.append(self._gather_batch([]))
+        vectors = np.concatenate([part.vectors for part in parts])
+        labels = np.concatenate([part.labels for part in parts])
+        near = concatenate([part.neighbours for part in parts])
+        if self.inference.mentions and len(vectors):
+            found = nearest_in_corpus(vectors, self.inference.mentions, self.similarity)
+            near = with_mentions(near, *found)
+            near = same_label_only(near, labels) if self.cfg["match_types"] else near
+        ranked = tuple(map(np.concatenate, zip(*(part.ranked for part in parts))))
+        items = [item for part in parts for item in part.items]
+        return Gathered(bounds, items, vectors, near, ranked, labels)  # type: ignore[arg-type]
+
+    def _gather_batch(self, spans: Spans) -> Gathered:
+        items, windows = self.reader.labelled_spans(spans)
+        vectors = self.similarity.prepare(self.encoding.encode_windows(windows))
+        near = self._near(spans, vectors, [item.form for item in items], mentions=0)
+        entities, logits = rank_candidates(near, self.calibration, self.cfg["n_candidates"])
+        candidates = near.candidates
+        if candidates is not None and self.calibration.ranker is not None:
+            candidates = leading(candidates, self.calibration.weigh_up(candidates), LOOKED_AT)
+        near = narrow(near, LOOKED_AT, candidates)
+        # The numbers of labels in the vocabulary hold for all batches.
+        labels = np.array([span.label for group in spans for span in group], dtype=np.uint64)
+        ranked = entities.astype(np.int32), logits.astype(np.float32)
+        return Gathered(np.zeros(0), items, vectors, near, ranked, labels)
+
+    def _annotated(
+        self, read: Read, together: Together, left: Optional[List[Unlinked]]
+    ) -> Iterator[Doc]:
+        """The second pass: docs with their links; what was left unlinked is added to ``left``."""
+        bounds, count, number = together.gathered.bounds, 0, 0
+        for docs in minibatch(read(), BATCH):
+            wanted, links = self._mentions(docs)
+            ends = bounds[count + 1 : count + 1 + len(docs)]
+            if np.cumsum([len(group) for group in wanted]).tolist() != (ends - number).tolist():
+                raise ValueError(Errors.E710)
+            mentions = range(number, int(ends[-1]))
+            put(links, wanted, self._links_of(together, mentions))
+            self.set_annotations(docs, links)
+            if self.discovery is not None and self.discovery.spans_key:
+                for doc, found in zip(docs, links):
+                    annotate_new(doc, found, self.span_getter, self.discovery.spans_key)
+            if left is not None:
+                self._add_left(left, together, wanted, mentions, count)
+            yield from docs
+            count, number = count + len(docs), mentions.stop
+        if count != len(bounds) - 1:
+            raise ValueError(Errors.E710)
+
+    def _links_of(self, together: Together, mentions: range):
+        gathered = together.gathered
+        told = tell_items(gathered.items)
+        rest = together.decisions, gathered.ranked, together.clusters, self.kb, self.exemplars
+        return make_links(mentions, *rest, told)
+
+    def _add_left(
+        self,
+        left: List[Unlinked],
+        together: Together,
+        spans: Spans,
+        mentions: range,
+        first: int,
+    ) -> None:
+        flat = [(first + i, span) for i, group in enumerate(spans) for span in group]
+        rows = [row for row in mentions if together.groups[row] >= 0]
+        if rows:
+            chosen = [flat[row - mentions.start] for row in rows]
+            gathered = together.gathered
+            vectors = gathered.vectors[rows]
+            ranked = tuple(array[rows] for array in gathered.ranked)
+            left.append(self._unlinked(chosen, vectors, ranked))  # type: ignore[arg-type]
+
+    def _unlinked(self, spans: Sequence, vectors: np.ndarray, ranked: Ranked) -> Unlinked:
+        """Mentions that nothing fits, as they are kept.
+
+        spans: m pairs of the number of a document and a span, in order.
+        """
+        groups: List[List[Span]] = []
+        for number, (document, span) in enumerate(spans):
+            if not number or spans[number - 1][0] != document:
+                groups.append([])
+            groups[-1].append(span)
+        items, windows = self.reader.labelled_spans(groups)
+        members = [member_of(span, document) for document, span in spans]
+        near = near_of(ranked[0][:, :NEAREST], ranked[1][:, :NEAREST], self.kb)
+        keys, forms = [item.key for item in items], [item.form for item in items]
+        return Unlinked(keys, members, forms, near, windows, vectors)
