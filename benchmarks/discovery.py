@@ -20,12 +20,11 @@ from scipy.spatial.distance import squareform
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from spacy_arbo_el import graph
 from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.discovery.grouping import Discovery
 from spacy_arbo_el.evaluation.clusters import cluster_scores
 from spacy_arbo_el.evaluation.report import find_linker
 from spacy_arbo_el.mentions import find_mentions, gold_ids
-from spacy_arbo_el.retrieval.neighbours import nearest_in_corpus
 from spacy_arbo_el.retrieval.similarity import cosine
 
 NEIGHBOURS = 4
@@ -57,16 +56,11 @@ def read(linker, docs) -> Mentions:
 Method = Callable[[Mentions, np.ndarray], List[np.ndarray]]
 
 
-def by_graph(leftover: str, k: int = NEIGHBOURS) -> Method:
+def by_graph(method: str) -> Method:
+    discovery = Discovery(neighbours=NEIGHBOURS, method=method)
+
     def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
-        count = len(mentions.gold)
-        found, similarity = nearest_in_corpus(mentions.vectors, k, cosine())
-        target = np.repeat(np.arange(count), found.shape[1])
-        edges = (found.ravel(), target, -similarity.ravel())
-        return [
-            graph.link(0, count, *edges, threshold=float(d) - 1, leftover=leftover).cluster
-            for d in distances
-        ]
+        return list(discovery.sweep(mentions.vectors, cosine(), 1 - distances))
 
     return cluster
 
@@ -107,6 +101,7 @@ METHODS: Dict[str, Tuple[Method, int]] = {
     "average linkage": (by_linkage("average"), 40),
     f"{NEIGHBOURS} neighbours, weak components": (by_graph("weak"), 40),
     f"{NEIGHBOURS} neighbours, arborescences": (by_graph("arborescence"), 40),
+    f"{NEIGHBOURS} neighbours, averages": (by_graph("average"), 40),
 }
 
 
