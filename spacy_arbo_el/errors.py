@@ -232,6 +232,13 @@ class Errors(metaclass=_Coded):
         "n_process, or set linker.stream = False and use linker.discover on the linked docs."
     )
     E708 = "These bytes are not new entities: {problem}."
+    E711 = "The share of entities to drop is between 0 and 1; got {value!r}."
+    E712 = (
+        'The documents hold no annotated mention to tune on: spans need a kb_id_, "NIL" where no '
+        "entity fits."
+    )
+    E714 = "What letters count for beside vectors is between 0 and 1; got {value!r}."
+    E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
     E710 = (
         "The documents that were read the second time are not those of the first: `read` must give "
         "the same ones, with the same mentions, each time it is called."

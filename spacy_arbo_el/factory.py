@@ -76,6 +76,7 @@ mentions = 4
 @misc = "spacy-arbo-el.Discovery.v1"
 threshold = 0.5
 neighbours = 4
+letters = 0.0
 method = "weak"
 spans_key = "new_entities"
 

@@ -15,6 +15,7 @@ from .index import index_command
 from .kb import kb_cli
 from .show import show_command
 from .train import train_command
+from .tune import tune_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
 arbo_cli.command("convert")(convert_command)
@@ -23,6 +24,7 @@ arbo_cli.command(
     "train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
 )(train_command)
 arbo_cli.command("calibrate")(calibrate_command)
+arbo_cli.command("tune")(tune_command)
 arbo_cli.command("evaluate")(evaluate_command)
 arbo_cli.command("compare")(compare_command)
 arbo_cli.command("index")(index_command)

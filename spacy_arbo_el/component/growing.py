@@ -81,7 +81,7 @@ class GrowingLinker(TogetherLinker):
                 waiting.clear()
 
         for group in spans:
-            left = [i for i, _ in zip(mentions, group) if linked.decisions.entity[i] < 0]
+            left = [i for _, i in zip(group, mentions) if linked.decisions.entity[i] < 0]
             # The same text is the same document: its mentions are there already.
             if any(keys[i] in waiting or found.rows.row(keys[i]) >= 0 for i in left):
                 add_waiting()
@@ -101,10 +101,15 @@ class GrowingLinker(TogetherLinker):
 
     def _earlier(self, new: Unlinked) -> np.ndarray:
         """Rows of the mentions that came before each and are near enough to be the same."""
-        assert self.discovery is not None
-        known, count = self.new_entities.rows.vectors, self.discovery.neighbours
-        near, values = nearest_earlier(known, new.vectors, count, self.similarity)
-        return np.where(values >= self.discovery.least_similarity(self.calibration), near, -1)
+        discovery = self.discovery
+        assert discovery is not None
+        known = self.new_entities.rows.features(discovery.features, discovery.letters)
+        here, by = (
+            discovery.features(new.vectors, new.forms),
+            discovery.compared_by(self.similarity),
+        )
+        near, values = nearest_earlier(known, here, discovery.neighbours, by)
+        return np.where(values >= discovery.least_similarity(self.calibration), near, -1)
 
     def accept(
         self,

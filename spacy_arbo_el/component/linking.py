@@ -25,6 +25,7 @@ from .correcting import CorrectableLinker
 Spans = Sequence[Sequence[Span]]
 LinksOfDocs = List[Dict[Offsets, Link]]
 Ranked = Tuple[np.ndarray, np.ndarray]
+Encoded = Tuple[np.ndarray, List[str]]
 
 
 class Linked(NamedTuple):
@@ -82,13 +83,21 @@ class LinkingLinker(CorrectableLinker):
         for doc, links_of_doc in zip(docs, links):
             annotate(doc, links_of_doc, self.span_getter, name, overwrite)
 
-    def find_neighbours(self, spans: Spans, *, across: bool = False) -> Neighbours:
+    def encode_mentions(self, spans: Spans) -> Encoded:
+        """The vectors of mentions, (m, width) float32, prepared; and what is read for each.
+
+        spans: The mentions of each document.
+        """
+        windows, forms = self.reader.read(spans)
+        return self.similarity.prepare(self.encoding.encode_windows(windows)), forms
+
+    def find_neighbours(self, spans: Spans, encoded: Optional[Encoded] = None) -> Neighbours:
         """What is near the mentions of each document, see ``Neighbours``.
 
-        across: Whether mentions of other documents count as neighbours too.
+        encoded: What ``encode_mentions`` gave for them, where it is known.
         """
-        vectors, forms = self._encode(spans)
-        return self._near(spans, vectors, forms, self.inference.mentions, across)
+        vectors, forms = encoded or self.encode_mentions(spans)
+        return self._near(spans, vectors, forms, self.inference.mentions)
 
     def _mentions(self, docs: Sequence[Doc]) -> Tuple[List[List[Span]], LinksOfDocs]:
         """The mentions of each doc that are to be linked, and NIL for all, by their offsets."""
@@ -101,11 +110,11 @@ class LinkingLinker(CorrectableLinker):
         ]
 
     def _link(self, spans: Spans, threshold: float) -> Linked:
-        vectors, forms = self._encode(spans)
+        vectors, forms = self.encode_mentions(spans)
         neighbours = self._near(spans, vectors, forms, self.inference.mentions)
         decisions = self.inference(neighbours, self.calibration, log_odds(threshold))
         ranked = rank_candidates(neighbours, self.calibration, self.cfg["n_candidates"])
-        groups = self._group(decisions, vectors, neighbours.document)
+        groups = self._group(decisions, vectors, forms, neighbours.document)
         names = numbers_within(neighbours.document, groups)
         flat = [span for group in spans for span in group]
         rows = range(len(flat))
@@ -114,7 +123,11 @@ class LinkingLinker(CorrectableLinker):
         return Linked(links, decisions, ranked, vectors)
 
     def _group(
-        self, decisions: Decisions, vectors: np.ndarray, document: Optional[np.ndarray]
+        self,
+        decisions: Decisions,
+        vectors: np.ndarray,
+        forms: Sequence[str],
+        document: Optional[np.ndarray],
     ) -> np.ndarray:
         """Groups of the mentions that nothing reaches: (m,) int64, -1 for those linked.
 
@@ -126,14 +139,10 @@ class LinkingLinker(CorrectableLinker):
             groups[left] = np.arange(len(left))
         elif len(left):
             within = None if document is None else document[left]
-            parts = vectors[left], self.similarity, self.calibration, within
-            groups[left] = self.discovery.group(*parts)
+            features = self.discovery.features(vectors[left], [forms[i] for i in left.tolist()])
+            settings = self.similarity, self.calibration, within
+            groups[left] = self.discovery.group(features, *settings)
         return groups
-
-    def _encode(self, spans: Spans) -> Tuple[np.ndarray, List[str]]:
-        """The vectors of mentions, prepared, and what is read for each."""
-        windows, forms = self.reader.read(spans)
-        return self.similarity.prepare(self.encoding.encode_windows(windows)), forms
 
     def _near(
         self,
@@ -141,9 +150,8 @@ class LinkingLinker(CorrectableLinker):
         vectors: np.ndarray,
         forms: List[str],
         mentions: int,
-        across: bool = False,
     ) -> Neighbours:
-        """What is near mentions, ``mentions`` of their neighbours among themselves included."""
+        """What is near mentions, ``mentions`` of their neighbours in the document included."""
         retriever = self.refresh()
         document = np.repeat(np.arange(len(spans)), [len(group) for group in spans])
         types = self._types(spans)
@@ -153,7 +161,6 @@ class LinkingLinker(CorrectableLinker):
             self.cfg["n_candidates"],
             self.inference.exemplars,
             mentions,
-            across=across,
             types=types,
             named=self.memory.named(forms),
         )

@@ -123,7 +123,8 @@ class TogetherLinker(LinkingLinker):
     def _link_together(self, read: Read, threshold: float) -> Together:
         gathered = self._gather(read)
         decisions = self.inference(gathered.neighbours, self.calibration, log_odds(threshold))
-        groups = self._group(decisions, gathered.vectors, None)
+        forms = [item.form for item in gathered.items]
+        groups = self._group(decisions, gathered.vectors, forms, None)
         _, first = np.unique(groups, return_index=True)
         names = {int(groups[i]): identify(gathered.items[i].key) for i in first.tolist()}
         names[-1] = ""

@@ -22,15 +22,17 @@ from spacy.tokens import Doc, Span
 from spacy.util import ensure_path, minibatch, registry
 
 from ..corpora.reader import read_docs
+from ..discovery.grouping import Discovery
 from ..inference.calibration import Calibration
-from ..inference.curves import fit_curve
+from ..inference.curves import Curve, fit_curve
 from ..inference.independent import independent
 from ..inference.ranker import Ranker, fit_ranker
 from ..linker import ArboLinker
 from ..log import log
 from ..mentions import find_mentions, gold_ids
 from ..retrieval.candidates import Candidates
-from ..retrieval.neighbours import Neighbours
+from ..retrieval.neighbours import Neighbours, nearest_in_corpus
+from ..retrieval.similarity import Similarity
 
 
 class _Observed(NamedTuple):
@@ -50,24 +52,34 @@ def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 6
 
     An edge between mentions is of consequence only where the two would otherwise go to different
     entities; its curve is fitted on such edges. Among all, most join what belongs together
-    anyway, and would make it far too sure of itself.
+    anyway, and would make it far too sure of itself. That of new entities is fitted on what is near
+    in the whole corpus.
 
     docs: Annotated docs that the linker was not trained on. Mentions without annotation are left
         out. Where the data shows nothing for a kind of edge, its present curve stays.
     """
-    observed = []
+    observed, vectors, forms, keyed = [], [], [], []  # type: ignore[var-annotated]
     for batch in minibatch(docs, size=batch_size):
         groups = [[s for s in find_mentions(doc, linker.span_getter) if s.kb_id_] for doc in batch]
         if any(groups):
             gold = [_positions(linker, span) for group in groups for span in group]
             keys = [_keys(span) for group in groups for span in group]
-            observed.append(_Observed(linker.find_neighbours(groups), gold, keys))
+            encoded = linker.encode_mentions(groups)
+            observed.append(_Observed(linker.find_neighbours(groups, encoded), gold, keys))
+            vectors.append(encoded[0])
+            forms += encoded[1]
+            keyed += keys
     calibration = _with_curves(replace(linker.calibration, ranker=None), _entity_edges(observed))
     ranker = _fit_ranker(observed)
     if ranker is not None:
         log.info("Ranker fitted, held-out accuracy %.4f", ranker.accuracy)
         calibration = replace(calibration, ranker=ranker)
-    return _with_curves(calibration, _mention_edges(observed, calibration))
+    calibration = _with_curves(calibration, _mention_edges(observed, calibration))
+    if vectors and linker.discovery is not None:
+        features = linker.discovery.features(np.concatenate(vectors), forms)
+        curve = fit_new(linker.discovery, features, linker.similarity, keyed)
+        calibration = calibration if curve is None else replace(calibration, new=curve)
+    return calibration
 
 
 # A kind of edge, similarities (n,), and whether the edges are right (n,) bool
@@ -102,6 +114,23 @@ def _mention_edges(observed: Iterable[_Observed], calibration: Calibration) -> I
         mention, column, other = mention[differ], column[differ], other[differ]
         same = [bool(keys[m] & keys[o]) for m, o in zip(mention.tolist(), other.tolist())]
         yield "mention", neighbours.mention_similarity[mention, column], np.array(same, dtype=bool)
+
+
+def fit_new(
+    discovery: Discovery, features: np.ndarray, similarity: Similarity, keys: Sequence[Set[str]]
+) -> Optional[Curve]:
+    """The curve of new entities, on edges between near mentions of any documents.
+
+    features: (m, width), see ``Discovery``. keys: For each mention what it shares with mentions of
+        the same entity; none where that is not known.
+    """
+    by = discovery.compared_by(similarity)
+    found, near = nearest_in_corpus(features, discovery.neighbours, by)
+    told = np.array([bool(key) for key in keys], dtype=bool)
+    mention, column = np.nonzero((found >= 0) & told[:, None] & told[found])
+    other = found[mention, column]
+    same = [bool(keys[m] & keys[o]) for m, o in zip(mention.tolist(), other.tolist())]
+    return fit_curve(near[mention, column], np.array(same, dtype=bool))
 
 
 def _fit_ranker(observed: Sequence[_Observed]) -> Optional[Ranker]:

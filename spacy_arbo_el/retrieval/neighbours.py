@@ -83,7 +83,6 @@ class Retriever:
         entities: int,
         exemplars: int,
         mentions: int,
-        across: bool = False,
         types: Optional[Types] = None,
         named: Optional[np.ndarray] = None,
     ) -> Neighbours:
@@ -92,15 +91,10 @@ class Retriever:
         vectors: (m, width) float32, prepared.
         document: (m,) int64, ascending: mentions of a document stand together.
         entities, exemplars, mentions: How many of each to find.
-        across: Whether mentions of other documents count as neighbours too.
         types: Which entities a mention may be linked to, and so which exemplars count.
         named: (m, c) int64 entities that go by a mention's name, -1 for none.
         """
-        others = (
-            nearest_in_corpus(vectors, mentions, self.similarity)
-            if across
-            else nearest_in_document(vectors, document, mentions, self.similarity)
-        )
+        others = nearest_in_document(vectors, document, mentions, self.similarity)
         return Neighbours(
             document,
             *self.entities.nearest(vectors, entities, types, named),
@@ -225,6 +219,7 @@ def _take_from_two(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> n
     """Rows (m, k) of two arrays one after the other, without making one of them."""
     taken = np.empty((*rows.shape, second.shape[1]), dtype=np.float32)
     in_first = rows < len(first)
-    taken[in_first] = first[rows[in_first]]
+    if in_first.any():
+        taken[in_first] = first[rows[in_first]]
     taken[~in_first] = second[rows[~in_first] - len(first)]
     return taken

@@ -61,7 +61,7 @@ def test_clusters(nlp, found):
 def test_the_medoid_and_cohesion_by_hand(nlp, found):
     linker = nlp.get_pipe("arbo_linker")
     docs = docs_of(nlp, NEW[:3])
-    vectors, _ = linker._encode([list(doc.ents) for doc in docs])
+    vectors, _ = linker.encode_mentions([list(doc.ents) for doc in docs])
     cosine = vectors @ vectors.T
     medoid = int(cosine.sum(axis=1).argmax())
     assert found[0].medoid == medoid

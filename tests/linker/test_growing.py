@@ -1,0 +1,225 @@
+"""New entities that are kept, from document to document, and taken into the knowledge base."""
+
+import random
+
+import pytest
+import spacy
+from sklearn.metrics import adjusted_rand_score
+
+from spacy_arbo_el.discovery.new_entities import NewEntities
+from spacy_arbo_el.kb.entity import Entity
+
+from .conftest import build
+from .world import DEV, annotated, without_links
+
+NEW = [
+    "The [Zorblat|x] landed on the roof.",
+    "They sold [Quimby's fizzle|y] in the shop.",
+    "A green [Zorblat|x] landed on the roof again.",
+    "We drank [Quimby's fizzle|y] in the shop, and [Quimby's fizzle|y] at home.",
+    "Every [Zorblat|x] landed on the roof & left.",
+    "The town of [Ulmenau|z] has a bridge over the [Amazon|river].",
+    "In [Ulmenau|z], the town with a bridge, a green [Zorblat|x] landed.",
+]
+
+
+def docs_of(nlp, texts=NEW):
+    return [without_links(annotated(nlp, text)) for text in texts]
+
+
+def clusters(docs):
+    return [ent._.arbo.cluster for doc in docs for ent in doc.ents if ent._.arbo.is_nil]
+
+
+@pytest.fixture
+def nlp():
+    return build(threshold=0.6)
+
+
+def test_streaming_is_off_until_it_is_set(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    (doc,) = nlp.pipe(docs_of(nlp, NEW[:1]))
+    assert clusters([doc]) == ["new-1"] and len(linker.new_entities) == 0
+    assert "new_entities" not in doc.spans
+
+
+def many(count, seed=0):
+    """A corpus of made-up things, each in a few sentences of its own and in any order."""
+    rng = random.Random(seed)
+    letters = "bdfgklmnprstvz"
+    names = [
+        "".join(rng.choice(letters) + rng.choice("aeiou") for _ in range(4)) for _ in range(12)
+    ]
+    frames = ["We saw [{}|x] in the morning.", "Nobody has heard of [{}|x].", "[{}|x] was closed."]
+    return [rng.choice(frames).format(rng.choice(names).title()) for _ in range(count)]
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 64])
+def test_pieces_and_batches_make_no_difference(nlp, batch_size):
+    texts = [*NEW, *many(60), *NEW[:2]]
+    linker = nlp.get_pipe("arbo_linker")
+    runs, at_once = [], []
+    for pieces in (1, 5, 50):
+        linker.new_entities, linker.stream = NewEntities(), True
+        size = -(-len(texts) // pieces)
+        found, persisting = [], []
+        for start in range(0, len(texts), size):
+            docs = list(nlp.pipe(docs_of(nlp, texts[start : start + size]), batch_size=batch_size))
+            persisting.append(set(linker.new_entities.ids))
+            found += clusters(docs)
+        at_once.append(found)
+        runs.append([linker.new_entities.resolve(name) for name in found])
+        assert linker.new_entities.documents == len(texts)
+        # Ids stay: what was there after a piece still leads somewhere at the end.
+        final = set(linker.new_entities.ids)
+        kept = [name for ids in persisting for name in ids if name in final]
+        assert len(kept) >= 0.9 * sum(map(len, persisting))
+        assert all(linker.new_entities.resolve(name) in final for ids in persisting for name in ids)
+    assert at_once[0] == at_once[1] == at_once[2] and runs[0] == runs[1] == runs[2]
+    linker.stream = False
+    together = docs_of(nlp, texts)
+    linker.discover(together)
+    assert adjusted_rand_score(clusters(together), runs[0]) >= 0.95
+
+
+def test_docs_carry_ids_and_span_groups(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.stream = True
+    docs = list(nlp.pipe(docs_of(nlp)))
+    names = clusters(docs)
+    assert len(set(names)) == 3 and set(names) == set(linker.new_entities.ids)
+    group = docs[5].spans["new_entities"]
+    assert [(s.text, s.id_, s.kb_id_, s.label_) for s in group] == [
+        ("Ulmenau", names[-2], "NIL", "THING")
+    ]
+    # The same text again is the same document: nothing is added.
+    before = linker.new_entities.to_bytes(), len(linker.new_entities.rows)
+    assert clusters(nlp.pipe(docs_of(nlp))) == names and len(linker.new_entities.rows) == before[1]
+
+
+def test_accepting_lets_the_next_document_link(nlp, tmp_path):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.stream = True
+    list(nlp.pipe(docs_of(nlp)))
+    (zorblat,) = (one for one in linker.new_entities if one.name == "Zorblat")
+    encoded = []
+    encode = linker.encoding.encode_windows
+    linker.encoding.encode_windows = lambda w: encoded.append(len(w)) or encode(w)
+    entity = linker.accept(zorblat.id, "E77", title="Zorblat", description="a kind of craft")
+    assert encoded == [], "mentions are not encoded a second time"
+    assert entity == linker.kb.get("E77") and entity.types == ("THING",)
+    assert entity.meta["discovered_as"] == zorblat.id and entity.meta["mentions"] == 4
+    assert (
+        linker.new_entities.resolve(zorblat.id) == "E77" and zorblat.id not in linker.new_entities
+    )
+    assert [item.kb_ids for item in linker.exemplars.items[-4:]] == [("E77",)] * 4
+    doc = nlp(docs_of(nlp, ["A [Zorblat|x] landed on the roof of the town hall."])[0])
+    assert doc.ents[0].kb_id_ == "E77"
+    assert doc.ents[0]._.arbo.evidence[0].id == "E77"
+    # All of it is kept, and goes on.
+    nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model")
+    kept = again.get_pipe("arbo_linker")
+    assert kept.new_entities.ids == linker.new_entities.ids and not kept.stream
+    assert kept.new_entities.log[-1]["action"] == "accept"
+    assert again(docs_of(again, NEW[:1])[0]).ents[0].kb_id_ == "E77"
+    kept.stream = True
+    assert clusters([again(docs_of(again, NEW[1:2])[0])]) == [kept.new_entities.ids[0]]
+
+
+def test_accepting_what_was_discovered_and_what_is_there(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    found = linker.discover(docs_of(nlp))
+    one = found[0]
+    with pytest.raises(KeyError, match="no new entity"):
+        linker.accept(one.id)
+    entity = linker.accept(one.id, found=found)
+    assert entity.id == one.id and entity.title == one.name and one.id not in found
+    other = found[0]
+    assert linker.accept(other.id, "river", found=found) == linker.kb.get("river")
+    assert linker.exemplars.items[-1].kb_ids == ("river",)
+    with pytest.raises(ValueError, match="E001|NIL"):
+        linker.accept(found.ids[0], "NIL", found=found)
+    assert len(found) == 1, "nothing is half done"
+
+
+def test_new_entities_go_on_from_what_was_discovered(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.new_entities, linker.stream = linker.discover(docs_of(nlp, NEW[:4])), True
+    zorblat = linker.new_entities.ids[:]
+    names = clusters(nlp.pipe(docs_of(nlp, NEW[4:])))
+    assert names[0] in zorblat and names[1] == names[2] not in zorblat
+
+
+def test_other_weights_encode_new_entities_anew(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.stream = True
+    list(nlp.pipe(docs_of(nlp)))
+    before = linker.new_entities.rows.vectors.copy()
+    for layer in linker.model.walk():
+        for parameter in (
+            getattr(layer.shims[0]._model, "parameters", lambda: [])() if layer.shims else []
+        ):
+            parameter.data *= 1.01
+    linker.encoding.changed()
+    names = clusters(nlp.pipe(docs_of(nlp, NEW[:1])))
+    assert names == [linker.new_entities.ids[0]]
+    assert linker.new_entities.fingerprint == linker.encoding.fingerprint
+    assert abs(linker.new_entities.rows.vectors - before).max() > 1e-4
+
+
+def test_streaming_needs_one_process(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.stream = True
+    with pytest.raises(ValueError, match="one process"):
+        list(nlp.pipe(docs_of(nlp), n_process=2, batch_size=2))
+
+
+def test_without_a_discovery(nlp):
+    alone = build(threshold=0.6, discovery=None)
+    linker = alone.get_pipe("arbo_linker")
+    docs = list(alone.pipe(docs_of(alone)))
+    assert clusters(docs)[2:5] == ["new-1", "new-1", "new-2"], "each mention for itself"
+    with pytest.raises(ValueError, match="no way to group"):
+        linker.discover(docs)
+    linker.stream = True
+    with pytest.raises(ValueError, match="no way to group"):
+        alone(docs_of(alone)[0])
+
+
+def test_linking_a_stream_of_docs_reads_them_twice(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    texts = [*DEV, *NEW]
+    reads = []
+
+    def read():
+        reads.append(True)
+        return iter(docs_of(nlp, texts))
+
+    streamed = list(linker.link_stream(read))
+    corpus = linker.link_corpus(docs_of(nlp, texts))
+    assert len(reads) == 2
+    for one, other in zip(streamed, corpus):
+        assert [e._.arbo for e in one.ents] == [e._.arbo for e in other.ents]
+    assert [s.id_ for doc in streamed for s in doc.spans["new_entities"]] == clusters(corpus)
+    steps = iter([docs_of(nlp, texts), docs_of(nlp, texts[1:])])
+    with pytest.raises(ValueError, match="second time"):
+        list(linker.link_stream(lambda: next(steps)))
+    assert list(linker.link_stream(lambda: [])) == []
+
+
+def test_evidence_from_other_documents_says_which():
+    far = Entity("E1", "Quorn Limited", "food company of the village")
+    nlp = build([far, Entity("E2", "Zanzibar")], train=[], threshold=0.5)
+    linker = nlp.get_pipe("arbo_linker")
+    texts = ["The food company [Quorn Limited|E1] grew.", "Shares of [QRN Ltd|E1] fell."]
+    docs = docs_of(nlp, [texts[0], texts[0].replace("grew", "fell"), *texts[1:]])
+    docs[0].user_data["doc_id"] = "first"
+    curves = {"entity": (12.0, -6.0), "mention": (60.0, -20.0)}
+    linker.calibration = type(linker.calibration).from_config(curves)
+    linked = linker.link_corpus(docs)
+    steps = linked[2].ents[0]._.arbo.evidence
+    assert [step.kind for step in steps][0] == "entity" and len(steps) > 2
+    others = steps[1:-1]
+    assert all(step.kind == "mention" and step.document and step.context for step in others)
+    assert others[0].id.count(":") == 2 and steps[-1].document == ""
