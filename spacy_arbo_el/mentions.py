@@ -1,7 +1,7 @@
 """Which spans of a Doc are mentions, what is known of them, and the window of text round each."""
 
 import hashlib
-from typing import Callable, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -11,7 +11,7 @@ from spacy.util import registry
 from .encoders.encoding import DualEncoding
 from .encoders.sequences import Sequences
 from .kb.entity import NIL
-from .retrieval.exemplars import Labelled
+from .retrieval.exemplars import Key, Labelled
 from .rewriting.text import Rewrite
 
 # Joins the ids of a composite mention.
@@ -141,14 +141,18 @@ class MentionReader:
         """As ``labelled``, of spans; each inner list holds the spans of one Doc."""
         spans = [group for group in spans if group]
         windows, forms = self.read(spans)
-        names = [document_name(group[0].doc) for group in spans for _ in group]
-        flat = (span for group in spans for span in group)
-        return [_labelled(*known) for known in zip(flat, names, forms)], windows
+        read = iter(forms)
+        return [item for group in spans for item in _labelled_group(group, read)], windows
 
 
 def document_name(doc: Doc) -> str:
     """A fingerprint of the Doc's text: the same text is the same document."""
-    return hashlib.blake2b(doc.text.encode("utf8"), digest_size=8).hexdigest()
+    return fingerprint_of(doc.text)
+
+
+def fingerprint_of(text: str) -> str:
+    """What identifies a document: a hash of its text, 16 hexadecimal digits."""
+    return hashlib.blake2b(text.encode("utf8"), digest_size=8).hexdigest()
 
 
 def document_id(doc: Doc) -> str:
@@ -156,9 +160,20 @@ def document_id(doc: Doc) -> str:
     return str(doc.user_data.get("doc_id", ""))
 
 
-def _labelled(span: Span, document: str, form: str) -> Labelled:
-    text, start, end = span.doc.text, span.start_char, span.end_char
-    context = " ".join(text[max(start - CONTEXT, 0) : end + CONTEXT].split())
-    key = (document, start, end)
-    known_as = document_id(span.doc)
-    return Labelled(key, gold_ids(span), span.text, context, span.label_, form, known_as)
+def keys_of(spans: Sequence[Span]) -> List[Key]:
+    """What identifies each of the spans of one Doc."""
+    name = document_name(spans[0].doc) if spans else ""
+    return [(name, *offsets_of_span(span)) for span in spans]
+
+
+def _labelled_group(spans: Sequence[Span], forms: Iterable[str]) -> Iterator[Labelled]:
+    """What is known of the mentions of one Doc."""
+    text, known_as = spans[0].doc.text, document_id(spans[0].doc)
+    name = fingerprint_of(text)
+    # A Doc puts its text together each time it is asked for.
+    for span, form in zip(spans, forms):
+        start, end = offsets_of_span(span)
+        context = " ".join(text[max(start - CONTEXT, 0) : end + CONTEXT].split())
+        surface, label = text[start:end], span.label_
+        key = (name, start, end)
+        yield Labelled(key, gold_ids(span), surface, context, label, form, known_as)

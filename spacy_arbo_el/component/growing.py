@@ -1,10 +1,10 @@
 """New entities that grow: kept from document to document, and taken into the knowledge base."""
 
 from dataclasses import replace
-from typing import Dict, Iterable, List, Optional, Sequence
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ..annotations import Link, annotate_new
 from ..discovery.found import Discovered, Member
@@ -14,6 +14,7 @@ from ..encoders.forking import is_forked
 from ..encoders.sequences import Sequences
 from ..errors import Errors
 from ..kb.entity import Entity
+from ..mentions import keys_of
 from ..retrieval.exemplars import Key, Labelled
 from ..retrieval.neighbours import nearest_earlier
 from .linking import Linked, LinksOfDocs, Spans, put
@@ -66,30 +67,29 @@ class GrowingLinker(TogetherLinker):
         found = self.new_entities
         found.threshold = self.threshold
         found.sync(self._encode_prepared, self.encoding.fingerprint)
-        mentions = iter(range(len(linked.links)))
-        keys: List[Key] = [self._key(span) for group in spans for span in group]
-        flat = [(found.documents + i, span) for i, group in enumerate(spans) for span in group]
+        numbers = iter(range(len(linked.links)))
         names: Dict[int, str] = {}
-        waiting: Dict[Key, int] = {}
+        waiting = _Waiting()
 
         def add_waiting() -> None:
-            if waiting:
-                rows = list(waiting.values())
-                ranked = linked.ranked[0][rows], linked.ranked[1][rows]
-                new = self._unlinked([flat[i] for i in rows], linked.vectors[rows], ranked)
-                names.update(zip(rows, found.attach(new, self._earlier(new))))
+            if waiting.rows:
+                ranked = linked.ranked[0][waiting.rows], linked.ranked[1][waiting.rows]
+                vectors = linked.vectors[waiting.rows]
+                new = self._unlinked(waiting.documents, waiting.spans, vectors, ranked)
+                names.update(zip(waiting.rows, found.attach(new, self._earlier(new))))
                 waiting.clear()
 
-        for group in spans:
-            left = [i for _, i in zip(group, mentions) if linked.decisions.entity[i] < 0]
+        for document, group in enumerate(spans, found.documents):
+            here = [(n, s) for s, n in zip(group, numbers) if linked.decisions.entity[n] < 0]
+            left = [span for _, span in here]
+            keys = dict(zip(keys_of(left), here))
             # The same text is the same document: its mentions are there already.
-            if any(keys[i] in waiting or found.rows.row(keys[i]) >= 0 for i in left):
+            if any(key in waiting.keys or found.rows.row(key) >= 0 for key in keys):
                 add_waiting()
-            for i in left:
-                if found.rows.row(keys[i]) >= 0:
-                    names[i] = found.id_of(keys[i])
-                else:
-                    waiting[keys[i]] = i
+            names.update({n: found.id_of(key) for key, (n, _) in keys.items()})
+            new = {key: at for key, at in keys.items() if found.rows.row(key) < 0}
+            if new:
+                waiting.add(document, new)
         add_waiting()
         return [
             replace(link, cluster=names[i]) if i in names else link
@@ -153,6 +153,24 @@ class GrowingLinker(TogetherLinker):
         self.memory.store(items, mentions.windows, mentions.vectors)
         self.memory.changed()
         return entity
+
+
+class _Waiting:
+    """Mentions that are to be added together, by document."""
+
+    def __init__(self) -> None:
+        self.keys: Set[Key] = set()
+        self.rows: List[int] = []
+        self.documents: List[int] = []
+        self.spans: List[List[Span]] = []
+
+    clear = __init__
+
+    def add(self, document: int, mentions: Dict[Key, Tuple[int, Span]]) -> None:
+        self.keys.update(mentions)
+        self.rows += [row for row, _ in mentions.values()]
+        self.documents.append(document)
+        self.spans.append([span for _, span in mentions.values()])
 
 
 def _as_entity(

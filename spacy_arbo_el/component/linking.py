@@ -13,7 +13,7 @@ from ..inference.decisions import Decisions, Inference, rank_candidates
 from ..inference.links import make_links, numbers_within, tell_spans
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
-from ..mentions import Offsets, SpanGetter, find_mentions, offsets_of_span
+from ..mentions import Offsets, SpanGetter, find_mentions, keys_of, offsets_of_span
 from ..retrieval.corpus import same_label_only
 from ..retrieval.corrections import Asked
 from ..retrieval.entities import Types
@@ -170,7 +170,7 @@ class LinkingLinker(CorrectableLinker):
             neighbours = self.memory.weigh_up(neighbours, forms, types)
         if not len(self.memory.corrections):
             return neighbours
-        keys = [self._key(span) for group in spans for span in group]
+        keys = [key for group in spans for key in keys_of(group)]
         return self.memory.correct(neighbours, Asked(keys, forms, vectors))
 
     def _types(self, spans: Spans) -> Optional[Types]:

@@ -8,11 +8,11 @@ edges and candidates in numbers, and a line of text for the evidence, never a Do
 from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
 import numpy as np
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations import annotate_new
-from ..discovery.found import NEAREST, identify, member_of, near_of
+from ..discovery.found import NEAREST, identify, members_of, near_of
 from ..discovery.new_entities import NewEntities
 from ..discovery.rows import Unlinked
 from ..errors import Errors
@@ -146,7 +146,8 @@ class TogetherLinker(LinkingLinker):
         vectors = np.concatenate([part.vectors for part in parts])
         labels = np.concatenate([part.labels for part in parts])
         near = concatenate([part.neighbours for part in parts])
-        if self.inference.mentions and len(vectors):
+        # Where there is no entity at all, no mention can carry another to one.
+        if self.inference.mentions and ((near.entities >= 0).any() or near.exemplars.size):
             found = nearest_in_corpus(vectors, self.inference.mentions, self.similarity)
             near = with_mentions(near, *found)
             near = same_label_only(near, labels) if self.cfg["match_types"] else near
@@ -205,27 +206,28 @@ class TogetherLinker(LinkingLinker):
         mentions: range,
         first: int,
     ) -> None:
-        flat = [(first + i, span) for i, group in enumerate(spans) for span in group]
-        rows = [row for row in mentions if together.groups[row] >= 0]
+        numbers = iter(mentions)
+        rows, documents, chosen = [], [], []
+        for document, group in enumerate(spans, first):
+            here = [(n, span) for span, n in zip(group, numbers) if together.groups[n] >= 0]
+            if here:
+                rows += [n for n, _ in here]
+                documents.append(document)
+                chosen.append([span for _, span in here])
         if rows:
-            chosen = [flat[row - mentions.start] for row in rows]
-            gathered = together.gathered
-            vectors = gathered.vectors[rows]
-            ranked = tuple(array[rows] for array in gathered.ranked)
-            left.append(self._unlinked(chosen, vectors, ranked))  # type: ignore[arg-type]
+            vectors = together.gathered.vectors[rows]
+            entities, logits = together.gathered.ranked
+            left.append(self._unlinked(documents, chosen, vectors, (entities[rows], logits[rows])))
 
-    def _unlinked(self, spans: Sequence, vectors: np.ndarray, ranked: Ranked) -> Unlinked:
+    def _unlinked(
+        self, documents: Sequence[int], spans: Spans, vectors: np.ndarray, ranked: Ranked
+    ) -> Unlinked:
         """Mentions that nothing fits, as they are kept.
 
-        spans: m pairs of the number of a document and a span, in order.
+        documents: The numbers of the documents that ``spans`` has the mentions of.
         """
-        groups: List[List[Span]] = []
-        for number, (document, span) in enumerate(spans):
-            if not number or spans[number - 1][0] != document:
-                groups.append([])
-            groups[-1].append(span)
-        items, windows = self.reader.labelled_spans(groups)
-        members = [member_of(span, document) for document, span in spans]
+        items, windows = self.reader.labelled_spans(spans)
+        members = [m for n, group in zip(documents, spans) for m in members_of(group, n)]
         near = near_of(ranked[0][:, :NEAREST], ranked[1][:, :NEAREST], self.kb)
         keys, forms = [item.key for item in items], [item.form for item in items]
         return Unlinked(keys, members, forms, near, windows, vectors)

@@ -95,13 +95,18 @@ def identify(key: Key) -> str:
     return "NEW-" + hashlib.blake2b(name.encode("utf8"), digest_size=5).hexdigest()
 
 
-def member_of(span: Span, document: int) -> Member:
-    """A span in words; ``document`` is the number of its Doc."""
-    text, (start, end) = span.doc.text, offsets_of_span(span)
-    before = " ".join(text[max(start - CONTEXT, 0) : start].split())
-    after = " ".join(text[end : end + CONTEXT].split())
-    label, doc_id = span.label_, document_id(span.doc)
-    return Member(document, start, end, span.text, label, before, after, doc_id)
+def members_of(spans: Sequence[Span], document: int) -> List[Member]:
+    """The spans of one Doc in words; ``document`` is its number."""
+    doc = spans[0].doc
+    text, doc_id = doc.text, document_id(doc)
+    members = []
+    for span in spans:
+        start, end = offsets_of_span(span)
+        before = " ".join(text[max(start - CONTEXT, 0) : start].split())
+        after = " ".join(text[end : end + CONTEXT].split())
+        surface, label = text[start:end], span.label_
+        members.append(Member(document, start, end, surface, label, before, after, doc_id))
+    return members
 
 
 def describe(
