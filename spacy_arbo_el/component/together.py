@@ -121,7 +121,7 @@ class TogetherLinker(LinkingLinker):
         return least
 
     def _link_together(self, read: Read, threshold: float) -> Together:
-        gathered = self._gather(read)
+        gathered = self.gather(read)
         decisions = self.inference(gathered.neighbours, self.calibration, log_odds(threshold))
         forms = [item.form for item in gathered.items]
         groups = self._group(decisions, gathered.vectors, forms, None)
@@ -131,7 +131,7 @@ class TogetherLinker(LinkingLinker):
         clusters = [names[group] for group in groups.tolist()]
         return Together(gathered, decisions, groups, clusters)
 
-    def _gather(self, read: Read) -> Gathered:
+    def gather(self, read: Read) -> Gathered:
         """The first pass: what is near each mention."""
         parts: List[Gathered] = []
         counts: List[int] = []
