@@ -1,11 +1,26 @@
-"""Linked Docs for displaCy: links with an address, new entities without one."""
+"""Linked Docs for displaCy: links with an address, new entities without one, and the evidence."""
 
+from html import escape
 from typing import Any, Dict, Iterable, List, Optional
 
+from spacy import displacy
 from spacy.tokens import Doc, Span
 
+from .annotations import Evidence, Link
 from .kb.entity import NIL
 from .mentions import SpanGetter, ent_spans, find_mentions
+
+# Candidates that are shown of a mention that got no entity.
+NEAREST = 3
+
+_STYLE = """<style>
+.arbo { font: 15px/1.8 system-ui, sans-serif; margin: 0 0 2.5rem }
+.arbo .step { border: 1px solid #ccc; border-radius: .4em; padding: .1em .5em }
+.arbo .entity { background: #dbeafe } .arbo .exemplar { background: #dcfce7 }
+.arbo .mention { background: #fef9c3 } .arbo .nil { background: #f3f4f6 }
+.arbo .arrow { padding: 0 .3em; color: #666 } .arbo small { color: #666 }
+</style>
+"""
 
 
 def to_displacy(
@@ -26,6 +41,55 @@ def to_displacy(
     spans = find_mentions(doc, get_spans or ent_spans())
     ents = [_entity(span, kb_url_template, extension) for span in without_overlap(spans)]
     return {"text": doc.text, "ents": ents, "title": doc.user_data.get("title")}
+
+
+def render_evidence(
+    docs: Iterable[Doc],
+    *,
+    kb_url_template: Optional[str] = None,
+    get_spans: Optional[SpanGetter] = None,
+    extension: str = "arbo",
+    page: bool = True,
+) -> str:
+    """Linked Docs as HTML: each as displaCy draws it, under it the path that carried each link.
+
+    The parameters are those of ``to_displacy``. page: Whether the HTML is a page of its own.
+    """
+    settings = {"get_spans": get_spans, "extension": extension}
+    parts = []
+    for doc in docs:
+        drawn = to_displacy(doc, kb_url_template=kb_url_template, **settings)  # type: ignore[arg-type]
+        parts.append(displacy.render(drawn, style="ent", manual=True, jupyter=False))
+        spans = find_mentions(doc, get_spans or ent_spans())
+        rows = (_paths(span, span._.get(extension)) for span in spans)
+        parts.append(f"<ol class='arbo'>{''.join(rows)}</ol>\n")
+    body = _STYLE + "".join(parts)
+    if not page:
+        return body
+    head = "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'></head>"
+    return f"{head}<body>{body}</body></html>\n"
+
+
+def _paths(span: Span, link: Optional[Link]) -> str:
+    if link is None:
+        return ""
+    if link.evidence:
+        steps = "<span class='arrow'>→</span>".join(map(_step, link.evidence))
+    else:
+        near = "; ".join(f"{c.kb_id} ({c.score:.2f})" for c in link.candidates[:NEAREST])
+        new = f"new entity {link.cluster}" if link.cluster else "no entity"
+        said = f"{new}; nearest: {near or 'nothing'}"
+        steps = f"<span class='step nil'>{escape(said)}</span>"
+    return f"<li><b>{escape(span.text)}</b> {steps}</li>"
+
+
+def _step(step: Evidence) -> str:
+    """A stop on a path; where it stands and the text round it show when pointed at."""
+    about = " · ".join(part for part in (step.id, step.document, step.context) if part)
+    return (
+        f"<span class='step {escape(step.kind)}' title='{escape(about)}'>{escape(step.text)} "
+        f"<small>{escape(step.kind)} {step.weight:.2f}</small></span>"
+    )
 
 
 def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[str, Any]:

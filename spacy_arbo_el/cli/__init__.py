@@ -13,6 +13,7 @@ from .evaluate import calibrate_command, compare_command, evaluate_command, init
 from .explain import explain_command
 from .index import index_command
 from .kb import kb_cli
+from .new import new_cli
 from .show import show_command
 from .train import train_command
 from .tune import tune_command
@@ -33,4 +34,5 @@ arbo_cli.command("discover")(discover_command)
 arbo_cli.command("explain")(explain_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.add_typer(kb_cli)
+arbo_cli.add_typer(new_cli)
 app.add_typer(arbo_cli)

@@ -1,6 +1,7 @@
 """``arbo explain``: why the mentions of a text are linked so."""
 
 from pathlib import Path
+from typing import Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -15,6 +16,7 @@ def explain_command(
     mention: str = Opt("", "--mention", help="What is to be linked; by default what is found"),
     label: str = Opt("", "--label", help="The mention's label, where types count"),
     kb_id: str = Opt("", "--kb-id", help="The entity that was expected"),
+    page: Optional[Path] = Opt(None, "--page", help="HTML page of the text, its links and paths"),
     # fmt: on
 ) -> None:
     """Say why mentions are linked so, or not at all."""
@@ -22,7 +24,9 @@ def explain_command(
     from spacy.tokens import Span
 
     from ..evaluation.report import find_linker
+    from ..io import write_file
     from ..mentions import find_mentions
+    from ..visualization import render_evidence
 
     with errors_for_people():
         nlp = spacy.load(model)
@@ -35,7 +39,17 @@ def explain_command(
             if start < 0 or found is None:
                 msg.fail(f"There is no {mention!r} in the text.", exits=1)
             spans = [Span(doc, found.start, found.end, label=label or found.label_)]
+            key = getattr(linker.span_getter, "spans_key", None)
+            if key is None:
+                doc.ents = spans
+            else:
+                doc.spans[key] = spans
+            doc = linker(doc)
         if not spans:
             msg.fail("The pipeline found no mention. Name one with --mention.", exits=1)
         for span in spans:
             print(linker.explain(span, kb_id or None))
+        if page is not None:
+            settings = {"get_spans": linker.span_getter, "extension": linker.cfg["extension"]}
+            write_file(page, render_evidence([doc], **settings).encode("utf8"))
+            msg.good(f"{page}: the text, its links and what carried them")

@@ -92,10 +92,15 @@ class ExplainingLinker(GrowingLinker):
             return self._not_found(position, linked.vectors[place])
         rank = ids.index(entity.id)
         chance = link.candidates[rank].score
-        if link.is_nil:
+        if link.is_nil and chance < self.threshold:
             return f"found in place {rank + 1}, but its chance of {_shown(chance)} is too low"
+        if link.is_nil:
+            return (
+                f"found in place {rank + 1} with a chance of {_shown(chance)}, but left alone by "
+                "the inference: others are too near"
+            )
         if rank == 0:
-            return "the likeliest by itself, but other mentions carried the link elsewhere"
+            return f"taken by another cluster: the likeliest by itself, but {_carrier(link)}"
         return f"found in place {rank + 1}, with a chance of {_shown(chance)}: others are likelier"
 
     def _not_found(self, position: int, vector: np.ndarray) -> str:
@@ -108,6 +113,15 @@ class ExplainingLinker(GrowingLinker):
             f"not found among the {self.cfg['n_candidates']} nearest: its nearest text has a "
             f"similarity of {similarity:.2f}, a chance of {_shown(chance)}"
         )
+
+
+def _carrier(link: Link) -> str:
+    """Which mention or exemplar carried a link to where it is."""
+    for step in reversed(link.evidence[:-1]):
+        if step.kind != "entity":
+            where = f" in {step.document}" if step.document else ""
+            return f'the {step.kind} "{step.text}" ({step.id}{where}) carried it to {link.kb_id}'
+    return f"{link.kb_id} won"
 
 
 def _shown(chance: float) -> str:

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.parts import write_parts
+from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.discovery.page import to_html
 
 from ..linker.conftest import build
@@ -115,3 +117,45 @@ def test_commands(nlp, tmp_path):
     assert linked[0].ents[0].kb_id_ == "planet"
     result = CliRunner().invoke(arbo_cli, ["link", str(tmp_path / "model"), "nothing", "x"])
     assert result.exit_code == 1 and "nothing" in result.output
+
+
+def invoke(*arguments):
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_commands_on_folders_and_what_the_pipeline_finds(tmp_path):
+    nlp = build(threshold=0.6)
+    ruler = nlp.add_pipe("entity_ruler", before="arbo_linker")
+    ruler.add_patterns([{"label": "THING", "pattern": name} for name in ("Zorblat", "Mercury")])
+    nlp.to_disk(tmp_path / "model")
+    write_parts([annotated(nlp, text) for text in [*DEV, *NEW]], tmp_path / "corpus", part=4)
+    invoke("link", tmp_path / "model", tmp_path / "corpus", tmp_path / "linked", "--find")
+    linked = list(read_docs(tmp_path / "linked", nlp.vocab))
+    assert len(linked) == len(DEV) + len(NEW)
+    assert [ent.kb_id_ for doc in linked for ent in doc.ents][:2] == ["planet", "NIL"]
+    found = linked[len(DEV)].spans["new_entities"]
+    assert [span.text for span in found] == ["Zorblat"] and found[0].id_.startswith("NEW-")
+
+
+def test_growing_by_commands(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    write_docbin([annotated(nlp, text) for text in NEW], tmp_path / "c.spacy")
+    kept = tmp_path / "kept"
+    arguments = ("-o", tmp_path / "n.jsonl", "--keep", kept)
+    invoke("discover", tmp_path / "model", tmp_path / "c.spacy", *arguments)
+    found = spacy.load(kept).get_pipe("arbo_linker").new_entities
+    first, second = found.ids
+    said = invoke("new", "list", kept)
+    assert "2 new entities" in said and "Zorblat" in said and first in said
+    off = invoke("new", "split", kept, first, "1").split()[1].strip(":")
+    assert "3 mentions" in invoke("new", "merge", kept, first, off)
+    invoke("new", "reject", kept, second)
+    assert "E9: Zorblat" in invoke("new", "accept", kept, first, "--id", "E9")
+    again = spacy.load(kept)
+    linker = again.get_pipe("arbo_linker")
+    assert not len(linker.new_entities) and len(linker.new_entities.log) == 4
+    assert again(docs_of(again, NEW[:1])[0]).ents[0].kb_id_ == "E9"
+    result = CliRunner().invoke(arbo_cli, ["new", "reject", str(kept), "NEW-nothing"])
+    assert result.exit_code == 1 and "no new entity" in result.output
