@@ -45,22 +45,35 @@ class Candidates(NamedTuple):
     logits: Optional[np.ndarray] = None
 
 
+class Strings(NamedTuple):
+    """What entities go by.
+
+    lexicon: Their names, and the surface forms of their exemplars.
+    seen: (entities,) bool, which have an exemplar.
+    nameless: (entities,) bool, which have exemplars, and no name but their id: surface forms are
+        their names.
+    """
+
+    lexicon: Lexicon
+    seen: np.ndarray
+    nameless: np.ndarray
+
+
 def gather_candidates(
     neighbours: Neighbours,
     strings: Sequence[str],
-    lexicon: Lexicon,
-    seen: np.ndarray,
+    strings_of: Strings,
     types: Optional[Types] = None,
 ) -> Candidates:
     """Candidates: the nearest entities, those of the nearest exemplars, those of the same string.
 
-    strings: The m mentions. seen: (entities,) bool, which have an exemplar.
+    strings: The m mentions. strings_of: Those of the entities.
     types: Which entities each mention may be linked to.
     """
     count, kept = len(neighbours), min(COUNT, neighbours.entities.shape[1])
     # Those of the very string and those of exemplars first: they are few, and may be far down the
     # list of entities.
-    same = lexicon.owners(strings, SAME_STRING)
+    same = strings_of.lexicon.owners(strings, SAME_STRING)
     if types is not None:
         same = np.where(types.allowed[types.label[:, None], same], same, -1)
     both = np.concatenate([same, neighbours.exemplar_entity, neighbours.entities[:, :kept]], axis=1)
@@ -75,12 +88,14 @@ def gather_candidates(
     if neighbours.exemplars.shape[1]:
         rows = np.take_along_axis(neighbours.exemplars, np.maximum(column, 0), axis=1)
         exemplar = np.where((column >= 0) & (near > name), rows, -1)
-    alike = lexicon.likeness(strings, entities)
+    # What is known by exemplars alone has no name that could be near.
+    name = np.where(strings_of.nameless[entities], np.maximum(name, near), name)
+    alike = strings_of.lexicon.likeness(strings, entities)
     features = [name, near, np.maximum(name, near)]
     features += [*alike.letters, alike.letters.max(axis=0)]
     for likeness in (alike.words, alike.numbers):
         features += [likeness[0], likeness.max(axis=0)]
-    features.append(seen[entities])
+    features.append(strings_of.seen[entities])
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     return Candidates(entities, stacked, exemplar)

@@ -17,12 +17,12 @@ from ..kb.vectors import VectorRows
 from ..kb.verbalizations import Verbalization
 from ..log import log
 from ..rewriting.text import Rewrite
-from .candidates import gather_candidates
+from .candidates import Strings, gather_candidates
 from .corrections import Asked, Corrections
 from .entities import EntitySearch, Types
 from .exemplars import ExemplarStore, Labelled
 from .index import BuildIndex, Index
-from .lexical import BuildLexicon, Lexicon
+from .lexical import BuildLexicon
 from .neighbours import Neighbours, Retriever
 from .representatives import representatives
 from .similarity import Similarity
@@ -66,7 +66,7 @@ class Memory:
         self.max_exemplars = max_exemplars
         self.structure = 0
         self._edits = self.kb.edits
-        self._lexicon: Optional[Tuple[int, Lexicon, np.ndarray]] = None
+        self._strings: Optional[Tuple[int, Strings]] = None
         self._types: Optional[Tuple[int, Dict[str, np.ndarray]]] = None
         self._exemplars: Optional[Tuple[np.ndarray, np.ndarray, Index]] = None
         self._retriever: Optional[Retriever] = None
@@ -211,11 +211,10 @@ class Memory:
         """
         if self.build_lexicon is None or not len(neighbours) or not len(self.kb):
             return neighbours
-        if self._lexicon is None or self._lexicon[0] != self.structure:
+        if self._strings is None or self._strings[0] != self.structure:
             # Strings do not change with the encoder's weights.
-            self._lexicon = (self.structure, *self._read_strings(self.build_lexicon))
-        _, lexicon, seen = self._lexicon
-        candidates = gather_candidates(neighbours, forms, lexicon, seen, types)
+            self._strings = (self.structure, self._read_strings(self.build_lexicon))
+        candidates = gather_candidates(neighbours, forms, self._strings[1], types)
         return replace(neighbours, candidates=candidates)
 
     def correct(self, neighbours: Neighbours, asked: Asked) -> Neighbours:
@@ -224,17 +223,22 @@ class Memory:
             neighbours, asked, self.exemplars, self.kb.entities.positions_of
         )
 
-    def _read_strings(self, build: BuildLexicon) -> Tuple[Lexicon, np.ndarray]:
-        names: List[List[str]] = [[] for _ in range(self.kb.entities.positions)]
-        for position, known in self.kb.entities.items():
-            names[position] = [*known.names, *self._as_read(known.names)]
+    def _read_strings(self, build: BuildLexicon) -> Strings:
+        count = self.kb.entities.positions
+        forms: List[List[str]] = [[] for _ in range(count)]
         owner = self.exemplars.entities(self.kb.entities.positions_of)
-        forms: List[List[str]] = [[] for _ in names]
         for entity, item in zip(owner.tolist(), self.exemplars.items):
             if entity >= 0:
                 # As it stands in the text, and as it is read.
                 forms[entity] += [item.text, item.form or item.text]
-        return build(names, forms), np.array([bool(strings) for strings in forms])
+        names: List[List[str]] = [[] for _ in range(count)]
+        nameless = np.zeros(count, dtype=bool)
+        for position, known in self.kb.entities.items():
+            names[position] = [*known.names, *self._as_read(known.names)]
+            if known.names == [known.id] and forms[position]:
+                nameless[position] = True
+                names[position] += forms[position]
+        return Strings(build(names, forms), np.array([bool(some) for some in forms]), nameless)
 
     def _as_read(self, names: Sequence[str]) -> List[str]:
         """Names in the words that mentions are read in, so that they stay alike."""

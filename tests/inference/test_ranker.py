@@ -12,11 +12,15 @@ from spacy_arbo_el.inference.decisions import rank_candidates
 from spacy_arbo_el.inference.independent import independent
 from spacy_arbo_el.inference.ranker import Ranker, fit_ranker
 from spacy_arbo_el.io import pack_arrays
-from spacy_arbo_el.retrieval.candidates import FEATURES, Candidates, gather_candidates
+from spacy_arbo_el.retrieval.candidates import FEATURES, Candidates, Strings, gather_candidates
 from spacy_arbo_el.retrieval.lexical import character_ngrams
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 NONE = np.zeros((2, 0))
+
+
+def strings_of(lexicon, seen):
+    return Strings(lexicon, seen, np.zeros_like(seen))
 
 
 def neighbours(candidates=None):
@@ -38,7 +42,7 @@ def neighbours(candidates=None):
 def candidates():
     lexicon = character_ngrams()([["aa"], ["bb"], ["cc"], ["dd"]], [[], ["bb"], ["xx"], []])
     seen = np.array([False, True, True, False])
-    return gather_candidates(neighbours(), ["bb", "dd"], lexicon, seen)
+    return gather_candidates(neighbours(), ["bb", "dd"], strings_of(lexicon, seen))
 
 
 def ranker_of(**weights):
@@ -85,7 +89,7 @@ def test_what_speaks_for_a_candidate(candidates):
 def test_the_very_string_makes_a_candidate():
     lexicon = character_ngrams()([["far off"], ["x"], ["y"], ["z"]], [[], ["BB"], [], []])
     seen = np.array([False, True, False, False])
-    found = gather_candidates(neighbours(), ["bb", "far off"], lexicon, seen)
+    found = gather_candidates(neighbours(), ["bb", "far off"], strings_of(lexicon, seen))
     assert lexicon.owners(["bb", "no"], 2).tolist() == [[1, -1], [-1, -1]]
     assert 0 in found.entities[1], "it is not among the nearest"
 

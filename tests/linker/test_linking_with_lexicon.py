@@ -1,5 +1,6 @@
 """The linker with a lexicon and a fitted ranker, as a whole."""
 
+import numpy as np
 import pytest
 import spacy
 
@@ -10,7 +11,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.retrieval.candidates import FEATURES
 
 from .conftest import build
-from .world import DEV, TRAIN, annotated, examples
+from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
 
 LEXICON = {"@misc": "spacy-arbo-el.CharacterNgrams.v1"}
 
@@ -106,3 +107,22 @@ def test_mentions_are_encoded_once_for_all_procedures():
     linker.encoding.encode_windows = lambda w: counted.append(len(w)) or encode(w)
     assert compare_procedures(nlp, data) == one_by_one
     assert sum(counted) == len(DEV)
+
+
+def test_an_entity_known_by_exemplars_alone_goes_by_their_forms():
+    nlp = build(
+        [*ENTITIES, Entity("X17"), Entity("X18")],
+        lexicon=LEXICON,
+        train=[*TRAIN, "They rode a [Zorblat|X17] home.", "The [Zorblat|X17] was green."],
+    )
+    linker = nlp.get_pipe("arbo_linker")
+    doc = without_links(annotated(nlp, "She bought a [Zorblat|X17] there."))
+    found = linker.find_neighbours([doc.ents]).candidates
+    place = linker.kb.entities.position("X17")
+    (column,) = np.flatnonzero(found.entities[0] == place)
+    features = dict(zip(FEATURES, found.features[0, column].tolist()))
+    assert features["name_letters"] == pytest.approx(1.0) and features["seen"] == 1
+    assert features["name"] == features["exemplar"] == features["nearest"]
+    # One without exemplars has its id for a name.
+    strings = linker.memory._strings[1]
+    assert strings.nameless.sum() == 1 and not strings.nameless[linker.kb.entities.position("X18")]
