@@ -30,6 +30,7 @@ from spacy_arbo_el.evaluation.thresholds import THRESHOLDS
 from spacy_arbo_el.evaluation.tuning import LETTERS
 from spacy_arbo_el.inference.calibration import Calibration, log_odds
 from spacy_arbo_el.inference.clustering import clustering
+from spacy_arbo_el.inference.consensus import consensus
 from spacy_arbo_el.inference.decisions import Inference
 from spacy_arbo_el.inference.independent import independent
 from spacy_arbo_el.inference.vote import exemplar_vote
@@ -47,6 +48,8 @@ PROCEDURES: Mapping[str, Tuple[bool, Inference]] = {
     "directed, corpus": (True, clustering("arborescence")),
     "minimax, corpus": (True, clustering("minimax")),
     "undirected, corpus": (True, clustering("undirected")),
+    "consensus, document": (False, consensus(8)),
+    "consensus, corpus": (True, consensus(8)),
 }
 
 

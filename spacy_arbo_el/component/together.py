@@ -36,16 +36,21 @@ class Gathered(NamedTuple):
     """The mentions of a corpus.
 
     bounds: (d + 1,) int64, those of document i are bounds[i]:bounds[i + 1]. items: Each in words.
-    vectors: (m, width) float32, prepared. ranked: Candidates and their logits, (m, c) each.
+    ranked: Candidates and their logits, (m, c) each.
     labels: (m,) uint64, the numbers of their labels in the vocabulary.
     """
 
     bounds: np.ndarray
     items: List[Labelled]
-    vectors: np.ndarray
     neighbours: Neighbours
     ranked: Ranked
     labels: np.ndarray
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """(m, width) float32, prepared."""
+        assert self.neighbours.vectors is not None
+        return self.neighbours.vectors
 
 
 class Together(NamedTuple):
@@ -143,9 +148,10 @@ class TogetherLinker(LinkingLinker):
         bounds = np.cumsum([0, *counts])
         if not parts:
             parts.append(self._gather_batch([]))
-        vectors = np.concatenate([part.vectors for part in parts])
         labels = np.concatenate([part.labels for part in parts])
         near = concatenate([part.neighbours for part in parts])
+        vectors = near.vectors
+        assert vectors is not None
         # Where there is no entity at all, no mention can carry another to one.
         if self.inference.mentions and ((near.entities >= 0).any() or near.exemplars.size):
             found = nearest_in_corpus(vectors, self.inference.mentions, self.similarity)
@@ -153,7 +159,7 @@ class TogetherLinker(LinkingLinker):
             near = same_label_only(near, labels) if self.cfg["match_types"] else near
         ranked = tuple(map(np.concatenate, zip(*(part.ranked for part in parts))))
         items = [item for part in parts for item in part.items]
-        return Gathered(bounds, items, vectors, near, ranked, labels)  # type: ignore[arg-type]
+        return Gathered(bounds, items, near, ranked, labels)  # type: ignore[arg-type]
 
     def _gather_batch(self, spans: Spans) -> Gathered:
         items, windows = self.reader.labelled_spans(spans)
@@ -167,7 +173,7 @@ class TogetherLinker(LinkingLinker):
         # The numbers of labels in the vocabulary hold for all batches.
         labels = np.array([span.label for group in spans for span in group], dtype=np.uint64)
         ranked = entities.astype(np.int32), logits.astype(np.float32)
-        return Gathered(np.zeros(0), items, vectors, near, ranked, labels)
+        return Gathered(np.zeros(0), items, near, ranked, labels)
 
     def _annotated(
         self, read: Read, together: Together, left: Optional[List[Unlinked]]

@@ -36,8 +36,15 @@ def concatenate(parts: Sequence[Neighbours]) -> Neighbours:
         columns = [column for column in zip(*weighed) if column[0] is not None]
         candidates = Candidates(*map(np.concatenate, columns))
     decided, corrected = (_marks(parts, name) for name in ("decided", "corrected"))
+    known = [part.vectors for part in parts if part.vectors is not None]
     return Neighbours(
-        document, candidates=candidates, decided=decided, corrected=corrected, **arrays
+        document,
+        candidates=candidates,
+        decided=decided,
+        corrected=corrected,
+        vectors=np.concatenate(known) if len(known) == len(parts) else None,
+        euclidean=parts[0].euclidean,
+        **arrays,
     )
 
 

@@ -104,8 +104,8 @@ class Corrections:
                 decided[mention] = True
         if candidates is not None and weighed is not None:
             candidates = candidates._replace(entities=weighed)
-        marks = {"decided": decided, "corrected": corrected}
-        return replace(neighbours, **arrays, candidates=candidates, **marks)
+        changed = replace(neighbours, candidates=candidates, decided=decided, corrected=corrected)
+        return replace(changed, **arrays)
 
     def _matches(self, asked: Asked, store: ExemplarStore) -> Dict[int, int]:
         """For each mention that a correction holds for, the row of the corrected mention."""

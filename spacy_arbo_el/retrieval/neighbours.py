@@ -1,6 +1,6 @@
 """Vectors of mentions -> their neighbours: entities, exemplars, mentions of the same document."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Optional
 
 import numpy as np
@@ -35,6 +35,8 @@ class Neighbours:
     corrected: (m,) bool, mentions that a correction holds for: no other mention carries them.
     mentions, mention_similarity: (m, j) int64 and float32, other mentions, of the same document
         unless all documents are linked together.
+    vectors: (m, width) float32, the mentions' own, prepared. euclidean: Whether they are compared
+        by their squared Euclidean distance, rather than the inner product.
     """
 
     document: np.ndarray
@@ -48,6 +50,8 @@ class Neighbours:
     candidates: Optional["Candidates"] = None
     decided: Optional[np.ndarray] = None
     corrected: Optional[np.ndarray] = None
+    vectors: Optional[np.ndarray] = None
+    euclidean: bool = False
 
     def __len__(self) -> int:
         return len(self.document)
@@ -95,12 +99,13 @@ class Retriever:
         named: (m, c) int64 entities that go by a mention's name, -1 for none.
         """
         others = nearest_in_document(vectors, document, mentions, self.similarity)
-        return Neighbours(
+        found = Neighbours(
             document,
             *self.entities.nearest(vectors, entities, types, named),
             *self._nearest_exemplars(vectors, exemplars, types),
             *others,
         )
+        return replace(found, vectors=vectors, euclidean=self.similarity.metric != "ip")
 
     def _nearest_exemplars(self, vectors: np.ndarray, count: int, types: Optional[Types]):
         def search(vectors: np.ndarray, count: int, allowed: Optional[np.ndarray]):
