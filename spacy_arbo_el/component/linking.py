@@ -9,7 +9,7 @@ from ..annotations import Link, annotate
 from ..discovery.grouping import Discovery
 from ..encoders.forking import one_thread_after_fork
 from ..inference.calibration import Calibration, log_odds
-from ..inference.decisions import Decisions, Inference, rank_candidates
+from ..inference.decisions import Decisions, Inference, rank_candidates, weighed
 from ..inference.links import make_links, numbers_within, tell_spans
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
@@ -111,7 +111,8 @@ class LinkingLinker(CorrectableLinker):
 
     def _link(self, spans: Spans, threshold: float) -> Linked:
         vectors, forms = self.encode_mentions(spans)
-        neighbours = self._near(spans, vectors, forms, self.inference.mentions)
+        found = self._near(spans, vectors, forms, self.inference.mentions)
+        neighbours = weighed(found, self.calibration)
         decisions = self.inference(neighbours, self.calibration, log_odds(threshold))
         ranked = rank_candidates(neighbours, self.calibration, self.cfg["n_candidates"])
         groups = self._group(decisions, vectors, forms, neighbours.document)

@@ -17,7 +17,7 @@ from ..discovery.new_entities import NewEntities
 from ..discovery.rows import Unlinked
 from ..errors import Errors
 from ..inference.calibration import log_odds
-from ..inference.decisions import LOOKED_AT, Decisions, rank_candidates
+from ..inference.decisions import LOOKED_AT, Decisions, rank_candidates, weighed
 from ..inference.links import make_links, tell_items
 from ..retrieval.candidates import leading
 from ..retrieval.corpus import concatenate, narrow, same_label_only, with_mentions
@@ -165,10 +165,11 @@ class TogetherLinker(LinkingLinker):
         items, windows = self.reader.labelled_spans(spans)
         vectors = self.similarity.prepare(self.encoding.encode_windows(windows))
         near = self._near(spans, vectors, [item.form for item in items], mentions=0)
+        near = weighed(near, self.calibration)
         entities, logits = rank_candidates(near, self.calibration, self.cfg["n_candidates"])
         candidates = near.candidates
-        if candidates is not None and self.calibration.ranker is not None:
-            candidates = leading(candidates, self.calibration.weigh_up(candidates), LOOKED_AT)
+        if candidates is not None and candidates.logits is not None:
+            candidates = leading(candidates, candidates.logits, LOOKED_AT)
         near = narrow(near, LOOKED_AT, candidates)
         # The numbers of labels in the vocabulary hold for all batches.
         labels = np.array([span.label for group in spans for span in group], dtype=np.uint64)

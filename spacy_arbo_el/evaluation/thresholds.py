@@ -11,6 +11,7 @@ from ..discovery.grouping import Discovery
 from ..errors import Errors
 from ..inference.calibration import log_odds
 from ..inference.curves import Curve
+from ..inference.decisions import weighed
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions import find_mentions, gold_ids
@@ -57,7 +58,7 @@ def sweep_linking(
         if not flat:
             continue
         encoded, forms = linker.encode_mentions(groups)
-        near = linker.find_neighbours(groups, (encoded, forms))
+        near = weighed(linker.find_neighbours(groups, (encoded, forms)), linker.calibration)
         gold = _gold_positions(linker, flat)
         logits = [log_odds(float(threshold)) for threshold in thresholds]
         decided = [linker.inference(near, linker.calibration, logit).entity for logit in logits]

@@ -1,6 +1,6 @@
 """What an inference procedure decides, and the ranking of candidates that all of them share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, List, NamedTuple, Protocol, Sequence
 
 import numpy as np
@@ -72,6 +72,15 @@ class Inference(Protocol):
     def __call__(
         self, neighbours: Neighbours, calibration: Calibration, least_logit: float
     ) -> Decisions: ...
+
+
+def weighed(neighbours: Neighbours, calibration: Calibration) -> Neighbours:
+    """Neighbours whose candidates are weighed up, once for all that is asked of them later."""
+    candidates = neighbours.candidates
+    if candidates is None or calibration.ranker is None:
+        return neighbours
+    logits = calibration.weigh_up(candidates)
+    return replace(neighbours, candidates=candidates._replace(logits=logits))
 
 
 def rank_candidates(neighbours: Neighbours, calibration: Calibration, count: int):

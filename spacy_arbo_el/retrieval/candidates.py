@@ -105,12 +105,12 @@ def leading(candidates: Candidates, logits: np.ndarray, count: int) -> Candidate
     """The ``count`` likeliest of each mention, weighed up; of equal ones the first in the KB's
     order. logits: (m, c) float32."""
     order = np.lexsort((candidates.entities, -logits), axis=1)[:, :count]
-    entities, exemplar, logits = (
+    entities, exemplar, kept = (
         np.take_along_axis(array, order, axis=1)
         for array in (candidates.entities, candidates.exemplar, logits)
     )
     features = np.zeros((*entities.shape, 0), dtype=np.float32)
-    return Candidates(entities, features, exemplar, logits)
+    return Candidates(entities, features, exemplar, kept)
 
 
 def _similarity_of(entities: np.ndarray, owners: np.ndarray, similarity: np.ndarray):
