@@ -72,6 +72,10 @@ def evaluate_command(
     folds: int = Opt(
         0, "--folds", help="Calibrate and score on different parts of dev, in turn; 0: as it is"
     ),
+    drop: float = Opt(
+        0.0, "--drop", help="Share of dev's entities to take out of the KB; their mentions are NIL"
+    ),
+    seed: int = Opt(0, "--seed", help="Chooses the entities dropped"),
     limit: int = Opt(0, "--limit", help="At most this many documents"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
@@ -81,9 +85,11 @@ def evaluate_command(
     import srsly
     from rich.console import Console
     from spacy.cli._util import setup_gpu
+    from spacy.training import Example
 
-    from ..corpora.reader import MentionCorpus
-    from ..evaluation.report import as_table, compare_inference
+    from ..corpora.reader import MentionCorpus, unlinked
+    from ..evaluation.dropping import drop_entities, without_dropped
+    from ..evaluation.report import as_table, compare_inference, find_linker
     from ..io import write_file
 
     setup_gpu(gpu_id)
@@ -94,9 +100,16 @@ def evaluate_command(
             label = model.name if names.count(model.name) == 1 else str(model)
             nlp = spacy.load(model)
             examples = list(MentionCorpus(dev, limit=limit)(nlp))
+            if drop:
+                linker = find_linker(nlp)
+                docs = [example.reference for example in examples]
+                drop_entities(linker, docs, drop, seed)
+                docs = without_dropped(docs, linker.kb)
+                examples = [Example(unlinked(doc), doc) for doc in docs]
             for name, scores in compare_inference(nlp, examples, folds).items():
                 rows[f"{label}: {name}"] = scores
     said = f", calibrated on the other parts of {folds}" if folds >= 2 else ""
+    said += f", {drop:.0%} of the entities dropped" if drop else ""
     Console(width=130).print(as_table(rows, title=f"Links on given mentions, {dev}{said}"))
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))

@@ -26,6 +26,7 @@ COLUMNS = {
     "R@64": "arbo_recall_at_64",
     "NIL P": "arbo_nil_p",
     "NIL R": "arbo_nil_r",
+    "NIL F1": "arbo_nil_f",
 }
 
 

@@ -93,6 +93,10 @@ def test_our_commands(folder):
     said = succeed("arbo", "evaluate", "dev.spacy", "model", "-o", "table.json", cwd=folder)
     assert "names alone" in said and "as configured" in said
     assert json.loads((folder / "table.json").read_text())["model: names alone"]["arbo_acc"] > 0.5
+    arguments = ("dev.spacy", "calibrated", "--drop", "0.5", "-o", "dropped.json")
+    assert "50% of the entities dropped" in succeed("arbo", "evaluate", *arguments, cwd=folder)
+    dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
+    assert dropped["arbo_acc"] < 1 and dropped["arbo_nil_r"] is not None
     said = succeed("arbo", "show", "model", "dev.spacy", "-n", "2", cwd=folder)
     assert "planet" in said and "←" in said
 
