@@ -7,7 +7,8 @@ the knowledge base and added again, all at the same time: with 1, 3 or 10 exempl
 title nor description, with the title alone, with all names, with title and description (from an
 ontology whose xrefs name the entity), and with names and exemplars. Exemplars and the mentions that
 are scored are of different documents. Accuracy is the mean over entities of the share of their
-mentions that are linked to them, each document linked by itself.
+mentions that are linked to them, each document linked by itself; what the additions cost mentions
+of other entities stands beside it.
 """
 
 import argparse
@@ -64,8 +65,9 @@ def choose(linker, docs: List[Doc], known: set, count: int, seed: int) -> Dict[s
     return found
 
 
-def accuracy(nlp, linker, docs: List[Doc], chosen: Dict[str, Chosen]) -> Dict[str, float]:
-    """For each entity the share of its mentions, in the documents scored, that link to it."""
+def accuracy(nlp, linker, docs: List[Doc], chosen: Dict[str, Chosen]):
+    """For each entity the share of its mentions, in the documents scored, that link to it, and that
+    of the mentions of all other entities of the knowledge base, in the same documents."""
     wanted = sorted({number for one in chosen.values() for number in one.documents})
     linked = dict(zip(wanted, nlp.pipe([unlinked(docs[number]) for number in wanted])))
     scores = {}
@@ -77,7 +79,15 @@ def accuracy(nlp, linker, docs: List[Doc], chosen: Dict[str, Chosen]) -> Dict[st
             pairs = zip(gold, found)
             right += [f.kb_id_ == kb_id for g, f in pairs if gold_ids(g) == (kb_id,)]
         scores[kb_id] = float(np.mean(right))
-    return scores
+    others = []
+    for number in wanted:
+        gold = find_mentions(docs[number], linker.span_getter)
+        found = find_mentions(linked[number], linker.span_getter)
+        for span, predicted in zip(gold, found):
+            ids = gold_ids(span)
+            if not set(ids) & set(chosen) and any(kb_id in linker.kb for kb_id in ids):
+                others.append(predicted.kb_id_ in ids)
+    return scores, float(np.mean(others))
 
 
 def definitions(path: Path) -> Dict[str, str]:
@@ -161,15 +171,15 @@ def main() -> None:
     ]
     conditions += [(f"title + {n} exemplars", titles, n) for n in COUNTS]
     conditions += [(f"all names + {n} exemplars", entities, n) for n in COUNTS]
-    print("| added with | accuracy | of those with a description |")
-    print("|---|---|---|")
+    print("| added with | accuracy | of those with a description | other entities |")
+    print("|---|---|---|---|")
     with encoding_once(linker):
         for name, added, count in conditions:
             linker.kb.add(list(added.values()))
             spans = store(linker, chosen, count)
-            scores = accuracy(nlp, linker, docs, chosen)
+            scores, others = accuracy(nlp, linker, docs, chosen)
             whole, part = (np.mean([scores[i] for i in ids]) for ids in (chosen, with_text))
-            print(f"| {name} | {whole:.3f} | {part:.3f} |", flush=True)
+            print(f"| {name} | {whole:.3f} | {part:.3f} | {others:.3f} |", flush=True)
             linker.remove_exemplars(spans)
             linker.kb.remove(list(chosen))
 
