@@ -121,6 +121,10 @@ class Errors(metaclass=_Coded):
     )
     E114 = "There are no documents to write to {path}. Check the input, and which ids are left out."
     E115 = "The corpus reader has no path. Set it in the config or with --paths.train, --paths.dev."
+    E117 = (
+        "{path} is a folder that holds other things than documents written here before "
+        "(part-*.spacy), and would be replaced. Name a new or empty folder, or a file that ends in .spacy."
+    )
     E116 = (
         "{path} is no .spacy file that can be read ({problem}). It may be damaged or cut short: "
         "convert the corpus again."
@@ -172,6 +176,10 @@ class Errors(metaclass=_Coded):
         "The calibration holds {curve} for {name!r}. It maps each of {known} to [slope, offset], "
         "two finite numbers of which the slope is above zero. Fit it anew: spacy arbo calibrate."
     )
+    E403 = (
+        "Threshold and weight of a consensus are between 0 and 1; got {threshold!r} and {weight!r}."
+    )
+    E404 = "The temperature of votes is above 0, or None for a vote each; got {value!r}."
     E402 = "The threshold is a probability, between 0 and 1; got {value!r}."
 
     # Annotations and the component: E5xx
@@ -223,10 +231,6 @@ class Errors(metaclass=_Coded):
     )
     E704 = "The new entity {id!r} has {count} mentions, numbered from 0; there is no {member}."
     E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."
-    E706 = (
-        "These new entities were found by another encoder ({found}) than the linker's ({expected}) "
-        "and can't be encoded again: they have no windows. Discover them anew."
-    )
     E707 = (
         "New entities are kept in one process: with n_process, each would have its own. Leave out "
         "n_process, or set linker.stream = False and use linker.discover on the linked docs."

@@ -24,6 +24,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import register_extension
 from .component.explaining import ExplainingLinker
+from .component.linking import LinkingLinker
 from .component.saving import check_threshold
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
@@ -292,5 +293,6 @@ class ArboLinker(ExplainingLinker):
         given = [gold_mentions_example(example, self.span_getter) for example in examples]
         again = [example.predicted for example, is_new in given if is_new]
         for docs in util.minibatch(again, size=64):
-            self.set_annotations(docs, self.predict(docs))
+            # Each for itself: what is scored is not kept as new entities.
+            self.set_annotations(docs, LinkingLinker.predict(self, docs))
         return [example for example, _ in given]

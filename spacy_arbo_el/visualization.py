@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, List, Optional
 from spacy import displacy
 from spacy.tokens import Doc, Span
 
-from .annotations import Evidence, Link
+from .annotations import Evidence, Link, links_of
 from .kb.entity import NIL
 from .mentions import SpanGetter, ent_spans, find_mentions
 
@@ -61,7 +61,7 @@ def render_evidence(
         drawn = to_displacy(doc, kb_url_template=kb_url_template, **settings)  # type: ignore[arg-type]
         parts.append(displacy.render(drawn, style="ent", manual=True, jupyter=False))
         spans = find_mentions(doc, get_spans or ent_spans())
-        rows = (_paths(span, span._.get(extension)) for span in spans)
+        rows = (_paths(span, link) for span, link in zip(spans, links_of(doc, spans, extension)))
         parts.append(f"<ol class='arbo'>{''.join(rows)}</ol>\n")
     body = _STYLE + "".join(parts)
     if not page:

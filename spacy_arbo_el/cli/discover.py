@@ -75,6 +75,7 @@ def discover_command(
     keep: Optional[Path] = Opt(
         None, "--keep", help="Pipeline to write that keeps them, for `arbo new`"
     ),
+    replace: bool = Opt(False, "--replace", help="Let --keep give up what the pipeline keeps"),
     # fmt: on
 ) -> None:
     """Group the mentions that no entity fits into new entities; write them, and a page to see."""
@@ -84,14 +85,22 @@ def discover_command(
     from ..evaluation.report import find_linker
     from ..io import write_file
 
+    page = page or output.with_suffix(".html")
+    if page == output:
+        msg.fail(f"{output} is to hold JSONL: name it .jsonl, or the page by --page.", exits=1)
     with errors_for_people():
         nlp = spacy.load(model)
         linker = find_linker(nlp)
+        if keep is not None and linker.new_entities.log + linker.new_entities.ids and not replace:
+            msg.fail(
+                f"{model} keeps {len(linker.new_entities)} new entities already, and what was "
+                "decided about them. --replace gives them up.",
+                exits=1,
+            )
         with _reading(nlp, linker, corpus, not find) as read:
             found = linker.discover_stream(read, threshold=threshold)
         lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in found)
         write_file(output, "".join(lines).encode("utf8"))
-        page = page or output.with_suffix(".html")
         write_file(page, to_html(found).encode("utf8"))
         if keep is not None:
             linker.new_entities = found

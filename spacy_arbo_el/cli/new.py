@@ -57,6 +57,26 @@ def list_command(
     Console(width=130).print(table)
 
 
+@new_cli.command("show")
+def show_command(
+    # fmt: off
+    model: Path = MODEL,
+    name: str = Arg(..., help="The new entity"),
+    # fmt: on
+) -> None:
+    """The mentions of a new entity, with the numbers that `split` takes."""
+    import spacy
+
+    from ..evaluation.report import find_linker
+
+    with errors_for_people():
+        one = find_linker(spacy.load(model)).new_entities[name]
+    print(f"{one.id}: {one.name}, cohesion {one.cohesion:.2f}")
+    for number, member in enumerate(one.members):
+        where = member.doc_id or f"document {member.document + 1}"
+        print(f"{number:4d}  … {member.before} [{member.text}] {member.after} …  ({where})")
+
+
 @new_cli.command("accept")
 def accept_command(
     # fmt: off

@@ -8,7 +8,7 @@ from spacy.tokens import Span
 from ..annotations import Link
 from ..inference.calibration import probability
 from ..kb.entity import NIL
-from ..mentions import find_mentions, offsets_of_span
+from ..mentions import offsets_of_span
 from .growing import GrowingLinker
 from .linking import Linked
 
@@ -28,7 +28,7 @@ class ExplainingLinker(GrowingLinker):
         kb_id: The entity that was expected; it is said what became of it.
         """
         self.encoding.require_ready(self.name)
-        spans = find_mentions(span.doc, self.span_getter)
+        spans = self.mentions_of(span.doc)
         place = next(
             (i for i, s in enumerate(spans) if offsets_of_span(s) == offsets_of_span(span)), None
         )

@@ -1,6 +1,7 @@
 """New entities that grow: kept from document to document, and taken into the knowledge base."""
 
 from dataclasses import replace
+from multiprocessing import parent_process
 from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
@@ -10,7 +11,6 @@ from ..annotations import Link, annotate_new
 from ..discovery.found import Discovered, Member
 from ..discovery.new_entities import NewEntities
 from ..discovery.rows import Unlinked
-from ..encoders.forking import is_forked
 from ..encoders.sequences import Sequences
 from ..errors import Errors
 from ..kb.entity import Entity
@@ -33,7 +33,6 @@ class GrowingLinker(TogetherLinker):
 
     stream: bool = False
     new_entities: NewEntities
-    _in_worker: bool = False
 
     def predict(self, docs: Iterable[Doc]) -> LinksOfDocs:
         """Link the mentions of docs, each doc for itself, without changing them.
@@ -43,7 +42,7 @@ class GrowingLinker(TogetherLinker):
         """
         if not self.stream:
             return super().predict(docs)
-        if self._in_worker or is_forked():
+        if parent_process() is not None:
             raise ValueError(Errors.E707)
         if self.discovery is None:
             raise ValueError(Errors.E709)
@@ -126,8 +125,8 @@ class GrowingLinker(TogetherLinker):
         The next document links to it. What it came from stands in the entity's ``meta`` and in the
         ``log`` of the new entities.
 
-        name: The new entity's id. kb_id: The id to give it, its own by default. Where the knowledge
-            base has that id, the mentions become exemplars of the entity that is there.
+        name: The new entity's id. kb_id: The id to give it; by default that of "NEW-…" is "ENT-…".
+            Where the knowledge base has the id, the mentions become exemplars of what is there.
         found: What ``discover`` gave, where it isn't in ``new_entities``.
         title, description: Of the entity; its title is the new entity's name by default.
         max_aliases: How many of the other forms of its mentions become aliases, the most frequent.
@@ -137,21 +136,33 @@ class GrowingLinker(TogetherLinker):
         self.encoding.require_ready(self.name)
         source.sync(self._encode_prepared, self.encoding.fingerprint)
         one = source[name]
-        kb, wanted = self.memory.kb, kb_id or one.id
-        if kb.entities.position(wanted) >= 0:
-            entity = kb.get(wanted)
-        else:
-            entity = _as_entity(one, wanted, title, description, max_aliases)
-            kb.add(entity)
-        mentions = source.release(name, entity.id)
+        kb, wanted = self.memory.kb, kb_id or one.id.replace("NEW-", "ENT-")
+        is_new = kb.entities.position(wanted) < 0
+        if is_new:
+            kb.add(_as_entity(one, wanted, title, description, max_aliases))
+        entity = kb.get(wanted)
+        mentions = source.mentions_of(name)
         items = [
             Labelled(key, (entity.id,), m.text, m.context, m.label, form, m.doc_id)
             for key, m, form in zip(mentions.keys, mentions.members, mentions.forms)
         ]
-        # Older vectors may be missing, or those of other weights: then these are encoded with them.
-        self.memory.refresh()
-        self.memory.store(items, mentions.windows, mentions.vectors)
+        try:
+            # Older vectors may be missing, or those of other weights: these are encoded with them.
+            self.memory.refresh()
+            self.memory.store(items, mentions.windows, mentions.vectors)
+        except BaseException:
+            if is_new:
+                kb.remove(entity.id)
+            raise
+        for key in mentions.keys:
+            # What was said before it was an entity: that it is none, or not this one.
+            said = self.memory.corrections.items.get(key)
+            if said is not None and (said.kb_id == "" or entity.id in said.refused):
+                del self.memory.corrections.items[key]
         self.memory.changed()
+        source.release(name, entity.id)
+        if source is not self.new_entities:
+            self.new_entities.leave_out(mentions.keys, entity.id)
         return entity
 
 

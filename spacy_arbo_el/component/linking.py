@@ -99,13 +99,19 @@ class LinkingLinker(CorrectableLinker):
         vectors, forms = encoded or self.encode_mentions(spans)
         return self._near(spans, vectors, forms, self.inference.mentions)
 
+    def mentions_of(self, doc: Doc) -> List[Span]:
+        """The mentions of a Doc that are to be linked, in order."""
+        return self._kept_labels(find_mentions(doc, self.span_getter))
+
+    def _kept_labels(self, spans: Sequence[Span]) -> List[Span]:
+        return [span for span in spans if span.label_ not in self.labels_discard]
+
     def _mentions(self, docs: Sequence[Doc]) -> Tuple[List[List[Span]], LinksOfDocs]:
         """The mentions of each doc that are to be linked, and NIL for all, by their offsets."""
         one_thread_after_fork()
         self.encoding.require_ready(self.name)
         spans = [find_mentions(doc, self.span_getter) for doc in docs]
-        wanted = [[s for s in group if s.label_ not in self.labels_discard] for group in spans]
-        return wanted, [
+        return list(map(self._kept_labels, spans)), [
             {offsets_of_span(span): Link(NIL, 0.0) for span in group} for group in spans
         ]
 

@@ -88,6 +88,10 @@ class SavedLinker(TrainablePipe):
             "corrections": self._corrections_from_bytes,
             "new_entities": self._new_entities_from_bytes,
         }
+        # Bytes of earlier versions lack the one or the other.
+        for name in ("corrections", "new_entities"):
+            if name not in exclude:
+                deserialize[name](b"")
         util.from_bytes(bytes_data, deserialize, exclude)
         return self._loaded()
 
@@ -159,7 +163,7 @@ def _rebuild(parts: bytes, state: bytes, stream: bool) -> "SavedLinker":
     """A linker in another process, from what ``ArboLinker.__reduce__`` took apart."""
     kind, vocab, model, name, settings = srsly.pickle_loads(parts)
     linker = kind(vocab, model, name, **settings)
-    linker.stream = linker._in_worker = stream
+    linker.stream = stream
     return linker.from_bytes(state, exclude=["vocab", "model"])
 
 

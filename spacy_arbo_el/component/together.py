@@ -12,13 +12,14 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations import annotate_new
-from ..discovery.found import NEAREST, identify, members_of, near_of
+from ..discovery.found import NEAREST, members_of, name_groups, near_of, same_for_same
 from ..discovery.new_entities import NewEntities
 from ..discovery.rows import Unlinked
 from ..errors import Errors
 from ..inference.calibration import log_odds
 from ..inference.decisions import LOOKED_AT, Decisions, rank_candidates, weighed
 from ..inference.links import make_links, tell_items
+from ..mentions import keys_of
 from ..retrieval.candidates import leading
 from ..retrieval.corpus import concatenate, narrow, same_label_only, with_mentions
 from ..retrieval.exemplars import Labelled
@@ -54,12 +55,17 @@ class Gathered(NamedTuple):
 
 
 class Together(NamedTuple):
-    """A corpus as it was linked. clusters: For each mention the id of its new entity, or ""."""
+    """A corpus as it was linked.
+
+    groups: (m,) int64, the new entity of each mention, -1 for none. clusters: Its id, "" for none.
+    is_first_left: (m,) bool, those of a new entity, of texts that come again the first only.
+    """
 
     gathered: Gathered
     decisions: Decisions
     groups: np.ndarray
     clusters: List[str]
+    is_first_left: np.ndarray
 
 
 class TogetherLinker(LinkingLinker):
@@ -116,8 +122,7 @@ class TogetherLinker(LinkingLinker):
         found = NewEntities(least, self.encoding.fingerprint)
         found.documents = len(together.gathered.bounds) - 1
         if left:
-            groups = together.groups[together.groups >= 0]
-            found.put(Unlinked.concat(left), groups)
+            found.put(Unlinked.concat(left), together.groups[together.is_first_left])
         return found
 
     def _least(self, threshold: Optional[float]) -> float:
@@ -130,11 +135,12 @@ class TogetherLinker(LinkingLinker):
         decisions = self.inference(gathered.neighbours, self.calibration, log_odds(threshold))
         forms = [item.form for item in gathered.items]
         groups = self._group(decisions, gathered.vectors, forms, None)
-        _, first = np.unique(groups, return_index=True)
-        names = {int(groups[i]): identify(gathered.items[i].key) for i in first.tolist()}
-        names[-1] = ""
-        clusters = [names[group] for group in groups.tolist()]
-        return Together(gathered, decisions, groups, clusters)
+        keys = [item.key for item in gathered.items]
+        groups = same_for_same(groups, keys)
+        clusters = name_groups(groups, keys)
+        first = np.zeros(len(keys), dtype=bool)
+        first[list({key: i for i, key in reversed(list(enumerate(keys)))}.values())] = True
+        return Together(gathered, decisions, groups, clusters, first & (groups >= 0))
 
     def gather(self, read: Read) -> Gathered:
         """The first pass: what is near each mention."""
@@ -168,8 +174,10 @@ class TogetherLinker(LinkingLinker):
         near = weighed(near, self.calibration)
         entities, logits = rank_candidates(near, self.calibration, self.cfg["n_candidates"])
         candidates = near.candidates
-        if candidates is not None and candidates.logits is not None:
-            candidates = leading(candidates, candidates.logits, LOOKED_AT)
+        if candidates is not None:
+            # Without a ranker nothing looks at them.
+            logits = candidates.logits
+            candidates = None if logits is None else leading(candidates, logits, LOOKED_AT)
         near = narrow(near, LOOKED_AT, candidates)
         # The numbers of labels in the vocabulary hold for all batches.
         labels = np.array([span.label for group in spans for span in group], dtype=np.uint64)
@@ -183,10 +191,11 @@ class TogetherLinker(LinkingLinker):
         bounds, count, number = together.gathered.bounds, 0, 0
         for docs in minibatch(read(), BATCH):
             wanted, links = self._mentions(docs)
-            ends = bounds[count + 1 : count + 1 + len(docs)]
-            if np.cumsum([len(group) for group in wanted]).tolist() != (ends - number).tolist():
+            keys = [key for group in wanted for key in keys_of(group)]
+            mentions = range(number, number + len(keys))
+            known = together.gathered.items[number : mentions.stop]
+            if count + len(docs) >= len(bounds) or keys != [item.key for item in known]:
                 raise ValueError(Errors.E710)
-            mentions = range(number, int(ends[-1]))
             put(links, wanted, self._links_of(together, mentions))
             self.set_annotations(docs, links)
             if self.discovery is not None and self.discovery.spans_key:
@@ -216,7 +225,7 @@ class TogetherLinker(LinkingLinker):
         numbers = iter(mentions)
         rows, documents, chosen = [], [], []
         for document, group in enumerate(spans, first):
-            here = [(n, span) for span, n in zip(group, numbers) if together.groups[n] >= 0]
+            here = [(n, span) for span, n in zip(group, numbers) if together.is_first_left[n]]
             if here:
                 rows += [n for n, _ in here]
                 documents.append(document)

@@ -95,6 +95,23 @@ def identify(key: Key) -> str:
     return "NEW-" + hashlib.blake2b(name.encode("utf8"), digest_size=5).hexdigest()
 
 
+def same_for_same(groups: np.ndarray, keys: Sequence[Key]) -> np.ndarray:
+    """Groups in which mentions of one key are together: those of a text that comes again."""
+    if len(set(keys)) == len(keys):
+        return groups
+    first: Dict[Key, int] = {}
+    return np.array([first.setdefault(key, g) for key, g in zip(keys, groups.tolist())])
+
+
+def name_groups(groups: np.ndarray, keys: Sequence[Key]) -> List[str]:
+    """The id of each mention's group, "" for group -1; made of the key of its first mention."""
+    names = {-1: ""}
+    for group, key in zip(groups.tolist(), keys):
+        if group not in names:
+            names[group] = identify(key)
+    return [names[group] for group in groups.tolist()]
+
+
 def members_of(spans: Sequence[Span], document: int) -> List[Member]:
     """The spans of one Doc in words; ``document`` is its number."""
     doc = spans[0].doc

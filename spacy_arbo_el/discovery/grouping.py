@@ -33,7 +33,8 @@ class Discovery:
         mentions are as near as (1 - letters) times the cosine of their vectors and ``letters``
         times that of their character n-grams say.
     method: "weak" or "strong" components, mention-only "arborescence"s (§3.5), or "average":
-        clusters join while their members are this near on average.
+        clusters join while their members are this near on average. (A stream joins mentions weakly,
+        whatever the method: tune λ by "weak" for it.)
     spans_key: The group of ``doc.spans`` that new entities are written to; "" for none.
     """
 

@@ -84,9 +84,9 @@ class NewEntities:
         row = self.rows.row(key)
         return self._name(int(self._cluster[row])) if row >= 0 else ""
 
-    def vectors_of(self, name: str) -> np.ndarray:
-        """(m, width) float32, the vectors of a new entity's mentions, raw."""
-        return self.rows.vectors[self._in_groups()[self._number(name)]]
+    def mentions_of(self, name: str) -> Unlinked:
+        """The mentions of a new entity, with their windows and vectors."""
+        return self.rows.take(self._in_groups()[self._number(name)])
 
     # Adding
 
@@ -179,19 +179,32 @@ class NewEntities:
         self._note("reject", self._ids[number])
         self._is_grouped = False
 
-    def release(self, name: str, kb_id: str) -> Unlinked:
+    def release(self, name: str, kb_id: str) -> None:
         """Take out the mentions of a new entity that has become one of the knowledge base."""
         number = self._number(name)
         rows = self._in_groups()[number]
-        mentions = self.rows.take(rows)
+        self._accepted[number] = kb_id
+        self._note("accept", self._ids[number], kb_id=kb_id, mentions=len(rows))
+        self._take_out(rows)
+
+    def leave_out(self, keys: Iterable[Key], kb_id: str) -> None:
+        """Take out mentions that have become an entity of the knowledge base elsewhere.
+
+        A new entity none of whose mentions is left has become that entity too.
+        """
+        rows = np.array([row for row in map(self.rows.row, keys) if row >= 0], dtype=np.int64)
+        before = set(self._in_groups())
+        self._take_out(rows)
+        for number in before - set(self._in_groups()):
+            self._accepted[number] = kb_id
+            self._note("accept", self._ids[number], kb_id=kb_id)
+
+    def _take_out(self, rows: np.ndarray) -> None:
         kept = np.ones(len(self.rows), dtype=bool)
         kept[rows] = False
         self.rows.keep(np.flatnonzero(kept))
         self._cluster = self._cluster[kept]
-        self._accepted[number] = kb_id
-        self._note("accept", self._ids[number], kb_id=kb_id, mentions=len(mentions))
         self._is_grouped = False
-        return mentions
 
     def _note(self, action: str, name: str, **more: Any) -> None:
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -15,7 +15,7 @@ section {{ border-top: 1px solid #ccc; padding: .5rem 0 }}
 h2 {{ font-size: 1.1rem; margin: .3rem 0 }}
 small, .near {{ color: #666 }}
 mark {{ background: #fde68a; padding: 0 .2em; border-radius: .2em }}
-ul {{ margin: .3rem 0; padding-left: 1.2rem }}
+ol {{ margin: .3rem 0; padding-left: 2rem }}
 </style></head><body><h1>{title}</h1><p>{summary}</p>
 """
 
@@ -31,7 +31,8 @@ def to_html(found: Iterable[Discovered], title: str = "Not in the knowledge base
 
 def _section(one: Discovered) -> str:
     shown, rest = one.members[:SHOWN], one.members[SHOWN:]
-    more = f"<details><summary>{len(rest)} more</summary>{_list(rest)}</details>" if rest else ""
+    unfolded = _list(rest, SHOWN)
+    more = f"<details><summary>{len(rest)} more</summary>{unfolded}</details>" if rest else ""
     near = "; ".join(
         f"{escape(refused.title)} ({escape(refused.kb_id)}, {refused.chance:.2f}, "
         f"{escape(refused.why)})"
@@ -40,13 +41,13 @@ def _section(one: Discovered) -> str:
     return (
         f"<section id='{escape(one.id)}'><h2>{escape(one.name)} <small>{escape(one.id)} · "
         f"{len(one.members)} mentions in {one.documents} documents · cohesion "
-        f"{one.cohesion:.2f}</small></h2>{_list(shown)}{more}"
+        f"{one.cohesion:.2f}</small></h2>{_list(shown, 0)}{more}"
         f"<p class='near'>Nearest in the knowledge base: {near or 'nothing'}</p></section>\n"
     )
 
 
-def _list(members: Iterable[Member]) -> str:
-    return "<ul>" + "".join(map(_item, members)) + "</ul>"
+def _list(members: Iterable[Member], start: int) -> str:
+    return f"<ol start='{start}'>" + "".join(map(_item, members)) + "</ol>"
 
 
 def _item(member: Member) -> str:

@@ -148,6 +148,7 @@ class Rows:
 
     def encode(self, encode: Callable[[Sequences], np.ndarray]) -> None:
         """Encode all mentions anew."""
-        self._vectors, self._features = Growing(), Growing()
+        vectors = Growing()
         if len(self):
-            self._vectors.extend(encode(self.windows))
+            vectors.extend(encode(self.windows))
+        self._vectors, self._features = vectors, Growing()

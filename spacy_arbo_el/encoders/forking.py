@@ -9,12 +9,7 @@ try:
 except ImportError:  # pragma: no cover - depends on what is installed
     faiss = None  # type: ignore[assignment]
 
-_home = _loaded_in = os.getpid()
-
-
-def is_forked() -> bool:
-    """Whether this is another process than the one we were loaded in."""
-    return os.getpid() != _loaded_in
+_home = os.getpid()
 
 
 def one_thread_after_fork() -> None:

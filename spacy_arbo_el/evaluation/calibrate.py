@@ -29,7 +29,7 @@ from ..inference.independent import independent
 from ..inference.ranker import Ranker, fit_ranker
 from ..linker import ArboLinker
 from ..log import log
-from ..mentions import find_mentions, gold_ids
+from ..mentions import gold_ids
 from ..retrieval.candidates import Candidates
 from ..retrieval.neighbours import Neighbours, nearest_in_corpus
 from ..retrieval.similarity import Similarity
@@ -60,7 +60,7 @@ def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 6
     """
     observed, vectors, forms, keyed = [], [], [], []  # type: ignore[var-annotated]
     for batch in minibatch(docs, size=batch_size):
-        groups = [[s for s in find_mentions(doc, linker.span_getter) if s.kb_id_] for doc in batch]
+        groups = [[s for s in linker.mentions_of(doc) if s.kb_id_] for doc in batch]
         if any(groups):
             gold = [_positions(linker, span) for group in groups for span in group]
             keys = [_keys(span) for group in groups for span in group]
@@ -75,10 +75,14 @@ def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 6
         log.info("Ranker fitted, held-out accuracy %.4f", ranker.accuracy)
         calibration = replace(calibration, ranker=ranker)
     calibration = _with_curves(calibration, _mention_edges(observed, calibration))
-    if vectors and linker.discovery is not None:
-        features = linker.discovery.features(np.concatenate(vectors), forms)
-        curve = fit_new(linker.discovery, features, linker.similarity, keyed)
-        calibration = calibration if curve is None else replace(calibration, new=curve)
+    if vectors:
+        whole = np.concatenate(vectors)
+        near = fit_new(Discovery(), whole, linker.similarity, keyed)
+        calibration = calibration if near is None else replace(calibration, near=near)
+        if linker.discovery is not None:
+            features = linker.discovery.features(whole, forms)
+            new = fit_new(linker.discovery, features, linker.similarity, keyed)
+            calibration = calibration if new is None else replace(calibration, new=new)
     return calibration
 
 

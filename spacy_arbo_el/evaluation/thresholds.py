@@ -26,6 +26,24 @@ FEWEST = 50
 Row = Dict[str, float]
 
 
+LINKING_SCORES = (
+    "arbo_acc",
+    "nel_micro_f",
+    "nel_micro_p",
+    "nel_micro_r",
+    "arbo_nil_f",
+    "arbo_nil_p",
+    "arbo_nil_r",
+)
+DISCOVERY_SCORES = ("ari", "b3_f")
+
+
+def check_score(name: str, choices: Sequence[str]) -> None:
+    """ValueError where that is nothing to tune by."""
+    if name not in choices:
+        raise ValueError(Errors.E713.format(value=name, choices=", ".join(choices)))
+
+
 class Swept(NamedTuple):
     """Annotated mentions, linked at T thresholds.
 
@@ -51,10 +69,12 @@ def sweep_linking(
     "nel_micro_p", "_r", "_f": the curve of precision and recall of NIL, and of links.
     """
     found: List[Tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    vectors, all_forms, spans = [], [], []  # type: ignore[var-annotated]
+    vectors, all_forms, spans, discarded = [], [], [], []  # type: ignore[var-annotated]
     for batch in minibatch(docs, size=64):
-        groups = [[s for s in find_mentions(doc, linker.span_getter) if s.kb_id_] for doc in batch]
+        groups = [[s for s in linker.mentions_of(doc) if s.kb_id_] for doc in batch]
         flat = [span for group in groups for span in group]
+        annotated = (s for doc in batch for s in find_mentions(doc, linker.span_getter) if s.kb_id_)
+        discarded += [bool(gold_ids(s)) for s in annotated if s.label_ in linker.labels_discard]
         if not flat:
             continue
         encoded, forms = linker.encode_mentions(groups)
@@ -72,7 +92,13 @@ def sweep_linking(
         raise ValueError(Errors.E712)
     linked, right = (np.concatenate(column, axis=1) for column in list(zip(*found))[:2])
     known = np.concatenate([part[2] for part in found])
-    rows = [_row(float(t), a, b, known) for t, a, b in zip(thresholds, linked, right)]
+    # Mentions with labels that are left out are NIL at any threshold.
+    known = np.concatenate([known, np.array(discarded, dtype=bool)])
+    none = np.zeros(len(discarded), dtype=bool)
+    rows = [
+        _row(float(t), np.concatenate([a, none]), np.concatenate([b, none]), known)
+        for t, a, b in zip(thresholds, linked, right)
+    ]
     labels = [_label(span) for span in spans]
     return Swept(rows, linked, np.concatenate(vectors), all_forms, labels)
 
@@ -128,9 +154,6 @@ def sweep_discovery(
 
 def best_row(rows: Sequence[Row], score: str) -> int:
     """The number of the row with the best score; of equal ones, the middle of the first run."""
-    if score not in rows[0]:
-        choices = ", ".join(key for key in rows[0] if key not in ("threshold", "mentions"))
-        raise ValueError(Errors.E713.format(value=score, choices=choices))
     values = np.array([row[score] for row in rows])
     first = int(values.argmax())
     last = first

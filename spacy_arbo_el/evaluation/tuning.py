@@ -2,7 +2,7 @@
 
 import csv
 import io
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -16,7 +16,16 @@ from ..linker import ArboLinker
 from .calibrate import fit_calibration
 from .dropping import drop_entities, without_dropped
 from .report import encoding_once, find_linker
-from .thresholds import Grouped, Row, best_row, sweep_discovery, sweep_linking
+from .thresholds import (
+    DISCOVERY_SCORES,
+    LINKING_SCORES,
+    Grouped,
+    Row,
+    best_row,
+    check_score,
+    sweep_discovery,
+    sweep_linking,
+)
 
 # What letters are tried to count for.
 LETTERS = (0.0, 0.1, 0.2)
@@ -73,6 +82,8 @@ def tune(
         calibrated with all entities there has never seen a mention that nothing fits, so that it
         is calibrated anew. The linker is left without these entities.
     """
+    check_score(score, LINKING_SCORES)
+    check_score(discovery_score, DISCOVERY_SCORES)
     calibration = None
     with encoding_once(linker):
         if drop:
@@ -102,8 +113,7 @@ def store(nlp: Language, tuned: Tuned, name: Optional[str] = None) -> None:
     if tuned.discovery is not None:
         linker.discovery = tuned.found()
         linker.calibration = replace(linker.calibration, new=tuned.discovery.curve)
-        for setting in ("threshold", "letters"):
-            config["discovery"][setting] = getattr(linker.discovery, setting)
+        config["discovery"] = {"@misc": "spacy-arbo-el.Discovery.v1", **asdict(linker.discovery)}
     config["calibration"] = linker.calibration.to_config()
 
 

@@ -15,7 +15,7 @@ from ..retrieval.candidates import Candidates
 from .curves import Curve
 from .ranker import Ranker
 
-KINDS = ("entity", "exemplar", "mention", "new")
+KINDS = ("entity", "exemplar", "mention", "near", "new")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Calibration:
 
     entity: From an entity to a mention. exemplar: From a stored, labelled mention.
     mention: From another mention of the document.
-    new: Between two mentions that no entity fits: the chance that they are the same new entity.
+    near: Between two mentions of any documents, by their vectors: the chance that they are the
+        same. new: The same by what the ``discovery`` compares, for mentions that no entity fits.
     ranker: Weighs up the candidates of a mention, see ``ranker.py``; with a lexicon only. Not part
         of the config: it is saved with the pipeline.
 
@@ -34,6 +35,7 @@ class Calibration:
     entity: Curve = (12.0, -6.0)
     exemplar: Curve = (12.0, -6.0)
     mention: Curve = (12.0, -8.0)
+    near: Curve = (12.0, -9.0)
     new: Curve = (12.0, -9.0)
     ranker: Optional[Ranker] = None
 

@@ -5,6 +5,7 @@ from typing import List
 import numpy as np
 from spacy.util import registry
 
+from ..errors import Errors
 from ..graph.averages import average_joins
 from ..graph.levels import labels_at
 from ..retrieval.neighbours import Neighbours
@@ -23,6 +24,9 @@ class Consensus:
 
     def __init__(self, exemplars: int, mentions: int, threshold: float, weight: float):
         self.exemplars, self.mentions = exemplars, mentions
+        for value in (threshold, weight):
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(Errors.E403.format(threshold=threshold, weight=weight))
         self.threshold, self.weight = threshold, weight
 
     def __call__(
@@ -31,7 +35,8 @@ class Consensus:
         entities, logits = rank_candidates(neighbours, calibration, LOOKED_AT)
         count = len(entities)
         there = entities >= 0
-        chance = np.where(there, probability(logits), 0.0)
+        # In double precision, which has chances that are nearly 1.
+        chance = np.where(there, probability(logits.astype(np.float64)), 0.0)
         if neighbours.decided is not None:
             chance[neighbours.decided, :1] = probability(CERTAIN)
         group = self.groups(neighbours, calibration)
@@ -59,7 +64,7 @@ class Consensus:
         vectors = neighbours.vectors
         if vectors is None or not (neighbours.mentions >= 0).any():
             return np.arange(count)
-        slope, offset = calibration.new
+        slope, offset = calibration.near
         limit = -(log_odds(self.threshold) - offset) / slope
         target, column = np.nonzero(neighbours.mentions >= 0)
         source = neighbours.mentions[target, column]
@@ -134,7 +139,7 @@ def consensus(
     """Let near mentions decide together, of one document or (``link_corpus``) of all.
 
     exemplars: How many of the nearest count. mentions: How many of the nearest mentions each is
-        compared with. threshold: The chance of being the same, by the curve "new" of the
+        compared with. threshold: The chance of being the same, by the curve "near" of the
         calibration, that groups must have on average to join. weight: What the group counts for,
         0 to 1, beside the mention itself.
     """

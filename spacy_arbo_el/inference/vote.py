@@ -5,10 +5,14 @@ from typing import List, Optional
 import numpy as np
 from spacy.util import registry
 
+from ..errors import Errors
 from ..retrieval.neighbours import Neighbours
 from .calibration import Calibration
 from .decisions import Decisions, Inference, Paths, Step
 from .edges import CERTAIN
+
+# Mentions whose votes are counted at a time, to bound memory.
+BLOCK = 4096
 
 
 class ExemplarVote:
@@ -20,6 +24,8 @@ class ExemplarVote:
     mentions = 0
 
     def __init__(self, exemplars: int, temperature: Optional[float]):
+        if temperature is not None and not temperature > 0:
+            raise ValueError(Errors.E404.format(value=temperature))
         self.exemplars, self.temperature = exemplars, temperature
 
     def __call__(
@@ -30,7 +36,9 @@ class ExemplarVote:
         none = np.full((count, 1), -1, dtype=np.int64)
         owners = np.hstack([owners, none])
         similarity = np.hstack([similarity, np.full((count, 1), -np.inf, dtype=np.float32)])
-        votes = self.votes(owners, similarity)
+        parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
+        blocks = [self.votes(owners[part], similarity[part]) for part in parts]
+        votes = np.concatenate(blocks) if blocks else np.zeros(owners.shape)
         if neighbours.decided is not None:
             votes[neighbours.decided, 0] = np.inf
         # Of equal ones the first, which is that of the nearest exemplar.
@@ -62,8 +70,10 @@ class ExemplarVote:
         there = owners >= 0
         weight = there.astype(np.float64)
         if self.temperature is not None:
+            known = np.where(there, similarity, 0.0)
             best = np.where(there, similarity, -np.inf).max(axis=1, keepdims=True)
-            weight = np.exp(np.where(there, (similarity - best) / self.temperature, -np.inf))
+            below = known - np.where(np.isfinite(best), best, 0.0)
+            weight = np.where(there, np.exp(below / self.temperature), 0.0)
         same = (owners[:, :, None] == owners[:, None, :]) & there[:, None, :]
         votes = (same * weight[:, None, :]).sum(axis=2)
         earlier = np.tril(np.ones((owners.shape[1],) * 2, dtype=bool), -1)

@@ -81,6 +81,11 @@ class Corrections:
         if not matches:
             return neighbours
         arrays = {name: getattr(neighbours, name).copy() for name in CHANGED}
+        if not arrays["exemplars"].shape[1]:
+            # An inference that looks at none still links what a person has said.
+            for name in ("exemplars", "exemplar_entity"):
+                arrays[name] = np.full((len(neighbours), 1), -1, dtype=np.int64)
+            arrays["exemplar_similarity"] = np.full((len(neighbours), 1), -np.inf, np.float32)
         candidates = neighbours.candidates
         weighed = None if candidates is None else candidates.entities.copy()
         decided = np.zeros(len(neighbours), dtype=bool)
@@ -97,7 +102,7 @@ class Corrections:
                 _leave_out(arrays, weighed, mention, gone[gone >= 0])
                 continue
             _leave_out(arrays, weighed, mention, None)
-            if position >= 0 and arrays["exemplars"].shape[1]:
+            if position >= 0:
                 arrays["exemplars"][mention, 0] = row
                 arrays["exemplar_entity"][mention, 0] = position
                 arrays["exemplar_similarity"][mention, 0] = 1.0

@@ -40,7 +40,8 @@ class ExemplarStore:
 
     items: n ``Labelled``.
     windows: their n ``Sequences``.
-    vectors: (n, width) float32, raw as the mention encoder gave them, after a ``sync``.
+    vectors: (n, width) float32, after a ``sync``: raw as the mention encoder gave them; those of
+        new entities that were accepted are prepared for comparing, which comes to the same.
     fingerprint: Names the encoder they come from.
     version: A number that grows with every new mention and every changed label.
     """

@@ -196,7 +196,10 @@ class Memory:
                 masks[label] = np.zeros(self.kb.entities.positions, dtype=bool)
                 masks[label][self.kb.entities.of_types([label])] = True
         number = np.array([distinct[label] for label in labels], dtype=np.int64)
-        return Types(number, np.stack([masks[label] for label in distinct]))
+        allowed = np.zeros((len(distinct), self.kb.entities.positions), dtype=bool)
+        for label, row in distinct.items():
+            allowed[row] = masks[label]
+        return Types(number, allowed)
 
     def named(self, strings: Sequence[str]) -> Optional[np.ndarray]:
         """Entities that go by mentions' strings, where a lookup was asked for."""

@@ -210,6 +210,11 @@ def nearest_earlier(
         # Further than asked for: among near equals, the exact similarities decide.
         wide = min(count + DECISIVE, scores.shape[1])
         near = np.argpartition(-scores, wide - 1, axis=1)[:, :wide]
+        last = np.take_along_axis(scores, near, axis=1).min(axis=1)
+        # Where more are equally near than fit, those that came first.
+        for row in np.flatnonzero((scores >= last[:, None]).sum(axis=1) > wide).tolist():
+            if np.isfinite(last[row]):
+                near[row] = np.argsort(-scores[row], kind="stable")[:wide]
         near = np.where(np.isfinite(np.take_along_axis(scores, near, axis=1)), near, -1)
         exact = similarity.paired(part, _take_from_two(earlier, among, np.maximum(near, 0)))
         exact[near < 0] = -np.inf

@@ -34,7 +34,8 @@ def representatives(vectors: np.ndarray, entity: np.ndarray, most: int) -> np.nd
 def farthest_first(vectors: np.ndarray, count: int) -> np.ndarray:
     """Rows (count,) of vectors (n, width), the most central first; of equal ones the first."""
     units = unit(vectors)
-    chosen = [int((units @ units.sum(axis=0)).argmax())]
+    # Rounded, since two of a pair are equally central.
+    chosen = [int((units @ units.sum(axis=0)).round(5).argmax())]
     nearest = units @ units[chosen[0]]
     while len(chosen) < min(count, len(units)):
         nearest[chosen] = np.inf

@@ -22,3 +22,14 @@ def test_written_and_read(tmp_path, name):
     with pytest.raises(ValueError, match="no more"):
         write_parts(broken(), tmp_path / name, part=1)
     assert [doc.text for doc in read_docs(tmp_path / name, nlp.vocab)] == texts
+
+
+def test_other_things_in_a_folder_stay(tmp_path):
+    nlp = spacy.blank("en")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.txt").write_text("all of it")
+    with pytest.raises(ValueError, match="other things"):
+        write_parts([nlp.make_doc("one")], tmp_path / "home")
+    assert (tmp_path / "home" / "thesis.txt").read_text() == "all of it"
+    assert write_parts([], tmp_path / "none") == 0
+    assert list(read_docs(tmp_path / "none", nlp.vocab)) == []

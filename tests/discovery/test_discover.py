@@ -149,6 +149,7 @@ def test_growing_by_commands(nlp, tmp_path):
     first, second = found.ids
     said = invoke("new", "list", kept)
     assert "2 new entities" in said and "Zorblat" in said and first in said
+    assert "   1  … A green [Zorblat] landed" in invoke("new", "show", kept, first)
     off = invoke("new", "split", kept, first, "1").split()[1].strip(":")
     assert "3 mentions" in invoke("new", "merge", kept, first, off)
     invoke("new", "reject", kept, second)
@@ -157,5 +158,10 @@ def test_growing_by_commands(nlp, tmp_path):
     linker = again.get_pipe("arbo_linker")
     assert not len(linker.new_entities) and len(linker.new_entities.log) == 4
     assert again(docs_of(again, NEW[:1])[0]).ents[0].kb_id_ == "E9"
+    again = ["discover", kept, tmp_path / "c.spacy", "-o", tmp_path / "n.jsonl", "--keep", kept]
+    result = CliRunner().invoke(arbo_cli, list(map(str, again)))
+    assert result.exit_code == 1 and "--replace" in result.output
+    result = CliRunner().invoke(arbo_cli, list(map(str, [*again[:4], tmp_path / "n.html"])))
+    assert result.exit_code == 1 and "JSONL" in result.output
     result = CliRunner().invoke(arbo_cli, ["new", "reject", str(kept), "NEW-nothing"])
     assert result.exit_code == 1 and "no new entity" in result.output

@@ -52,7 +52,7 @@ def test_reading():
     assert found[0].nearest[1].chance == pytest.approx(0.14)
     assert found[0].nearest[0].why == "under the threshold of 0.5"
     assert found.id_of(("doc3", 3, 6)) == second and found.id_of(("doc9", 0, 1)) == ""
-    assert found.vectors_of(second).shape == (2, WIDTH)
+    assert found.mentions_of(second).vectors.shape == (2, WIDTH)
     assert "nothing" not in found and 3 not in found
     for ask in (found.resolve, found.__getitem__, found.reject):
         with pytest.raises(KeyError, match="no new entity 'nothing'"):
@@ -69,7 +69,8 @@ def test_merge_split_reject_and_release():
     assert [m.document for m in found[b].members] == [0, 2]
     found.reject(c)
     assert c not in found and found.resolve(c) == "" and found.id_of(("doc3", 3, 6)) == ""
-    gone = found.release(off.id, "E9")
+    gone = found.mentions_of(off.id)
+    found.release(off.id, "E9")
     assert gone.keys == [("doc1", 1, 4), ("doc4", 4, 7)] and gone.forms == ["form 1", "form 4"]
     assert len(gone.windows) == 2 and found.resolve(off.id) == "E9" and off.id not in found
     assert members(found) == {b: [0, 2]}
@@ -117,6 +118,14 @@ def test_joining_is_logged_and_old_ids_lead_on():
     assert found.attach(mentions([4, 5]), np.array([[1, 0], [-1, -1]])) == [a, found.ids[-1]]
     assert found.resolve(b) == a and found.log[-1]["into"] == a
     assert found.log[-1]["mention"] == "doc4:4:7"
+
+
+def test_mentions_that_were_taken_up_elsewhere_leave():
+    found = of_groups([0, 0, 1])
+    a, b = found.ids
+    found.leave_out([("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)], "E4")
+    assert members(found) == {a: [1]} and found.resolve(b) == "E4"
+    assert found.log[-1]["kb_id"] == "E4" and len(found.log) == 1
 
 
 def test_writing(tmp_path):
@@ -193,7 +202,8 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data())
     def accept(self, data):
         name = data.draw(st.sampled_from(sorted(self.sets)))
-        taken = self.found.release(name, "E1")
+        taken = self.found.mentions_of(name)
+        self.found.release(name, "E1")
         assert {m.document for m in taken.members} == self.sets.pop(name)
         assert self.found.resolve(name) == "E1"
 

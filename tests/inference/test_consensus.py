@@ -10,7 +10,7 @@ from spacy_arbo_el.inference.consensus import consensus, support
 from spacy_arbo_el.inference.edges import CERTAIN
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
-CURVES = Calibration(entity=(10.0, -5.0), exemplar=(10.0, -5.0), new=(10.0, -5.0))
+CURVES = Calibration(entity=(10.0, -5.0), exemplar=(10.0, -5.0), near=(10.0, -5.0))
 
 
 @given(st.integers(0, 10_000), st.integers(1, 12))
@@ -71,6 +71,15 @@ def test_far_mentions_and_people_decide_for_themselves():
     assert corrected.entity.tolist() == [0, 0, 1]
     decided = consensus()(neighbours(corrected=said, decided=said), CURVES, 5.0)
     assert decided.entity.tolist()[2] == 1 and decided.logit[2] == pytest.approx(CERTAIN, abs=0.1)
+
+
+def test_chances_that_are_nearly_1():
+    sure = Calibration(entity=(400.0, -15.0), exemplar=(400.0, -15.0), near=(10.0, -5.0))
+    found = consensus()(neighbours(), sure, -np.inf)
+    assert found.entity.tolist() == [0, 0, 1]
+    assert all(np.isfinite(step.logit) for path in found.paths for step in path[-1:])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        consensus(weight=1.5)
 
 
 def test_under_the_threshold_is_nil():

@@ -124,3 +124,11 @@ def test_batches_do_not_matter(nlp):
     docs = [without_links(annotated(nlp, text)) for text in texts]
     together = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(docs, batch_size=3)]
     assert together == [ids(nlp, text) for text in texts] == [["cat"], ["cat", "cat"], ["cat"]]
+
+
+@pytest.mark.parametrize("kind", ["Independent", "Consensus"])
+def test_an_inference_without_exemplars_heeds_people_too(kind):
+    nlp = build(inference={"@misc": f"spacy-arbo-el.{kind}.v1", "exemplars": 0})
+    linker = nlp.get_pipe("arbo_linker")
+    linker.learn(linked(nlp, TEXT).ents[0], "cat")
+    assert ids(nlp, TEXT) == ["cat"]

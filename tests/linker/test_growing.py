@@ -1,10 +1,13 @@
 """New entities that are kept, from document to document, and taken into the knowledge base."""
 
+import copy
 import random
+from dataclasses import replace
 
 import pytest
 import spacy
 from sklearn.metrics import adjusted_rand_score
+from spacy.training import Example
 
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.kb.entity import Entity
@@ -134,7 +137,8 @@ def test_accepting_what_was_discovered_and_what_is_there(nlp):
     with pytest.raises(KeyError, match="no new entity"):
         linker.accept(one.id)
     entity = linker.accept(one.id, found=found)
-    assert entity.id == one.id and entity.title == one.name and one.id not in found
+    assert entity.id == one.id.replace("NEW-", "ENT-") and entity.title == one.name
+    assert one.id not in found
     other = found[0]
     assert linker.accept(other.id, "river", found=found) == linker.kb.get("river")
     assert linker.exemplars.items[-1].kb_ids == ("river",)
@@ -223,3 +227,69 @@ def test_evidence_from_other_documents_says_which():
     others = steps[1:-1]
     assert all(step.kind == "mention" and step.document and step.context for step in others)
     assert others[0].id.count(":") == 2 and steps[-1].document == ""
+
+
+def test_a_second_reading_in_another_order_is_found_out(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    orders = iter([DEV, DEV[::-1]])
+    with pytest.raises(ValueError, match="second time"):
+        list(linker.link_stream(lambda: docs_of(nlp, next(orders))))
+
+
+def test_texts_that_come_again_have_one_id(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.discovery = replace(linker.discovery, method="strong", threshold=1.0)
+    docs = docs_of(nlp, NEW[:1] * 4)
+    found = linker.discover(docs)
+    assert clusters(docs) == found.ids * 4 and len(found[0].members) == 1
+
+
+def test_accepting_takes_back_what_was_said_before(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.stream = True
+    docs = list(nlp.pipe(docs_of(nlp)))
+    linker.learn(docs[0].ents[0], "NIL")
+    linker.accept(docs[0].ents[0]._.arbo.cluster, "E77")
+    assert nlp(docs_of(nlp, NEW[:1])[0]).ents[0].kb_id_ == "E77"
+    assert not linker.forget(docs[0].ents[0])
+
+
+def test_what_goes_wrong_while_accepting_leaves_all_as_it_was(nlp, monkeypatch):
+    linker = nlp.get_pipe("arbo_linker")
+    found = linker.discover(docs_of(nlp))
+    before, exemplars = found.to_bytes(), len(linker.exemplars)
+
+    def fail(texts):
+        raise RuntimeError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(linker.encoding, "encode_texts", fail)
+        with pytest.raises(RuntimeError, match="out of memory"):
+            linker.accept(found.ids[0], "E77", found=found)
+    assert "E77" not in linker.kb and len(linker.exemplars) == exemplars
+    assert found.to_bytes() == before
+    assert linker.accept(found.ids[0], "E77", found=found).id == "E77"
+
+
+def test_accepting_elsewhere_and_scoring_leave_what_is_kept_in_order(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.stream = True
+    docs = list(nlp.pipe(docs_of(nlp)))
+    name = docs[0].ents[0]._.arbo.cluster
+    linker.stream = False
+    found = linker.discover(docs_of(nlp))
+    linker.accept(name, "E77", found=found)
+    assert name not in linker.new_entities and linker.new_entities.resolve(name) == "E77"
+    linker.stream = True
+    before = linker.new_entities.to_bytes()
+    linker.score([Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    assert linker.new_entities.to_bytes() == before
+    copy.deepcopy(linker).predict(docs_of(nlp))
+
+
+@pytest.mark.parametrize("settings", [{"match_types": True}, {"labels_discard": ["THING"]}, {}])
+def test_nothing_to_link(settings):
+    nlp = build(**settings)
+    linker = nlp.get_pipe("arbo_linker")
+    docs = [nlp.make_doc("none here"), nlp.make_doc("")]
+    assert len(linker.link_corpus(docs)) == 2 and list(linker.discover(docs)) == []
