@@ -123,7 +123,8 @@ class Errors(metaclass=_Coded):
     E115 = "The corpus reader has no path. Set it in the config or with --paths.train, --paths.dev."
     E117 = (
         "{path} is a folder that holds other things than documents written here before "
-        "(part-*.spacy), and would be replaced. Name a new or empty folder, or a file that ends in .spacy."
+        "(part-*.spacy), and would be replaced. Name a new or empty folder, or "
+        "a file that ends in .spacy."
     )
     E116 = (
         "{path} is no .spacy file that can be read ({problem}). It may be damaged or cut short: "

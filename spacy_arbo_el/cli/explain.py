@@ -38,7 +38,8 @@ def explain_command(
             found = doc.char_span(start, start + len(mention), alignment_mode="expand")
             if start < 0 or found is None:
                 msg.fail(f"There is no {mention!r} in the text.", exits=1)
-            spans = [Span(doc, found.start, found.end, label=label or found.label_)]
+            # doc.ents keeps no entity without a label.
+            spans = [Span(doc, found.start, found.end, label=label or "MENTION")]
             key = getattr(linker.span_getter, "spans_key", None)
             if key is None:
                 doc.ents = spans

@@ -4,7 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.inference.calibration import Calibration
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.visualization import render_evidence
 
 from .conftest import build
 from .world import ENTITIES, annotated, without_links
@@ -83,3 +85,50 @@ def test_command(nlp, tmp_path):
     assert "river (Amazon)" in run("--mention", "Amazon", "--kb-id", "shop").output
     assert run().exit_code == 1 and "found no mention" in run().output
     assert "no 'Nile' in the text" in run("--mention", "Nile").output
+
+
+TWO = (
+    "Boats travel up the [Amazon|river] through the rain forest. "
+    "[Amazon|shop] opened a warehouse, and customers order books."
+)
+
+
+def test_taken_by_another_cluster_and_the_page(nlp, tmp_path):
+    linker = nlp.get_pipe("arbo_linker")
+    doc = nlp(without_links(annotated(nlp, TWO)))
+    assert [ent.kb_id_ for ent in doc.ents] == ["river", "shop"]
+    # A chance that any two mentions of a document are the same takes both to one entity.
+    curves = {"entity": (12, -6), "exemplar": (12, -6), "mention": (200, 0)}
+    linker.calibration = Calibration.from_config(curves)
+    doc = nlp(without_links(annotated(nlp, TWO)))
+    (linked,) = {ent.kb_id_ for ent in doc.ents}
+    taken, other = (1, "shop") if linked == "river" else (0, "river")
+    said = linker.explain(doc.ents[taken], other).splitlines()[-1]
+    assert said.startswith(f"{other}: taken by another cluster: the likeliest by itself, but the")
+    assert f'mention "Amazon" ({doc.ents[1 - taken].start_char}:' in said
+    assert said.endswith(f"carried it to {linked}")
+
+    page = render_evidence([doc, nlp.make_doc("a <b> with nothing")])
+    assert page.startswith("<!DOCTYPE html>") and page.count("<li>") == 2
+    assert page.count("class='step entity'") == 2 and "class='step mention'" in page
+    assert "a &lt;b&gt; with nothing" in page and "<b> with" not in page
+    assert not render_evidence([doc], page=False).startswith("<!DOCTYPE")
+    nil = build(threshold=1.0)
+    page = render_evidence([nil(without_links(annotated(nil, TEXT)))], kb_url_template="x/{}")
+    assert "new entity new-1; nearest: river (" in page
+    assert "<li>" not in render_evidence([annotated(nlp, TEXT)]), "not linked yet"
+
+
+def test_the_command_writes_the_page(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    arguments = [
+        "explain",
+        tmp_path / "model",
+        "Boats travel up the Amazon.",
+        "--mention",
+        "Amazon",
+    ]
+    arguments += ["--kb-id", "shop", "--page", tmp_path / "page.html"]
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
+    assert result.exit_code == 0 and "shop: found in place" in result.output, result.output
+    assert "class='step entity'" in (tmp_path / "page.html").read_text()
