@@ -233,8 +233,9 @@ class Errors(metaclass=_Coded):
     E704 = "The new entity {id!r} has {count} mentions, numbered from 0; there is no {member}."
     E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."
     E707 = (
-        "New entities are kept in one process: with n_process, each would have its own. Leave out "
-        "n_process, or set linker.stream = False and use linker.discover on the linked docs."
+        "New entities are kept in one process, the one in which linker.stream was set: with "
+        "n_process, each would have its own. Leave out n_process, or set linker.stream = False and "
+        "use linker.discover on the docs."
     )
     E708 = "These bytes are not new entities: {problem}."
     E711 = "The share of entities to drop is between 0 and 1; got {value!r}."

@@ -1,7 +1,7 @@
 """New entities that grow: kept from document to document, and taken into the knowledge base."""
 
+import os
 from dataclasses import replace
-from multiprocessing import parent_process
 from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
@@ -31,8 +31,18 @@ class GrowingLinker(TogetherLinker):
         can be put here, to go on from it.
     """
 
-    stream: bool = False
     new_entities: NewEntities
+    # The process in which streaming was set, None for off.
+    _streams_in: Optional[int] = None
+
+    @property
+    def stream(self) -> bool:
+        """Whether documents add to ``new_entities``."""
+        return self._streams_in is not None
+
+    @stream.setter
+    def stream(self, value: bool) -> None:
+        self._streams_in = os.getpid() if value else None
 
     def predict(self, docs: Iterable[Doc]) -> LinksOfDocs:
         """Link the mentions of docs, each doc for itself, without changing them.
@@ -42,7 +52,7 @@ class GrowingLinker(TogetherLinker):
         """
         if not self.stream:
             return super().predict(docs)
-        if parent_process() is not None:
+        if self._streams_in != os.getpid():
             raise ValueError(Errors.E707)
         if self.discovery is None:
             raise ValueError(Errors.E709)

@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Union
+from typing import Any, Callable, Dict, Iterable, Optional, Union
 
 import srsly
 from spacy import util
@@ -43,7 +43,7 @@ class SavedLinker(TrainablePipe):
             **self._given,
         }
         parts = srsly.pickle_dumps((type(self), self.vocab, self.model, self.name, settings))
-        return _rebuild, (parts, self.to_bytes(exclude=["vocab", "model"]), self.stream)
+        return _rebuild, (parts, self.to_bytes(exclude=["vocab", "model"]), self._streams_in)
 
     def _cfg_to_save(self) -> Dict[str, Any]:
         return {"now": self.cfg, "given": self._given}
@@ -159,11 +159,11 @@ def _read_if_there(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
-def _rebuild(parts: bytes, state: bytes, stream: bool) -> "SavedLinker":
+def _rebuild(parts: bytes, state: bytes, streams_in: Optional[int]) -> "SavedLinker":
     """A linker in another process, from what ``ArboLinker.__reduce__`` took apart."""
     kind, vocab, model, name, settings = srsly.pickle_loads(parts)
     linker = kind(vocab, model, name, **settings)
-    linker.stream = stream
+    linker._streams_in = streams_in
     return linker.from_bytes(state, exclude=["vocab", "model"])
 
 

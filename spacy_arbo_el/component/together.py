@@ -176,8 +176,8 @@ class TogetherLinker(LinkingLinker):
         candidates = near.candidates
         if candidates is not None:
             # Without a ranker nothing looks at them.
-            logits = candidates.logits
-            candidates = None if logits is None else leading(candidates, logits, LOOKED_AT)
+            by_ranker = candidates.logits
+            candidates = None if by_ranker is None else leading(candidates, by_ranker, LOOKED_AT)
         near = narrow(near, LOOKED_AT, candidates)
         # The numbers of labels in the vocabulary hold for all batches.
         labels = np.array([span.label for group in spans for span in group], dtype=np.uint64)

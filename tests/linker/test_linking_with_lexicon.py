@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import spacy
+from spacy.util import registry
 
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.evaluation.comparison import PROCEDURES, compare_procedures
@@ -126,3 +127,21 @@ def test_an_entity_known_by_exemplars_alone_goes_by_their_forms():
     # One without exemplars has its id for a name.
     strings = linker.memory._strings[1]
     assert strings.nameless.sum() == 1 and not strings.nameless[linker.kb.entities.position("X18")]
+
+
+@pytest.mark.parametrize("is_fitted", [True, False])
+@pytest.mark.parametrize("kind", ["Clustering", "Consensus", "Independent"])
+def test_a_corpus_of_one_document_is_linked_as_the_document_is(is_fitted, kind):
+    nlp = fitted() if is_fitted else build(train=TRAIN[:4], lexicon=LEXICON)
+    linker = nlp.get_pipe("arbo_linker")
+    linker.inference = registry.misc.get(f"spacy-arbo-el.{kind}.v1")()
+    linker.threshold = 0.4
+    for text in [*DEV, *TRAIN]:
+        alone, together = (without_links(annotated(nlp, text)) for _ in range(2))
+        expected = [ent._.arbo for ent in nlp(alone).ents]
+        linker.link_corpus([together])
+        found = [ent._.arbo for ent in together.ents]
+        for one, other in zip(expected, found):
+            assert (one.kb_id, one.score, one.ids) == (other.kb_id, other.score, other.ids)
+            assert one.scores == pytest.approx(other.scores)
+            assert [step[:3] for step in one.evidence] == [step[:3] for step in other.evidence]
