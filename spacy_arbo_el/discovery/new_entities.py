@@ -9,7 +9,8 @@ import srsly
 
 from ..encoders.sequences import Sequences
 from ..errors import Errors
-from ..graph.online import attach, lead, settled
+from ..graph.online import attach, settled
+from ..graph.union_find import find
 from ..io import pack_arrays, unpack_arrays, write_file
 from ..retrieval.exemplars import Key
 from .found import Discovered, Member, Near, describe, identify
@@ -213,7 +214,7 @@ class NewEntities:
     # By number
 
     def _lead(self, number: int) -> int:
-        return int(lead(self._leads, number))
+        return int(find(self._leads, number))
 
     def _name(self, number: int) -> str:
         number = self._lead(number)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .checks import check_floats, check_integers
 from .levels import Joins
+from .union_find import find
 
 
 def average_joins(
@@ -43,14 +44,6 @@ def average_joins(
 
 
 @numba.njit(cache=True, nogil=True)
-def _find(label, node):
-    while label[node] != node:
-        label[node] = label[label[node]]
-        node = label[node]
-    return node
-
-
-@numba.njit(cache=True, nogil=True)
 def _apart(total, square, size, a, b, scale):
     """The mean dissimilarity of two clusters."""
     product = 0.0
@@ -79,7 +72,7 @@ def _agglomerate(vectors, squares, scale, source, target, limit):  # pragma: no 
     joined = 0
     while len(heap):
         known, first, second = heapq.heappop(heap)
-        a, b = _find(label, np.int32(first)), _find(label, np.int32(second))
+        a, b = find(label, np.int32(first)), find(label, np.int32(second))
         if a == b:
             continue
         now = _apart(total, square, size, a, b, scale)

@@ -5,6 +5,8 @@ from typing import List, NamedTuple, Tuple
 import numba
 import numpy as np
 
+from .union_find import find
+
 
 class Attached(NamedTuple):
     """What became of m mentions that came to n others.
@@ -57,27 +59,18 @@ def attach(
 
 
 @numba.njit(cache=True, nogil=True)
-def lead(leads, number):
-    """What a cluster has become part of; halves the way there for the next caller."""
-    while leads[number] != number:
-        leads[number] = leads[leads[number]]
-        number = leads[number]
-    return number
-
-
-@numba.njit(cache=True, nogil=True)
 def settled(leads):
     """What each cluster has become part of, all at once: (c,) int64."""
     found = np.empty_like(leads)
     for number in range(len(leads)):
-        found[number] = lead(leads, number)
+        found[number] = find(leads, number)
     return found
 
 
 @numba.njit(cache=True, nogil=True)
 def _are_apart(leads, apart, a, b):
     for pair in range(len(apart)):
-        left, right = lead(leads, apart[pair, 0]), lead(leads, apart[pair, 1])
+        left, right = find(leads, apart[pair, 0]), find(leads, apart[pair, 1])
         if (left == a and right == b) or (left == b and right == a):
             return True
     return False
@@ -98,7 +91,7 @@ def _attach(
             other = neighbours[mention, column]
             if other < 0:
                 continue
-            there = lead(leads, cluster[other])
+            there = find(leads, cluster[other])
             if here < 0:
                 here = there
             elif (
@@ -117,8 +110,8 @@ def _attach(
         cluster[first + mention] = here
         if mention + 1 == count or document[mention + 1] != document[mention]:
             for i in range(begun, mention + 1):
-                at_once[i] = lead(leads, cluster[first + i])
+                at_once[i] = find(leads, cluster[first + i])
             begun = mention + 1
     for i in range(len(cluster)):
-        cluster[i] = lead(leads, cluster[i])
+        cluster[i] = find(leads, cluster[i])
     return at_once, merges[:merged], used

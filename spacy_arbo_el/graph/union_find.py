@@ -7,7 +7,7 @@ import numba
 def find(label, node):
     """The node that stands for a node's set; halves the way there for the next caller.
 
-    label: (n,) int32; a node whose label is itself stands for its set.
+    label: (n,) integers; a node whose label is itself stands for its set.
     """
     while label[node] != node:
         label[node] = label[label[node]]
