@@ -62,6 +62,8 @@ class ExplainingLinker(GrowingLinker):
         lines = []
         for step in link.evidence:
             context = f" … {step.context} …" if step.context else ""
+            if step.document and step.document not in step.id:
+                context = f" in {step.document}{context}"
             lines.append(f'  {step.kind} {step.id} "{step.text}" ({_shown(step.weight)}){context}')
         return lines
 

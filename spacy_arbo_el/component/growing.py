@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from ..annotations import Link, annotate_new
 from ..discovery.found import Discovered, Member
 from ..discovery.new_entities import NewEntities
-from ..discovery.rows import Unlinked
+from ..discovery.rows import Rows, Unlinked
 from ..encoders.sequences import Sequences
 from ..errors import Errors
 from ..kb.entity import Entity
@@ -112,13 +112,19 @@ class GrowingLinker(TogetherLinker):
         """Rows of the mentions that came before each and are near enough to be the same."""
         discovery = self.discovery
         assert discovery is not None
-        known = self.new_entities.rows.features(discovery.features, discovery.letters)
-        here, by = (
-            discovery.features(new.vectors, new.forms),
-            discovery.compared_by(self.similarity),
-        )
+        rows = self.new_entities.rows
+        known = rows.features(discovery.features, discovery.letters)
+        here = discovery.features(new.vectors, new.forms)
+        by = discovery.compared_by(self.similarity)
         near, values = nearest_earlier(known, here, discovery.neighbours, by)
-        return np.where(values >= discovery.least_similarity(self.calibration), near, -1)
+        near = np.where(values >= discovery.least_similarity(self.calibration), near, -1)
+        if self.cfg["match_types"]:
+            same = [
+                [row >= 0 and _member(row, rows, new).label == member.label for row in found]
+                for found, member in zip(near.tolist(), new.members)
+            ]
+            near = np.where(same, near, -1)
+        return near
 
     def accept(
         self,
@@ -174,6 +180,10 @@ class GrowingLinker(TogetherLinker):
         if source is not self.new_entities:
             self.new_entities.leave_out(mentions.keys, entity.id)
         return entity
+
+
+def _member(row: int, rows: Rows, new: Unlinked) -> Member:
+    return rows.members[row] if row < len(rows) else new.members[row - len(rows)]
 
 
 class _Waiting:

@@ -121,9 +121,10 @@ class LinkingLinker(CorrectableLinker):
         neighbours = weighed(found, self.calibration)
         decisions = self.inference(neighbours, self.calibration, log_odds(threshold))
         ranked = rank_candidates(neighbours, self.calibration, self.cfg["n_candidates"])
-        groups = self._group(decisions, vectors, forms, neighbours.document)
-        names = numbers_within(neighbours.document, groups)
         flat = [span for group in spans for span in group]
+        labels = np.array([span.label for span in flat], dtype=np.uint64)
+        groups = self._group(decisions, vectors, forms, labels, neighbours.document)
+        names = numbers_within(neighbours.document, groups)
         rows = range(len(flat))
         told = tell_spans(flat)
         links = make_links(rows, decisions, ranked, names, self.kb, self.exemplars, told)
@@ -134,11 +135,13 @@ class LinkingLinker(CorrectableLinker):
         decisions: Decisions,
         vectors: np.ndarray,
         forms: Sequence[str],
-        document: Optional[np.ndarray],
+        labels: np.ndarray,
+        document: Optional[np.ndarray] = None,
     ) -> np.ndarray:
         """Groups of the mentions that nothing reaches: (m,) int64, -1 for those linked.
 
-        document: Where mentions of other documents don't count, the document of each.
+        labels: (m,), what the mentions' labels are. document: Where mentions of other documents
+            don't count, the document of each.
         """
         groups = np.full(len(vectors), -1, dtype=np.int64)
         left = np.flatnonzero(decisions.entity < 0)
@@ -147,7 +150,8 @@ class LinkingLinker(CorrectableLinker):
         elif len(left):
             within = None if document is None else document[left]
             features = self.discovery.features(vectors[left], [forms[i] for i in left.tolist()])
-            settings = self.similarity, self.calibration, within
+            known = labels[left] if self.cfg["match_types"] else None
+            settings = self.similarity, self.calibration, within, known
             groups[left] = self.discovery.group(features, *settings)
         return groups
 

@@ -134,7 +134,7 @@ class TogetherLinker(LinkingLinker):
         gathered = self.gather(read)
         decisions = self.inference(gathered.neighbours, self.calibration, log_odds(threshold))
         forms = [item.form for item in gathered.items]
-        groups = self._group(decisions, gathered.vectors, forms, None)
+        groups = self._group(decisions, gathered.vectors, forms, gathered.labels)
         keys = [item.key for item in gathered.items]
         groups = same_for_same(groups, keys)
         clusters = name_groups(groups, keys)

@@ -78,23 +78,27 @@ class Discovery:
         similarity: Similarity,
         calibration: Calibration,
         document: Optional[np.ndarray] = None,
+        labels: Optional[np.ndarray] = None,
     ) -> np.ndarray:
         """The group of each mention: (m,) int64, numbered from 0 in order of first mention.
 
         features: As ``features`` gives them. similarity: That of vectors.
         document: (m,) ascending, to group the mentions of each document by themselves; None to
             group all together.
+        labels: (m,) of any kind, where mentions of different ones can't be the same; else None.
         """
         if len(features) < 2:
             return np.arange(len(features))
         by = self.compared_by(similarity)
-        found = (
+        near, values = (
             nearest_in_corpus(features, self.neighbours, by)
             if document is None
             else nearest_in_document(features, document, self.neighbours, by)
         )
+        if labels is not None:
+            near = np.where(labels[near] == labels[:, None], near, -1)
         least = np.array([self.least_similarity(calibration)])
-        return self.sweep(features, similarity, least, found)[0].astype(np.int64)
+        return self.sweep(features, similarity, least, (near, values))[0].astype(np.int64)
 
     def sweep(
         self,

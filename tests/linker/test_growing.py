@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import spacy
 from sklearn.metrics import adjusted_rand_score
+from spacy.tokens import Span
 from spacy.training import Example
 
 from spacy_arbo_el.discovery.new_entities import NewEntities
@@ -293,3 +294,23 @@ def test_nothing_to_link(settings):
     linker = nlp.get_pipe("arbo_linker")
     docs = [nlp.make_doc("none here"), nlp.make_doc("")]
     assert len(linker.link_corpus(docs)) == 2 and list(linker.discover(docs)) == []
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_new_entities_have_one_type_where_types_count(streams):
+    texts = NEW[:1] + NEW[2:3]
+    for types, expected in ((False, 1), (True, 2)):
+        nlp = build(threshold=0.6, match_types=types)
+        linker = nlp.get_pipe("arbo_linker")
+        docs = [
+            without_links(annotated(nlp, text, label=label))
+            for text, label in zip(texts, ("THING", "PERSON"))
+        ]
+        both = without_links(annotated(nlp, " ".join(texts)))
+        first, second = both.ents
+        both.ents = [first, Span(both, second.start, second.end, label="PERSON")]
+        linker.stream = streams
+        docs = list(nlp.pipe([*docs, both])) if streams else linker.link_corpus([*docs, both])
+        assert len(set(clusters(docs))) == expected
+        linker.stream = False
+        assert len(set(clusters([nlp(both.copy())]))) == expected
