@@ -25,10 +25,11 @@ from sklearn.metrics import adjusted_rand_score
 from spacy_arbo_el.corpora.reader import read_docs, unlinked
 from spacy_arbo_el.evaluation.calibrate import fit_calibration, fit_new
 from spacy_arbo_el.evaluation.dropping import drop_entities, without_dropped
+from spacy_arbo_el.evaluation.gold import gold_positions, is_gold
 from spacy_arbo_el.evaluation.report import encoding_once, find_linker
 from spacy_arbo_el.evaluation.thresholds import THRESHOLDS
 from spacy_arbo_el.evaluation.tuning import LETTERS
-from spacy_arbo_el.inference.calibration import Calibration, log_odds
+from spacy_arbo_el.inference.calibration import Calibration, log_odds, similarity_of
 from spacy_arbo_el.inference.clustering import clustering
 from spacy_arbo_el.inference.consensus import consensus
 from spacy_arbo_el.inference.decisions import Inference
@@ -64,18 +65,14 @@ class Gold(NamedTuple):
 def gold_of(linker, docs) -> Gold:
     spans = [span for doc in docs for span in find_mentions(doc, linker.span_getter)]
     ids = [gold_ids(span) for span in spans]
-    width = max(map(len, ids))
-    positions = np.full((len(ids), width), -1)
-    for row, group in enumerate(ids):
-        positions[row, : len(group)] = linker.kb.entities.positions_of(list(group))
     missing = np.array([span.kb_id_ == NIL for span in spans])
     names = [span.id_ or "|".join(group) for span, group in zip(spans, ids)]
-    return Gold(positions, missing, np.unique(names, return_inverse=True)[1])
+    return Gold(gold_positions(linker, spans), missing, np.unique(names, return_inverse=True)[1])
 
 
 def accuracy(gold: Gold, entity: np.ndarray) -> np.ndarray:
     """(m,) bool, whether each link or NIL is right."""
-    found = (gold.positions == entity[:, None]).any(axis=1) & (entity >= 0)
+    found = is_gold(entity[:, None], gold.positions)[:, 0]
     return np.where(gold.missing, entity < 0, found)
 
 
@@ -96,8 +93,8 @@ def groups_of(linker, gathered, forms, gold: Gold, left: np.ndarray, tune: np.nd
         tuned_on = told if len(told) >= 30 else np.flatnonzero(tune)
         chosen = features[tuned_on], linker.similarity
         curve = fit_new(discovery, *chosen, [keys[i] for i in tuned_on.tolist()])
-        slope, offset = curve or linker.calibration.new
-        least = (np.array([log_odds(float(t)) for t in THRESHOLDS[1:]]) - offset) / slope
+        curve = curve or linker.calibration.new
+        least = np.array([similarity_of(float(t), curve) for t in THRESHOLDS[1:]])
         labels = discovery.sweep(*chosen, least)
         scores = [adjusted_rand_score(gold.label[tuned_on], row) for row in labels]
         options.append((max(scores), discovery, least[int(np.argmax(scores))], features))

@@ -82,12 +82,17 @@ def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Exam
         spaces=[bool(token.whitespace_) for token in example.reference],
     )
     spans = [Span(doc, span.start, span.end, label=span.label) for span in gold]
+    set_mentions(doc, spans, get_spans)
+    return Example(doc, example.reference), True
+
+
+def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None:
+    """Put spans where a getter finds them: its span group, or ``doc.ents``."""
     key = getattr(get_spans, "spans_key", None)
     if key is None:
-        doc.ents = spans
+        doc.ents = spans  # type: ignore[assignment]
     else:
         doc.spans[key] = spans
-    return Example(doc, example.reference), True
 
 
 class MentionReader:

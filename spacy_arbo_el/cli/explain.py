@@ -25,7 +25,7 @@ def explain_command(
 
     from ..evaluation.report import find_linker
     from ..io import write_file
-    from ..mentions import find_mentions
+    from ..mentions import find_mentions, set_mentions
     from ..visualization import render_evidence
 
     with errors_for_people():
@@ -40,11 +40,7 @@ def explain_command(
                 msg.fail(f"There is no {mention!r} in the text.", exits=1)
             # doc.ents keeps no entity without a label.
             spans = [Span(doc, found.start, found.end, label=label or "MENTION")]
-            key = getattr(linker.span_getter, "spans_key", None)
-            if key is None:
-                doc.ents = spans
-            else:
-                doc.spans[key] = spans
+            set_mentions(doc, spans, linker.span_getter)
             doc = linker(doc)
         if not spans:
             msg.fail("The pipeline found no mention. Name one with --mention.", exits=1)

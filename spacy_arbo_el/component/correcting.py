@@ -7,7 +7,7 @@ from spacy.tokens import Doc, Span
 
 from ..errors import Errors
 from ..kb.entity import NIL
-from ..mentions import document_name, offsets_of_span
+from ..mentions import keys_of
 from ..retrieval.corrections import Correction
 from ..retrieval.exemplars import Key
 from .saving import SavedLinker
@@ -72,7 +72,7 @@ class CorrectableLinker(SavedLinker):
         return len(set(keys))
 
     def _key(self, span: Span) -> Key:
-        return (document_name(span.doc), *offsets_of_span(span))
+        return keys_of([span])[0]
 
     def _correct(self, span: Span, correction: Correction, kb_ids: Tuple[str, ...]) -> None:
         memory, key = self.memory, self._key(span)

@@ -2,16 +2,15 @@
 
 import os
 from dataclasses import replace
-from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..annotations import Link, annotate_new
+from ..annotations import Link
 from ..discovery.found import Discovered, Member
 from ..discovery.new_entities import NewEntities
 from ..discovery.rows import Rows, Unlinked
-from ..encoders.sequences import Sequences
 from ..errors import Errors
 from ..kb.entity import Entity
 from ..mentions import keys_of
@@ -63,13 +62,12 @@ class GrowingLinker(TogetherLinker):
         self.new_entities.documents += len(docs)
         return links
 
-    def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], links: LinksOfDocs) -> None:
         """Write the links that ``predict`` found onto the docs; see ``annotations.py``."""
         docs = list(docs)
         super().set_annotations(docs, links)
-        if self.stream and self.discovery is not None and self.discovery.spans_key:
-            for doc, found in zip(docs, links):
-                annotate_new(doc, found, self.span_getter, self.discovery.spans_key)
+        if self.stream:
+            self._annotate_new(docs, links)
 
     def _keep(self, spans: Spans, linked: Linked) -> List[Link]:
         """Add to the new entities. RETURNS: The links, with the ids of these."""
@@ -104,9 +102,6 @@ class GrowingLinker(TogetherLinker):
             replace(link, cluster=names[i]) if i in names else link
             for i, link in enumerate(linked.links)
         ]
-
-    def _encode_prepared(self, windows: Sequences) -> np.ndarray:
-        return self.similarity.prepare(self.encoding.encode_windows(windows))
 
     def _earlier(self, new: Unlinked) -> np.ndarray:
         """Rows of the mentions that came before each and are near enough to be the same."""

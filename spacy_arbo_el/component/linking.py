@@ -8,6 +8,7 @@ from spacy.tokens import Doc, Span
 from ..annotations import Link, annotate
 from ..discovery.grouping import Discovery
 from ..encoders.forking import one_thread_after_fork
+from ..encoders.sequences import Sequences
 from ..inference.calibration import Calibration, log_odds
 from ..inference.decisions import Decisions, Inference, rank_candidates, weighed
 from ..inference.links import make_links, numbers_within, tell_spans
@@ -77,7 +78,7 @@ class LinkingLinker(CorrectableLinker):
             put(links, wanted, self._link(wanted, self.threshold).links)
         return links
 
-    def set_annotations(self, docs: Iterable[Doc], links: Sequence[Dict[Offsets, Link]]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], links: LinksOfDocs) -> None:
         """Write the links that ``predict`` found onto the docs; see ``annotations.py``."""
         name, overwrite = self.cfg["extension"], self.cfg["overwrite"]
         for doc, links_of_doc in zip(docs, links):
@@ -89,7 +90,10 @@ class LinkingLinker(CorrectableLinker):
         spans: The mentions of each document.
         """
         windows, forms = self.reader.read(spans)
-        return self.similarity.prepare(self.encoding.encode_windows(windows)), forms
+        return self._encode_prepared(windows), forms
+
+    def _encode_prepared(self, windows: Sequences) -> np.ndarray:
+        return self.similarity.prepare(self.encoding.encode_windows(windows))
 
     def find_neighbours(self, spans: Spans, encoded: Optional[Encoded] = None) -> Neighbours:
         """What is near the mentions of each document, see ``Neighbours``.
@@ -117,7 +121,7 @@ class LinkingLinker(CorrectableLinker):
 
     def _link(self, spans: Spans, threshold: float) -> Linked:
         vectors, forms = self.encode_mentions(spans)
-        found = self._near(spans, vectors, forms, self.inference.mentions)
+        found = self.find_neighbours(spans, (vectors, forms))
         neighbours = weighed(found, self.calibration)
         decisions = self.inference(neighbours, self.calibration, log_odds(threshold))
         ranked = rank_candidates(neighbours, self.calibration, self.cfg["n_candidates"])

@@ -24,7 +24,7 @@ from ..retrieval.candidates import leading
 from ..retrieval.corpus import concatenate, narrow, same_label_only, with_mentions
 from ..retrieval.exemplars import Labelled
 from ..retrieval.neighbours import Neighbours, nearest_in_corpus
-from .linking import LinkingLinker, Ranked, Spans, put
+from .linking import LinkingLinker, LinksOfDocs, Ranked, Spans, put
 from .saving import check_threshold
 
 # Gives the documents of a corpus, anew each time.
@@ -169,7 +169,7 @@ class TogetherLinker(LinkingLinker):
 
     def _gather_batch(self, spans: Spans) -> Gathered:
         items, windows = self.reader.labelled_spans(spans)
-        vectors = self.similarity.prepare(self.encoding.encode_windows(windows))
+        vectors = self._encode_prepared(windows)
         near = self._near(spans, vectors, [item.form for item in items], mentions=0)
         near = weighed(near, self.calibration)
         entities, logits = rank_candidates(near, self.calibration, self.cfg["n_candidates"])
@@ -198,15 +198,19 @@ class TogetherLinker(LinkingLinker):
                 raise ValueError(Errors.E710)
             put(links, wanted, self._links_of(together, mentions))
             self.set_annotations(docs, links)
-            if self.discovery is not None and self.discovery.spans_key:
-                for doc, found in zip(docs, links):
-                    annotate_new(doc, found, self.span_getter, self.discovery.spans_key)
+            self._annotate_new(docs, links)
             if left is not None:
                 self._add_left(left, together, wanted, mentions, count)
             yield from docs
             count, number = count + len(docs), mentions.stop
         if count != len(bounds) - 1:
             raise ValueError(Errors.E710)
+
+    def _annotate_new(self, docs: Iterable[Doc], links: LinksOfDocs) -> None:
+        """Write mentions whose new entities have ids that stay to a span group."""
+        if self.discovery is not None and self.discovery.spans_key:
+            for doc, found in zip(docs, links):
+                annotate_new(doc, found, self.span_getter, self.discovery.spans_key)
 
     def _links_of(self, together: Together, mentions: range):
         gathered = together.gathered

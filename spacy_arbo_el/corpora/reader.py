@@ -99,6 +99,15 @@ def _read_docbin(path: Path, vocab: Vocab) -> Iterator[Doc]:
 
 def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:
     """A copy with the same tokens and, if asked, the same mentions, but without any link."""
+    return copied(doc, _unlinked_span if mentions else None)
+
+
+def copied(doc: Doc, change: Optional[Callable[[Doc, Span], Span]]) -> Doc:
+    """A copy with the same tokens and ``doc_id``.
+
+    change: Function from the copy and one of the entities and grouped spans of the Doc to the
+        copy's; None for none of them.
+    """
     copy = Doc(
         doc.vocab,
         words=[token.text for token in doc],
@@ -106,10 +115,10 @@ def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:
     )
     if "doc_id" in doc.user_data:
         copy.user_data["doc_id"] = doc.user_data["doc_id"]
-    if mentions:
-        copy.set_ents([_unlinked_span(copy, span) for span in doc.ents])
+    if change is not None:
+        copy.set_ents([change(copy, span) for span in doc.ents])
         for key, group in doc.spans.items():
-            copy.spans[key] = [_unlinked_span(copy, span) for span in group]
+            copy.spans[key] = [change(copy, span) for span in group]
     return copy
 
 

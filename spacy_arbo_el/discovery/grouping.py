@@ -10,8 +10,9 @@ from spacy.util import registry
 from .. import graph
 from ..errors import Errors
 from ..graph.averages import average_joins
+from ..graph.components import number_clusters
 from ..graph.levels import labels_at
-from ..inference.calibration import Calibration, log_odds
+from ..inference.calibration import Calibration, similarity_of
 from ..retrieval.neighbours import nearest_in_corpus, nearest_in_document
 from ..retrieval.similarity import Similarity, cosine, unit
 
@@ -55,8 +56,7 @@ class Discovery:
 
     def least_similarity(self, calibration: Calibration) -> float:
         """λ as a similarity."""
-        slope, offset = calibration.new
-        return (log_odds(self.threshold) - offset) / slope
+        return similarity_of(self.threshold, calibration.new)
 
     def features(self, vectors: np.ndarray, forms: Sequence[str]) -> np.ndarray:
         """What mentions are compared by: (m, width) float32, their vectors and their letters.
@@ -126,7 +126,7 @@ class Discovery:
         labels = labels_at(len(features), joins, (-least)[order].astype(np.float32))
         groups = np.empty_like(labels)
         for row, at in enumerate(order.tolist()):
-            groups[at] = np.unique(labels[row], return_inverse=True)[1]
+            groups[at] = number_clusters(labels[row], len(features))
         return groups
 
 

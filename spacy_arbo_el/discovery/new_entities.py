@@ -242,7 +242,7 @@ class NewEntities:
         return self._groups
 
     def _describe(self, number: int) -> Discovered:
-        rows = self._groups[number] if self._is_grouped else self._in_groups()[number]
+        rows = self._in_groups()[number]
         members = [self.rows.members[row] for row in rows.tolist()]
         near = [self.rows.near[row] for row in rows.tolist()]
         vectors = self.rows.vectors[rows]

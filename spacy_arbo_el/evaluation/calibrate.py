@@ -33,17 +33,18 @@ from ..mentions import gold_ids
 from ..retrieval.candidates import Candidates
 from ..retrieval.neighbours import Neighbours, nearest_in_corpus
 from ..retrieval.similarity import Similarity
+from .gold import gold_positions, is_gold
 
 
 class _Observed(NamedTuple):
     """The neighbours of the annotated mentions of a batch, and what is right.
 
-    gold: For each mention the positions of its gold entities.
+    gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
     keys: For each mention what it shares with mentions of the same entity, new ones included.
     """
 
     neighbours: Neighbours
-    gold: List[Set[int]]
+    gold: np.ndarray
     keys: List[Set[str]]
 
 
@@ -62,8 +63,8 @@ def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 6
     for batch in minibatch(docs, size=batch_size):
         groups = [[s for s in linker.mentions_of(doc) if s.kb_id_] for doc in batch]
         if any(groups):
-            gold = [_positions(linker, span) for group in groups for span in group]
-            keys = [_keys(span) for group in groups for span in group]
+            flat = [span for group in groups for span in group]
+            gold, keys = gold_positions(linker, flat), list(map(_keys, flat))
             encoded = linker.encode_mentions(groups)
             observed.append(_Observed(linker.find_neighbours(groups, encoded), gold, keys))
             vectors.append(encoded[0])
@@ -104,8 +105,8 @@ def _with_curves(calibration: Calibration, edges: Iterable[Edges]) -> Calibratio
 def _entity_edges(observed: Iterable[_Observed]) -> Iterator[Edges]:
     for neighbours, gold, _ in observed:
         nearest, owners = neighbours.entities[:, :1], neighbours.exemplar_entity
-        yield "entity", neighbours.entity_similarity[:, :1].ravel(), _is_gold(nearest, gold)
-        yield "exemplar", neighbours.exemplar_similarity.ravel(), _is_gold(owners, gold)
+        yield "entity", neighbours.entity_similarity[:, :1].ravel(), is_gold(nearest, gold).ravel()
+        yield "exemplar", neighbours.exemplar_similarity.ravel(), is_gold(owners, gold).ravel()
 
 
 def _mention_edges(observed: Iterable[_Observed], calibration: Calibration) -> Iterator[Edges]:
@@ -139,7 +140,7 @@ def fit_new(
 
 def _fit_ranker(observed: Sequence[_Observed]) -> Optional[Ranker]:
     weighed = [
-        (candidates, _is_gold(candidates.entities, gold).reshape(candidates.entities.shape))
+        (candidates, is_gold(candidates.entities, gold))
         for candidates, gold in ((seen.neighbours.candidates, seen.gold) for seen in observed)
         if candidates is not None
     ]
@@ -156,15 +157,6 @@ def _fit_ranker(observed: Sequence[_Observed]) -> Optional[Ranker]:
 def _keys(span: Span) -> Set[str]:
     ids = gold_ids(span)
     return set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
-
-
-def _positions(linker: ArboLinker, span: Span) -> Set[int]:
-    return {linker.kb.entities.position(kb_id) for kb_id in gold_ids(span)} - {-1}
-
-
-def _is_gold(entities: np.ndarray, gold: Sequence[Set[int]]) -> np.ndarray:
-    rows = zip(entities.tolist(), gold)
-    return np.array([[e in right for e in row] for row, right in rows], dtype=bool).ravel()
 
 
 def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Calibration]:

@@ -28,10 +28,9 @@ def cluster_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> D
     left, right = _numbers(gold), _numbers(predicted)
     if not len(left):
         names = ("b3", "ceafe", "pairs")
-        rates = {f"{name}_{kind}": 0.0 for name in names for kind in "prf"}
-        return {"ari": 0.0, "nmi": 0.0, **rates, "purity": 0.0}
-    overlap = csr_matrix((np.ones(len(left)), (left, right)))  # doubles are summed
-    overlap.sum_duplicates()
+        zeros = {f"{name}_{kind}": 0.0 for name in names for kind in "prf"}
+        return {"ari": 0.0, "nmi": 0.0, **zeros, "purity": 0.0}
+    overlap = _overlap(left, right)
     in_gold, in_predicted = np.bincount(left), np.bincount(right)
     common = overlap.tocoo()
     n = len(left)
@@ -41,24 +40,26 @@ def cluster_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> D
         "ari": float(adjusted_rand_score(left, right)),
         "nmi": float(normalized_mutual_info_score(left, right)),
         **dict(zip(("b3_p", "b3_r", "b3_f"), b_cubed(left, right))),
-        **_rates("ceafe", aligned / len(in_predicted), aligned / len(in_gold)),
-        **_rates(
-            "pairs", _share(together, _pairs(in_predicted)), _share(together, _pairs(in_gold))
-        ),
+        **rates("ceafe", aligned / len(in_predicted), aligned / len(in_gold)),
+        **rates("pairs", _share(together, _pairs(in_predicted)), _share(together, _pairs(in_gold))),
         "purity": float(overlap.max(axis=0).sum() / n),
     }
 
 
 def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, float]:
     """B³ precision, recall and F1 of clusters of n mentions, n > 0; (n,) numbers from 0."""
-    overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))
-    overlap.sum_duplicates()
-    common = overlap.tocoo()
+    common = _overlap(gold, predicted).tocoo()
     squares = common.data**2 / len(gold)
     precision = float((squares / np.bincount(predicted)[common.col]).sum())
     recall = float((squares / np.bincount(gold)[common.row]).sum())
-    total = precision + recall
-    return precision, recall, 2 * precision * recall / total if total else 0.0
+    return precision, recall, _f1(precision, recall)
+
+
+def _overlap(gold: np.ndarray, predicted: np.ndarray) -> csr_matrix:
+    """How many mentions each two clusters have in common."""
+    overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))  # doubles are summed
+    overlap.sum_duplicates()
+    return overlap
 
 
 def _numbers(labels: Sequence[Hashable]) -> np.ndarray:
@@ -75,10 +76,15 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole else 1.0
 
 
-def _rates(name: str, precision: float, recall: float) -> Dict[str, float]:
+def rates(name: str, precision: float, recall: float) -> Dict[str, float]:
+    """Precision, recall and F1 under the names "…_p", "…_r" and "…_f"."""
+    f = _f1(precision, recall)
+    return {f"{name}_p": float(precision), f"{name}_r": float(recall), f"{name}_f": float(f)}
+
+
+def _f1(precision: float, recall: float) -> float:
     total = precision + recall
-    fscore = 2 * precision * recall / total if total else 0.0
-    return {f"{name}_p": float(precision), f"{name}_r": float(recall), f"{name}_f": float(fscore)}
+    return 2 * precision * recall / total if total else 0.0
 
 
 def _best_alignment(overlap: csr_matrix, in_gold: np.ndarray, in_predicted: np.ndarray) -> float:

@@ -5,7 +5,7 @@ from typing import Iterable, List, Set
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..corpora.reader import unlinked
+from ..corpora.reader import copied
 from ..errors import Errors
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
@@ -45,9 +45,7 @@ def _known(kb: ArboKB, span: Span) -> List[str]:
 
 
 def _without_dropped(doc: Doc, kb: ArboKB) -> Doc:
-    copy = unlinked(doc, mentions=False)
-
-    def renamed(span: Span) -> Span:
+    def renamed(copy: Doc, span: Span) -> Span:
         ids, known = gold_ids(span), _known(kb, span)
         if not ids or known:
             name, same_as = ID_SEPARATOR.join(known) or span.kb_id_, span.id_
@@ -55,7 +53,4 @@ def _without_dropped(doc: Doc, kb: ArboKB) -> Doc:
             name, same_as = NIL, ID_SEPARATOR.join(sorted(ids))
         return Span(copy, span.start, span.end, span.label, kb_id=name, span_id=same_as)
 
-    copy.set_ents([renamed(span) for span in doc.ents])
-    for key, group in doc.spans.items():
-        copy.spans[key] = [renamed(span) for span in group]
-    return copy
+    return copied(doc, renamed)

@@ -9,14 +9,15 @@ from spacy.util import minibatch
 
 from ..discovery.grouping import Discovery
 from ..errors import Errors
-from ..inference.calibration import log_odds
+from ..inference.calibration import log_odds, similarity_of
 from ..inference.curves import Curve
 from ..inference.decisions import weighed
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions import find_mentions, gold_ids
 from .calibrate import fit_new
-from .clusters import b_cubed
+from .clusters import b_cubed, rates
+from .gold import gold_positions, is_gold
 
 # Chances that are tried.
 THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(3)
@@ -79,11 +80,11 @@ def sweep_linking(
             continue
         encoded, forms = linker.encode_mentions(groups)
         near = weighed(linker.find_neighbours(groups, (encoded, forms)), linker.calibration)
-        gold = _gold_positions(linker, flat)
+        gold = gold_positions(linker, flat)
         logits = [log_odds(float(threshold)) for threshold in thresholds]
         decided = [linker.inference(near, linker.calibration, logit).entity for logit in logits]
         entity = np.stack(decided)
-        right = (entity[:, :, None] == gold[None]).any(axis=2) & (entity >= 0)
+        right = is_gold(entity.T, gold).T
         found.append((entity >= 0, right, np.array([bool(gold_ids(s)) for s in flat])))
         vectors.append(encoded)
         all_forms += forms
@@ -136,8 +137,7 @@ def sweep_discovery(
     keys = [set() if label is None else {str(label)} for label in swept.labels]
     fitted = fit_new(discovery, features, linker.similarity, keys)
     curve = fitted or linker.calibration.new
-    slope, offset = curve
-    least = (np.array([log_odds(float(t)) for t in thresholds]) - offset) / slope
+    least = np.array([similarity_of(float(t), curve) for t in thresholds])
     groups = discovery.sweep(features[chosen], linker.similarity, least)
     gold = np.unique([str(swept.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
     rows = [
@@ -173,20 +173,7 @@ def _row(threshold: float, linked: np.ndarray, right: np.ndarray, known: np.ndar
 
 
 def _rates(name: str, right: Any, found: Any, wanted: Any) -> Row:
-    p, r = (float(right / count) if count else 0.0 for count in (found, wanted))
-    f = 2 * p * r / (p + r) if p + r else 0.0
-    return {f"{name}_p": p, f"{name}_r": r, f"{name}_f": f}
-
-
-def _gold_positions(linker: ArboLinker, spans: Sequence[Span]) -> np.ndarray:
-    """(m, g) int64, the positions of gold entities, -1 for none."""
-    ids = [gold_ids(span) for span in spans]
-    flat = linker.kb.entities.positions_of([kb_id for group in ids for kb_id in group])
-    gold = np.full((len(ids), max(map(len, ids), default=0) or 1), -1, dtype=np.int64)
-    row = np.repeat(np.arange(len(ids)), [len(group) for group in ids])
-    column = np.concatenate([np.arange(len(group)) for group in ids]).astype(np.int64)
-    gold[row, column] = flat
-    return gold
+    return rates(name, *(float(right / count) if count else 0.0 for count in (found, wanted)))
 
 
 def _label(span: Span) -> Optional[Hashable]:

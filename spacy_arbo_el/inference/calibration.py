@@ -64,6 +64,12 @@ class Calibration:
         return (slope * similarity + offset).astype(np.float32)
 
 
+def similarity_of(chance: float, curve: Curve) -> float:
+    """The similarity at which a curve gives this chance; infinite at the ends of the scale."""
+    slope, offset = curve
+    return (log_odds(chance) - offset) / slope
+
+
 def probability(logits):
     """Log-odds -> probabilities."""
     return 1.0 / (1.0 + np.exp(-np.clip(logits, -80, 80)))

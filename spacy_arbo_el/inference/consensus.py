@@ -9,7 +9,7 @@ from ..errors import Errors
 from ..graph.averages import average_joins
 from ..graph.levels import labels_at
 from ..retrieval.neighbours import Neighbours
-from .calibration import Calibration, log_odds, probability
+from .calibration import Calibration, log_odds, probability, similarity_of
 from .decisions import LOOKED_AT, Decisions, Inference, Paths, Step, rank_candidates
 from .edges import CERTAIN
 
@@ -64,8 +64,7 @@ class Consensus:
         vectors = neighbours.vectors
         if vectors is None or not (neighbours.mentions >= 0).any():
             return np.arange(count)
-        slope, offset = calibration.near
-        limit = -(log_odds(self.threshold) - offset) / slope
+        limit = -similarity_of(self.threshold, calibration.near)
         target, column = np.nonzero(neighbours.mentions >= 0)
         source = neighbours.mentions[target, column]
         joins = average_joins(vectors, source, target, limit, euclidean=neighbours.euclidean)
@@ -109,7 +108,7 @@ class _Carried:
         if carrier != mention:
             at = self.entities[carrier] == entity
             chance = float(np.clip(self.chance[carrier][at][0], 1e-9, 1 - 1e-9))
-            steps.append(Step("mention", carrier, float(np.log(chance / (1 - chance)))))
+            steps.append(Step("mention", carrier, log_odds(chance)))
         return [*steps, Step("mention", mention, float(self.logit[mention]))]
 
     def _surest(self, mention: int, entity: int) -> int:
