@@ -1,10 +1,10 @@
-"""The graph room, timed: clustering, sweeps, positives; beside it, the literal procedure.
+"""Times of the graph package: clustering, sweeps, positives, and the paper's literal procedure.
 
     python benchmarks/graph.py
 
-Float32, k = 8 nearest mentions and, for seven mentions in eight, the nearest entity.
-Kernels are compiled before the clock starts (the compiled code is cached on disk). Each time is
-the best of several runs. Positives use all cores, the rest one.
+Graphs are float32, with edges from the 8 nearest mentions and, for seven mentions in eight, from
+the nearest entity. Kernels are compiled before they are timed (the compiled code is cached on
+disk). Each time is the best of several runs. Positives use all cores, the others one.
 """
 
 import argparse
@@ -21,17 +21,17 @@ from spacy_arbo_el import graph
 
 METHODS = ("arborescence", "minimax", "undirected")
 K = 8
-# From what fits a core's own cache to what no cache holds: in between, memory itself gets slower.
+# From graphs that fit into a core's own cache to graphs that fit into none.
 SIZES = (4_000, 10_000, 40_000, 100_000, 200_000, 400_000, 1_000_000, 2_000_000, 4_000_000)
 LITERAL_SIZES = (125, 250, 500, 1_000, 2_000)
 THRESHOLDS = np.linspace(-0.95, -0.2, 100, dtype=np.float32)
 
 
 def neighbour_graph(mentions: int, seed: int = 0):
-    """A k-NN graph of mentions in clusters, as retrieval gives it: (n_entities, M, edges).
+    """A k-NN graph of mentions in clusters, as the arguments of ``graph.link``.
 
-    Cluster sizes are skewed as in corpora. Most neighbours of a mention are of its own cluster, and
-    near; the others are drawn from everywhere, and far.
+    Cluster sizes are skewed as in corpora. Most neighbours of a mention are in its own cluster and
+    similar to it. The others are drawn from all mentions and less similar.
     """
     rng = np.random.default_rng(seed)
     entities = max(mentions // 8, 2)
@@ -39,29 +39,27 @@ def neighbour_graph(mentions: int, seed: int = 0):
     begin = np.searchsorted(cluster, np.arange(entities))[cluster]
     others = np.bincount(cluster, minlength=entities)[cluster] - 1
     place = np.arange(mentions) - begin
-    # K different ones, none of them the mention itself.
+    # K different mentions, none of them the mention itself.
     shift = rng.integers(0, 1 << 40, mentions)[:, None] + np.arange(K)
     step = 1 + shift % np.maximum(others, 1)[:, None]
     inside = begin[:, None] + (place[:, None] + step) % (others + 1)[:, None]
-    near = (rng.random((mentions, K)) < 0.8) & (np.arange(K) < others[:, None])
-    neighbour = np.where(near, inside, rng.integers(0, mentions, (mentions, K)))
-    similarity = np.where(near, rng.beta(8, 3, (mentions, K)), rng.beta(3, 6, (mentions, K)))
+    is_inside = (rng.random((mentions, K)) < 0.8) & (np.arange(K) < others[:, None])
+    neighbour = np.where(is_inside, inside, rng.integers(0, mentions, (mentions, K)))
+    similarity = np.where(is_inside, rng.beta(8, 3, (mentions, K)), rng.beta(3, 6, (mentions, K)))
     linked = rng.random(mentions) < 7 / 8
-    right = rng.random(mentions) < 0.8
-    entity = np.where(right, cluster, rng.integers(0, entities, mentions))
-    entity_similarity = np.where(right, rng.beta(6, 3, mentions), rng.beta(3, 5, mentions))
+    correct = rng.random(mentions) < 0.8
+    entity = np.where(correct, cluster, rng.integers(0, entities, mentions))
+    entity_similarity = np.where(correct, rng.beta(6, 3, mentions), rng.beta(3, 5, mentions))
     # Mentions of one entity are spread over the corpus.
     number = rng.permutation(mentions)
     order = np.argsort(number)
-    edges = graph.build_edges(
-        entities,
-        mentions,
-        entities=np.where(linked, entity, -1)[order, None],
-        entity_similarity=entity_similarity[order, None].astype(np.float32),
-        mentions=number[neighbour][order],
-        mention_similarity=similarity[order].astype(np.float32),
-    )
-    return entities, mentions, *edges
+    # For each mention first the edge from its entity, then those from its neighbours.
+    source = np.column_stack([entity, entities + number[neighbour]])[order]
+    weight = -np.column_stack([entity_similarity, similarity])[order].astype(np.float32)
+    target = np.broadcast_to(entities + np.arange(mentions)[:, None], source.shape)
+    is_edge = np.column_stack([linked[order], np.ones((mentions, K), dtype=bool)])
+    int32 = (array[is_edge].astype(np.int32) for array in (source, target))
+    return entities, mentions, *int32, weight[is_edge]
 
 
 def best_of(function, rounds: int) -> float:
@@ -82,13 +80,13 @@ def delete_literally(n_entities, n_mentions, source, target, weight):
 
     def reached_without(edge):
         goal = target[edge]
-        found, todo = set(range(n_entities)), list(range(n_entities))
+        reached, todo = set(range(n_entities)), list(range(n_entities))
         while todo:
             for head, by in out[todo.pop()]:
-                if by != edge and head not in found:
+                if by != edge and head not in reached:
                     if head == goal:
                         return True
-                    found.add(head)
+                    reached.add(head)
                     todo.append(head)
         return False
 
@@ -99,13 +97,16 @@ def delete_literally(n_entities, n_mentions, source, target, weight):
 
 
 def resident() -> int:
-    """Bytes of memory that the process has now (Linux)."""
+    """Bytes of memory that the process uses now (Linux)."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def memory_of(function) -> float:
-    """The process's largest memory while the function runs, GB, graph and libraries included."""
+    """The largest memory of the process while the function runs, in GB.
+
+    The graph and the libraries are included.
+    """
     largest, done = [resident()], threading.Event()
 
     def watch():
@@ -146,7 +147,7 @@ def time_growth(sizes) -> dict:
 
 
 def time_literal(sizes) -> dict:
-    print("\narborescence() beside the literal deletion procedure, seconds")
+    print("\narborescence() compared with the literal deletion procedure, seconds")
     rows = []
     for size in sizes:
         arrays = neighbour_graph(size)
@@ -181,15 +182,15 @@ def time_sweeps(size: int) -> dict:
         "minimax, with entities": (whole, {"method": "minimax"}),
         "arborescence, with entities": (whole, {"method": "arborescence"}),
     }
-    found = {"sort": sort}
+    figures = {"sort": sort}
     for name, (arrays, options) in cases.items():
-        one = partial(graph.link, *arrays, **options)
-        swept = best_of(partial(graph.sweep, *arrays, thresholds=THRESHOLDS, **options), 2)
-        each = sum(best_of(partial(one, threshold=t), 1) for t in THRESHOLDS[::10]) * 10
-        found[name] = {"sweep": swept, "link at each": each}
-        print(f"{name:<44}{swept:>10.3f}   link at each {each:>8.3f}   ratio {each / swept:>5.1f}",
+        one = partial(graph.sweep, *arrays, **options)
+        swept = best_of(partial(one, thresholds=THRESHOLDS), 2)
+        each = sum(best_of(partial(one, thresholds=[t]), 1) for t in THRESHOLDS[::10]) * 10
+        figures[name] = {"sweep": swept, "one by one": each}
+        print(f"{name:<44}{swept:>10.3f}   one by one {each:>8.3f}   ratio {each / swept:>5.1f}",
               flush=True)  # fmt: skip
-    return found
+    return figures
 
 
 def all_products(blocks) -> None:
@@ -200,7 +201,7 @@ def all_products(blocks) -> None:
 def time_positives() -> dict:
     print("\npositives, 384 dimensions, seconds")
     rng = np.random.default_rng(0)
-    found = {}
+    figures = {}
     for clusters in (128, 8):
         vectors = rng.normal(size=(1000 * clusters, 384)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -215,11 +216,11 @@ def time_positives() -> dict:
             run = partial(function, vectors, similarity, offsets, queries=queries)
             seconds = best_of(run, 5)
             name = f"{function.__name__}, 128 mentions in {clusters} clusters of 1,000"
-            found[name] = seconds
+            figures[name] = seconds
             print(
                 f"{name:<60}{seconds:>8.3f}   (the similarities alone: {product:.3f})", flush=True
             )
-    return found
+    return figures
 
 
 def main() -> None:
@@ -232,7 +233,7 @@ def main() -> None:
     for method in METHODS:  # compiles
         for leftover in ("weak", "strong", "arborescence"):
             graph.sweep(*small, thresholds=[-0.5, -0.4], method=method, leftover=leftover)
-            graph.link(*small, threshold=-0.5, method=method, leftover=leftover)
+        graph.link(*small, threshold=-0.5, method=method)
     parts = {
         "growth": lambda: time_growth(SIZES[:4] if options.quick else SIZES),
         "literal": lambda: time_literal(LITERAL_SIZES[:3] if options.quick else LITERAL_SIZES),

@@ -2,7 +2,7 @@
 
     python docs/graph_example.py
 
-The graph goes through ``graph.link``; what is drawn is what it answers.
+The drawing shows the result of ``graph.link``.
 """
 
 from html import escape

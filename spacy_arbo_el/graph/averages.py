@@ -1,6 +1,7 @@
 """Average linkage over the edges of a graph, by the vectors of its nodes."""
 
 import heapq
+from typing import Any, List, Tuple
 
 import numba
 import numpy as np
@@ -18,19 +19,22 @@ def average_joins(
     *,
     euclidean: bool = False,
 ) -> Joins:
-    """Which nodes join at which dissimilarity, when the nearest two clusters join first.
+    """Which nodes join at which dissimilarity, when the two nearest clusters always join first.
 
-    Clusters are as near as their members are on average, over all pairs: the mean is exact, from
-    the sum of each cluster's vectors, and costs one inner product. But only clusters that an edge
-    joins are compared, so that the cost is that of the edges, not of all pairs. (Agglomeration over
-    nearest neighbours comes close to that over all pairs: Monath et al. 2021, §3.)
-
-    vectors: (n, width) float32. source, target: (E,) ends of the edges, in either direction.
-    limit: Clusters farther apart than this (in the unit of the weights) don't join.
-    euclidean: Dissimilarity is the squared Euclidean distance, rather than minus the inner product.
-    RETURNS: Joins with ascending levels: clusters nest as the threshold rises.
+    The dissimilarity of two clusters is the mean over all pairs of their members. It is exact, and
+    costs one inner product of the sums of their vectors. Only clusters that an edge connects are
+    compared, so the cost depends on the number of edges, not of pairs. (Agglomeration over nearest
+    neighbours is close to that over all pairs: Monath et al. 2021, §3.)
 
     O(E (log E + width)) where clusters stay small beside the number of edges.
+
+    vectors: (n, width) float32.
+    source: (E,) one end of each edge.
+    target: (E,) the other end.
+    limit: The largest dissimilarity at which clusters join.
+    euclidean: Whether dissimilarity is the squared Euclidean distance, instead of minus the inner
+        product.
+    RETURNS: Joins with ascending levels: clusters nest as the threshold rises.
     """
     vectors = np.ascontiguousarray(check_floats("vectors", vectors, ndim=2))
     source, target = check_integers("source", source), check_integers("target", target)
@@ -39,13 +43,16 @@ def average_joins(
     a, b, level = _agglomerate(
         vectors, squares.astype(np.float64), scale, source, target, float(limit)
     )
-    # Two clusters can come nearer by what they join: what has joined before stays joined.
+    # Joining can bring clusters closer to others, so a join can have a lower level than the one
+    # before it. What has joined stays joined.
     return Joins(a, b, np.maximum.accumulate(level) if len(level) else level)
 
 
 @numba.njit(cache=True, nogil=True)
-def _apart(total, square, size, a, b, scale):
-    """The mean dissimilarity of two clusters."""
+def _mean_dissimilarity(
+    total: np.ndarray, square: np.ndarray, size: np.ndarray, a: Any, b: Any, scale: float
+) -> float:
+    """The mean dissimilarity of the members of two clusters."""
     product = 0.0
     for column in range(total.shape[1]):
         product += total[a, column] * total[b, column]
@@ -53,30 +60,37 @@ def _apart(total, square, size, a, b, scale):
 
 
 @numba.njit(cache=True, nogil=True)
-def _agglomerate(vectors, squares, scale, source, target, limit):  # pragma: no cover - compiled
-    """Joins, in order. An edge waits in the heap with how far apart its clusters last were."""
+def _agglomerate(
+    vectors: np.ndarray,
+    squares: np.ndarray,
+    scale: float,
+    source: np.ndarray,
+    target: np.ndarray,
+    limit: float,
+) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:  # pragma: no cover - compiled
+    """Joins, in order. An edge is in the heap with the last dissimilarity of its clusters."""
     n = len(vectors)
     total, square, size = vectors.copy(), squares.copy(), np.ones(n)
     label = np.arange(n).astype(np.int32)
-    heap = [(0.0, 0, 0)]
+    heap: List[Any] = [(0.0, 0, 0)]
     heap.pop()
     for edge in range(len(source)):
         a, b = source[edge], target[edge]
         if a != b:
-            apart = _apart(total, square, size, a, b, scale)
-            if apart <= limit:
-                heap.append((apart, np.int64(min(a, b)), np.int64(max(a, b))))
+            value = _mean_dissimilarity(total, square, size, a, b, scale)
+            if value <= limit:
+                heap.append((value, np.int64(min(a, b)), np.int64(max(a, b))))
     heapq.heapify(heap)
     left, right = np.empty(n, np.int32), np.empty(n, np.int32)
     level = np.empty(n, np.float32)
     joined = 0
     while len(heap):
-        known, first, second = heapq.heappop(heap)
+        before, first, second = heapq.heappop(heap)
         a, b = find(label, np.int32(first)), find(label, np.int32(second))
         if a == b:
             continue
-        now = _apart(total, square, size, a, b, scale)
-        if now > known + 1e-9:
+        now = _mean_dissimilarity(total, square, size, a, b, scale)
+        if now > before + 1e-9:
             if now <= limit:
                 heapq.heappush(heap, (now, first, second))
             continue

@@ -1,50 +1,74 @@
-"""Minimax dissimilarity (Equation 1): each mention to the entity it is nearest to.
+"""Minimax dissimilarity (Equation 1): each mention goes to its nearest entity.
 
-f(e, m) is the smallest, over the directed paths from e to m, of the path's largest edge. One search
-from all entities at once finds the smallest f of every mention: let the lightest edge that leaves
-what has been reached decide what is reached next. Had a mention a path with a smaller largest edge
-than the one it is reached by, the first edge of that path to leave what was reached would have been
-taken before. Among paths with the same largest edge this takes the lighter rest.
+Of each directed path from e to m, take the largest edge; f(e, m) is the smallest of these. One
+search from all entities at once finds the smallest f of every mention. In each step, the lightest
+edge that leaves the nodes reached so far adds its head to them.
+
+Proof: suppose that a mention had a path whose largest edge is smaller than that of the path it is
+reached by. Then the first edge of that path to leave the nodes reached so far would have been taken
+before. Of paths with the same largest edge, the search takes the one that is lighter after it.
 """
+
+from typing import Any
 
 import numba
 import numpy as np
 
 from .checks import Graph, check_graph, check_threshold
-from .contraction import Forest
+from .forest import Forest
 from .incoming import NO_KEY, edge_key, edge_of
 
-# Where a mention stands that is not in the heap.
+# In place of a place in the heap, for mentions that are not in it.
 _UNSEEN, _REACHED = -1, -2
 
-# What is read together lies together: random access to memory is what costs.
+# Values that are read at the same time are stored side by side, since random access to memory is
+# what takes the time.
 _EDGE = np.dtype([("key", np.int64), ("head", np.int32)], align=True)
 _ITEM = np.dtype([("key", np.int64), ("mention", np.int32)], align=True)
 _NODE = np.dtype(
     [
-        ("best", np.int64),  # the key of the lightest edge into it from what is reached
-        ("parent", np.int32),  # the node that comes from
-        ("place", np.int32),  # where it is in the heap
+        ("best", np.int64),  # key of the lightest edge into the mention from nodes reached so far
+        ("parent", np.int32),  # source of that edge
+        ("place", np.int32),  # place in the heap
     ],
     align=True,
 )
 
 
 @numba.njit(cache=True, nogil=True)
-def _count(n_entities, source, target, weight, threshold, first):
-    """How many usable edges leave each mention for others, into first[2:]; then their sums."""
+def _count(
+    n_entities: int,
+    source: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    threshold: np.float32,
+    first: np.ndarray,
+) -> None:
+    """Write into ``first`` where the edges from each mention start, shifted by one place.
+
+    ``_outgoing`` then moves every start to its own place.
+    """
     for edge in range(len(source)):
         w = weight[edge]
         if w <= threshold and w < np.inf and source[edge] != target[edge]:
             first[max(source[edge] - n_entities, -1) + 2] += 1
-    first[1] = 0  # those of the entities
+    first[1] = 0  # the edges of entities
     for at in range(2, len(first)):
         first[at] += first[at - 1]
 
 
 @numba.njit(cache=True, nogil=True)
-def _outgoing(n_entities, source, target, weight, threshold, first, edges, nodes):
-    """The edges between mentions grouped by source, and the best edge from an entity."""
+def _outgoing(
+    n_entities: int,
+    source: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    threshold: np.float32,
+    first: np.ndarray,
+    edges: np.ndarray,
+    nodes: np.ndarray,
+) -> None:
+    """Group the edges between mentions by source, and start with the best edge from an entity."""
     bits = weight.view(np.int32)
     for mention in range(len(nodes)):
         nodes[mention].best = NO_KEY
@@ -67,8 +91,8 @@ def _outgoing(n_entities, source, target, weight, threshold, first, edges, nodes
 
 
 @numba.njit(cache=True, nogil=True)
-def _rise(heap, nodes, at):
-    """Move the mention at ``at`` of a binary heap up to where it belongs."""
+def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
+    """Move the mention at place ``at`` of a binary heap up to its place."""
     item = heap[at]
     key, mention = item.key, item.mention
     while at > 0:
@@ -85,8 +109,8 @@ def _rise(heap, nodes, at):
 
 
 @numba.njit(cache=True, nogil=True)
-def _sink(heap, nodes, at, size):
-    """Move the mention at ``at`` of a binary heap down to where it belongs."""
+def _sink(heap: np.ndarray, nodes: np.ndarray, at: Any, size: int) -> None:
+    """Move the mention at place ``at`` of a binary heap down to its place."""
     item = heap[at]
     key, mention = item.key, item.mention
     while True:
@@ -107,8 +131,16 @@ def _sink(heap, nodes, at, size):
 
 
 @numba.njit(cache=True, nogil=True)
-def _search(n_entities, first, edges, heap, nodes, parent, edge):
-    """Reach the mentions in order of the lightest edge out of what is reached; see the module."""
+def _search(
+    n_entities: int,
+    first: np.ndarray,
+    edges: np.ndarray,
+    heap: np.ndarray,
+    nodes: np.ndarray,
+    parent: np.ndarray,
+    edge: np.ndarray,
+) -> None:
+    """Reach mentions by the lightest edge that leaves the nodes reached so far; see the module."""
     size = 0
     for mention in range(len(nodes)):
         if nodes[mention].best != NO_KEY:
@@ -145,15 +177,21 @@ def _search(n_entities, first, edges, heap, nodes, parent, edge):
 
 
 def minimax(
-    n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
+    n_entities: int,
+    n_mentions: int,
+    source: Any,
+    target: Any,
+    weight: Any,
+    *,
+    threshold: float = np.inf,
 ) -> Forest:
     """Hang each mention in the tree of the entity with the smallest minimax dissimilarity (Eq. 1).
 
-    The arguments are those of ``arborescence``, as are the errors. Where several entities have the
-    same, the mention goes to the one whose path is lighter after its heaviest edge, and then to
-    the one whose edge stands earlier in the arrays. Mentions that no entity reaches have no parent.
+    Where several entities have the same, the mention goes to the one whose path is lighter after
+    its heaviest edge, and then to the one whose edge is earlier in the arrays. Mentions that no
+    entity reaches have no parent.
 
-    O(E log M) time.
+    The arguments are those of ``link``, as are the errors. O(E log M) time.
     """
     graph = check_graph(n_entities, n_mentions, source, target, weight)
     return minimax_of(graph, check_threshold(threshold))
@@ -162,7 +200,7 @@ def minimax(
 def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
     """As ``minimax``, from checked arrays."""
     n_entities, n_mentions, source, target, weight = graph
-    # Large arrays are NumPy's, see ``incoming``.
+    # Large arrays are allocated by NumPy, see ``incoming``.
     first = np.zeros(n_mentions + 2, np.int64)
     _count(n_entities, source, target, weight, threshold, first)
     edges = np.empty(first[-1], _EDGE)

@@ -1,6 +1,6 @@
-"""Turns what a caller hands over into the arrays the kernels take, or says what is wrong."""
+"""Checks a caller's arguments, and converts them to the arrays that the kernels take."""
 
-from typing import NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence, Tuple
 
 import numba
 import numpy as np
@@ -8,21 +8,28 @@ import numpy as np
 MAX_NODES = 2**31 - 1
 MAX_EDGES = 2**32 - 1
 
-_FINE, _SOURCE, _TARGET, _ENTITY_TARGET, _NAN = range(5)
+_VALID, _SOURCE, _TARGET, _ENTITY_TARGET, _NAN = range(5)
 
 
 class Graph(NamedTuple):
-    """A checked graph: entities are nodes 0..n_entities-1, mentions come after them."""
+    """A checked graph: entities are nodes 0..n_entities-1, mentions are the nodes after them.
+
+    source: (E,) int32 node ids.
+    target: (E,) int32 node ids of mentions.
+    weight: (E,) float32.
+    """
 
     n_entities: int
     n_mentions: int
-    source: np.ndarray  # (E,) int32
-    target: np.ndarray  # (E,) int32
-    weight: np.ndarray  # (E,) float32
+    source: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
 
 
 @numba.njit(cache=True, nogil=True)
-def _first_fault(n_entities, n_nodes, source, target, weight):
+def _first_fault(
+    n_entities: int, n_nodes: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray
+) -> Tuple[int, int]:
     for edge in range(len(source)):
         if source[edge] < 0 or source[edge] >= n_nodes:
             return edge, _SOURCE
@@ -32,14 +39,14 @@ def _first_fault(n_entities, n_nodes, source, target, weight):
             return edge, _ENTITY_TARGET
         if np.isnan(weight[edge]):
             return edge, _NAN
-    return -1, _FINE
+    return -1, _VALID
 
 
-def check_graph(n_entities, n_mentions, source, target, weight) -> Graph:
-    """Check a graph's arrays and bring them to int32 and float32 (no copy where they are already).
+def check_graph(n_entities: int, n_mentions: int, source: Any, target: Any, weight: Any) -> Graph:
+    """Check a graph's arrays and convert them to int32 and float32, without a copy if possible.
 
-    Raises ValueError where shapes or dtypes do not fit, where a node id is out of range, where a
-    weight is NaN, or where an edge goes into an entity.
+    The arguments are those of ``link``. Raises ValueError where shapes or dtypes do not fit, a node
+    id is out of range, a weight is NaN, or an edge enters an entity.
     """
     n_entities = check_count("n_entities", n_entities)
     n_mentions = check_count("n_mentions", n_mentions)
@@ -47,7 +54,7 @@ def check_graph(n_entities, n_mentions, source, target, weight) -> Graph:
     if n_nodes > MAX_NODES:
         raise ValueError(
             f"The graph has {n_nodes} nodes, but node ids are int32: at most {MAX_NODES} fit. "
-            "Number only the entities that some edge starts from, or split the mentions."
+            "Number only the entities that an edge starts from, or split the mentions."
         )
     source = check_integers("source", source)
     target = check_integers("target", target)
@@ -55,7 +62,7 @@ def check_graph(n_entities, n_mentions, source, target, weight) -> Graph:
     lengths = {len(source), len(target), len(weight)}
     if len(lengths) > 1:
         raise ValueError(
-            f"source, target and weight hold one number an edge, but their lengths differ: "
+            f"source, target and weight hold one number per edge, but their lengths differ: "
             f"{len(source)}, {len(target)} and {len(weight)}."
         )
     if len(weight) > MAX_EDGES:
@@ -63,7 +70,7 @@ def check_graph(n_entities, n_mentions, source, target, weight) -> Graph:
             f"The graph has {len(weight)} edges; at most {MAX_EDGES} fit. Use fewer neighbours."
         )
     edge, fault = _first_fault(n_entities, n_nodes, source, target, weight)
-    if fault != _FINE:
+    if fault != _VALID:
         raise ValueError(_explain(edge, fault, n_entities, n_nodes, source[edge], target[edge]))
     return Graph(
         n_entities,
@@ -74,15 +81,15 @@ def check_graph(n_entities, n_mentions, source, target, weight) -> Graph:
     )
 
 
-def _explain(edge, fault, n_entities, n_nodes, source, target) -> str:
+def _explain(edge: int, fault: int, n_entities: int, n_nodes: int, source: int, target: int) -> str:
     if fault == _NAN:
         return (
-            f"The weight of edge {edge} ({source} -> {target}) is NaN. Look for zero vectors that "
-            "were normalised, or drop the edge."
+            f"The weight of edge {edge} ({source} -> {target}) is NaN. Drop the edge, or check for "
+            "zero vectors that were normalized."
         )
     if fault == _ENTITY_TARGET:
         return (
-            f"Edge {edge} ({source} -> {target}) goes into an entity (nodes below {n_entities}). "
+            f"Edge {edge} ({source} -> {target}) enters an entity (nodes below {n_entities}). "
             "Edges run from an entity or a mention to a mention: are source and target swapped?"
         )
     name, node = ("source", source) if fault == _SOURCE else ("target", target)
@@ -93,15 +100,15 @@ def _explain(edge, fault, n_entities, n_nodes, source, target) -> str:
     )
 
 
-def check_threshold(threshold) -> np.float32:
-    """The threshold as float32, as the weights are, so that an edge weighing just this stays."""
+def check_threshold(threshold: float) -> np.float32:
+    """The threshold in float32, like the weights, so that an edge of exactly this weight stays."""
     value = np.float32(threshold)
     if np.isnan(value):
         raise ValueError("The threshold is NaN. Give the largest weight to keep, or infinity.")
     return value
 
 
-def check_count(name: str, value) -> int:
+def check_count(name: str, value: Any) -> int:
     """A count as a Python int."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise ValueError(f"{name} must be a whole number, got {value!r}.")
@@ -110,7 +117,7 @@ def check_count(name: str, value) -> int:
     return int(value)
 
 
-def check_integers(name: str, array, ndim: int = 1) -> np.ndarray:
+def check_integers(name: str, array: Any, ndim: int = 1) -> np.ndarray:
     """An array of ``ndim`` dimensions as int32 or int64."""
     array = _shaped(name, array, ndim)
     if array.size == 0:
@@ -122,7 +129,7 @@ def check_integers(name: str, array, ndim: int = 1) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def check_floats(name: str, array, ndim: int = 1) -> np.ndarray:
+def check_floats(name: str, array: Any, ndim: int = 1) -> np.ndarray:
     """An array of ``ndim`` dimensions as contiguous float32."""
     array = _shaped(name, array, ndim)
     if array.dtype.kind not in "fiu":
@@ -130,14 +137,14 @@ def check_floats(name: str, array, ndim: int = 1) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
-def check_choice(name: str, value, choices: Sequence[str]) -> str:
-    """One of a few words."""
+def check_choice(name: str, value: str, choices: Sequence[str]) -> str:
+    """The value, if it is one of the choices."""
     if value not in choices:
         raise ValueError(f"There is no {name} {value!r}. Choose one of: {', '.join(choices)}.")
     return value
 
 
-def _shaped(name: str, array, ndim: int) -> np.ndarray:
+def _shaped(name: str, array: Any, ndim: int) -> np.ndarray:
     array = np.asarray(array)
     if array.ndim != ndim:
         raise ValueError(

@@ -1,14 +1,21 @@
-"""New entities: clusters of the mentions that no entity reaches."""
+"""Clusters of the mentions that no entity reaches."""
+
+from typing import Tuple
 
 import numba
 import numpy as np
 
 from .checks import Graph
+from .expansion import arborescence_of
+from .forest import trace, weights_of
+from .incoming import incoming
 from .union_find import find
+
+LEFTOVERS = ("weak", "strong", "arborescence")
 
 
 @numba.njit(cache=True, nogil=True)
-def weak_labels(n_nodes, source, target):
+def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Weakly connected components, each labelled by its smallest node: (n_nodes,) int32."""
     label = np.arange(n_nodes).astype(np.int32)
     for edge in range(len(source)):
@@ -24,7 +31,9 @@ def weak_labels(n_nodes, source, target):
 
 
 @numba.njit(cache=True, nogil=True)
-def _by_source(n_nodes, source, target):
+def _by_source(
+    n_nodes: int, source: np.ndarray, target: np.ndarray
+) -> Tuple[np.ndarray, np.ndarray]:
     first = np.zeros(n_nodes + 2, np.int64)
     for edge in range(len(source)):
         first[source[edge] + 2] += 1
@@ -38,17 +47,20 @@ def _by_source(n_nodes, source, target):
 
 
 @numba.njit(cache=True, nogil=True)
-def strong_labels(n_nodes, source, target):
-    """Strong components (Tarjan), each labelled by its smallest node: (n_nodes,) int32."""
+def strong_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Strongly connected components (Tarjan's algorithm), each labelled by its smallest node.
+
+    RETURNS: (n_nodes,) int32.
+    """
     first, heads = _by_source(n_nodes, source, target)
     label = np.full(n_nodes, -1, np.int32)
-    low = np.zeros(n_nodes, np.int32)  # 0: not seen yet
+    low = np.zeros(n_nodes, np.int32)  # 0: not visited yet
     number = np.zeros(n_nodes, np.int32)
     at = first[:-1].copy()
     open_nodes = np.empty(n_nodes, np.int32)
     call = np.empty(n_nodes, np.int32)
     n_open = 0
-    seen = 0
+    n_visited = 0
     for start in range(n_nodes):
         if number[start] != 0:
             continue
@@ -57,9 +69,9 @@ def strong_labels(n_nodes, source, target):
         while depth > 0:
             node = call[depth - 1]
             if number[node] == 0:
-                seen += 1
-                number[node] = seen
-                low[node] = seen
+                n_visited += 1
+                number[node] = n_visited
+                low[node] = n_visited
                 open_nodes[n_open] = node
                 n_open += 1
             if at[node] < first[node + 1]:
@@ -89,10 +101,10 @@ def strong_labels(n_nodes, source, target):
 
 
 @numba.njit(cache=True, nogil=True)
-def number_clusters(labels, n_labels):
-    """Number clusters 0, 1, ... in order of their first mention.
+def number_clusters(labels: np.ndarray, n_labels: int) -> np.ndarray:
+    """Number clusters 0, 1, ... in order of their first mention: (M,) int32.
 
-    labels: (M,) integers from 0 to n_labels-1, equal within a cluster. Returns (M,) int32.
+    labels: (M,) integers from 0 to n_labels-1, equal within a cluster.
     """
     number_of = np.full(n_labels, -1, np.int32)
     numbers = np.empty(len(labels), np.int32)
@@ -105,15 +117,19 @@ def number_clusters(labels, n_labels):
     return numbers
 
 
-def edges_between(graph: Graph, threshold: np.float32, chosen: np.ndarray) -> np.ndarray:
-    """Indices (int64) of the usable edges from mentions into the ``chosen`` ones, (M,) bool."""
-    return _edges_between(
-        graph.n_entities, graph.source, graph.target, graph.weight, threshold, chosen
-    )
+def edges_between(graph: Graph, threshold: np.float32) -> np.ndarray:
+    """The indices of the usable edges between two mentions: (edges kept,) int64."""
+    return _edges_between(graph.n_entities, graph.source, graph.target, graph.weight, threshold)
 
 
 @numba.njit(cache=True, nogil=True)
-def _edges_between(n_entities, source, target, weight, threshold, chosen):
+def _edges_between(
+    n_entities: int,
+    source: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    threshold: np.float32,
+) -> np.ndarray:
     infinite = np.float32(np.inf)
     edges = np.empty(len(target), np.int64)
     n_edges = 0
@@ -121,7 +137,24 @@ def _edges_between(n_entities, source, target, weight, threshold, chosen):
         w = weight[edge]
         if w > threshold or w == infinite or source[edge] == target[edge]:
             continue
-        if source[edge] >= n_entities and chosen[target[edge] - n_entities]:
+        if source[edge] >= n_entities:
             edges[n_edges] = edge
             n_edges += 1
     return edges[:n_edges].copy()
+
+
+def leftover_labels(graph: Graph, edges: np.ndarray, leftover: str) -> np.ndarray:
+    """Cluster mentions by some of the edges between them.
+
+    edges: Indices of the edges that count.
+    leftover: "weak", "strong" or "arborescence".
+    RETURNS: (M,) int32, one mention of each mention's cluster, the same for all of a cluster.
+    """
+    source, target = graph.source[edges] - graph.n_entities, graph.target[edges] - graph.n_entities
+    if leftover == "weak":
+        return weak_labels(graph.n_mentions, source, target)
+    if leftover == "strong":
+        return strong_labels(graph.n_mentions, source, target)
+    among = Graph(0, graph.n_mentions, source, target, graph.weight[edges])
+    forest = arborescence_of(among, incoming(among, np.float32(np.inf)), rootless=True)
+    return trace(0, forest.parent, weights_of(among, forest))[0]

@@ -1,64 +1,56 @@
-"""Arborescences by contraction: what the paper's deletion procedure leaves, in O(E log V).
+"""Contraction of cycles: how arborescences are found in O(E log V).
 
-The procedure (§2.3) walks the edges from heaviest to lightest and deletes each whose head can still
-be reached without it. What it leaves is the arborescence whose edges, sorted from the heaviest
-down, come first in lexicographic order. Chu-Liu/Edmonds finds it: take the lightest edge into each
-node; where these close a cycle, contract it to one node and go on; in the end, expand. Edges into a
-contracted node are compared by their *original* weights: each stands for itself less the cycle edge
-it would replace, that one is lighter, and in lexicographic order the heavier edge decides alone.
+The paper's deletion procedure (§2.3) goes through the edges from the heaviest to the lightest, and
+deletes each edge whose head an entity still reaches without it. It leaves the arborescence whose
+edges, sorted from the heaviest down, come first in lexicographic order. Chu-Liu/Edmonds' algorithm
+finds it: take the lightest edge into each node; where these edges close a cycle, contract the cycle
+to one node and continue; in the end, expand. Edges into a contracted node are compared by their
+*original* weights. Each edge stands for itself minus the cycle edge it would replace. The latter is
+lighter, and in lexicographic order the heavier edge alone decides.
 
-The edges into a mention lie sorted in one list; a skew heap holds the lists of a contracted node,
-ordered by their first edge. Edges that have come to lie inside their node are dropped when met.
+The edges into a mention are stored as one sorted list. A skew heap holds the lists of a contracted
+node, ordered by their first edges. Edges that have come to lie inside their node are dropped when
+they are met.
 """
 
-from typing import NamedTuple, Tuple
+from typing import Any, Tuple
 
 import numba
 import numpy as np
 
-from .checks import Graph, check_graph, check_threshold
-from .incoming import NO_KEY, Incoming, edge_of, incoming
+from .checks import Graph
+from .incoming import NO_KEY, Incoming, edge_of
 
-# A node not contracted into another holds what has become of it instead of a node's number.
-_UNSEEN, _ON_PATH, _DONE, _DEAD = -1, -2, -3, -4
+# In place of the node that a node was contracted into, for nodes that are not contracted.
+DEAD = -4
+_UNSEEN, _ON_PATH, _DONE = -1, -2, -3
 
-# All that is known of a node lies together, and nodes that are likely to meet lie side by side (see
-# ``_slots``): random access to memory is what costs.
+# All values of a node are stored side by side, and so are nodes whose lightest edges connect them
+# (see ``_slots``), since random access to memory is what takes the time.
 _NODE = np.dtype(
     [
-        # The mention's own edges, lightest first: a list. (Not of contracted nodes.)
-        ("key", np.int64),  # the key of the first that is left, NO_KEY if there is none
-        ("second_key", np.int64),  # of the second in the beginning: often all that is asked for
-        ("origin", np.int32),  # the node that the first comes from; negative for an entity
-        ("second_origin", np.int32),
-        ("taken", np.int32),  # how many are not left any more
-        ("mention", np.int32),  # whose edges they are
+        # A list of the mention's own edges, lightest first. (Contracted nodes have none.)
+        ("key", np.int64),  # key of the first edge that is left, NO_KEY if there is none
+        ("second_key", np.int64),  # key of the original second edge, which often suffices
+        ("origin", np.int32),  # source of the first edge; negative for an entity
+        ("second_origin", np.int32),  # source of the original second edge
+        ("taken", np.int32),  # how many edges are used up
+        ("mention", np.int32),  # the mention that the edges enter
         ("left", np.int32),  # the list's children in the skew heap, -1 for none
         ("right", np.int32),
         # The node, a mention or contracted.
-        ("heap", np.int32),  # the root of the skew heap of all its lists
+        ("heap", np.int32),  # root of the skew heap of all its lists
         ("top", np.int32),  # the node it was contracted into or a later one, else its state
         ("into", np.int32),  # the node it was contracted into, -1 for none
-        ("enters", np.int64),  # the key of the lightest edge into it, NO_KEY for none
+        ("enters", np.int64),  # key of the lightest edge into it, NO_KEY for none
     ],
     align=True,
 )
 
 
-class Forest(NamedTuple):
-    """What is left of a graph once each mention has at most one edge into it.
-
-    parent: (M,) int32, the node each mention hangs under, -1 where there is none.
-    edge: (M,) int64, which of the input's edges that is, -1 where there is none.
-    """
-
-    parent: np.ndarray
-    edge: np.ndarray
-
-
 @numba.njit(cache=True, nogil=True)
-def _find(nodes, node):
-    """The contracted node that holds a node now; halves the way there for the next caller."""
+def _find(nodes: np.ndarray, node: Any) -> Any:
+    """The contracted node that a node is part of. Halves the path there for the next caller."""
     above = nodes[node].top
     while above >= 0:
         over = nodes[above].top
@@ -71,7 +63,7 @@ def _find(nodes, node):
 
 
 @numba.njit(cache=True, nogil=True)
-def _meld(a, b, nodes):
+def _meld(a: Any, b: Any, nodes: np.ndarray) -> Any:
     """Merge two skew heaps, given by their roots (-1 for an empty one)."""
     if a == -1:
         return b
@@ -93,10 +85,18 @@ def _meld(a, b, nodes):
 
 
 @numba.njit(cache=True, nogil=True)
-def _slots(n_entities, source, first, keys, nearest, group):
-    """Where each mention's node lies: those whose lightest edges connect, together.
+def _slots(
+    n_entities: int,
+    source: np.ndarray,
+    first: np.ndarray,
+    keys: np.ndarray,
+    nearest: np.ndarray,
+    group: np.ndarray,
+) -> None:
+    """The number of each mention's node, so that mentions joined by lightest edges are neighbours.
 
-    nearest, group: (M,) int32 of -1; the latter gets the answer.
+    nearest: (M,) int32 of -1, for temporary use.
+    group: (M,) int32 of -1, which the numbers are written to.
     """
     n_mentions = len(first) - 1
     for mention in range(n_mentions):
@@ -107,16 +107,16 @@ def _slots(n_entities, source, first, keys, nearest, group):
     n_groups = 0
     for start in range(n_mentions):
         length = 0
-        mention = np.int32(start)
-        while mention >= 0 and group[mention] == -1:
-            group[mention] = n_groups
-            path[length] = mention
+        member: Any = np.int32(start)
+        while member >= 0 and group[member] == -1:
+            group[member] = n_groups
+            path[length] = member
             length += 1
-            mention = nearest[mention]
-        if mention >= 0 and group[mention] != n_groups:
+            member = nearest[member]
+        if member >= 0 and group[member] != n_groups:
             for i in range(length):
-                group[path[i]] = group[mention]
-            size[group[mention]] += length
+                group[path[i]] = group[member]
+            size[group[member]] += length
         elif length > 0:
             size[n_groups] = length
             n_groups += 1
@@ -130,8 +130,16 @@ def _slots(n_entities, source, first, keys, nearest, group):
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill(nodes, slot, n_entities, source, first, keys, last):
-    """Begin with nodes that nothing has been contracted into, each with the list of its edges."""
+def _fill(
+    nodes: np.ndarray,
+    slot: np.ndarray,
+    n_entities: int,
+    source: np.ndarray,
+    first: np.ndarray,
+    keys: np.ndarray,
+    last: int,
+) -> None:
+    """Start with one node per mention, each with the list of its edges."""
     for mention in range(len(slot)):
         node = nodes[slot[mention]]
         node.mention = mention
@@ -154,18 +162,28 @@ def _fill(nodes, slot, n_entities, source, first, keys, last):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _origin(key, n_entities, source, slot):
+def _origin(key: Any, n_entities: int, source: np.ndarray, slot: np.ndarray) -> Any:
     mention = source[edge_of(key)] - n_entities
     return slot[mention] if mention >= 0 else np.int32(-1)
 
 
 @numba.njit(cache=True, nogil=True)
-def _advance(nodes, number, within, slot, n_entities, source, first, keys, last):
+def _advance(
+    nodes: np.ndarray,
+    number: Any,
+    within: Any,
+    slot: np.ndarray,
+    n_entities: int,
+    source: np.ndarray,
+    first: np.ndarray,
+    keys: np.ndarray,
+    last: int,
+) -> None:
     """Move a list on to its first edge from outside the node ``within``."""
     item = nodes[number]
     while item.key != NO_KEY and item.origin >= 0:
         other = _find(nodes, item.origin)
-        if other != within and nodes[other].top != _DEAD:
+        if other != within and nodes[other].top != DEAD:
             return
         item.taken += 1
         if item.taken == 1:
@@ -179,8 +197,17 @@ def _advance(nodes, number, within, slot, n_entities, source, first, keys, last)
 
 
 @numba.njit(cache=True, nogil=True)
-def _lightest(nodes, node, slot, n_entities, source, first, keys, last):
-    """The list that begins with the lightest edge into a node; its key may be NO_KEY."""
+def _lightest(
+    nodes: np.ndarray,
+    node: Any,
+    slot: np.ndarray,
+    n_entities: int,
+    source: np.ndarray,
+    first: np.ndarray,
+    keys: np.ndarray,
+    last: int,
+) -> Any:
+    """The list that starts with the lightest edge into a node; its key may be NO_KEY."""
     root = nodes[node].heap
     while True:
         before = nodes[root].key
@@ -201,8 +228,20 @@ def _lightest(nodes, node, slot, n_entities, source, first, keys, last):
 
 
 @numba.njit(cache=True, nogil=True)
-def _contract(nodes, slot, n_entities, source, first, keys, last, rootless):
-    """Contract cycles until every node hangs under a root or is dead (nothing reaches it)."""
+def _contract(
+    nodes: np.ndarray,
+    slot: np.ndarray,
+    n_entities: int,
+    source: np.ndarray,
+    first: np.ndarray,
+    keys: np.ndarray,
+    last: int,
+    rootless: bool,
+) -> int:
+    """Contract cycles until every node hangs under a root, or is dead (nothing reaches it).
+
+    Returns the number of nodes.
+    """
     n_mentions = len(slot)
     n_nodes = n_mentions
     path = np.empty(n_mentions + 1, np.int32)
@@ -218,7 +257,7 @@ def _contract(nodes, slot, n_entities, source, first, keys, last, rootless):
             if lightest.key == NO_KEY:
                 if rootless:
                     break
-                nodes[node].top = _DEAD
+                nodes[node].top = DEAD
                 length -= 1
                 continue
             nodes[node].enters = lightest.key
@@ -232,7 +271,7 @@ def _contract(nodes, slot, n_entities, source, first, keys, last, rootless):
                 path[length] = other
                 length += 1
                 continue
-            # A cycle: everything on the path from there on becomes one node.
+            # A cycle: all nodes on the path from the other one on become one node.
             merged = n_nodes
             n_nodes += 1
             root = -1
@@ -255,97 +294,24 @@ def _contract(nodes, slot, n_entities, source, first, keys, last, rootless):
     return n_nodes
 
 
-@numba.njit(cache=True, nogil=True)
-def _expand(n_entities, source, target, nodes, slot, parent, edge):
-    """Undo the contractions from the last to the first; the edge and parent of each mention."""
-    n_nodes, n_mentions = len(nodes), len(slot)
-    first = _first_inside(nodes, n_mentions)
-    settled = np.zeros(n_nodes, np.bool_)
-    for number in range(n_nodes - 1, n_mentions - 1, -1):
-        node = nodes[number]
-        if node.into != -1 and nodes[node.into].top == _DEAD:
-            node.top = _DEAD
-        if settled[number] or node.top == _DEAD:
-            continue
-        mention = first[number - n_mentions]  # if nothing enters: then it is a root
-        if node.enters != NO_KEY:
-            mention = np.int32(target[edge_of(node.enters)] - n_entities)
-            edge[mention] = edge_of(node.enters)
-        # The edge takes the place of the cycle edges into all that holds its head.
-        head = slot[mention]
-        while head != number:
-            settled[head] = True
-            head = nodes[head].into
-    for mention in range(n_mentions):
-        node = nodes[slot[mention]]
-        dead = node.top == _DEAD or (node.into != -1 and nodes[node.into].top == _DEAD)
-        if not settled[slot[mention]] and not dead and node.enters != NO_KEY:
-            edge[mention] = edge_of(node.enters)
-        if edge[mention] != -1:
-            parent[mention] = source[edge[mention]]
-
-
-@numba.njit(cache=True, nogil=True)
-def _first_inside(nodes, n_mentions):
-    """The first mention in each contracted node."""
-    first = np.full(len(nodes) - n_mentions, n_mentions, np.int32)
-    for number in range(len(nodes)):
-        outer = nodes[number].into - n_mentions
-        if outer >= 0:
-            inside = nodes[number].mention if number < n_mentions else first[number - n_mentions]
-            first[outer] = min(first[outer], inside)
-    return first
-
-
 def contract(
     graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
 ) -> Tuple[np.ndarray, np.ndarray]:
     """Contract the cycles of lightest edges until every node hangs under a root, or is dead.
 
     edges: The graph's edges, grouped.
-    rootless: Let a node that nothing enters be a root, instead of leaving out all that only
-        such nodes reach.
+    rootless: Whether a node that nothing enters becomes a root. If not, nodes that only such nodes
+        reach are left out.
     last: Edges with larger keys are left out; see ``last_key``.
-
-    Returns ``_NODE`` records, of the mentions and then of what was contracted, in that order; and
-    which of the records is each mention's, (M,) int32.
+    RETURNS: ``_NODE`` records, first of the mentions, then of the contracted nodes in the order of
+        contraction; and the number of each mention's record, (M,) int32.
     """
     slot = np.full(graph.n_mentions, -1, np.int32)
     _slots(graph.n_entities, graph.source, *edges, np.full_like(slot, -1), slot)
-    # Every contraction makes one node of at least two: fewer than 2M in all. Pages of memory
-    # that are never written to cost nothing.
+    # Every contraction makes one node of at least two, so there are fewer than 2M in all. Pages
+    # of memory that are never written to cost nothing.
     nodes = np.empty(2 * graph.n_mentions, _NODE)
     lists = (slot, graph.n_entities, graph.source, *edges, last)
     _fill(nodes, *lists)
     n_nodes = _contract(nodes, *lists, rootless)
     return nodes[:n_nodes], slot
-
-
-def arborescence(
-    n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
-) -> Forest:
-    """What the paper's deletion procedure leaves of a graph (§2.3), exactly, in O(E log V).
-
-    n_entities, n_mentions: Nodes 0..n_entities-1 are entities, the M mentions come after them.
-    source, target: (E,) int32 or int64 node ids: ``target`` may hang under ``source``.
-    weight: (E,) float32, dissimilarities (similarities with their sign turned).
-    threshold: λ, the largest weight to keep.
-
-    Of edges of equal weight the procedure deletes the one that stands later in the arrays first.
-    Mentions that no entity reaches have no parent.
-
-    Raises ValueError where the arrays do not fit, a weight is NaN, or an edge enters an entity.
-    """
-    graph = check_graph(n_entities, n_mentions, source, target, weight)
-    return arborescence_of(graph, incoming(graph, check_threshold(threshold)))
-
-
-def arborescence_of(
-    graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
-) -> Forest:
-    """As ``arborescence``, from checked arrays whose edges are grouped; see ``contract``."""
-    nodes, slot = contract(graph, edges, rootless=rootless, last=last)
-    parent = np.full(graph.n_mentions, -1, np.int32)
-    edge = np.full(graph.n_mentions, -1, np.int64)
-    _expand(graph.n_entities, graph.source, graph.target, nodes, slot, parent, edge)
-    return Forest(parent, edge)

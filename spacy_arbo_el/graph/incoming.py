@@ -1,39 +1,43 @@
-"""The edges into each mention, lightest first: what every algorithm here starts from."""
+"""The edges into each mention, sorted from the lightest: what the algorithms here start from."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
 from .checks import Graph
 
-# An edge's key is its weight, made an integer of the same order, above its index: comparing two
-# keys compares weights and then edge order, so no two keys are equal.
+# The key of an edge has its weight in the upper bits, as an integer of the same order, and its
+# index in the lower bits. Comparing keys compares weights, then indices: no two keys are equal.
 EDGE_BITS = 32
 EDGE_MASK = (1 << EDGE_BITS) - 1
 NO_KEY = np.iinfo(np.int64).max
 
-# Above this many edges into one mention, insertion sort loses to NumPy's.
+# Above this many edges into one mention, NumPy's sort is faster than insertion sort.
 _LONG = 48
 
 
 class Incoming(NamedTuple):
-    """Edges grouped by the mention they enter: those of mention m are keys[first[m]:first[m+1]]."""
+    """Edges grouped by the mention they enter: those of mention m are keys[first[m]:first[m+1]].
 
-    first: np.ndarray  # (M+1,) int64
-    keys: np.ndarray  # (edges kept,) int64, ascending within a mention
+    first: (M+1,) int64.
+    keys: (edges kept,) int64, ascending within a mention.
+    """
+
+    first: np.ndarray
+    keys: np.ndarray
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def edge_of(key):
+def edge_of(key: Any) -> Any:
     """The index of the edge in the caller's arrays."""
     return key & EDGE_MASK
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def edge_key(bits, edge):
+def edge_key(bits: Any, edge: Any) -> Any:
     """The key of an edge from the bits of its float32 weight."""
-    # Negative floats grow downwards as integers: turn every bit but the sign.
+    # As integers, negative floats are in reverse order: flip every bit but the sign.
     ordered = np.int64(bits) if bits >= 0 else np.int64(bits ^ np.int32(0x7FFFFFFF))
     return (ordered << EDGE_BITS) | edge
 
@@ -45,10 +49,17 @@ def last_key(threshold: np.float32) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def _count(n_entities, source, target, weight, threshold, first):
-    """How many usable edges enter each mention, into first[2:]; the numbers of those before after.
+def _count(
+    n_entities: int,
+    source: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    threshold: np.float32,
+    first: np.ndarray,
+) -> None:
+    """Write into ``first`` where each mention's edges start, shifted by one place.
 
-    Counted one further on, so that filling moves every start to where it belongs.
+    ``_group`` then moves every start to its own place.
     """
     for edge in range(len(target)):
         w = weight[edge]
@@ -59,7 +70,15 @@ def _count(n_entities, source, target, weight, threshold, first):
 
 
 @numba.njit(cache=True, nogil=True)
-def _group(n_entities, source, target, weight, threshold, first, keys):
+def _group(
+    n_entities: int,
+    source: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    threshold: np.float32,
+    first: np.ndarray,
+    keys: np.ndarray,
+) -> None:
     bits = weight.view(np.int32)
     for edge in range(len(target)):
         w = weight[edge]
@@ -71,7 +90,7 @@ def _group(n_entities, source, target, weight, threshold, first, keys):
 
 
 @numba.njit(cache=True, nogil=True)
-def _sort_groups(first, keys):
+def _sort_groups(first: np.ndarray, keys: np.ndarray) -> None:
     for group in range(len(first) - 1):
         begin, end = first[group], first[group + 1]
         if end - begin > _LONG:
@@ -87,13 +106,14 @@ def _sort_groups(first, keys):
 
 
 def incoming(graph: Graph, threshold: np.float32) -> Incoming:
-    """Group the edges by target and sort each group; O(E log k) for k edges into a mention.
+    """Group the edges by target and sort each group, in O(E log k) for k edges into a mention.
 
-    Left out: self loops, edges above the threshold, edges of weight +inf (which are no edges).
+    Self loops, edges above the threshold and edges of weight +inf (which are no edges) are left
+    out.
     """
     n_entities, n_mentions, source, target, weight = graph
-    # Large arrays are NumPy's, not Numba's: NumPy asks for huge pages, and random access to
-    # many small ones is what would cost most.
+    # Large arrays are allocated by NumPy, not Numba: NumPy asks for huge pages, and random access
+    # to many small pages would cost most.
     first = np.zeros(n_mentions + 2, np.int64)
     _count(n_entities, source, target, weight, threshold, first)
     keys = np.empty(first[-1], np.int64)

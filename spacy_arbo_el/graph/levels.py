@@ -1,12 +1,12 @@
-"""Levels at which clusters join: what one pass over a graph says about every threshold at once.
+"""Levels at which clusters join: the clusters of every threshold from one pass over a graph.
 
-As the threshold λ rises, edges are added and clusters of mentions only ever grow: they nest. So a
-list of joins, each with the λ from which it holds, holds the clusters of all thresholds (see
-``sweep``). Weak components and single linkage join by the edges that Kruskal's algorithm keeps;
-strong components and mention-only arborescences need the procedures of this module.
+As the threshold λ rises, edges are added, and clusters of mentions can only grow: they nest. So one
+list of joins, each with the λ from which it holds, describes the clusters of all thresholds (see
+``sweep``). Weak components and single linkage join by the edges that Kruskal's algorithm keeps.
+Strong components and mention-only arborescences need the procedures of this module.
 """
 
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Tuple
 
 import numba
 import numpy as np
@@ -20,30 +20,38 @@ from .union_find import find
 
 
 class Joins(NamedTuple):
-    """Pairs of nodes that share a cluster at every threshold from a level on; lowest level first.
+    """Pairs of nodes that share a cluster at every threshold from a level on, lowest level first.
 
-    Two nodes are in one cluster at λ just when the joins with ``level <= λ`` connect them.
+    Two nodes share a cluster at λ if and only if the joins with ``level <= λ`` connect them.
+
+    a: (J,) int32, one node of each pair.
+    b: (J,) int32, the other node.
+    level: (J,) float32.
     """
 
-    a: np.ndarray  # (J,) int32
-    b: np.ndarray  # (J,) int32
-    level: np.ndarray  # (J,) float32
+    a: np.ndarray
+    b: np.ndarray
+    level: np.ndarray
 
 
 def linkage_joins(graph: Graph, threshold: np.float32) -> Joins:
-    """Joins of single linkage with at most one entity in a cluster; of weak components, if none."""
+    """Joins of single linkage with at most one entity in a cluster.
+
+    Without entities, these are the joins of weak components.
+    """
     kept = linkage_edges(graph, threshold)
     return Joins(graph.source[kept], graph.target[kept], graph.weight[kept])
 
 
 def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
-    """Joins of strong components, at the levels ``thresholds`` (T,) float32, ascending.
+    """Joins of strong components, by divide and conquer in O(E log T).
 
-    Divide and conquer: the components at the middle threshold split the edges into those inside
-    one, which settle all lower thresholds, and those between, which settle all higher ones.
-    O(E log T).
+    The components at the middle threshold divide the edges: those inside a component decide all
+    lower thresholds, those between components decide all higher ones.
+
+    thresholds: (T,) float32, ascending, the levels to distinguish.
     """
-    found: List[Joins] = []
+    parts: List[Joins] = []
     usable = (graph.source != graph.target) & (graph.weight < np.inf)
     edges = np.flatnonzero(usable & (graph.weight <= thresholds[-1]))
     step = np.searchsorted(thresholds, graph.weight[edges]).astype(np.int64)
@@ -55,35 +63,35 @@ def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
         middle = (low + high) // 2
         nodes, ends = np.unique(np.concatenate([source, target]), return_inverse=True)
         a, b = ends[: len(source)].astype(np.int32), ends[len(source) :].astype(np.int32)
-        there = step <= middle
-        label = strong_labels(len(nodes), a[there], b[there])
+        allowed = step <= middle
+        label = strong_labels(len(nodes), a[allowed], b[allowed])
         inside = label[a] == label[b]
         todo.append((low, middle, source[inside], target[inside], step[inside]))
         joined = np.flatnonzero(label != np.arange(len(nodes)))
         level = np.full(len(joined), thresholds[middle], np.float32)
-        found.append(
+        parts.append(
             Joins(nodes[joined].astype(np.int32), nodes[label[joined]].astype(np.int32), level)
         )
-        # Above, a component counts as one node.
-        out = ~inside
-        source, target = nodes[label[a[out]]], nodes[label[b[out]]]
-        todo.append((middle + 1, high, source, target, step[out]))
-    return _ascending(found)
+        # At higher thresholds, a component counts as one node.
+        outside = ~inside
+        source, target = nodes[label[a[outside]]], nodes[label[b[outside]]]
+        todo.append((middle + 1, high, source, target, step[outside]))
+    return _ascending(parts)
 
 
-def _ascending(found: List[Joins]) -> Joins:
-    if not found:
+def _ascending(parts: List[Joins]) -> Joins:
+    if not parts:
         return Joins(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
-    a, b, level = (np.concatenate(column) for column in zip(*found))
+    a, b, level = (np.concatenate(column) for column in zip(*parts))
     order = np.argsort(level, kind="stable")
     return Joins(a[order], b[order], level[order])
 
 
 @numba.njit(cache=True, nogil=True)
-def _edge_levels(nodes, weight):
-    """The threshold from which each contracted node's edge is chosen, and the edge; -1 for none.
+def _edge_levels(nodes: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """The threshold from which each node's edge is chosen, and the edge, -1 for none.
 
-    A contracted node exists from the threshold on at which its whole cycle does.
+    A contracted node exists from the threshold on at which its whole cycle exists.
     """
     level = np.full(len(nodes), np.inf, np.float32)
     edge = np.full(len(nodes), -1, np.int64)
@@ -99,11 +107,13 @@ def _edge_levels(nodes, weight):
 
 
 def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
-    """Joins of mention-only arborescences (§3.5): one contraction serves all thresholds.
+    """Joins of mention-only arborescences (§3.5), by one contraction for all thresholds.
 
     At λ, each node that the contraction has made by then takes its lightest edge, if λ allows it.
-    These choices do not depend on λ: a higher one only adds to them.
-    graph: Without entities. edges: Its edges, grouped.
+    These choices do not depend on λ: a higher λ only adds to them.
+
+    graph: A graph without entities.
+    edges: Its edges, grouped.
     """
     nodes, _ = contract(graph, edges, rootless=True)
     level, edge = _edge_levels(nodes, graph.weight)
@@ -113,7 +123,9 @@ def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
 
 
 @numba.njit(cache=True, nogil=True)
-def _labels_at(n_nodes, a, b, level, thresholds):
+def _labels_at(
+    n_nodes: int, a: np.ndarray, b: np.ndarray, level: np.ndarray, thresholds: np.ndarray
+) -> np.ndarray:
     label = np.arange(n_nodes).astype(np.int32)
     labels = np.empty((len(thresholds), n_nodes), np.int32)
     at = 0
@@ -129,5 +141,8 @@ def _labels_at(n_nodes, a, b, level, thresholds):
 
 
 def labels_at(n_nodes: int, joins: Joins, thresholds: np.ndarray) -> np.ndarray:
-    """Each node's cluster, by its smallest node: (T, n_nodes) int32 for ascending thresholds."""
+    """The cluster of each node, by its smallest node: (T, n_nodes) int32.
+
+    thresholds: (T,) float32, ascending.
+    """
     return _labels_at(n_nodes, *joins, thresholds)

@@ -1,17 +1,25 @@
 """Single linkage with at most one entity in a cluster (Angell et al. 2021), edges undirected."""
 
+from typing import Any, Tuple
+
 import numba
 import numpy as np
 
 from .checks import Graph, check_graph, check_threshold
-from .contraction import Forest
+from .forest import Forest
 from .incoming import edge_key, edge_of
 from .union_find import find
 
 
 @numba.njit(cache=True, nogil=True)
-def _keys(source, target, weight, threshold, keys):
-    """Write the keys of the usable edges; how many there are."""
+def _keys(
+    source: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    threshold: np.float32,
+    keys: np.ndarray,
+) -> int:
+    """Write the keys of the usable edges into ``keys``. Returns their number."""
     bits = weight.view(np.int32)
     n_keys = 0
     for edge in range(len(weight)):
@@ -23,8 +31,10 @@ def _keys(source, target, weight, threshold, keys):
 
 
 @numba.njit(cache=True, nogil=True)
-def _kruskal(n_entities, n_mentions, source, target, keys):
-    """The edges, lightest first, that join two clusters of which at most one holds an entity."""
+def _kruskal(
+    n_entities: int, n_mentions: int, source: np.ndarray, target: np.ndarray, keys: np.ndarray
+) -> np.ndarray:
+    """The edges, lightest first, that join two clusters of which at most one has an entity."""
     label = np.arange(n_entities + n_mentions).astype(np.int32)
     size = np.ones(n_entities + n_mentions, np.int32)
     has_entity = np.zeros(n_entities + n_mentions, np.bool_)
@@ -48,8 +58,10 @@ def _kruskal(n_entities, n_mentions, source, target, keys):
 
 
 @numba.njit(cache=True, nogil=True)
-def _orient(n_entities, n_mentions, source, target, kept):
-    """Turn the edges of an undirected forest away from its entities."""
+def _orient(
+    n_entities: int, n_mentions: int, source: np.ndarray, target: np.ndarray, kept: np.ndarray
+) -> Tuple[np.ndarray, np.ndarray]:
+    """Direct the edges of an undirected forest away from its entities."""
     first = np.zeros(n_mentions + 2, np.int64)
     for i in range(len(kept)):
         a, b = source[kept[i]] - n_entities, target[kept[i]] - n_entities
@@ -95,17 +107,22 @@ def _orient(n_entities, n_mentions, source, target, kept):
 
 
 def undirected(
-    n_entities: int, n_mentions: int, source, target, weight, *, threshold: float = np.inf
+    n_entities: int,
+    n_mentions: int,
+    source: Any,
+    target: Any,
+    weight: Any,
+    *,
+    threshold: float = np.inf,
 ) -> Forest:
     """Single linkage in which no cluster gets a second entity (the paper's UNDIRECTED, §A.3).
 
-    Edges count in both directions here. From the lightest to the heaviest (of equals, the earlier
-    in the arrays first), each joins the clusters of its two ends, unless both hold an entity.
-    The arguments are those of ``arborescence``, as are the errors. Returns the tree that
-    the joining edges form, turned away from its entity; mentions of clusters without
-    one have no parent.
+    Edges count in both directions here. From the lightest to the heaviest (of equal edges, the
+    earlier in the arrays first), each edge joins the clusters of its two ends, unless both have an
+    entity. The edges that join clusters form trees, which are directed away from their entities.
+    Mentions of clusters without an entity have no parent.
 
-    O(E log E) time.
+    The arguments are those of ``link``, as are the errors. O(E log E) time.
     """
     graph = check_graph(n_entities, n_mentions, source, target, weight)
     return undirected_of(graph, check_threshold(threshold))
@@ -115,7 +132,7 @@ def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
     """The edges (int64 indices) that single linkage joins clusters by, lightest first."""
     keys = np.empty(len(graph.weight), np.int64)
     n_keys = _keys(graph.source, graph.target, graph.weight, threshold, keys)
-    # No two keys are equal, so the fastest sort is as good as a stable one.
+    # No two keys are equal, so the sort need not be stable.
     order = np.sort(keys[:n_keys])
     return _kruskal(graph.n_entities, graph.n_mentions, graph.source, graph.target, order)
 

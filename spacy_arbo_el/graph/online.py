@@ -1,6 +1,6 @@
-"""Clusters that grow mention by mention, and never depend on what comes later."""
+"""Clusters to which mentions are added one by one, independent of later mentions."""
 
-from typing import List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Tuple
 
 import numba
 import numpy as np
@@ -9,68 +9,79 @@ from .union_find import find
 
 
 class Attached(NamedTuple):
-    """What became of m mentions that came to n others.
+    """The clusters after m mentions were added to n others.
 
-    cluster: (n + m,) int64, the number of each mention's cluster.
-    leads: (c,) int64, for each number that of the cluster it has become part of, or its own.
-    at_once: (m,) int64, the cluster of each new mention when its document was through.
-    begun: (new clusters,) int64, the mention (0..m-1) that each new cluster began with.
-    merges: For each merge the number that went, the one that stayed, and the mention (0..m-1) whose
-        edges joined them.
+    of_mention: (n + m,) int64, the number of each mention's cluster.
+    merged_into: (c,) int64, for each cluster the number of the one it was merged into, or its own.
+    assigned: (m,) int64, the cluster of each new mention at the end of its document.
+    first_mentions: (new clusters,) int64, the mention (0..m-1) that started each new cluster.
+    merges: For each merge the number that is gone, the number that stays, and the mention (0..m-1)
+        whose edges joined them.
     """
 
-    cluster: np.ndarray
-    leads: np.ndarray
-    at_once: np.ndarray
-    begun: np.ndarray
+    of_mention: np.ndarray
+    merged_into: np.ndarray
+    assigned: np.ndarray
+    first_mentions: np.ndarray
     merges: List[Tuple[int, int, int]]
 
 
 def attach(
-    cluster: np.ndarray,
-    leads: np.ndarray,
+    of_mention: np.ndarray,
+    merged_into: np.ndarray,
     neighbours: np.ndarray,
-    document: np.ndarray,
-    apart: np.ndarray,
+    documents: np.ndarray,
+    kept_apart: np.ndarray,
     closed: np.ndarray,
 ) -> Attached:
-    """Put new mentions into clusters, one after the other.
+    """Add mentions to clusters, one after the other.
 
-    A mention joins the cluster of its nearest neighbour, and its other neighbours' clusters join
-    too: the younger becomes part of the older. A mention without neighbours begins a cluster.
+    A mention joins the cluster of its nearest neighbour. The clusters of its other neighbours are
+    merged with that one; the newer cluster becomes part of the older. A mention without neighbours
+    starts a cluster.
 
-    cluster: (n,) int64, the clusters of earlier mentions. leads: (c,) int64, as in ``Attached``.
-    neighbours: (m, k) int64, earlier mentions under the threshold, nearest first, -1 for none; of
-        new mentions too, with numbers from n on.
-    document: (m,) int64, equal for mentions of a document, which stand together.
-    apart: (p, 2) int64, pairs of clusters that must not become one.
-    closed: (c,) bool, clusters that take mentions and no other cluster.
+    of_mention: (n,) int64, the clusters of earlier mentions.
+    merged_into: (c,) int64, as in ``Attached``.
+    neighbours: (m, k) int64, earlier mentions within the threshold, nearest first, -1 for none. New
+        mentions have the numbers from n on.
+    documents: (m,) int64, equal for the mentions of a document, which are consecutive.
+    kept_apart: (p, 2) int64, pairs of clusters that must not become one.
+    closed: (c,) bool, clusters that mentions can join but other clusters cannot.
     """
-    count, known = len(neighbours), len(leads)
-    whole = np.concatenate([cluster, np.full(count, -1, np.int64)])
-    leads = np.concatenate([leads, np.arange(known, known + count)])
+    count, existing = len(neighbours), len(merged_into)
+    clusters = np.concatenate([of_mention, np.full(count, -1, np.int64)])
+    merged_into = np.concatenate([merged_into, np.arange(existing, existing + count)])
     closed = np.concatenate([closed, np.zeros(count, bool)])
-    begun = np.empty(count, np.int64)
-    at_once, merges, used = _attach(
-        whole, leads, neighbours, document, apart, closed, len(cluster), known, begun
+    starts = np.empty(count, np.int64)
+    assigned, merges, used = _attach(
+        clusters,
+        merged_into,
+        neighbours,
+        documents,
+        kept_apart,
+        closed,
+        len(of_mention),
+        existing,
+        starts,
     )
     rows = [(gone, stays, mention) for gone, stays, mention in merges.tolist()]
-    return Attached(whole, leads[:used], at_once, begun[: used - known], rows)
+    return Attached(clusters, merged_into[:used], assigned, starts[: used - existing], rows)
 
 
 @numba.njit(cache=True, nogil=True)
-def settled(leads):
-    """What each cluster has become part of, all at once: (c,) int64."""
-    found = np.empty_like(leads)
-    for number in range(len(leads)):
-        found[number] = find(leads, number)
-    return found
+def merged_numbers(merged_into: np.ndarray) -> np.ndarray:
+    """For each cluster the number of the cluster it is now part of: (c,) int64."""
+    numbers = np.empty_like(merged_into)
+    for number in range(len(merged_into)):
+        numbers[number] = find(merged_into, number)
+    return numbers
 
 
 @numba.njit(cache=True, nogil=True)
-def _are_apart(leads, apart, a, b):
-    for pair in range(len(apart)):
-        left, right = find(leads, apart[pair, 0]), find(leads, apart[pair, 1])
+def _must_stay_apart(merged_into: np.ndarray, kept_apart: np.ndarray, a: Any, b: Any) -> bool:
+    for pair in range(len(kept_apart)):
+        left = find(merged_into, kept_apart[pair, 0])
+        right = find(merged_into, kept_apart[pair, 1])
         if (left == a and right == b) or (left == b and right == a):
             return True
     return False
@@ -78,40 +89,48 @@ def _are_apart(leads, apart, a, b):
 
 @numba.njit(cache=True, nogil=True)
 def _attach(
-    cluster, leads, neighbours, document, apart, closed, first, used, starts
-):  # pragma: no cover - compiled
-    known = used
+    clusters: np.ndarray,
+    merged_into: np.ndarray,
+    neighbours: np.ndarray,
+    documents: np.ndarray,
+    kept_apart: np.ndarray,
+    closed: np.ndarray,
+    first: int,
+    used: int,
+    starts: np.ndarray,
+) -> Tuple[np.ndarray, np.ndarray, int]:  # pragma: no cover - compiled
+    existing = used
     count, width = neighbours.shape
-    at_once = np.empty(count, np.int64)
+    assigned = np.empty(count, np.int64)
     merges = np.empty((count * width, 3), np.int64)
-    merged, begun = 0, 0
+    n_merges, document_start = 0, 0
     for mention in range(count):
-        here = np.int64(-1)
+        own = np.int64(-1)
         for column in range(width):
-            other = neighbours[mention, column]
-            if other < 0:
+            neighbour = neighbours[mention, column]
+            if neighbour < 0:
                 continue
-            there = find(leads, cluster[other])
-            if here < 0:
-                here = there
+            other = find(merged_into, clusters[neighbour])
+            if own < 0:
+                own = other
             elif (
-                there != here
-                and not (closed[here] or closed[there])
-                and not _are_apart(leads, apart, here, there)
+                other != own
+                and not (closed[own] or closed[other])
+                and not _must_stay_apart(merged_into, kept_apart, own, other)
             ):
-                gone, here = max(here, there), min(here, there)
-                leads[gone] = here
-                merges[merged] = (gone, here, mention)
-                merged += 1
-        if here < 0:
-            here = np.int64(used)
-            starts[used - known] = mention
+                gone, own = max(own, other), min(own, other)
+                merged_into[gone] = own
+                merges[n_merges] = (gone, own, mention)
+                n_merges += 1
+        if own < 0:
+            own = np.int64(used)
+            starts[used - existing] = mention
             used += 1
-        cluster[first + mention] = here
-        if mention + 1 == count or document[mention + 1] != document[mention]:
-            for i in range(begun, mention + 1):
-                at_once[i] = find(leads, cluster[first + i])
-            begun = mention + 1
-    for i in range(len(cluster)):
-        cluster[i] = find(leads, cluster[i])
-    return at_once, merges[:merged], used
+        clusters[first + mention] = own
+        if mention + 1 == count or documents[mention + 1] != documents[mention]:
+            for i in range(document_start, mention + 1):
+                assigned[i] = find(merged_into, clusters[first + i])
+            document_start = mention + 1
+    for i in range(len(clusters)):
+        clusters[i] = find(merged_into, clusters[i])
+    return assigned, merges[:n_merges], used

@@ -1,14 +1,14 @@
 """Positives for training: the arborescence of each gold cluster (§2.3, §3.2).
 
-The graph of a gold cluster is complete (Equation 5): the entity has an edge to every mention and
-every mention to every other. Similarity between mentions is symmetric, so its arborescence is the
-minimum spanning tree of entity and mentions, turned away from the entity, and Prim's algorithm
-grows it from a matrix of similarities without writing down a single edge.
+The graph of a gold cluster is complete (Equation 5): the entity has an edge to every mention, and
+every mention has edges to all others. Similarity between mentions is symmetric, so its arborescence
+is the minimum spanning tree of entity and mentions, directed away from the entity. Prim's algorithm
+builds it from a matrix of similarities, without a list of edges.
 """
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
 import numba
 import numpy as np
@@ -20,7 +20,7 @@ METRICS = ("ip", "l2")
 ENTITY = -1
 NO_PARENT = -2
 
-# From this many pairs of mentions on, starting threads (some milliseconds) pays.
+# From this many pairs of mentions on, threads save more time than it takes to start them.
 WORTH_THREADS = 4_000_000
 
 
@@ -34,21 +34,20 @@ def gold_parents(
 ) -> np.ndarray:
     """The parent of mentions in the arborescence of their whole gold cluster (ARBORESCENCE, §3.2).
 
-    mention_vectors: (n, d) float32, cluster after cluster.
-    entity_similarity: (n,) float32, of each mention with its entity; -inf where the cluster's
-        entity is not known: then the tree hangs from its first mention.
-    offsets: (c+1,) integers, cluster i is rows offsets[i] to offsets[i+1]-1.
-    queries: (q,) rows whose parents are wanted, in any order; None for all. A cluster's
-        tree is grown only until it holds its queries.
-    metric: "ip", inner product, or "l2", minus the squared Euclidean distance; in the unit of
-        ``entity_similarity``.
-
-    Returns (q,) int64: the row of the parent, -1 for the entity, -2 for none.
-
     Among equal similarities the entity comes before mentions, an earlier mention before a later.
-    Raises ValueError for arrays that do not fit together, NaN, and unknown metrics.
+    Takes O(size² d) time for a cluster, and O(largest size²) memory.
 
-    O(size² d) time for a cluster and O(largest size²) memory.
+    mention_vectors: (n, d) float32, cluster after cluster.
+    entity_similarity: (n,) float32, the similarity of each mention to its entity; -inf where the
+        entity has no vector. Then the tree hangs from the cluster's first mention.
+    offsets: (c+1,) integers, cluster i is rows offsets[i] to offsets[i+1]-1.
+    queries: (q,) rows whose parents are wanted, in any order; None for all. The tree of a cluster
+        is built only until it contains its queries.
+    metric: "ip" for the inner product, or "l2" for minus the squared Euclidean distance; in the
+        unit of ``entity_similarity``.
+    RETURNS: (q,) int64, the row of the parent, -1 for the entity, -2 for none.
+
+    Raises ValueError for arrays that do not fit together, NaN, and unknown metrics.
     """
     vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
     rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
@@ -56,15 +55,15 @@ def gold_parents(
     wanted[rows] = True
     parent = np.full(len(vectors), NO_PARENT, np.int64)
 
-    def grow(cluster: int) -> None:
+    def build_tree(cluster: int) -> None:
         begin, end = bounds[cluster], bounds[cluster + 1]
         pairs = pairwise_similarity(vectors[begin:end], metric)
         _check_vectors(np.diagonal(pairs), np.arange(begin, end))
-        found = _grow(pairs, similarity[begin:end], wanted[begin:end])
-        parent[begin:end] = np.where(found >= 0, found + begin, found)
+        parents = _spanning_tree(pairs, similarity[begin:end], wanted[begin:end])
+        parent[begin:end] = np.where(parents >= 0, parents + begin, parents)
 
     clusters = np.unique(_cluster_of(rows, bounds))
-    _for_each(grow, clusters, work=np.square(np.diff(bounds)[clusters]).sum())
+    _for_each(build_tree, clusters, work=np.square(np.diff(bounds)[clusters]).sum())
     return parent[rows]
 
 
@@ -76,11 +75,11 @@ def gold_parents_1nn(
     queries: Optional[np.ndarray] = None,
     metric: str = "ip",
 ) -> np.ndarray:
-    """As ``gold_parents``, over the entity, the query and its nearest gold mention (1-NN, §3.2)."""
+    """As ``gold_parents``, for entity, query and its nearest gold mention only (1-NN, §3.2)."""
     vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
     rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
     neighbour = np.full(len(rows), -1, np.int64)
-    closeness = np.full(len(rows), -np.inf, np.float32)
+    nearest = np.full(len(rows), -np.inf, np.float32)
     cluster_of = _cluster_of(rows, bounds)
     for cluster in np.unique(cluster_of):
         begin, end = bounds[cluster], bounds[cluster + 1]
@@ -92,8 +91,8 @@ def gold_parents_1nn(
         scores[np.arange(len(at)), rows[at] - begin] = -np.inf
         best = scores.argmax(axis=1)
         neighbour[at] = begin + best
-        closeness[at] = scores[np.arange(len(at)), best]
-    return _parents_of_three(rows, neighbour, closeness, similarity)
+        nearest[at] = scores[np.arange(len(at)), best]
+    return _parents_of_three(rows, neighbour, nearest, similarity)
 
 
 def gold_parents_1rand(
@@ -105,7 +104,7 @@ def gold_parents_1rand(
     queries: Optional[np.ndarray] = None,
     metric: str = "ip",
 ) -> np.ndarray:
-    """As ``gold_parents``, over the entity, the query and a random gold mention (1-RAND, §3.2).
+    """As ``gold_parents``, for entity, query and a random gold mention only (1-RAND, §3.2).
 
     rng: Draws the mention, uniformly from the others of the query's cluster.
     """
@@ -114,43 +113,53 @@ def gold_parents_1rand(
     cluster = _cluster_of(rows, bounds)
     begin, size = bounds[cluster], np.diff(bounds)[cluster]
     others = rng.integers(0, np.maximum(size - 1, 1))
-    # The query itself is stepped over.
+    # Skip the query itself.
     others += others >= rows - begin
     neighbour = np.where(size > 1, begin + others, -1)
-    closeness = _paired(vectors[rows], vectors[neighbour], metric)
-    _check_vectors(closeness, rows)
-    closeness = np.where(neighbour >= 0, closeness, np.float32(-np.inf))
-    return _parents_of_three(rows, neighbour, closeness, similarity)
+    drawn = _paired(vectors[rows], vectors[neighbour], metric)
+    _check_vectors(drawn, rows)
+    drawn = np.where(neighbour >= 0, drawn, np.float32(-np.inf))
+    return _parents_of_three(rows, neighbour, drawn, similarity)
 
 
 def _for_each(function: Callable[[int], None], clusters: np.ndarray, work: int) -> None:
-    """Call the function for each cluster, on all cores where there is much to do."""
+    """Call the function for each cluster, on all cores where there is enough work."""
     if len(clusters) < 2 or work < WORTH_THREADS:
         for cluster in clusters:
             function(cluster)
         return
-    # A matrix product a core, rather than one on all cores: Prim's algorithm runs on one.
-    one_each = ThreadpoolController().limit(limits=1, user_api="blas")
-    with one_each, ThreadPoolExecutor(os.cpu_count()) as pool:
+    # One matrix product per core, rather than one on all cores: Prim's algorithm runs on one core.
+    one_thread = ThreadpoolController().limit(limits=1, user_api="blas")
+    with one_thread, ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(function, clusters))
 
 
-def _parents_of_three(rows, neighbour, closeness, entity_similarity) -> np.ndarray:
-    """The arborescence of entity, query and one other mention: which of the two is the parent.
+def _parents_of_three(
+    rows: np.ndarray,
+    neighbour: np.ndarray,
+    similarity: np.ndarray,
+    entity_similarity: np.ndarray,
+) -> np.ndarray:
+    """The parent of the query in the arborescence of entity, query and one other mention.
 
-    Of three edges the heaviest goes; the query hangs under the mention where that is its own edge
-    from the entity.
+    Of three edges the heaviest is deleted. The query hangs under the mention where that is its own
+    edge from the entity.
+
+    rows: (q,) the queries.
+    neighbour: (q,) the other mentions, -1 for none.
+    similarity: (q,) of these two.
+    entity_similarity: (n,) of all mentions.
     """
     own = entity_similarity[rows]
     other = np.where(neighbour >= 0, entity_similarity[neighbour], np.float32(-np.inf))
     by_entity = np.where(own > -np.inf, ENTITY, NO_PARENT)
     unknown = (own == -np.inf) & (other == -np.inf)
-    by_mention = (neighbour >= 0) & (((own < closeness) & (own < other)) | unknown)
+    by_mention = (neighbour >= 0) & (((own < similarity) & (own < other)) | unknown)
     return np.where(by_mention, neighbour, by_entity)
 
 
 def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
-    """Similarity of all pairs: (n, d) float32 to (n, n) float32, exactly symmetric."""
+    """Similarity of all pairs of vectors (n, d) float32: (n, n) float32, exactly symmetric."""
     if metric == "ip":
         return vectors @ vectors.T  # NumPy computes one triangle and mirrors it
     centred = vectors - vectors.mean(axis=0)  # small norms, so little is lost in the difference
@@ -162,7 +171,7 @@ def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
 
 
 def similarity_between(left: np.ndarray, right: np.ndarray, metric: str) -> np.ndarray:
-    """Similarity of each of (m, d) with each of (n, d) vectors: (m, n) float32."""
+    """Similarity of vectors (m, d) with vectors (n, d): (m, n) float32."""
     if metric == "ip":
         return left @ right.T
     middle = right.mean(axis=0)
@@ -178,7 +187,9 @@ def _paired(left: np.ndarray, right: np.ndarray, metric: str) -> np.ndarray:
     return -np.square(left - right).sum(1)
 
 
-def _check(vectors, entity_similarity, offsets, metric):
+def _check(
+    vectors: Any, entity_similarity: Any, offsets: Any, metric: str
+) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
     check_choice("metric", metric, METRICS)
     vectors = check_floats("mention_vectors", vectors, ndim=2)
     entity_similarity = check_floats("entity_similarity", entity_similarity)
@@ -186,7 +197,7 @@ def _check(vectors, entity_similarity, offsets, metric):
     if len(entity_similarity) != len(vectors):
         raise ValueError(
             f"There are {len(vectors)} mention_vectors, but {len(entity_similarity)} "
-            "entity_similarity: give one a mention, -inf where the entity is not known."
+            "entity_similarity: give one per mention, -inf where the entity has no vector."
         )
     steps = np.diff(offsets)
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(vectors) or (steps < 0).any():
@@ -201,13 +212,13 @@ def _check(vectors, entity_similarity, offsets, metric):
 
 
 def _check_vectors(similarity: np.ndarray, rows: np.ndarray) -> None:
-    """Similarities that a NaN in a vector would show in: cheaper to look at than the vectors."""
+    """Raise an error where NaN in a vector shows in its similarities, of which there are fewer."""
     if np.isnan(similarity).any():
         row = rows[np.argmax(np.isnan(similarity))]
         raise ValueError(f"The mention_vectors of row {row} hold NaN. Encode that mention again.")
 
 
-def _check_queries(queries, offsets) -> np.ndarray:
+def _check_queries(queries: Any, offsets: np.ndarray) -> np.ndarray:
     queries = check_integers("queries", queries).astype(np.int64, copy=False)
     wrong = (queries < 0) | (queries >= offsets[-1])
     if wrong.any():
@@ -220,15 +231,20 @@ def _cluster_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     return np.searchsorted(bounds, rows, side="right") - 1
 
 
-# Vectorised only if maxima need not mind NaN and the sign of zero.
+# LLVM vectorizes maxima only where they may ignore NaN and the sign of zero.
 @numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-def _grow(similarity, entity_similarity, wanted):
-    """Prim's algorithm from the entity, until all that are wanted are in the tree."""
+def _spanning_tree(
+    similarity: np.ndarray, entity_similarity: np.ndarray, wanted: np.ndarray
+) -> np.ndarray:
+    """Prim's algorithm from the entity, until all wanted mentions are in the tree.
+
+    RETURNS: (n,) int32 parents, correct for mentions in the tree.
+    """
     n = len(entity_similarity)
     parent = np.full(n, ENTITY, np.int32)
     best = entity_similarity.copy()
-    # What is in the tree is out of reach.
-    out_of_reach = np.zeros(n, np.float32)
+    # -inf for mentions in the tree, 0 for the others.
+    excluded = np.zeros(n, np.float32)
     missing = wanted.sum()
     while missing > 0:
         top = np.float32(-np.inf)
@@ -238,18 +254,18 @@ def _grow(similarity, entity_similarity, wanted):
             node = 0
             while best[node] != top:
                 node += 1
-        else:  # nothing joins the rest to the tree: another tree
+        else:  # nothing joins the rest to the tree: start another tree
             node = 0
-            while out_of_reach[node] != 0:
+            while excluded[node] != 0:
                 node += 1
             parent[node] = NO_PARENT
         missing -= wanted[node]
-        out_of_reach[node] = -np.inf
+        excluded[node] = -np.inf
         best[node] = -np.inf
         row = similarity[node]
         for i in range(n):
-            near = row[i] + out_of_reach[i]
-            nearer = near > best[i]
-            best[i] = near if nearer else best[i]
-            parent[i] = node if nearer else parent[i]
+            value = row[i] + excluded[i]
+            is_better = value > best[i]
+            best[i] = value if is_better else best[i]
+            parent[i] = node if is_better else parent[i]
     return parent

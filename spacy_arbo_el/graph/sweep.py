@@ -1,4 +1,4 @@
-"""Clusters at many thresholds at once."""
+"""Links and clusters at many thresholds at once."""
 
 from typing import NamedTuple
 
@@ -6,19 +6,21 @@ import numpy as np
 
 from .bottleneck import minimax_of
 from .checks import Graph, check_choice, check_floats, check_graph, check_threshold
-from .components import edges_between, number_clusters
-from .contraction import arborescence_of
-from .evidence import trace
+from .components import LEFTOVERS, edges_between, leftover_labels, number_clusters
+from .expansion import arborescence_of
+from .forest import trace, weights_of
 from .incoming import incoming, last_key
 from .levels import Joins, arborescence_joins, labels_at, linkage_joins, strong_joins
-from .linking import LEFTOVERS, METHODS, cluster_rest, weights_of
+from .linking import METHODS
 
 
 class Sweep(NamedTuple):
-    """Links at T thresholds: row t is what ``link`` gives at ``thresholds[t]``.
+    """Links and clusters of M mentions at T thresholds.
 
-    entity: (T, M) int32, -1 where no entity reaches the mention.
-    cluster: (T, M) int32, numbered as in ``Links``.
+    entity: (T, M) int32, row t is what ``link`` gives at ``thresholds[t]``: -1 where no entity
+        reaches the mention.
+    cluster: (T, M) int32, numbered 0, 1, ... in order of their first mention. The mentions of an
+        entity share a cluster, and so do those of a new entity.
     """
 
     entity: np.ndarray
@@ -36,17 +38,20 @@ def sweep(
     method: str = "arborescence",
     leftover: str = "weak",
 ) -> Sweep:
-    """Link and cluster at many thresholds λ, to tune λ: as ``link`` at each, sharing the work.
+    """Link and cluster at many thresholds λ, such as to tune λ. The thresholds share the work.
+
+    Without entities, and with ``method="undirected"``, clusters nest as λ rises, and all
+    thresholds cost about one sort of the edges and T * M labels. With "minimax" the entity of a
+    mention does not depend on λ either. Only the other mentions are clustered at each λ, by the
+    edges between mentions that no lighter path from an entity has reached. With "arborescence" the
+    entities do not nest (an edge kept at a high λ can take the place of a lighter one), so each λ
+    costs a contraction, but no sort.
 
     thresholds: (T,) in the unit of the weights, in any order.
-    Everything else is as in ``link``.
+    leftover: How mentions that no entity reaches are clustered by the edges between them: as
+        "weak" or "strong" components, or as mention-only arborescences ("arborescence", §3.5).
 
-    Without entities, and with ``method="undirected"``, clusters nest as λ rises, and all thresholds
-    cost about one sort of the edges and T * M labels. With "minimax" each mention's entity does
-    not depend on λ either, and only the clustering of the rest is done for each λ, over the
-    edges between mentions that no lighter path from an entity has reached. With "arborescence" the
-    entities are not nested (an edge kept at a high λ can take the place of a lighter one), so
-    each λ costs a contraction, but no sort.
+    The other arguments are those of ``link``, as are the errors.
     """
     check_choice("method", method, METHODS)
     check_choice("leftover", leftover, LEFTOVERS)
@@ -77,8 +82,8 @@ def _nested(graph: Graph, thresholds: np.ndarray, leftover: str) -> np.ndarray:
     roots = labels_at(n_nodes, joins, thresholds)[:, graph.n_entities :]
     if leftover == "weak":
         return roots
-    # No edge joins a cluster without an entity to anything else: what the other mentions do among
-    # themselves makes no difference to it.
+    # No edge joins a cluster without an entity to anything else, so the edges among the other
+    # mentions make no difference to it.
     joins = _joins_of_mentions(graph, thresholds, leftover)
     rest = labels_at(graph.n_mentions, joins, thresholds)
     return np.where(roots < graph.n_entities, roots, rest + np.int32(graph.n_entities))
@@ -86,8 +91,7 @@ def _nested(graph: Graph, thresholds: np.ndarray, leftover: str) -> np.ndarray:
 
 def _joins_of_mentions(graph: Graph, thresholds: np.ndarray, leftover: str) -> Joins:
     n_entities, n_mentions, source, target, weight = graph
-    everyone = np.ones(n_mentions, bool)
-    edges = edges_between(graph, thresholds[-1], everyone)
+    edges = edges_between(graph, thresholds[-1])
     source, target = source[edges] - n_entities, target[edges] - n_entities
     among = Graph(0, n_mentions, source, target, weight[edges])
     if leftover == "strong":
@@ -96,14 +100,14 @@ def _joins_of_mentions(graph: Graph, thresholds: np.ndarray, leftover: str) -> J
 
 
 def _directed(graph: Graph, thresholds: np.ndarray, method: str, leftover: str) -> np.ndarray:
-    """As ``_nested``, where the directed methods find the entities."""
+    """As ``_nested``, where a directed method assigns the entities."""
     n_entities, n_mentions, source, target, weight = graph
     forest = minimax_of(graph, thresholds[-1])
     nearest, reached = trace(n_entities, forest.parent, weights_of(graph, forest))
     reached = np.where(nearest < n_entities, reached, np.float32(np.inf))
     edges = incoming(graph, thresholds[-1]) if method == "arborescence" else None
     # An edge joins a new cluster from its weight on until an entity reaches one of its ends.
-    between = edges_between(graph, thresholds[-1], np.ones(n_mentions, bool))
+    between = edges_between(graph, thresholds[-1])
     ends = np.minimum(reached[source[between] - n_entities], reached[target[between] - n_entities])
     lives = weight[between] < ends
     between, ends = between[lives], ends[lives]
@@ -112,7 +116,7 @@ def _directed(graph: Graph, thresholds: np.ndarray, method: str, leftover: str) 
     for row, threshold in enumerate(thresholds):
         linked = (reached <= threshold) & (nearest < n_entities)
         alive = between[(begins <= threshold) & ((threshold < ends) | (ends == np.inf))]
-        label, _ = cluster_rest(graph, alive, leftover)
+        label = leftover_labels(graph, alive, leftover)
         root = nearest
         if edges is not None:
             kept = arborescence_of(graph, edges, last=last_key(threshold))

@@ -1,13 +1,16 @@
 """Disjoint sets of nodes."""
 
+from typing import Any
+
 import numba
+import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-def find(label, node):
-    """The node that stands for a node's set; halves the way there for the next caller.
+def find(label: np.ndarray, node: Any) -> Any:
+    """The node that represents a node's set. Halves the path there for the next caller.
 
-    label: (n,) integers; a node whose label is itself stands for its set.
+    label: (n,) integers; a node whose label is itself represents its set.
     """
     while label[node] != node:
         label[node] = label[label[node]]

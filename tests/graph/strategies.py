@@ -1,22 +1,26 @@
-"""Random graphs with everything that makes graphs hard, and slow procedures to hold against."""
+"""Random graphs with everything that makes graphs hard, and slow procedures to compare with."""
 
 import itertools
 
 import numpy as np
 from hypothesis import strategies as st
 
+from spacy_arbo_el import graph
+from spacy_arbo_el.graph.checks import check_graph
+from spacy_arbo_el.graph.components import leftover_labels, number_clusters
+
 
 @st.composite
 def graphs(draw, most_entities=3, most_mentions=7, most_edges=24):
     """(n_entities, n_mentions, source, target, weight, threshold).
 
-    With ties, self loops, doubled edges, unreachable parts, and weights of -inf and +inf.
+    With ties, self loops, duplicate edges, unreachable parts, and weights of -inf and +inf.
     """
     entities = draw(st.integers(0, most_entities))
     mentions = draw(st.integers(1, most_mentions))
     nodes = st.integers(0, entities + mentions - 1)
     heads = st.integers(entities, entities + mentions - 1)
-    # Few different weights, so that ties abound.
+    # Few different weights, so that there are many ties.
     weights = st.sampled_from([-np.inf, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, np.inf])
     edges = draw(st.lists(st.tuples(nodes, heads, weights), max_size=most_edges))
     columns = list(zip(*edges)) if edges else [(), (), ()]
@@ -26,7 +30,7 @@ def graphs(draw, most_entities=3, most_mentions=7, most_edges=24):
 
 
 def usable(source, target, weight, threshold):
-    """The edges that count: no self loops, none of weight +inf, none above the threshold."""
+    """The edges that are used: no self loops, none of weight +inf, none above the threshold."""
     return [
         i
         for i in range(len(source))
@@ -36,21 +40,23 @@ def usable(source, target, weight, threshold):
 
 def reachable(starts, edges):
     """The nodes that paths over ``edges`` (pairs) lead to from any of ``starts``."""
-    found, todo = set(starts), list(starts)
+    reached, todo = set(starts), list(starts)
     while todo:
         node = todo.pop()
         for source, target in edges:
-            if source == node and target not in found:
-                found.add(target)
+            if source == node and target not in reached:
+                reached.add(target)
                 todo.append(target)
-    return found
+    return reached
 
 
 def delete_literally(entities, mentions, source, target, weight, threshold):
-    """The paper's procedure (§2.3): the edges left, {target: edge}, among what entities reach.
+    """The paper's procedure (§2.3): the edges it leaves into mentions that entities reach.
 
-    From the heaviest edge to the lightest (of equals, the later first), delete each whose head an
-    entity still reaches without it.
+    From the heaviest edge to the lightest (of equal edges, the later first), delete each edge whose
+    head an entity still reaches without it.
+
+    RETURNS: {target: edge}.
     """
     kept = usable(source, target, weight, threshold)
     reached = reachable(range(entities), [(source[i], target[i]) for i in kept])
@@ -94,7 +100,30 @@ def smallest_bottlenecks(entities, mentions, source, target, weight, threshold):
     return best
 
 
-def together(labels):
+def same_cluster_pairs(labels):
     """The pairs of mentions that share a label."""
     pairs = itertools.combinations(range(len(labels)), 2)
     return {(i, j) for i, j in pairs if labels[i] == labels[j]}
+
+
+def path_to(parent, entities, mention):
+    """The nodes from the root of a mention's tree down to the mention."""
+    nodes = [entities + mention]
+    while nodes[0] >= entities and parent[nodes[0] - entities] != -1:
+        nodes.insert(0, int(parent[nodes[0] - entities]))
+    return np.array(nodes)
+
+
+def cluster_one_by_one(drawn, method, leftover):
+    """The clusters at a single threshold: link, then cluster the rest by the edges among it."""
+    entities, mentions, source, target, weight, threshold = drawn
+    entity = graph.link(*drawn[:5], threshold=threshold, method=method).entity
+    edges = [
+        edge
+        for edge in usable(source, target, weight, threshold)
+        if source[edge] >= entities and entity[target[edge] - entities] < 0
+    ]
+    checked = check_graph(*drawn[:5])
+    labels = leftover_labels(checked, np.array(edges, dtype=np.int64), leftover)
+    roots = np.where(entity >= 0, entity, labels + np.int32(entities))
+    return number_clusters(roots, entities + mentions)

@@ -1,4 +1,4 @@
-"""Average linkage over edges, against SciPy's over all pairs."""
+"""Average linkage over edges, compared with SciPy's over all pairs."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def clusters(vectors, source, target, limits, **settings):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 25), st.booleans())
-def test_on_the_complete_graph_it_is_average_linkage(seed, count, euclidean):
+def test_average_linkage_on_the_complete_graph_equals_scipy(seed, count, euclidean):
     vectors = vectors_of(seed, count)
     source, target = np.nonzero(~np.eye(count, dtype=bool))
     double = vectors.astype(np.float64)
@@ -35,14 +35,14 @@ def test_on_the_complete_graph_it_is_average_linkage(seed, count, euclidean):
     np.fill_diagonal(table, 0)
     tree = linkage(squareform(table, checks=False), "average")
     limits = np.sort(np.random.default_rng(seed).uniform(distance.min(), distance.max(), 3))
-    found = clusters(vectors, source, target, limits.tolist(), euclidean=euclidean)
-    for labels, limit in zip(found, limits):
+    rows = clusters(vectors, source, target, limits.tolist(), euclidean=euclidean)
+    for labels, limit in zip(rows, limits):
         expected = fcluster(tree, limit + shift, "distance")
         assert adjusted_rand_score(expected, labels) == pytest.approx(1.0)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 25))
-def test_only_what_edges_join_and_levels_rise(seed, count):
+def test_average_linkage_joins_only_connected_nodes_at_rising_levels(seed, count):
     rng = np.random.default_rng(seed)
     vectors = vectors_of(seed, count)
     source, target = rng.integers(0, count, (2, count))
@@ -50,7 +50,7 @@ def test_only_what_edges_join_and_levels_rise(seed, count):
     assert (np.diff(joins.level) >= 0).all()
     (labels,) = labels_at(count, joins, np.array([1.0], dtype=np.float32))
     (linked,) = clusters(vectors, source, target, [1.0])
-    # With a limit above all, clusters are the graph's components.
+    # With a limit above all dissimilarities, clusters are the graph's components.
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -60,7 +60,7 @@ def test_only_what_edges_join_and_levels_rise(seed, count):
     assert (labels == linked).all()
 
 
-def test_nothing_joins_beyond_the_limit():
+def test_average_linkage_joins_nothing_above_the_limit():
     vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32)
     joins = average_joins(vectors, np.array([0, 1]), np.array([1, 2]), -0.7)
     assert joins.a.tolist() + joins.b.tolist() == [0, 1] and joins.level.tolist() == [

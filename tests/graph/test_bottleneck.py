@@ -1,4 +1,4 @@
-"""The minimax partition against every path there is."""
+"""The minimax partition, compared with all simple paths."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from .strategies import graphs, smallest_bottlenecks
 
 @settings(max_examples=1000, deadline=None)
 @given(graphs(most_mentions=5, most_edges=16))
-def test_each_mention_hangs_under_an_entity_of_smallest_bottleneck(drawn):
+def test_minimax_links_each_mention_to_an_entity_with_the_smallest_bottleneck(drawn):
     entities, mentions, *_, threshold = drawn
     best = smallest_bottlenecks(*drawn)
     links = graph.link(*drawn[:5], threshold=threshold, method="minimax")
@@ -26,7 +26,7 @@ def test_each_mention_hangs_under_an_entity_of_smallest_bottleneck(drawn):
 
 @settings(max_examples=300, deadline=None)
 @given(graphs())
-def test_the_same_mentions_are_reached_as_by_the_arborescence(drawn):
+def test_minimax_and_arborescence_reach_the_same_mentions(drawn):
     minimax = graph.minimax(*drawn[:5], threshold=drawn[5])
     arborescence = graph.arborescence(*drawn[:5], threshold=drawn[5])
     assert ((minimax.parent >= 0) == (arborescence.parent >= 0)).all()
@@ -34,8 +34,8 @@ def test_the_same_mentions_are_reached_as_by_the_arborescence(drawn):
 
 @settings(max_examples=300, deadline=None)
 @given(graphs())
-def test_both_keep_the_same_heaviest_edges(drawn):
-    # The lexicographically smallest arborescence has the smallest heaviest edge; so has minimax.
+def test_minimax_and_arborescence_keep_the_same_heaviest_edge(drawn):
+    # The lexicographically smallest arborescence has the smallest heaviest edge, as has minimax.
     minimax = graph.link(*drawn[:5], threshold=drawn[5], method="minimax")
     arborescence = graph.link(*drawn[:5], threshold=drawn[5])
     linked = minimax.entity >= 0

@@ -1,4 +1,4 @@
-"""The arborescence against literal deletion."""
+"""The arborescence, compared with the paper's deletion procedure."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,19 +11,19 @@ from .strategies import delete_literally, graphs
 
 @settings(max_examples=3000, deadline=None)
 @given(graphs())
-def test_the_edges_left_are_those_of_literal_deletion(drawn):
+def test_arborescence_keeps_the_same_edges_as_literal_deletion(drawn):
     entities, mentions, source, target, weight, threshold = drawn
     forest = graph.arborescence(*drawn[:5], threshold=threshold)
     left = delete_literally(*drawn)
     assert forest.edge.tolist() == [left.get(entities + m, -1) for m in range(mentions)]
-    has = forest.edge >= 0
-    assert (forest.parent[has] == source[forest.edge[has]]).all()
-    assert (forest.parent[~has] == -1).all()
+    valid = forest.edge >= 0
+    assert (forest.parent[valid] == source[forest.edge[valid]]).all()
+    assert (forest.parent[~valid] == -1).all()
 
 
 @settings(max_examples=400, deadline=None)
 @given(graphs(most_entities=2, most_mentions=14, most_edges=60))
-def test_larger_graphs_too(drawn):
+def test_arborescence_of_larger_graphs_equals_literal_deletion(drawn):
     entities, mentions = drawn[:2]
     forest = graph.arborescence(*drawn[:5], threshold=drawn[5])
     left = delete_literally(*drawn)
@@ -32,7 +32,9 @@ def test_larger_graphs_too(drawn):
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 40), st.integers(1, 6))
-def test_distinct_weights_on_neighbour_graphs(seed, mentions, k):
+def test_arborescence_of_neighbour_graphs_with_distinct_weights_equals_literal_deletion(
+    seed, mentions, k
+):
     rng = np.random.default_rng(seed)
     source = np.concatenate(
         [rng.integers(0, 3, mentions), rng.integers(3, 3 + mentions, mentions * k)]
@@ -45,7 +47,7 @@ def test_distinct_weights_on_neighbour_graphs(seed, mentions, k):
     assert forest.edge.tolist() == [left.get(3 + m, -1) for m in range(mentions)]
 
 
-def test_long_chains_and_cycles_need_no_recursion():
+def test_arborescence_of_long_chains_and_cycles_does_not_recurse():
     n = 50_000
     ring = np.arange(n)
     source = np.concatenate([[0], 1 + ring])

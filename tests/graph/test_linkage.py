@@ -1,22 +1,23 @@
-"""Undirected linking against single linkage written naively."""
+"""Undirected linking, compared with a naive single linkage."""
 
 import numpy as np
 from hypothesis import given, settings
 
 from spacy_arbo_el import graph
 
-from .strategies import graphs, naive_single_linkage, together
+from .strategies import graphs, naive_single_linkage, path_to, same_cluster_pairs
 
 
 @settings(max_examples=1500, deadline=None)
 @given(graphs())
-def test_clusters_are_those_of_the_naive_procedure(drawn):
+def test_undirected_clusters_equal_naive_single_linkage(drawn):
     entities, mentions = drawn[:2]
     links = graph.link(*drawn[:5], threshold=drawn[5], method="undirected")
+    swept = graph.sweep(*drawn[:5], thresholds=[drawn[5]], method="undirected")
     clusters = naive_single_linkage(*drawn)
     of = {node: number for number, cluster in enumerate(clusters) for node in cluster}
     expected = [of[entities + m] for m in range(mentions)]
-    assert together(links.cluster) == together(expected)
+    assert same_cluster_pairs(swept.cluster[0]) == same_cluster_pairs(expected)
     for mention in range(mentions):
         entity = [node for node in clusters[expected[mention]] if node < entities]
         assert links.entity[mention] == (entity[0] if entity else -1)
@@ -24,12 +25,12 @@ def test_clusters_are_those_of_the_naive_procedure(drawn):
 
 @settings(max_examples=300, deadline=None)
 @given(graphs())
-def test_the_forest_hangs_from_entities_by_edges_of_the_graph(drawn):
+def test_undirected_forest_hangs_from_entities_by_edges_of_the_graph(drawn):
     entities, mentions, source, target, weight, threshold = drawn
     forest = graph.undirected(*drawn[:5], threshold=threshold)
     for mention in np.flatnonzero(forest.edge >= 0):
         edge = forest.edge[mention]
-        # An edge joins both ways here.
+        # Edges count in both directions here.
         assert {source[edge], target[edge]} == {forest.parent[mention], entities + mention}
         assert weight[edge] <= threshold
-        assert graph.path(forest.parent, entities, int(mention))[0] < entities
+        assert path_to(forest.parent, entities, int(mention))[0] < entities

@@ -1,4 +1,4 @@
-"""``link``: what holds for every method."""
+"""``link``, and clusters of what it leaves: properties of every method."""
 
 import subprocess
 import sys
@@ -9,58 +9,70 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
-from spacy_arbo_el.graph.linking import LEFTOVERS, METHODS
+from spacy_arbo_el.graph.checks import check_graph
+from spacy_arbo_el.graph.components import LEFTOVERS
+from spacy_arbo_el.graph.expansion import arborescence_of
+from spacy_arbo_el.graph.incoming import incoming
+from spacy_arbo_el.graph.linking import METHODS
 
-from .strategies import graphs, reachable, together, usable
+from .strategies import graphs, path_to, reachable, same_cluster_pairs, usable
 
 methods = pytest.mark.parametrize("method", METHODS)
 leftovers = pytest.mark.parametrize("leftover", LEFTOVERS)
 
 
+def clusters_at(drawn, threshold, method="arborescence", leftover="weak"):
+    """The clusters at a single threshold."""
+    return graph.sweep(
+        *drawn[:5], thresholds=[threshold], method=method, leftover=leftover
+    ).cluster[0]
+
+
 @methods
 @settings(max_examples=300, deadline=None)
 @given(graphs())
-def test_paths_scores_and_clusters_hold_together(method, drawn):
+def test_link_gives_consistent_paths_scores_and_clusters(method, drawn):
     entities, mentions, *_, threshold = drawn
     links = graph.link(*drawn[:5], threshold=threshold, method=method)
+    cluster = clusters_at(drawn, threshold, method)
     for mention in range(mentions):
-        same = links.cluster == links.cluster[mention]
-        assert len(set(links.entity[same].tolist())) == 1, "one entity a cluster, or none"
+        same = cluster == cluster[mention]
+        assert len(set(links.entity[same].tolist())) == 1, "one entity per cluster, or none"
         if links.entity[mention] < 0:
-            assert links.score[mention] == np.inf
+            assert links.score[mention] == np.inf and links.parent[mention] == -1
             continue
         assert (links.entity == links.entity[mention]).tolist() == same.tolist()
-        nodes = graph.path(links.parent, entities, mention)
+        nodes = path_to(links.parent, entities, mention)
         weights = links.weight[nodes[1:] - entities]
         assert nodes[0] == links.entity[mention]
         assert weights.max() == links.score[mention] <= threshold
-        heaviest = graph.bottleneck(links.parent, links.weight, entities, mention)
-        assert heaviest.weight == links.score[mention]
-        assert heaviest.source == links.parent[heaviest.target - entities]
 
 
 @methods
 @leftovers
 @settings(max_examples=100, deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
-def test_labels_do_not_depend_on_the_order_of_nodes(method, leftover, drawn, random):
+def test_links_and_clusters_do_not_depend_on_the_order_of_nodes(method, leftover, drawn, random):
     entities, mentions, source, target, weight, threshold = drawn
     new_mention, new_entity = list(range(mentions)), list(range(entities))
     random.shuffle(new_mention)
     random.shuffle(new_entity)
     number = np.array(new_entity + [entities + m for m in new_mention])
-    options = {"threshold": threshold, "method": method, "leftover": leftover}
-    before = graph.link(*drawn[:5], **options)
-    after = graph.link(entities, mentions, number[source], number[target], weight, **options)
+    renumbered = (entities, mentions, number[source], number[target], weight)
+    before = graph.link(*drawn[:5], threshold=threshold, method=method)
+    after = graph.link(*renumbered, threshold=threshold, method=method)
     expected = [new_entity[e] if e >= 0 else -1 for e in before.entity]
     assert after.entity[new_mention].tolist() == expected
-    assert together(after.cluster[new_mention]) == together(before.cluster)
     assert after.score[new_mention].tolist() == before.score.tolist()
+    options = threshold, method, leftover
+    assert same_cluster_pairs(clusters_at(renumbered, *options)[new_mention]) == same_cluster_pairs(
+        clusters_at(drawn, *options)
+    )
 
 
 @settings(max_examples=300, deadline=None)
 @given(graphs(), st.permutations(range(24)))
-def test_the_order_of_edges_matters_for_equal_weights_only(drawn, order):
+def test_link_depends_on_the_order_of_edges_for_equal_weights_only(drawn, order):
     entities, mentions, source, target, weight, threshold = drawn
     weight = weight + np.arange(len(weight), dtype=np.float32) / 64  # all different
     order = [i for i in order if i < len(weight)]
@@ -80,8 +92,7 @@ def test_new_clusters_nest_as_the_threshold_falls(method, drawn):
     for leftover in LEFTOVERS:
         finer = set()
         for threshold in (-1.0, 0.0, 0.5, 1.0, 2.0, np.inf):
-            links = graph.link(*drawn[:5], threshold=threshold, method=method, leftover=leftover)
-            coarser = together(links.cluster)
+            coarser = same_cluster_pairs(clusters_at(drawn, threshold, method, leftover))
             assert finer <= coarser
             finer = coarser
 
@@ -91,15 +102,15 @@ def test_new_clusters_nest_as_the_threshold_falls(method, drawn):
 def test_undirected_clusters_nest_as_the_threshold_falls(drawn):
     finer = set()
     for threshold in (-1.0, 0.0, 0.5, 1.0, 2.0, np.inf):
-        links = graph.link(*drawn[:5], threshold=threshold, method="undirected")
-        assert finer <= together(links.cluster)
-        finer = together(links.cluster)
+        coarser = same_cluster_pairs(clusters_at(drawn, threshold, "undirected"))
+        assert finer <= coarser
+        finer = coarser
 
 
 @methods
 @settings(max_examples=200, deadline=None)
 @given(graphs())
-def test_what_is_linked_stays_linked_as_the_threshold_rises(method, drawn):
+def test_linked_mentions_stay_linked_as_the_threshold_rises(method, drawn):
     before = np.zeros(drawn[1], bool)
     for threshold in (-1.0, 0.0, 0.5, 1.0, 2.0, np.inf):
         linked = graph.link(*drawn[:5], threshold=threshold, method=method).entity >= 0
@@ -110,13 +121,11 @@ def test_what_is_linked_stays_linked_as_the_threshold_rises(method, drawn):
 @methods
 @settings(max_examples=300, deadline=None)
 @given(graphs())
-def test_leftovers_are_components_of_the_edges_among_them(method, drawn):
+def test_clusters_of_leftovers_are_components_of_the_edges_among_them(method, drawn):
     entities, mentions, source, target, weight, threshold = drawn
-    found = {
-        leftover: graph.link(*drawn[:5], threshold=threshold, method=method, leftover=leftover)
-        for leftover in LEFTOVERS
-    }
-    rest = {entities + m for m in np.flatnonzero(found["weak"].entity < 0)}
+    links = graph.link(*drawn[:5], threshold=threshold, method=method)
+    cluster = {leftover: clusters_at(drawn, threshold, method, leftover) for leftover in LEFTOVERS}
+    rest = {entities + m for m in np.flatnonzero(links.entity < 0)}
     edges = [
         (int(source[i]), int(target[i]))
         for i in usable(source, target, weight, threshold)
@@ -128,22 +137,25 @@ def test_leftovers_are_components_of_the_edges_among_them(method, drawn):
             i, j = a - entities, b - entities
             weak = b in reachable([a], both_ways)
             strong = b in reachable([a], edges) and a in reachable([b], edges)
-            assert weak == (found["weak"].cluster[i] == found["weak"].cluster[j])
-            assert strong == (found["strong"].cluster[i] == found["strong"].cluster[j])
-            # A tree never leaves its weak component. (It may part a strong one, whose mentions
+            assert weak == (cluster["weak"][i] == cluster["weak"][j])
+            assert strong == (cluster["strong"][i] == cluster["strong"][j])
+            # A tree never leaves its weak component. (It can divide a strong one, whose mentions
             # can have their lightest edges from different roots.)
-            assert found["arborescence"].cluster[i] != found["arborescence"].cluster[j] or weak
+            assert cluster["arborescence"][i] != cluster["arborescence"][j] or weak
 
 
 @settings(max_examples=300, deadline=None)
 @given(graphs(most_entities=0))
 def test_trees_of_leftovers_have_one_root_each_that_nothing_can_enter(drawn):
     _, mentions, source, target, weight, threshold = drawn
-    links = graph.link(*drawn[:5], threshold=threshold, leftover="arborescence")
-    for cluster in range(links.cluster.max() + 1):
-        members = set(np.flatnonzero(links.cluster == cluster).tolist())
-        roots = [m for m in members if links.parent[m] == -1]
+    checked = check_graph(*drawn[:5])
+    forest = arborescence_of(checked, incoming(checked, np.float32(threshold)), rootless=True)
+    clusters = clusters_at(drawn, threshold, leftover="arborescence")
+    for cluster in range(clusters.max() + 1):
+        members = set(np.flatnonzero(clusters == cluster).tolist())
+        roots = [m for m in members if forest.parent[m] == -1]
         assert len(roots) == 1
+        assert all(path_to(forest.parent, 0, m)[0] == roots[0] for m in members)
         # No usable edge enters the root's strong component from outside it.
         edges = [
             (int(source[i]), int(target[i])) for i in usable(source, target, weight, threshold)
@@ -152,7 +164,7 @@ def test_trees_of_leftovers_have_one_root_each_that_nothing_can_enter(drawn):
         assert core == {m for m in range(mentions) if roots[0] in reachable([m], edges)}
 
 
-def test_the_example_of_the_design_where_the_partitions_differ():
+def test_arborescence_and_minimax_differ_on_the_example_of_the_docs():
     source, target = np.array([0, 1, 2]), np.array([2, 3, 3])
     weight = np.array([10, 1, 0.5], dtype=np.float32)
     assert graph.link(2, 2, source, target, weight).entity.tolist() == [0, 0]
@@ -160,7 +172,7 @@ def test_the_example_of_the_design_where_the_partitions_differ():
     assert minimax.entity.tolist() == [0, 1] and minimax.score.tolist() == [10.0, 1.0]
 
 
-def test_of_equal_edges_the_earlier_stays():
+def test_link_keeps_the_earlier_of_equal_edges():
     for first in (0, 1):
         links = graph.link(2, 1, np.array([first, 1 - first]), np.array([2, 2]), np.ones(2))
         assert links.entity.tolist() == [first]
@@ -172,7 +184,7 @@ def test_of_equal_edges_the_earlier_stays():
         ((1, 1, [0], [1], [np.nan]), "weight of edge 0 .* is NaN"),
         ((1, 1, [0], [2], [1.0]), "target of edge 0 is node 2"),
         ((1, 1, [-1], [1], [1.0]), "source of edge 0 is node -1"),
-        ((1, 1, [1], [0], [1.0]), "goes into an entity"),
+        ((1, 1, [1], [0], [1.0]), "enters an entity"),
         ((1, 1, [0, 0], [1], [1.0]), "lengths differ"),
         ((1, 1, [0.5], [1], [1.0]), "source must hold integers"),
         ((1, -1, [0], [1], [1.0]), "cannot be negative"),
@@ -180,31 +192,31 @@ def test_of_equal_edges_the_earlier_stays():
         ((2**31, 1, [0], [2**31], [1.0]), "node ids are int32"),
     ],
 )
-def test_faults_are_named(arguments, message):
+def test_link_errors_say_what_is_wrong(arguments, message):
     counts, arrays = arguments[:2], [np.array(a) for a in arguments[2:]]
     with pytest.raises(ValueError, match=message):
         graph.link(*counts, *arrays)
 
 
-def test_unknown_words_and_thresholds_are_named():
+def test_link_rejects_unknown_methods_and_nan_thresholds():
     edge = (np.array([0]), np.array([1]), np.array([1.0]))
     with pytest.raises(ValueError, match="no method 'best'.*arborescence, minimax"):
         graph.link(1, 1, *edge, method="best")
-    with pytest.raises(ValueError, match="no leftover 'loose'"):
-        graph.link(1, 1, *edge, leftover="loose")
     with pytest.raises(ValueError, match="threshold is NaN"):
         graph.link(1, 1, *edge, threshold=np.nan)
 
 
-def test_nothing_at_all_is_a_graph_too():
+def test_link_takes_empty_graphs():
     empty = np.empty(0, np.int64)
     links = graph.link(0, 0, empty, empty, np.empty(0))
-    assert [len(column) for column in links] == [0] * 5
+    assert [len(column) for column in links] == [0] * 4
     alone = graph.link(3, 2, empty, empty, np.empty(0))
-    assert alone.entity.tolist() == [-1, -1] and alone.cluster.tolist() == [0, 1]
+    assert alone.entity.tolist() == [-1, -1]
+    swept = graph.sweep(3, 2, empty, empty, np.empty(0), thresholds=[0.0])
+    assert swept.cluster.tolist() == [[0, 1]]
 
 
-def test_the_graph_needs_neither_spacy_nor_torch():
+def test_the_graph_package_imports_neither_spacy_nor_torch():
     code = "import sys, spacy_arbo_el.graph; print({'spacy', 'torch'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.stdout.strip() == "set()", run.stderr

@@ -1,4 +1,4 @@
-"""Positives of gold clusters against the arborescence of the graph written out."""
+"""Positives of gold clusters, compared with the arborescence of the complete graph."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def similarities(vectors, metric):
     return -np.square(vectors[:, None] - vectors[None]).sum(-1)
 
 
-def written_out(pairs, entity_similarity, members):
+def arborescence_parents(pairs, entity_similarity, members):
     """Parents of the graph that joins ``members`` with each other and the entity with all."""
     size = len(members)
     source, target = np.nonzero(~np.eye(size, dtype=bool))
@@ -42,19 +42,19 @@ def clusters(draw, smallest=1):
 
 @settings(max_examples=150, deadline=None)
 @given(clusters(), st.sampled_from(["ip", "l2"]))
-def test_parents_are_the_arborescence_of_the_complete_graph(drawn, metric):
+def test_gold_parents_equal_the_arborescence_of_the_complete_graph(drawn, metric):
     vectors, similarity, offsets, _ = drawn
-    found = graph.gold_parents(vectors, similarity, offsets, metric=metric)
+    parents = graph.gold_parents(vectors, similarity, offsets, metric=metric)
     pairs = similarities(vectors, metric)
     expected = []
     for begin, end in zip(offsets[:-1], offsets[1:]):
-        expected += written_out(pairs, similarity, np.arange(begin, end))
-    assert found.tolist() == expected
+        expected += arborescence_parents(pairs, similarity, np.arange(begin, end))
+    assert parents.tolist() == expected
 
 
 @settings(max_examples=100, deadline=None)
 @given(clusters(), st.data())
-def test_queries_get_what_all_would(drawn, data):
+def test_gold_parents_of_queries_equal_those_of_all_mentions(drawn, data):
     vectors, similarity, offsets, rng = drawn
     queries = np.array(
         data.draw(st.lists(st.integers(0, len(vectors) - 1), max_size=6)), dtype=np.int64
@@ -69,58 +69,59 @@ def test_queries_get_what_all_would(drawn, data):
 
 @settings(max_examples=150, deadline=None)
 @given(clusters(), st.sampled_from(["ip", "l2"]))
-def test_1nn_is_the_arborescence_of_entity_query_and_nearest_mention(drawn, metric):
+def test_gold_parents_1nn_equal_the_arborescence_of_three_nodes(drawn, metric):
     vectors, similarity, offsets, _ = drawn
-    found = graph.gold_parents_1nn(vectors, similarity, offsets, metric=metric)
+    parents = graph.gold_parents_1nn(vectors, similarity, offsets, metric=metric)
     pairs = similarities(vectors, metric)
     for begin, end in zip(offsets[:-1], offsets[1:]):
         for query in range(begin, end):
             others = [m for m in range(begin, end) if m != query]
             nearest = [max(others, key=lambda m: pairs[query, m])] if others else []
-            expected = written_out(pairs, similarity, np.array([query, *nearest]))
-            assert found[query] == expected[0]
+            expected = arborescence_parents(pairs, similarity, np.array([query, *nearest]))
+            assert parents[query] == expected[0]
 
 
 @settings(max_examples=100, deadline=None)
 @given(clusters())
-def test_1rand_is_the_arborescence_of_entity_query_and_some_mention(drawn):
+def test_gold_parents_1rand_equal_the_arborescence_of_three_nodes(drawn):
     vectors, similarity, offsets, rng = drawn
-    found = graph.gold_parents_1rand(vectors, similarity, offsets, rng=rng)
+    parents = graph.gold_parents_1rand(vectors, similarity, offsets, rng=rng)
     pairs = similarities(vectors, "ip")
     for begin, end in zip(offsets[:-1], offsets[1:]):
         for query in range(begin, end):
             others = [m for m in range(begin, end) if m != query]
             possible = {
-                written_out(pairs, similarity, np.array([query, other]))[0] for other in others
+                arborescence_parents(pairs, similarity, np.array([query, other]))[0]
+                for other in others
             }
-            assert found[query] in (possible or {-1})
+            assert parents[query] in (possible or {-1})
 
 
-def test_1rand_draws_every_other_mention_alike():
+def test_gold_parents_1rand_draws_other_mentions_uniformly():
     n, rng = 5, np.random.default_rng(0)
-    # Mentions all alike and far from their entity: the parent is the mention drawn, unless the
-    # entity is as near to the query as to that mention.
+    # All mentions are equal and far from their entity. The parent is the mention drawn, unless the
+    # entity is as similar to the query as to that mention.
     vectors, similarity = np.ones((n, 2), np.float32), np.full(n, -1.0, np.float32)
     similarity[0] = -2.0
     queries = np.zeros(4000, np.int64)
-    found = graph.gold_parents_1rand(
+    parents = graph.gold_parents_1rand(
         vectors, similarity, np.array([0, n]), rng=rng, queries=queries
     )
-    counts = np.bincount(found, minlength=n)
+    counts = np.bincount(parents, minlength=n)
     assert counts[0] == 0 and counts[1:].min() > 900 and counts.sum() == 4000
 
 
 @pytest.mark.parametrize("function", [graph.gold_parents, graph.gold_parents_1nn])
-def test_without_an_entity_mentions_have_each_other(function):
+def test_gold_parents_without_an_entity_are_other_mentions(function):
     vectors = np.array([[1, 0], [0.9, 0.1], [0, 1]], np.float32)
     unknown = np.full(3, -np.inf, np.float32)
-    found = function(vectors, unknown, np.array([0, 3]))
-    assert found[1] == 0 and found[2] in (0, 1)
-    assert found[0] == (-2 if function is graph.gold_parents else 1)
+    parents = function(vectors, unknown, np.array([0, 3]))
+    assert parents[1] == 0 and parents[2] in (0, 1)
+    assert parents[0] == (-2 if function is graph.gold_parents else 1)
     assert function(vectors[:1], unknown[:1], np.array([0, 1])).tolist() == [-2]
 
 
-def test_many_large_clusters_are_as_one_by_one():
+def test_gold_parents_of_many_clusters_in_threads_equal_those_of_single_clusters():
     # Enough work for threads.
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(5 * 1000, 8)).astype(np.float32)
@@ -144,7 +145,7 @@ def test_many_large_clusters_are_as_one_by_one():
         ({"metric": "cosine"}, "no metric 'cosine'"),
     ],
 )
-def test_faults_are_named(change, message):
+def test_gold_parents_errors_say_what_is_wrong(change, message):
     given = {
         "mention_vectors": np.eye(3, 2, dtype=np.float32),
         "entity_similarity": np.ones(3),

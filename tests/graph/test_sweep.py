@@ -1,4 +1,4 @@
-"""Sweeps: row by row what ``link`` gives."""
+"""Sweeps give at each threshold the same as linking and clustering at that threshold."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
-from spacy_arbo_el.graph.linking import LEFTOVERS, METHODS
+from spacy_arbo_el.graph.components import LEFTOVERS
+from spacy_arbo_el.graph.linking import METHODS
 
-from .strategies import graphs
+from .strategies import cluster_one_by_one, graphs
 
 levels = st.lists(
     st.sampled_from([-np.inf, -2.0, -1.0, -0.25, 0.0, 0.5, 1.0, 2.5, np.inf]), max_size=9
@@ -19,27 +20,28 @@ levels = st.lists(
 @pytest.mark.parametrize("leftover", LEFTOVERS)
 @settings(max_examples=250, deadline=None)
 @given(graphs(), levels)
-def test_each_row_is_what_link_gives(method, leftover, drawn, thresholds):
+def test_sweep_rows_equal_linking_at_each_threshold(method, leftover, drawn, thresholds):
     options = {"method": method, "leftover": leftover}
     swept = graph.sweep(*drawn[:5], thresholds=np.array(thresholds), **options)
     assert swept.entity.shape == swept.cluster.shape == (len(thresholds), drawn[1])
     for row, threshold in enumerate(thresholds):
-        links = graph.link(*drawn[:5], threshold=threshold, **options)
+        links = graph.link(*drawn[:5], threshold=threshold, method=method)
         assert swept.entity[row].tolist() == links.entity.tolist()
-        assert swept.cluster[row].tolist() == links.cluster.tolist()
+        expected = cluster_one_by_one((*drawn[:5], threshold), method, leftover)
+        assert swept.cluster[row].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("leftover", LEFTOVERS)
 @settings(max_examples=400, deadline=None)
 @given(graphs(most_entities=0, most_mentions=12, most_edges=50), levels)
-def test_without_entities_too(leftover, drawn, thresholds):
+def test_sweep_without_entities_equals_clustering_at_each_threshold(leftover, drawn, thresholds):
     swept = graph.sweep(*drawn[:5], thresholds=np.array(thresholds), leftover=leftover)
     for row, threshold in enumerate(thresholds):
-        links = graph.link(*drawn[:5], threshold=threshold, leftover=leftover)
-        assert swept.cluster[row].tolist() == links.cluster.tolist()
+        expected = cluster_one_by_one((*drawn[:5], threshold), "arborescence", leftover)
+        assert swept.cluster[row].tolist() == expected.tolist()
 
 
-def test_faults_are_named():
+def test_sweep_errors_say_what_is_wrong():
     edge = (np.array([0]), np.array([1]), np.array([1.0]))
     with pytest.raises(ValueError, match="threshold is NaN"):
         graph.sweep(1, 1, *edge, thresholds=[0.0, np.nan])
@@ -47,3 +49,5 @@ def test_faults_are_named():
         graph.sweep(1, 1, *edge, thresholds=[[0.0]])
     with pytest.raises(ValueError, match="no method"):
         graph.sweep(1, 1, *edge, thresholds=[0.0], method="single")
+    with pytest.raises(ValueError, match="no leftover 'loose'"):
+        graph.sweep(1, 1, *edge, thresholds=[0.0], leftover="loose")
