@@ -1,0 +1,168 @@
+"""Array helpers that the whole package shares: top-k tables, ragged arrays, unit vectors."""
+
+from dataclasses import dataclass
+from typing import Optional, Sequence
+
+import numpy as np
+from numba import njit
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The best ids of each of ``m`` queries with their scores, best first.
+
+    Equal scores come in the order of their ids.
+
+    ids: (m, k) int64, -1 where there is none.
+    scores: (m, k) float32, -inf where there is none.
+    """
+
+    ids: np.ndarray
+    scores: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.ids.shape != self.scores.shape or self.ids.ndim != 2:
+            raise ValueError(f"ids {self.ids.shape} and scores {self.scores.shape} must be (m, k)")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def width(self) -> int:
+        """The number of columns, k."""
+        return self.ids.shape[1]
+
+    @property
+    def valid(self) -> np.ndarray:
+        """(m, k) bool, where there is an id."""
+        return self.ids >= 0
+
+    @classmethod
+    def empty(cls, rows: int, width: int = 0) -> "TopK":
+        """A table without any id."""
+        return cls(
+            np.full((rows, width), -1, dtype=np.int64),
+            np.full((rows, width), -np.inf, dtype=np.float32),
+        )
+
+    @classmethod
+    def best_of_each(cls, ids: np.ndarray, scores: np.ndarray, count: int) -> "TopK":
+        """The ``count`` best distinct ids of each row.
+
+        ids: (m, n) int64 in any order, -1 for none; an id may occur several times.
+        scores: (m, n) float32.
+        """
+        order = np.lexsort((ids, -scores), axis=1)
+        ids, scores = np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
+        valid = ids >= 0
+        flat = ids[valid]
+        places = first_of_each(np.nonzero(valid)[0], flat, len(ids), count)
+        return cls(take_or(flat, places, -1), take_or(scores[valid], places, -np.inf))
+
+    @classmethod
+    def concat(cls, parts: Sequence["TopK"]) -> "TopK":
+        """The rows of several tables one after the other, as wide as the widest."""
+        width = max((part.width for part in parts), default=0)
+        resized = [part.resized(width) for part in parts] or [cls.empty(0)]
+        return cls(
+            np.concatenate([part.ids for part in resized]),
+            np.concatenate([part.scores for part in resized]),
+        )
+
+    def take(self, rows: np.ndarray) -> "TopK":
+        """The given rows, in that order."""
+        return TopK(self.ids[rows], self.scores[rows])
+
+    def first(self, count: int) -> "TopK":
+        """The ``count`` best of each row."""
+        return TopK(self.ids[:, :count], self.scores[:, :count])
+
+    def resized(self, width: int) -> "TopK":
+        """The table cut or padded to a number of columns."""
+        if width <= self.width:
+            return self.first(width)
+        padding = TopK.empty(len(self), width - self.width)
+        return TopK(np.hstack([self.ids, padding.ids]), np.hstack([self.scores, padding.scores]))
+
+    def where(self, keep: np.ndarray) -> "TopK":
+        """The table without the entries at which ``keep`` is False; the others move up.
+
+        keep: Broadcastable to (m, k) bool.
+        """
+        kept = np.broadcast_to(keep, self.ids.shape) & self.valid
+        order = np.argsort(~kept, axis=1, kind="stable")
+        ids = np.where(kept, self.ids, -1)
+        scores = np.where(kept, self.scores, np.float32(-np.inf))
+        return TopK(np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1))
+
+    def columns_of(self, ids: np.ndarray) -> np.ndarray:
+        """Where each of ``ids`` (m, c) first occurs in its row: (m, c) int64, -1 where it doesn't.
+
+        An id of -1 occurs nowhere.
+        """
+        if not self.width:
+            return np.full(ids.shape, -1, dtype=np.int64)
+        same = (ids[:, :, None] == self.ids[:, None, :]) & (ids[:, :, None] >= 0)
+        return np.where(same.any(axis=2), same.argmax(axis=2), -1)
+
+    def scores_of(self, ids: np.ndarray) -> np.ndarray:
+        """The best score of each of ``ids`` (m, c): (m, c) float32, -inf where it doesn't occur."""
+        columns = self.columns_of(ids)
+        if not self.width:
+            return np.full(ids.shape, -np.inf, dtype=np.float32)
+        scores = np.take_along_axis(self.scores, np.maximum(columns, 0), axis=1)
+        return np.where(columns >= 0, scores, np.float32(-np.inf))
+
+
+@njit(cache=True, nogil=True)
+def first_of_each(
+    row: np.ndarray, value: np.ndarray, rows: int, count: int
+) -> np.ndarray:  # pragma: no cover - compiled
+    """Where each value first occurs within each row, for the first ``count`` values of a row.
+
+    row: (n,) int64, ascending.
+    value: (n,) int64 from 0, in order of preference within a row.
+    RETURNS: (rows, count) int64 places in the two arrays, -1 for none.
+    """
+    places = np.full((rows, count), -1, dtype=np.int64)
+    taken = np.zeros(rows, dtype=np.int64)
+    last_seen = np.full(value.max() + 1 if len(value) else 0, -1, dtype=np.int64)
+    for place in range(len(value)):
+        r, v = row[place], value[place]
+        if last_seen[v] != r and taken[r] < count:
+            last_seen[v] = r
+            places[r, taken[r]] = place
+            taken[r] += 1
+    return places
+
+
+def take_or(values: np.ndarray, places: np.ndarray, missing: float) -> np.ndarray:
+    """``values[places]``, with ``missing`` where a place is -1."""
+    if not len(values):
+        return np.full(places.shape, missing, dtype=values.dtype)
+    return np.where(places >= 0, values[places], values.dtype.type(missing))
+
+
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
+    """(n,) lengths -> (n + 1,) int64 boundaries."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def ragged_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """``concatenate([arange(s, s + l) for s, l in zip(starts, lengths)])`` without the loop."""
+    lengths = np.asarray(lengths, dtype=np.int64)
+    shifts = np.asarray(starts, dtype=np.int64) - offsets_of(lengths)[:-1]
+    return np.arange(int(lengths.sum()), dtype=np.int64) + np.repeat(shifts, lengths)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors (n, width) scaled to length 1; those of length 0 stay."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def concat_or_none(parts: Sequence[Optional[np.ndarray]]) -> Optional[np.ndarray]:
+    """Arrays one after the other; None where any of them is None."""
+    given = [part for part in parts if part is not None]
+    return np.concatenate(given) if given and len(given) == len(parts) else None

@@ -1,0 +1,178 @@
+"""``TopK`` and the array helpers, against slow and obvious versions of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.arrays import (
+    TopK,
+    concat_or_none,
+    first_of_each,
+    offsets_of,
+    ragged_ranges,
+    take_or,
+    unit,
+)
+
+# An id and its score. Few different values, so that ids occur again and scores are equal.
+pairs = st.tuples(st.integers(-1, 4), st.sampled_from([-1.5, 0.0, 0.5, 2.0]))
+
+
+@st.composite
+def tables(draw):
+    """Rows of (id, score) as arrays (m, k), not sorted; -1 has the score -inf."""
+    width = draw(st.integers(0, 5))
+    rows = draw(st.lists(st.lists(pairs, min_size=width, max_size=width), max_size=4))
+    ids = np.array([[i for i, _ in row] for row in rows], dtype=np.int64)
+    scores = np.array(
+        [[score if i >= 0 else -np.inf for i, score in row] for row in rows], dtype=np.float32
+    )
+    return ids.reshape(len(rows), width), scores.reshape(len(rows), width)
+
+
+top_ks = tables().map(lambda table: TopK(*table))
+
+
+def rows_of(top: TopK):
+    """Each row as a list of (id, score)."""
+    return [list(zip(*row)) for row in zip(top.ids.tolist(), top.scores.tolist())]
+
+
+def padded(row, width):
+    return row[:width] + [(-1, -np.inf)] * (width - len(row))
+
+
+@given(tables(), st.integers(0, 7))
+def test_best_of_each_sorts_by_score_then_id_and_keeps_each_id_once(table, count):
+    expected = []
+    for row in rows_of(TopK(*table)):
+        best = {}
+        for i, score in row:
+            if i >= 0:
+                best[i] = max(best.get(i, -np.inf), score)
+        expected.append(padded(sorted(best.items(), key=lambda x: (-x[1], x[0])), count))
+    actual = TopK.best_of_each(*table, count)
+    assert rows_of(actual) == expected
+    assert actual.ids.dtype == np.int64 and actual.scores.dtype == np.float32
+    assert actual.ids.shape == (len(table[0]), count)
+
+
+@given(st.lists(top_ks, max_size=3))
+def test_concat_pads_all_rows_to_the_widest_table(parts):
+    width = max((part.width for part in parts), default=0)
+    actual = TopK.concat(parts)
+    assert actual.width == width
+    assert rows_of(actual) == [padded(row, width) for part in parts for row in rows_of(part)]
+
+
+@given(top_ks, st.data())
+def test_take_gives_rows_in_the_order_asked_for(top, data):
+    numbers = st.integers(0, max(len(top) - 1, 0))
+    rows = np.array(data.draw(st.lists(numbers, max_size=5 if len(top) else 0)), dtype=np.int64)
+    assert rows_of(top.take(rows)) == [rows_of(top)[row] for row in rows]
+    assert len(top.take(rows)) == len(rows)
+
+
+@given(top_ks, st.integers(0, 7))
+def test_first_cuts_and_resized_cuts_or_pads(top, count):
+    assert rows_of(top.first(count)) == [row[:count] for row in rows_of(top)]
+    assert top.resized(count).width == count
+    assert rows_of(top.resized(count)) == [padded(row, count) for row in rows_of(top)]
+
+
+@given(top_ks, st.data())
+def test_where_removes_entries_and_moves_the_others_up(top, data):
+    keep = data.draw(st.lists(st.booleans(), min_size=top.ids.size, max_size=top.ids.size))
+    keep = np.array(keep, dtype=bool).reshape(top.ids.shape)
+    expected = []
+    for row, kept in zip(rows_of(top), keep.tolist()):
+        left = [pair for pair, is_kept in zip(row, kept) if is_kept and pair[0] >= 0]
+        expected.append(padded(left, top.width))
+    assert rows_of(top.where(keep)) == expected
+
+
+@given(top_ks)
+def test_where_takes_a_mask_of_whole_rows(top):
+    keep = np.arange(len(top)) % 2 == 0
+    expected = top.where(np.repeat(keep[:, None], top.width, axis=1))
+    assert rows_of(top.where(keep[:, None])) == rows_of(expected)
+    assert not top.where(np.array(False)).valid.any()
+
+
+@given(top_ks, st.data())
+def test_columns_and_scores_of_ids_are_those_of_their_first_occurrence(top, data):
+    count = data.draw(st.integers(0, 3))
+    asked = st.lists(st.integers(-1, 5), min_size=count, max_size=count)
+    ids = [data.draw(asked) for _ in range(len(top))]
+    ids = np.array(ids, dtype=np.int64).reshape(len(top), count)
+    columns, scores = [], []
+    for row, wanted in zip(rows_of(top), ids.tolist()):
+        present = [i for i, _ in row]
+        places = [present.index(i) if i >= 0 and i in present else -1 for i in wanted]
+        columns.append(places)
+        scores.append([row[place][1] if place >= 0 else -np.inf for place in places])
+    assert top.columns_of(ids).tolist() == columns
+    assert top.scores_of(ids).tolist() == scores
+
+
+@given(top_ks)
+def test_valid_is_where_there_is_an_id(top):
+    assert top.valid.tolist() == [[i >= 0 for i, _ in row] for row in rows_of(top)]
+
+
+def test_an_empty_table_has_rows_and_columns_without_ids():
+    empty = TopK.empty(2, 3)
+    assert len(empty) == 2 and empty.width == 3 and not empty.valid.any()
+    assert (empty.scores == -np.inf).all()
+    assert empty.ids.dtype == np.int64 and empty.scores.dtype == np.float32
+
+
+def test_shapes_that_do_not_match_are_an_error():
+    with pytest.raises(ValueError, match=r"\(2, 3\).*\(2, 4\)"):
+        TopK(np.zeros((2, 3), np.int64), np.zeros((2, 4), np.float32))
+    with pytest.raises(ValueError):
+        TopK(np.zeros(3, np.int64), np.zeros(3, np.float32))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=20), st.integers(0, 4))
+def test_first_of_each_finds_first_occurrences_within_rows(entries, count):
+    entries = sorted(entries, key=lambda entry: entry[0])
+    row, value = (np.array([entry[i] for entry in entries], dtype=np.int64) for i in (0, 1))
+    expected = []
+    for r in range(4):
+        seen = {}
+        for place, entry in enumerate(entries):
+            if entry[0] == r:
+                seen.setdefault(entry[1], place)
+        places = list(seen.values())[:count]
+        expected.append(places + [-1] * (count - len(places)))
+    assert first_of_each(row, value, 4, count).tolist() == expected
+
+
+def test_take_or_fills_missing_places():
+    values = np.array([1.5, 2.5], dtype=np.float32)
+    taken = take_or(values, np.array([[1, -1], [0, 1]]), -np.inf)
+    assert taken.tolist() == [[2.5, -np.inf], [1.5, 2.5]] and taken.dtype == np.float32
+    none = take_or(np.zeros(0, dtype=np.int64), np.array([[-1]]), -1)
+    assert none.tolist() == [[-1]] and none.dtype == np.int64
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
+def test_ragged_ranges_and_offsets(ranges):
+    starts, lengths = (np.array([pair[i] for pair in ranges], dtype=np.int64) for i in (0, 1))
+    expected = [at for start, length in ranges for at in range(start, start + length)]
+    assert ragged_ranges(starts, lengths).tolist() == expected
+    assert offsets_of(lengths).tolist() == [sum(lengths[:i]) for i in range(len(ranges) + 1)]
+
+
+def test_unit_vectors_have_length_one_unless_they_are_zero():
+    vectors = unit(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32))
+    assert vectors.tolist() == [pytest.approx([0.6, 0.8]), [0.0, 0.0]]
+
+
+def test_concat_or_none_needs_every_part():
+    one, two = np.array([1]), np.array([2, 3])
+    assert concat_or_none([one, two]).tolist() == [1, 2, 3]
+    assert concat_or_none([one, None]) is None
+    assert concat_or_none([]) is None
