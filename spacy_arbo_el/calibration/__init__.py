@@ -1,0 +1,1 @@
+"""From similarities to probabilities: one scale for all kinds of evidence."""
