@@ -1,4 +1,4 @@
-"""What all tests share: no hub, tiny encoders of one's own, and the bundled encoder once."""
+"""What all tests share: no access to the hub, tiny encoders, and the bundled encoder once."""
 
 import os
 
@@ -10,9 +10,9 @@ from hypothesis import settings  # noqa: E402
 
 from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
 
-from .tiny import dual_encoding, save_tiny  # noqa: E402
+from .tiny import dual_encoder, save_tiny  # noqa: E402
 
-# The machine may be busy: slow is no fault.
+# The machine may be busy: a slow test is not a failure.
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
@@ -27,8 +27,8 @@ def tokenizer():
 
 @pytest.fixture(scope="session")
 def bundled():
-    """The bundled encoder, initialised, in float32. Don't change its weights."""
-    return dual_encoding(BUNDLED, window=32)
+    """The bundled encoder, initialized, in float32. Don't change its weights."""
+    return dual_encoder(BUNDLED, window=32)
 
 
 @pytest.fixture(scope="session")
@@ -39,5 +39,5 @@ def tiny_bert(tmp_path_factory):
 
 @pytest.fixture
 def tiny(tiny_bert):
-    """An initialised tiny encoder of one's own."""
-    return dual_encoding(str(tiny_bert))
+    """An initialized tiny encoder, whose weights a test may change."""
+    return dual_encoder(str(tiny_bert))

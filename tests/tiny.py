@@ -1,15 +1,15 @@
-"""Encoders small enough to test by brute force: random weights, and tokenizers made on the spot."""
+"""Encoders small enough to test by brute force, with random weights and tokenizers of their own."""
 
 import string
 from pathlib import Path
+from typing import Any, Optional
 
 import torch
 import transformers
 from tokenizers import ByteLevelBPETokenizer
 
-from spacy_arbo_el.encoders.dual import build_dual_encoder
-from spacy_arbo_el.encoders.encoding import DualEncoding
-from spacy_arbo_el.encoders.pooling import mean_pooling
+from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
+from spacy_arbo_el.encoders.pooling import Pooling, SpanMeanPooling
 from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 
 WORDS = ["cold", "flu", "virus", "the", "a", "of", "river", "bank", "apple"]
@@ -23,9 +23,9 @@ SMALL = {
 
 
 def save_tiny(folder: Path, kind: str) -> Path:
-    """Write a random model of a kind ("bert", "distilbert", "roberta", "mpnet") and its tokenizer.
+    """Write a random transformer, which reads ``POSITIONS`` word pieces, and its tokenizer.
 
-    Sequences may be ``POSITIONS`` word pieces long.
+    kind: "bert", "distilbert", "roberta" or "mpnet".
     """
     folder.mkdir(parents=True)
     tokenizer = _byte_level(folder) if kind == "roberta" else _word_piece(folder, kind)
@@ -45,12 +45,12 @@ def save_tiny(folder: Path, kind: str) -> Path:
     return folder
 
 
-def _word_piece(folder: Path, kind: str):
+def _word_piece(folder: Path, kind: str) -> transformers.PreTrainedTokenizerBase:
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     if kind == "mpnet":
         specials = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
-    letters = [*string.ascii_lowercase, *string.digits, *".,;-[]"]
-    vocabulary = [*specials, *letters, *(f"##{x}" for x in letters), *WORDS]
+    characters = [*string.ascii_lowercase, *string.digits, *".,;-[]"]
+    vocabulary = [*specials, *characters, *(f"##{x}" for x in characters), *WORDS]
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf8")
     kinds = {
         "bert": transformers.BertTokenizerFast,
@@ -60,7 +60,7 @@ def _word_piece(folder: Path, kind: str):
     return kinds[kind](str(folder / "vocab.txt"))
 
 
-def _byte_level(folder: Path):
+def _byte_level(folder: Path) -> transformers.PreTrainedTokenizerBase:
     backend = ByteLevelBPETokenizer()
     backend.train_from_iterator(
         [" ".join(WORDS)] * 3,
@@ -72,14 +72,24 @@ def _byte_level(folder: Path):
     return transformers.RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt"))
 
 
-def dual_encoding(
-    name: str, window: int = 24, pooling=mean_pooling, separate: bool = False, **settings
-) -> DualEncoding:
-    """An initialised dual encoder, in float32 unless told otherwise."""
+def dual_encoder(
+    name: str,
+    window: int = 24,
+    pooling: Optional[Pooling] = None,
+    separate: bool = False,
+    **settings: Any,
+) -> DualEncoder:
+    """An initialized dual encoder, in float32 by default.
+
+    pooling: Of both towers; None for ``SpanMeanPooling``.
+    separate: Whether entities have a tower of their own.
+    settings: Other settings of ``TransformerEncoder.v1``.
+    """
     settings = {"precision": "float32", **settings}
     towers = [
-        build_transformer_encoder(name, window, pooling(), **settings) for _ in range(1 + separate)
+        build_transformer_encoder(name, window, pooling or SpanMeanPooling(), **settings)
+        for _ in range(1 + separate)
     ]
     model = build_dual_encoder(*towers)
     model.initialize()
-    return DualEncoding(model)
+    return DualEncoder(model)

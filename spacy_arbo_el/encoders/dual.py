@@ -1,43 +1,155 @@
-"""Two towers, one space: mentions and entities."""
+"""Two towers with one space of vectors: mentions and entities."""
 
-from typing import Optional
+import hashlib
+from typing import Any, Callable, Iterator, Optional, Sequence, Tuple
 
+import numpy as np
+import torch
 from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from .sequences import Sequences
+from ..errors import Errors
+from .inputs import SpanInputs
+from .protocol import Text, TowerReader
+
+TOWERS = ("mention", "entity")
+# Texts of entities that are tokenized at a time.
+TEXT_BLOCK = 65536
 
 
 @registry.architectures("spacy-arbo-el.DualEncoder.v1")
 def build_dual_encoder(
-    mention: Model[Sequences, Floats2d], entity: Optional[Model[Sequences, Floats2d]] = None
-) -> Model:
+    mention: Model[SpanInputs, Floats2d], entity: Optional[Model[SpanInputs, Floats2d]] = None
+) -> Model[SpanInputs, Floats2d]:
     """The mention encoder and the entity encoder (arborescence paper, §2.2, Equation 4).
 
-    mention: The tower that encodes windows round mentions.
-    entity: The tower that encodes texts of entities. Without one, both kinds of text go
-        through the same tower with shared weights.
+    One tower with shared weights is the default: it needs less training and less memory. Two
+    towers, as in the paper, are for large training data::
 
-    The towers are reached by ``model.get_ref("mention")`` and ``model.get_ref("entity")``.
+        [components.arbo_linker.model]
+        @architectures = "spacy-arbo-el.DualEncoder.v1"
+        entity = null
+
+        [components.arbo_linker.model.mention]
+        @architectures = "spacy-arbo-el.TransformerEncoder.v1"
+
+    mention: The tower that encodes mentions, with its reader in ``attrs["reader"]``; see
+        ``TowerReader``.
+    entity: The tower that encodes texts of entities; None to encode them with the same tower.
+    RETURNS: Model with the refs "mention" and "entity".
     """
-    layers = [mention] if entity is None else [mention, entity]
     return Model(
         "dual_encoder",
         forward,
         init=init,
-        layers=layers,
+        layers=[mention] if entity is None else [mention, entity],
         refs={"mention": mention, "entity": entity or mention},
         dims={"nO": None},
     )
 
 
-def init(model: Model, X=None, Y=None) -> None:
+def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = None) -> None:
     for layer in model.layers:
         layer.initialize()
     model.set_dim("nO", model.get_ref("mention").get_dim("nO"))
 
 
-def forward(model: Model, X: Sequences, is_train: bool):
-    """Windows of mentions through their tower; entities are asked for by name."""
+def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Callable]:
+    """Mentions through their tower. Texts of entities go to the other tower by its name."""
     return model.get_ref("mention")(X, is_train)
+
+
+class DualEncoder:
+    """The ``Encoder`` over two towers.
+
+    model: A thinc model with the refs "mention" and "entity", such as ``build_dual_encoder``
+        gives; each ref is a tower (see ``TowerReader``) of any kind.
+    """
+
+    def __init__(self, model: Model):
+        self.model = model
+        self._fingerprint = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether both towers have their weights."""
+        sized = all(self.model.get_ref(tower).has_dim("nO") for tower in TOWERS)
+        return sized and all(_has_weights(node) for node in self.model.walk())
+
+    def require_ready(self, name: str) -> None:
+        """Raise an error where the component ``name`` has no weights yet."""
+        if not self.is_ready:
+            raise ValueError(Errors.E504.format(name=name))
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the towers' weights, and of how they read and pool text."""
+        if not self._fingerprint:
+            digest = hashlib.blake2b(digest_size=16)
+            for tower in TOWERS:
+                attrs = self.model.get_ref(tower).attrs
+                digest.update(repr((attrs["reader"], attrs.get("pooling"))).encode("utf8"))
+            for name, weights in _weights(self.model):
+                digest.update(f"{name} {weights.dtype} {weights.shape}".encode())
+                digest.update(np.ascontiguousarray(weights).data)
+            self._fingerprint = digest.hexdigest()
+        return self._fingerprint
+
+    def weights_changed(self) -> None:
+        """Must be called whenever weights have changed."""
+        self._fingerprint = ""
+
+    def read_mentions(
+        self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    ) -> SpanInputs:
+        """As ``Encoder.read_mentions``."""
+        return self._reader("mention").read_mentions(
+            self.model.get_ref("mention"), texts, text_of, offsets
+        )
+
+    def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
+        """As ``Encoder.read_texts``."""
+        reader, tower = self._reader("entity"), self.model.get_ref("entity")
+        blocks = range(0, len(texts), TEXT_BLOCK)
+        return SpanInputs.concat(
+            reader.read_texts(tower, texts[i : i + TEXT_BLOCK]) for i in blocks
+        )
+
+    def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
+        """As ``Encoder.encode_mentions``."""
+        return self._predict("mention", inputs)
+
+    def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
+        """As ``Encoder.encode_texts``."""
+        return self._predict("entity", inputs)
+
+    def _reader(self, tower: str) -> TowerReader:
+        return self.model.get_ref(tower).attrs["reader"]
+
+    def _predict(self, tower: str, inputs: SpanInputs) -> np.ndarray:
+        model = self.model.get_ref(tower)
+        if not len(inputs):
+            return np.zeros((0, model.get_dim("nO")), dtype=np.float32)
+        return model.ops.to_numpy(model.predict(inputs))
+
+
+def _has_weights(node: Model) -> bool:
+    """Whether a node of a model, without its layers, has all its weights."""
+    return all(node.has_param(name) for name in node.param_names) and all(
+        shim._model is not None for shim in node.shims
+    )
+
+
+def _weights(model: Model) -> Iterator[Tuple[str, np.ndarray]]:
+    """All weights of a model by name, those of torch modules in shims included."""
+    for number, node in enumerate(model.walk()):
+        for name in sorted(node.param_names):
+            yield f"{number} {name}", node.ops.to_numpy(node.get_param(name))
+        for shim in node.shims:
+            module: Any = shim._model
+            if isinstance(module, torch.nn.Module):
+                for name, tensor in sorted(module.state_dict().items()):
+                    # As bytes, because NumPy has no bfloat16.
+                    flat = tensor.detach().cpu().contiguous().reshape(-1)
+                    yield f"{number} {name} {tensor.shape}", flat.view(torch.uint8).numpy()

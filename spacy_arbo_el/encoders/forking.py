@@ -1,27 +1,24 @@
-"""Workers of ``nlp.pipe(n_process=…)``, which spaCy forks on Linux."""
+"""Worker processes of ``nlp.pipe(n_process=...)``, which spaCy forks on Linux."""
 
 import os
+import sys
 
 import torch
-
-try:
-    import faiss
-except ImportError:  # pragma: no cover - depends on what is installed
-    faiss = None  # type: ignore[assignment]
 
 _home = os.getpid()
 
 
 def one_thread_after_fork() -> None:
-    """Compute with one thread in a forked process; does nothing in the process we were loaded in.
+    """Compute with one thread in a forked process; do nothing in the process that loaded us.
 
     OpenMP's threads do not survive a fork, and a child that asks for them waits for ever. One
-    thread a worker is also what keeps workers from fighting over the cores.
+    thread for each worker also keeps workers from competing for the cores.
     """
     global _home
     if os.getpid() == _home:
         return
     _home = os.getpid()
     torch.set_num_threads(1)
+    faiss = sys.modules.get("faiss")
     if faiss is not None:
         faiss.omp_set_num_threads(1)

@@ -1,62 +1,121 @@
-"""Hidden states -> one vector a sequence.
+"""Hidden states of passages -> one vector per span.
 
-A pooling is a function ``(hidden, mask, first, last, anchor) -> vectors`` on torch tensors:
-hidden (n, length, width), mask (n, length) 1 where a word piece stands, and the
-positions of the name (see ``Sequences``), each (n,). It gives (n, width) vectors.
+A pooling is a function of torch tensors:
+
+hidden: (p, length, width), the hidden states of the passages.
+mask: (p, length), 1 where there is a word piece.
+passage: (n,) int64, the passage each span is in.
+first: (n,) int64, the first word piece of the span, counted from the start of its passage.
+last: (n,) int64, the last one, inclusive.
+marker: (n,) int64, the span's marker token.
+RETURNS: (n, width), one row per span.
+
+Which one to take depends on how the transformer was trained before: take ``SpanMeanPooling.v1`` for
+a sentence encoder such as the default one, which averages word pieces, and ``ClsPooling.v1`` for a
+BERT, as the arborescence paper does. A pooling is named in the config of a tower::
+
+    [components.arbo_linker.model.mention.pooling]
+    @misc = "spacy-arbo-el.SpanMeanPooling.v1"
 """
 
+from dataclasses import dataclass
 from typing import Callable
 
 import torch
 from spacy.util import registry
 from torch import Tensor
 
-Pooling = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-
-
-def _pick(hidden: Tensor, position: Tensor) -> Tensor:
-    return hidden[torch.arange(len(position), device=hidden.device), position]
+Pooling = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 @registry.misc("spacy-arbo-el.ClsPooling.v1")
-def cls_pooling() -> Pooling:
-    """The vector of the first token, [CLS]: what BLINK and the arborescence paper (§2.2) use."""
+@dataclass(frozen=True)
+class ClsPooling:
+    """The vector of the first token, [CLS]: what BLINK and the arborescence paper (§2.2) use.
 
-    def pool(hidden, mask, first, last, anchor):
-        return hidden[:, 0]
+    All spans of a passage get the same vector: use it for windows and texts, one span each.
+    """
 
-    return pool
+    def __call__(
+        self,
+        hidden: Tensor,
+        mask: Tensor,
+        passage: Tensor,
+        first: Tensor,
+        last: Tensor,
+        marker: Tensor,
+    ) -> Tensor:
+        return hidden[passage, 0]
 
 
 @registry.misc("spacy-arbo-el.StartPooling.v1")
-def start_pooling() -> Pooling:
-    """The vector of the marker: [START] of a mention, [TITLE] of an entity."""
+@dataclass(frozen=True)
+class StartPooling:
+    """The vector of the marker: [START] of a mention, [TITLE] of an entity.
 
-    def pool(hidden, mask, first, last, anchor):
-        return _pick(hidden, anchor)
+    An alternative to ``ClsPooling.v1`` where there is enough training data to learn the markers.
+    """
 
-    return pool
+    def __call__(
+        self,
+        hidden: Tensor,
+        mask: Tensor,
+        passage: Tensor,
+        first: Tensor,
+        last: Tensor,
+        marker: Tensor,
+    ) -> Tensor:
+        return hidden[passage, marker]
 
 
-@registry.misc("spacy-arbo-el.MeanPooling.v1")
-def mean_pooling() -> Pooling:
-    """The mean over the word pieces of the name: of the mention, or of the entity's title."""
+@registry.misc("spacy-arbo-el.SpanMeanPooling.v1")
+@dataclass(frozen=True)
+class SpanMeanPooling:
+    """The mean over the word pieces of the mention, or of the entity's title. The default.
 
-    def pool(hidden, mask, first, last, anchor):
-        position = torch.arange(hidden.shape[1], device=hidden.device)
-        inside = (position >= first[:, None]) & (position <= last[:, None])
-        # Not a matrix product: autocast would run it in bfloat16.
-        weights = inside.to(hidden.dtype).unsqueeze(-1)
-        return (hidden * weights).sum(1) / weights.sum(1)
+    It links well before any training, because sentence encoders average word pieces too.
+    """
 
-    return pool
+    def __call__(
+        self,
+        hidden: Tensor,
+        mask: Tensor,
+        passage: Tensor,
+        first: Tensor,
+        last: Tensor,
+        marker: Tensor,
+    ) -> Tensor:
+        # As many spans at a time as there are passages, so that memory is bounded by ``hidden``.
+        blocks = zip(*(places.split(max(len(hidden), 1)) for places in (passage, first, last)))
+        return torch.cat([_mean(hidden.index_select(0, p), f, t) for p, f, t in blocks])
 
 
 @registry.misc("spacy-arbo-el.FirstLastPooling.v1")
-def first_last_pooling() -> Pooling:
-    """The mean of the name's first and last word piece (VERBALIZED, §3: "first-last")."""
+@dataclass(frozen=True)
+class FirstLastPooling:
+    """The mean of the first and the last word piece of the mention, or of the entity's title.
 
-    def pool(hidden, mask, first, last, anchor):
-        return (_pick(hidden, first) + _pick(hidden, last)) / 2
+    VERBALIZED (§3.2) concatenates the two vectors, and finds that better than the mean of the span.
+    Here they are averaged, so that the width stays that of the transformer. Compare it with
+    ``SpanMeanPooling.v1`` on your own data.
+    """
 
-    return pool
+    def __call__(
+        self,
+        hidden: Tensor,
+        mask: Tensor,
+        passage: Tensor,
+        first: Tensor,
+        last: Tensor,
+        marker: Tensor,
+    ) -> Tensor:
+        return (hidden[passage, first] + hidden[passage, last]) / 2
+
+
+def _mean(hidden: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """The mean of ``hidden`` (n, length, width) from ``first`` to ``last``, inclusive."""
+    position = torch.arange(hidden.shape[1], device=hidden.device)
+    inside = (position >= first[:, None]) & (position <= last[:, None])
+    # Not a matrix product: autocast would run it in bfloat16.
+    weights = inside.to(hidden.dtype).unsqueeze(-1)
+    return (hidden * weights).sum(1) / weights.sum(1)

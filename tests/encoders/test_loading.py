@@ -1,4 +1,4 @@
-"""Any Hugging Face folder can be the encoder; what can't is refused in plain words."""
+"""Loading Hugging Face folders of all kinds, and the errors for those that can't be loaded."""
 
 import json
 
@@ -6,31 +6,49 @@ import numpy as np
 import pytest
 import torch
 
+from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.loading import BUNDLED, load_pretrained
+from spacy_arbo_el.encoders.pooling import SpanMeanPooling
 from spacy_arbo_el.encoders.shim import shim_of
-from spacy_arbo_el.encoders.tokenization import MARKERS
+from spacy_arbo_el.encoders.transformer import build_transformer_encoder
+from spacy_arbo_el.encoders.word_pieces import MARKERS
 
-from ..tiny import POSITIONS, dual_encoding, save_tiny
+from ..tiny import POSITIONS, dual_encoder, save_tiny
+from .strategies import windows_of
 
 TEXTS = [("cold", "a virus"), ("flu", ""), ("", "the bank of a river")]
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta", "mpnet"])
-def test_other_families(kind, tmp_path):
-    encoding = dual_encoding(str(save_tiny(tmp_path / kind, kind)), window=POSITIONS)
-    vectors = encoding.encode_texts([*TEXTS, ("a long title " * 30, "")])
+def test_transformers_of_several_families(kind, tmp_path):
+    encoder = dual_encoder(str(save_tiny(tmp_path / kind, kind)), window=POSITIONS)
+    texts = encoder.read_texts([*TEXTS, ("a long title " * 30, "")])
+    vectors = encoder.encode_texts(texts)
     assert vectors.shape == (4, 16) and np.isfinite(vectors).all()
     assert len(np.unique(vectors.round(4), axis=0)) == 4
-    tokenizer = encoding.tokenizer("mention")
-    windows = tokenizer.windows(["the flu virus"], np.array([0]), np.array([4]), np.array([7]))
-    assert encoding.encode_windows(windows).shape == (1, 16)
+    windows = encoder.read_mentions(["the flu virus"], np.array([0]), np.array([[4, 7]]))
+    assert encoder.encode_mentions(windows).shape == (1, 16)
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta", "mpnet"])
-def test_a_window_longer_than_the_model_reads(kind, tmp_path):
-    encoding = dual_encoding(str(save_tiny(tmp_path / kind, kind)), window=POSITIONS + 1)
+def test_window_longer_than_the_transformer_reads(kind, tmp_path):
+    encoder = dual_encoder(str(save_tiny(tmp_path / kind, kind)), window=POSITIONS + 1)
     with pytest.raises(ValueError, match=f"longer than the {POSITIONS} positions"):
-        encoding.tokenizer("mention")
+        encoder.read_mentions(["the flu"], np.array([0]), np.array([[4, 7]]))
+    with pytest.raises(ValueError, match=f"longer than the {POSITIONS} positions"):
+        encoder.read_texts(TEXTS)
+
+
+def test_encoder_without_weights(tiny_bert):
+    tower = build_transformer_encoder(str(tiny_bert), 24, SpanMeanPooling())
+    encoder = DualEncoder(build_dual_encoder(tower))
+    assert not encoder.is_ready
+    for use in (
+        lambda: encoder.read_texts(TEXTS),
+        lambda: encoder.encode_texts(windows_of([[5]])),
+    ):
+        with pytest.raises(ValueError, match="has no weights yet"):
+            use()
 
 
 def test_markers_start_as_the_mean_of_all_word_pieces(tiny_bert):
@@ -42,7 +60,7 @@ def test_markers_start_as_the_mean_of_all_word_pieces(tiny_bert):
         torch.testing.assert_close(weights[i], weights[:-3].mean(0))
 
 
-def test_an_encoder_that_has_the_markers_is_taken_as_it_is(tiny_bert, tmp_path):
+def test_markers_that_exist_keep_their_vectors(tiny_bert, tmp_path):
     tokenizer, transformer = load_pretrained(str(tiny_bert), "eager")
     with torch.no_grad():
         transformer.get_input_embeddings().weight[-1] = 7.0
@@ -53,19 +71,20 @@ def test_an_encoder_that_has_the_markers_is_taken_as_it_is(tiny_bert, tmp_path):
     assert (weights.get_input_embeddings().weight[-1] == 7.0).all()
 
 
-def test_weights_of_half_precision_become_float32(tiny_bert, tmp_path):
+def test_half_precision_weights_become_float32(tiny_bert, tmp_path):
     tokenizer, transformer = load_pretrained(str(tiny_bert), "eager")
     transformer.half().save_pretrained(str(tmp_path))
     tokenizer.save_pretrained(str(tmp_path))
-    encoding = dual_encoding(str(tmp_path))
-    assert shim_of(encoding.model.get_ref("mention"))._model.dtype == torch.float32
-    again = dual_encoding(str(tiny_bert))
-    again.model.from_bytes(encoding.model.to_bytes())
-    again.changed()
-    assert again.fingerprint == encoding.fingerprint
+    encoder = dual_encoder(str(tmp_path))
+    assert shim_of(encoder.model.get_ref("mention"))._model.dtype == torch.float32
+    again = dual_encoder(str(tiny_bert))
+    assert again.fingerprint != encoder.fingerprint
+    again.model.from_bytes(encoder.model.to_bytes())
+    again.weights_changed()
+    assert again.fingerprint == encoder.fingerprint
 
 
-def test_unknown_names_and_broken_folders_are_refused(tiny_bert, tmp_path, monkeypatch):
+def test_unknown_names_and_broken_folders_raise_errors(tiny_bert, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="Can't load the encoder 'no/such-encoder'"):
         load_pretrained("no/such-encoder", "eager")
     (tmp_path / "empty").mkdir()
@@ -77,7 +96,7 @@ def test_unknown_names_and_broken_folders_are_refused(tiny_bert, tmp_path, monke
 
 
 @pytest.mark.parametrize("keep", [0, 7, 0.5])
-def test_damaged_weights_are_refused(keep, tmp_path):
+def test_damaged_weights_raise_errors(keep, tmp_path):
     folder = save_tiny(tmp_path / "bert", "bert")
     weights = folder / "model.safetensors"
     data = weights.read_bytes()
@@ -86,7 +105,7 @@ def test_damaged_weights_are_refused(keep, tmp_path):
         load_pretrained(str(folder), "eager")
 
 
-def test_a_damaged_config_is_refused(tmp_path):
+def test_damaged_config_raises_error(tmp_path):
     folder = save_tiny(tmp_path / "bert", "bert")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "no-such-type"}))

@@ -1,4 +1,4 @@
-"""Poolings against NumPy, one sequence at a time."""
+"""Poolings against NumPy, one span at a time."""
 
 import numpy as np
 import pytest
@@ -7,40 +7,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.pooling import (
-    cls_pooling,
-    first_last_pooling,
-    mean_pooling,
-    start_pooling,
+    ClsPooling,
+    FirstLastPooling,
+    SpanMeanPooling,
+    StartPooling,
 )
 
 NAIVE = {
-    cls_pooling: lambda hidden, first, last, anchor: hidden[0],
-    start_pooling: lambda hidden, first, last, anchor: hidden[anchor],
-    mean_pooling: lambda hidden, first, last, anchor: hidden[first : last + 1].mean(axis=0),
-    first_last_pooling: lambda hidden, first, last, anchor: (hidden[first] + hidden[last]) / 2,
+    ClsPooling: lambda hidden, first, last, marker: hidden[0],
+    StartPooling: lambda hidden, first, last, marker: hidden[marker],
+    SpanMeanPooling: lambda hidden, first, last, marker: hidden[first : last + 1].mean(axis=0),
+    FirstLastPooling: lambda hidden, first, last, marker: (hidden[first] + hidden[last]) / 2,
 }
 
 
 @pytest.mark.parametrize("pooling", NAIVE, ids=lambda pooling: pooling.__name__)
-@given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 2**16))
-def test_poolings_equal_numpy(pooling, count, longest, seed):
+@given(st.integers(1, 4), st.integers(0, 12), st.integers(1, 6), st.integers(0, 2**16))
+def test_poolings_equal_numpy(pooling, n_passages, n_spans, longest, seed):
     rng = np.random.default_rng(seed)
-    hidden = rng.normal(size=(count, longest, 3)).astype(np.float32)
-    lengths = rng.integers(1, longest + 1, size=count)
-    places = np.sort([rng.integers(0, length, size=2) for length in lengths], axis=1)
-    anchor = np.array([rng.integers(0, length) for length in lengths])
+    hidden = rng.normal(size=(n_passages, longest, 3)).astype(np.float32)
+    lengths = rng.integers(1, longest + 1, size=n_passages)
+    passage = rng.integers(0, n_passages, size=n_spans)
+    places = [np.sort(rng.integers(0, lengths[p], size=2)) for p in passage]
+    places = np.array(places, dtype=np.int64).reshape(-1, 2)
+    marker = np.array([rng.integers(0, lengths[p]) for p in passage], dtype=np.int64)
     mask = np.arange(longest) < lengths[:, None]
-    # What stands past a sequence's end must not count.
+    # What stands past a passage's end must not count.
     hidden[~mask] = 1e6
-    tensors = (torch.from_numpy(x) for x in (hidden, mask.astype(int), *places.T.copy(), anchor))
-    vectors = pooling()(*tensors).numpy()
-    expected = [NAIVE[pooling](hidden[i], *places[i], anchor[i]) for i in range(count)]
+    arrays = (hidden, mask.astype(int), passage, *places.T.copy(), marker)
+    vectors = pooling()(*(torch.from_numpy(array) for array in arrays)).numpy()
+    expected = [NAIVE[pooling](hidden[p], *places[i], marker[i]) for i, p in enumerate(passage)]
+    expected = np.array(expected, dtype=np.float32).reshape(-1, 3)
     np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_mean_pooling_is_not_rounded_under_autocast():
     hidden = torch.rand(2, 9, 4)
-    ends = torch.tensor([1, 1]), torch.tensor([7, 8])
-    plain = mean_pooling()(hidden, None, *ends, None)
+    places = torch.tensor([0, 1]), torch.tensor([1, 1]), torch.tensor([7, 8])
+    plain = SpanMeanPooling()(hidden, None, *places, None)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(mean_pooling()(hidden, None, *ends, None), plain)
+        assert torch.equal(SpanMeanPooling()(hidden, None, *places, None), plain)

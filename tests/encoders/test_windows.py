@@ -1,4 +1,7 @@
-"""Windows and entity texts against an oracle that tokenizes and cuts them one by one."""
+"""Windows and texts of entities against an oracle that tokenizes and cuts them one by one."""
+
+import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -6,10 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.loading import load_pretrained
-from spacy_arbo_el.encoders.tokenization import END, MARKERS, START, TITLE, PieceTokenizer
+from spacy_arbo_el.encoders.shim import shim_of
+from spacy_arbo_el.encoders.windows import WindowReader, entity_passages, mention_windows
+from spacy_arbo_el.encoders.word_pieces import END, MARKERS, START, TITLE, WordPieceTokenizer
 
 from ..tiny import save_tiny
-from .strategies import lists_of
+from .strategies import passages_of
 
 WORDS = [
     "gene",
@@ -38,7 +43,7 @@ def byte_level(tmp_path_factory):
 
 
 def plain_pieces(tokenizer, text):
-    """Ids and offsets of a text, by transformers' own road."""
+    """Ids and offsets of a text, as transformers gives them."""
     encoding = tokenizer(
         text,
         add_special_tokens=False,
@@ -50,7 +55,7 @@ def plain_pieces(tokenizer, text):
 
 
 def naive_window(tokenizer, text, start, end, size):
-    """One window: its ids, where the mention's pieces begin and end, and how many there are."""
+    """One window: its ids, where its marker is, and how many word pieces the mention has."""
     ids, offsets = plain_pieces(tokenizer, text)
     inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < end]
     low = inside[0] if inside else sum(b <= start for a, b in offsets)
@@ -84,20 +89,20 @@ def documents(draw):
 
 
 def check_windows(tokenizer, texts, mentions, size):
-    columns = np.array(mentions, dtype=np.int64).reshape(-1, 3).T
-    windows = PieceTokenizer(tokenizer, size).windows(texts, *columns)
-    assert len(windows) == len(mentions)
+    table = np.array(mentions, dtype=np.int64).reshape(-1, 3)
+    windows = mention_windows(WordPieceTokenizer(tokenizer), size, texts, table[:, 0], table[:, 1:])
+    assert windows.passage.tolist() == list(range(len(mentions)))
     begin, finish = tokenizer.convert_tokens_to_ids([START, END])
     for i, (number, start, end) in enumerate(mentions):
-        ids = lists_of(windows)[i]
-        expected, anchor, count = naive_window(tokenizer, texts[number], start, end, size)
+        ids = passages_of(windows)[i]
+        expected, marker, count = naive_window(tokenizer, texts[number], start, end, size)
         assert ids == expected and len(ids) <= size
-        assert windows.anchor[i] == anchor and ids[anchor] == begin
+        assert windows.marker[i] == marker and ids[marker] == begin
         assert ids.count(begin) == ids.count(finish) == 1
-        assert ids[anchor + count + 1] == finish
-        # The name is what lies between the markers; the markers where nothing does.
-        name = (anchor + 1, anchor + count) if count else (anchor, anchor + 1)
-        assert (windows.first[i], windows.last[i]) == name
+        assert ids[marker + count + 1] == finish
+        # The span is what is between the markers; the markers where nothing is.
+        span = (marker + 1, marker + count) if count else (marker, marker + 1)
+        assert (windows.first[i], windows.last[i]) == span
 
 
 @settings(max_examples=150)
@@ -114,8 +119,12 @@ def test_windows_of_a_byte_level_tokenizer_equal_the_oracle(byte_level, drawn, s
     check_windows(byte_level, *drawn, size)
 
 
-def text_of(tokenizer, ids):
-    return tokenizer.decode(ids, skip_special_tokens=False)
+def window_text(tokenizer, size, text, start, end):
+    """The window of one mention, as text."""
+    windows = mention_windows(
+        WordPieceTokenizer(tokenizer), size, [text], np.array([0]), np.array([[start, end]])
+    )
+    return tokenizer.decode(windows.ids, skip_special_tokens=False)
 
 
 @pytest.mark.parametrize(
@@ -127,49 +136,49 @@ def text_of(tokenizer, ids):
         (14, 18, "[CLS] one two three [START] four [END] five six seven [SEP]"),
     ],
 )
-def test_context_is_shared_out_and_goes_where_it_is_needed(tokenizer, start, end, expected):
+def test_context_is_split_evenly_and_unused_budget_goes_to_the_other_side(
+    tokenizer, start, end, expected
+):
     text = "one two three four five six seven eight ten"
     assert len(text) == 43
-    windows = PieceTokenizer(tokenizer, 11).windows(
-        [text], np.array([0]), np.array([start]), np.array([end])
-    )
-    assert text_of(tokenizer, windows.ids) == expected
+    assert window_text(tokenizer, 11, text, start, end) == expected
 
 
 def test_a_long_mention_keeps_its_two_ends(tokenizer):
     text = "we saw one two three four five six seven eight nine and left"
     start, end = text.index("one"), text.index(" and")
-    windows = PieceTokenizer(tokenizer, 8).windows(
-        [text], np.array([0]), np.array([start]), np.array([end])
-    )
-    assert text_of(tokenizer, windows.ids) == "[CLS] [START] one two eight nine [END] [SEP]"
+    expected = "[CLS] [START] one two eight nine [END] [SEP]"
+    assert window_text(tokenizer, 8, text, start, end) == expected
 
 
-def test_a_long_text_with_many_mentions(tokenizer):
-    """20,000 tokens, a mention at every hundredth; tokenized once, cut as alone."""
+def test_a_long_text_with_many_mentions_is_tokenized_once(tokenizer):
+    """20,000 tokens, a mention at every hundredth."""
     words = ["w" + "abcdefghij"[i % 10] for i in range(20_000)]
     text = " ".join(words)
     starts = np.arange(0, 20_000, 100) * 3
     ends = starts + 2
-    pieces = PieceTokenizer(tokenizer, 32)
+    word_pieces = WordPieceTokenizer(tokenizer)
     calls = []
-    count = pieces._tokenize_with_offsets
-    pieces._tokenize_with_offsets = lambda texts: calls.append(len(texts)) or count(texts)
-    windows = pieces.windows([text], np.zeros(len(starts), dtype=np.int64), starts, ends)
+    read = word_pieces.read_with_offsets
+    word_pieces.read_with_offsets = lambda texts: calls.append(len(texts)) or read(texts)
+    offsets = np.stack([starts, ends], axis=1)
+    windows = mention_windows(word_pieces, 32, [text], np.zeros(len(starts), np.int64), offsets)
     assert calls == [1]
     begin, finish = tokenizer.convert_tokens_to_ids([START, END])
     assert (windows.lengths <= 32).all() and (windows.lengths[1:] == 32).all()
-    for ids, start, end in zip(lists_of(windows), starts, ends):
+    for ids, start, end in zip(passages_of(windows), starts, ends):
         inside = ids[ids.index(begin) + 1 : ids.index(finish)]
         assert tokenizer.decode(inside) == text[start:end]
 
 
-def test_markers_in_a_text_are_text(tokenizer):
-    """Somebody's text may hold "[END]" or "[SEP]"; that makes no marker of it."""
+@pytest.mark.parametrize(
+    "copied", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_markers_in_a_text_are_text(tokenizer, copied):
+    """A text may contain "[END]" or "[SEP]", which is no marker; copies of a tokenizer agree."""
     text = "press [END] or [SEP] or [TITLE] now"
-    windows = PieceTokenizer(tokenizer, 40).windows(
-        [text], np.array([0]), np.array([0]), np.array([5])
-    )
+    word_pieces = copied(WordPieceTokenizer(tokenizer))
+    windows = mention_windows(word_pieces, 40, [text], np.array([0]), np.array([[0, 5]]))
     specials = {tokenizer.cls_token_id, tokenizer.sep_token_id}
     specials |= set(tokenizer.convert_tokens_to_ids(list(MARKERS)))
     assert [i for i in windows.ids.tolist() if i in specials] == [
@@ -195,37 +204,34 @@ texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 @given(st.lists(st.tuples(texts, texts), max_size=4), st.integers(8, 30))
 @example([("", ""), ("a", ""), ("", "a"), ("a " * 40, "b"), ("a", "b " * 40)], 10)
 def test_entity_texts_equal_the_oracle(tokenizer, pairs, size):
-    sequences = PieceTokenizer(tokenizer, size).entity_texts(pairs)
-    assert len(sequences) == len(pairs)
+    inputs = entity_passages(WordPieceTokenizer(tokenizer), size, pairs)
+    assert inputs.passage.tolist() == list(range(len(pairs)))
     for i, (title, rest) in enumerate(pairs):
         ids, count = naive_entity_text(tokenizer, title, rest, size)
-        assert lists_of(sequences)[i] == ids and len(ids) <= size
-        assert ids[sequences.anchor[i]] == tokenizer.convert_tokens_to_ids(TITLE)
-        name = (1, count) if count else (1, 1)
-        assert (sequences.first[i], sequences.last[i]) == name
+        assert passages_of(inputs)[i] == ids and len(ids) <= size
+        assert ids[inputs.marker[i]] == tokenizer.convert_tokens_to_ids(TITLE)
+        span = (1, count) if count else (1, 1)
+        assert (inputs.first[i], inputs.last[i]) == span
 
 
-def test_nothing_to_cut(tokenizer):
+def test_no_mentions_and_no_texts(tokenizer):
     none = np.zeros(0, dtype=np.int64)
-    pieces = PieceTokenizer(tokenizer, 16)
-    assert len(pieces.windows(["a text"], none, none, none)) == 0
-    assert len(pieces.entity_texts([])) == 0
+    word_pieces = WordPieceTokenizer(tokenizer)
+    assert len(mention_windows(word_pieces, 16, ["a text"], none, none.reshape(0, 2))) == 0
+    assert len(entity_passages(word_pieces, 16, [])) == 0
 
 
-def test_a_tokenizers_own_truncation_does_not_count(tmp_path):
-    """A tokenizer.json may ask for truncation; a mention far into the text must not get lost."""
+def test_truncation_of_the_tokenizer_file_is_switched_off(tmp_path):
+    """A tokenizer.json may ask for truncation, which would lose a mention far into the text."""
     tokenizer = load_pretrained(str(save_tiny(tmp_path / "bert", "bert")), "eager")[0]
     tokenizer.backend_tokenizer.enable_truncation(5)
     tokenizer.backend_tokenizer.enable_padding(length=50)
     text = "the river " * 20 + "flu"
-    windows = PieceTokenizer(tokenizer, 8).windows(
-        [text], np.array([0]), np.array([len(text) - 3]), np.array([len(text)])
-    )
     expected = "[CLS] river the river [START] flu [END] [SEP]"
-    assert text_of(tokenizer, windows.ids) == expected
+    assert window_text(tokenizer, 8, text, len(text) - 3, len(text)) == expected
 
 
-def test_unusable_tokenizers_and_windows_are_refused(tokenizer):
+def test_unusable_tokenizers_and_windows_raise_errors(tokenizer):
     class Slow:
         is_fast, name_or_path = False, "old-model"
 
@@ -235,9 +241,24 @@ def test_unusable_tokenizers_and_windows_are_refused(tokenizer):
         cls_token_id = bos_token_id = sep_token_id = eos_token_id = None
 
     with pytest.raises(ValueError, match="old-model.*no fast version"):
-        PieceTokenizer(Slow(), 32)
+        WordPieceTokenizer(Slow())
     with pytest.raises(ValueError, match="decoder.*start or the end of a sequence"):
-        PieceTokenizer(WithoutEnds(), 32)
+        WordPieceTokenizer(WithoutEnds())
     with pytest.raises(ValueError, match="too small"):
-        PieceTokenizer(tokenizer, 7)
-    assert len(PieceTokenizer(tokenizer, 8).entity_texts([("a", "b")])) == 1
+        WindowReader(7)
+    assert len(entity_passages(WordPieceTokenizer(tokenizer), 8, [("a", "b")])) == 1
+
+
+def test_reader_uses_the_tokenizer_that_the_tower_has_now(tiny, tokenizer):
+    tower = tiny.model.get_ref("mention")
+    shim, reader = shim_of(tower), tower.attrs["reader"]
+    texts, offsets = ["the flu virus"], np.array([[4, 7]])
+    before = reader.read_mentions(tower, texts, np.array([0]), offsets)
+    word_pieces = shim.word_pieces
+    assert word_pieces.tokenizer is shim.tokenizer and shim.word_pieces is word_pieces
+    shim.set_transformer(tokenizer, shim._model)
+    after = reader.read_mentions(tower, texts, np.array([0]), offsets)
+    expected = mention_windows(
+        WordPieceTokenizer(tokenizer), reader.size, texts, np.array([0]), offsets
+    )
+    assert after.ids.tolist() == expected.ids.tolist() != before.ids.tolist()

@@ -1,0 +1,54 @@
+"""An encoder that remembers vectors, to link the same mentions again and again."""
+
+from dataclasses import dataclass, field
+from typing import Callable, Dict, Hashable, Sequence
+
+import numpy as np
+
+from .inputs import SpanInputs
+from .protocol import Encoder, Text
+
+
+@dataclass(frozen=True)
+class CachedEncoder:
+    """Encodes each mention once. The weights of the encoder inside must stay as they are.
+
+    encoder: What encodes.
+    """
+
+    encoder: Encoder
+    _vectors: Dict[Hashable, np.ndarray] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.encoder.is_ready
+
+    @property
+    def fingerprint(self) -> str:
+        return self.encoder.fingerprint
+
+    def read_mentions(
+        self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    ) -> SpanInputs:
+        return self.encoder.read_mentions(texts, text_of, offsets)
+
+    def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
+        return self.encoder.read_texts(texts)
+
+    def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
+        return self.encoder.encode_texts(inputs)
+
+    def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
+        return self._remembered(inputs, self.encoder.encode_mentions)
+
+    def _remembered(
+        self, inputs: SpanInputs, encode: Callable[[SpanInputs], np.ndarray]
+    ) -> np.ndarray:
+        keys = inputs.keys()
+        new = {key: i for i, key in enumerate(keys) if key not in self._vectors}
+        if new or not keys:
+            vectors = encode(inputs.take(np.array(list(new.values()), dtype=np.int64)))
+            if not keys:
+                return vectors
+            self._vectors.update(zip(new, vectors))
+        return np.stack([self._vectors[key] for key in keys])

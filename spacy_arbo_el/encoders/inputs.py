@@ -1,0 +1,173 @@
+"""Passages of word pieces and the spans in them: the input of encoders."""
+
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Sequence, Tuple
+
+import numpy as np
+
+from ..arrays import offsets_of, ragged_ranges
+
+_FIELDS = ("ids", "offsets", "passage", "first", "last", "marker")
+
+
+@dataclass(frozen=True)
+class SpanInputs:
+    """``n`` spans in ``p`` passages, in flat arrays. An encoder gives one vector for each span.
+
+    The window round a mention is a passage with one span, the text of an entity is a passage with
+    one span, a document is a passage with many.
+
+    ids: (total,) int32, the word pieces of all passages one after the other, special tokens
+        included.
+    offsets: (p + 1,) int64, passage ``i`` is ``ids[offsets[i]:offsets[i + 1]]``.
+    passage: (n,) int64, the passage that each span is in.
+    first, last: (n,) int32, the first and last (inclusive) word piece of the span, counted from
+        the start of its passage: of the mention in its window, of the title in the text of an
+        entity.
+    marker: (n,) int32, the position of the span's marker token: ``[START]`` before a mention,
+        ``[TITLE]`` after a title. The same as ``first`` where there is no marker.
+    """
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    passage: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    marker: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def passages(self) -> int:
+        """The number of passages."""
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(p,) int64, the word pieces of each passage."""
+        return np.diff(self.offsets)
+
+    @classmethod
+    def one_span_each(
+        cls,
+        ids: np.ndarray,
+        offsets: np.ndarray,
+        first: np.ndarray,
+        last: np.ndarray,
+        marker: np.ndarray,
+    ) -> "SpanInputs":
+        """Passages with one span each; the arrays are those of ``SpanInputs``."""
+        places = (array.astype(np.int32) for array in (first, last, marker))
+        return cls(ids, offsets, np.arange(len(first), dtype=np.int64), *places)
+
+    @classmethod
+    def empty(cls) -> "SpanInputs":
+        none = np.zeros(0, dtype=np.int32)
+        return cls.one_span_each(none, np.zeros(1, dtype=np.int64), none, none, none)
+
+    @classmethod
+    def concat(cls, parts: Iterable["SpanInputs"]) -> "SpanInputs":
+        """Passages and spans one after the other, in order."""
+        parts = list(parts)
+        if not parts:
+            return cls.empty()
+        starts = offsets_of(np.array([part.passages for part in parts], dtype=np.int64))
+        return cls(
+            np.concatenate([part.ids for part in parts]),
+            offsets_of(np.concatenate([part.lengths for part in parts])),
+            np.concatenate([part.passage + start for part, start in zip(parts, starts)]),
+            np.concatenate([part.first for part in parts]),
+            np.concatenate([part.last for part in parts]),
+            np.concatenate([part.marker for part in parts]),
+        )
+
+    def take(self, spans: np.ndarray) -> "SpanInputs":
+        """The spans at ``spans``, in that order, with the passages they need.
+
+        Each passage comes once, in the order of its first span.
+        """
+        spans = np.asarray(spans, dtype=np.int64)
+        used, first, place = np.unique(self.passage[spans], return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        number = np.empty(len(used), dtype=np.int64)
+        number[order] = np.arange(len(used))
+        passages = used[order]
+        lengths = self.lengths[passages]
+        return SpanInputs(
+            self.ids[ragged_ranges(self.offsets[:-1][passages], lengths)],
+            offsets_of(lengths),
+            number[place.reshape(-1)],
+            self.first[spans],
+            self.last[spans],
+            self.marker[spans],
+        )
+
+    def spans_in(self, passages: np.ndarray) -> np.ndarray:
+        """The numbers of the spans in some passages, passage by passage in the order given."""
+        order = np.argsort(self.passage, kind="stable")
+        bounds = offsets_of(np.bincount(self.passage, minlength=self.passages))
+        return order[ragged_ranges(bounds[:-1][passages], np.diff(bounds)[passages])]
+
+    def padded(self, fill: int) -> np.ndarray:
+        """(p, longest) int64, the passages padded on the right with ``fill``."""
+        lengths = self.lengths
+        batch = np.full((self.passages, int(lengths.max(initial=0))), fill, dtype=np.int64)
+        batch[np.arange(batch.shape[1]) < lengths[:, None]] = self.ids
+        return batch
+
+    def keys(self) -> List[Tuple[bytes, bytes]]:
+        """What identifies each span: equal for spans with equal vectors."""
+        bounds = zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist())
+        passages = [self.ids[start:end].tobytes() for start, end in bounds]
+        places = np.stack([self.first, self.last, self.marker], axis=1)
+        return [(passages[p], place.tobytes()) for p, place in zip(self.passage.tolist(), places)]
+
+    def to_dict(self) -> Dict[str, np.ndarray]:
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    @classmethod
+    def from_dict(cls, arrays: Dict[str, np.ndarray]) -> "SpanInputs":
+        return cls(**{name: arrays[name] for name in _FIELDS})
+
+
+def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> List[np.ndarray]:
+    """Passages in batches of at most ``max_tokens`` word pieces, padding included.
+
+    A batch holds one passage at least.
+
+    lengths: (p,) word pieces of each passage.
+    max_tokens: The limit of a batch.
+    mixed: Whether passages of different length may share a batch, padded. Without padding, a
+        vector does not depend on what it is batched with.
+    RETURNS: Longest first, so that the largest batch shows at once whether memory suffices.
+    """
+    lengths = np.asarray(lengths)
+    order = np.argsort(-lengths, kind="stable")
+    ends = np.flatnonzero(np.diff(lengths[order], append=-1)) + 1
+    batches: List[np.ndarray] = []
+    start = 0
+    while start < len(order):
+        width = max(int(lengths[order[start]]), 1)
+        end = start + max(max_tokens // width, 1)
+        if not mixed:
+            end = min(end, int(ends[np.searchsorted(ends, start, side="right")]))
+        batches.append(order[start:end])
+        start = end
+    return batches
+
+
+def assemble(
+    flat: np.ndarray, starts: Sequence[np.ndarray], lengths: Sequence[np.ndarray]
+) -> Tuple[np.ndarray, np.ndarray]:
+    """Passages built from ragged pieces of ``flat``.
+
+    flat: Word pieces.
+    starts, lengths: One (p,) array a segment; the segments of a passage follow each other in the
+        order given.
+    RETURNS: ids (total,) int32 and offsets (p + 1,) int64.
+    """
+    starts_table = np.stack(starts, axis=1)
+    lengths_table = np.stack(lengths, axis=1)
+    ids = flat[ragged_ranges(starts_table.ravel(), lengths_table.ravel())]
+    return ids.astype(np.int32), offsets_of(lengths_table.sum(axis=1))

@@ -1,0 +1,68 @@
+"""What the rest of the package needs of an encoder, and what an encoder needs of a tower."""
+
+from typing import Any, Protocol, Sequence, Tuple
+
+import numpy as np
+
+from .inputs import SpanInputs
+
+# (title, description) of one text of an entity
+Text = Tuple[str, str]
+
+
+class Encoder(Protocol):
+    """Turns mentions and texts of entities into vectors of one space.
+
+    ``DualEncoder`` is one over any two towers, ``CachedEncoder`` another that wraps one.
+    """
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the encoder has its weights."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that vectors depend on; vectors are comparable where it is equal."""
+        ...
+
+    def read_mentions(
+        self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    ) -> SpanInputs:
+        """Mentions in texts, ready to be encoded: n spans.
+
+        texts: The documents.
+        text_of: (n,) int64, which text each mention is in.
+        offsets: (n, 2) int64 start and end character there, end exclusive.
+        """
+        ...
+
+    def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
+        """Texts of entities, ready to be encoded: one span for each text."""
+        ...
+
+    def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
+        """Spans of mentions -> (n, width) float32, not normalized."""
+        ...
+
+    def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
+        """Texts of entities -> (n, width) float32, not normalized."""
+        ...
+
+
+class TowerReader(Protocol):
+    """How a tower reads text. It stands in ``model.attrs["reader"]`` of the tower's thinc model.
+
+    A tower is a thinc ``Model[SpanInputs, Floats2d]`` with one row of output for each span. The
+    ``repr`` of its reader is part of the encoder's fingerprint: make it a frozen dataclass.
+    """
+
+    def read_mentions(
+        self, model: Any, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    ) -> SpanInputs:
+        """As ``Encoder.read_mentions``; ``model`` is the tower."""
+        ...
+
+    def read_texts(self, model: Any, texts: Sequence[Text]) -> SpanInputs:
+        """As ``Encoder.read_texts``; ``model`` is the tower."""
+        ...

@@ -1,0 +1,148 @@
+"""Text -> inputs of a transformer: windows round mentions, texts of entities.
+
+The formats are those of the arborescence paper, §2.2::
+
+    [CLS] left [START] mention [END] right [SEP]
+    [CLS] title [TITLE] description [SEP]
+
+Lengths are counted in word pieces. All windows are cut at once, and a text is tokenized
+once, however many mentions it has.
+"""
+
+from dataclasses import dataclass
+from typing import Sequence, Tuple
+
+import numpy as np
+from thinc.api import Model
+
+from ..errors import Errors
+from .inputs import SpanInputs, assemble
+from .protocol import Text
+from .shim import loaded_shim
+from .word_pieces import LocatedWordPieces, WordPieceTokenizer
+
+SHORTEST_WINDOW = 8
+
+
+@dataclass(frozen=True)
+class WindowReader:
+    """Reads a window of text round each mention, and the texts of entities.
+
+    It is the ``TowerReader`` of towers with an ``EncoderShim``, such as ``TransformerEncoder.v1``.
+
+    size: The most word pieces of a window or text, special tokens included.
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.size < SHORTEST_WINDOW:
+            raise ValueError(Errors.E204.format(size=self.size, shortest=SHORTEST_WINDOW))
+
+    def read_mentions(
+        self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    ) -> SpanInputs:
+        """One window for each mention, see ``mention_windows``; ``model`` is the tower."""
+        return mention_windows(self._tokenizer(model), self.size, texts, text_of, offsets)
+
+    def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
+        """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
+        return entity_passages(self._tokenizer(model), self.size, texts)
+
+    def _tokenizer(self, model: Model) -> WordPieceTokenizer:
+        shim = loaded_shim(model)
+        if 0 < shim.position_limit < self.size:
+            name = model.attrs["name"]
+            message = Errors.E206.format(size=self.size, limit=shim.position_limit, name=name)
+            raise ValueError(message)
+        return shim.word_pieces
+
+
+def mention_windows(
+    tokenizer: WordPieceTokenizer,
+    size: int,
+    texts: Sequence[str],
+    text_of: np.ndarray,
+    offsets: np.ndarray,
+) -> SpanInputs:
+    """A window of text round each mention.
+
+    The mention is always inside. Both sides get the same amount of context; what one side does not
+    need goes to the other. A mention longer than the window keeps its two ends.
+
+    tokenizer: Cuts texts into word pieces.
+    size: The most word pieces of a window, special tokens included.
+    texts: The documents.
+    text_of: (n,) int64, which text each mention is in.
+    offsets: (n, 2) int64 start and end character there, end exclusive.
+    RETURNS: n passages with one span each.
+    """
+    if not len(text_of):
+        return SpanInputs.empty()
+    located = tokenizer.read_with_offsets(texts)
+    ids, bounds = located.pieces
+    low, high = _piece_ranges(located, text_of, offsets)
+    left_available, right_available = low - bounds[text_of], bounds[text_of + 1] - high
+
+    budget = size - 4
+    kept = np.minimum(high - low, budget)
+    tail = np.where(high - low > budget, kept // 2, 0)
+    head = kept - tail
+    spare = budget - kept
+    right = np.minimum(right_available, np.maximum(spare // 2, spare - left_available))
+    left = np.minimum(left_available, spare - right)
+    cls, sep, start, end, _ = range(len(ids), len(ids) + len(tokenizer.specials))
+    one = np.ones(len(low), dtype=np.int64)
+    passages = assemble(
+        np.concatenate([ids, tokenizer.specials]),
+        [cls * one, low - left, start * one, low, high - tail, end * one, high, sep * one],
+        [one, left, one, head, tail, one, right, one],
+    )
+    marker = left + 1
+    # A mention without word pieces (white space, say) is represented by its two markers.
+    first = np.where(kept > 0, marker + 1, marker)
+    last = np.where(kept > 0, marker + kept, marker + 1)
+    return SpanInputs.one_span_each(*passages, first, last, marker)
+
+
+def _piece_ranges(
+    located: LocatedWordPieces, text_of: np.ndarray, offsets: np.ndarray
+) -> Tuple[np.ndarray, np.ndarray]:
+    """The first word piece of each mention, and the one after its last: (n,) int64 each."""
+    characters = located.text_starts[text_of][:, None] + offsets
+    low = np.searchsorted(located.ends, characters[:, 0], side="right")
+    high = np.searchsorted(located.starts, characters[:, 1], side="left")
+    low = np.minimum(low, located.pieces.bounds[text_of + 1])
+    return low, np.maximum(high, low)
+
+
+def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]) -> SpanInputs:
+    """The texts of entities; the span is the title.
+
+    tokenizer: Cuts texts into word pieces.
+    size: The most word pieces of a text, special tokens included; the description is cut first.
+    texts: Title and description of each; either may be empty.
+    RETURNS: n passages with one span each.
+    """
+    if not texts:
+        return SpanInputs.empty()
+    titles = tokenizer.read([title for title, _ in texts])
+    descriptions = tokenizer.read([description for _, description in texts])
+    ids = np.concatenate([titles.ids, descriptions.ids, tokenizer.specials])
+    cls, sep, _, _, title_end = range(len(ids) - len(tokenizer.specials), len(ids))
+    description_starts = len(titles.ids) + descriptions.bounds[:-1]
+
+    budget = size - 3
+    title_lengths = np.minimum(np.diff(titles.bounds), budget)
+    description_lengths = np.minimum(np.diff(descriptions.bounds), budget - title_lengths)
+    one = np.ones(len(texts), dtype=np.int64)
+    passages = assemble(
+        ids,
+        [cls * one, titles.bounds[:-1], title_end * one, description_starts, sep * one],
+        [one, title_lengths, one, description_lengths, one],
+    )
+    marker = title_lengths + 1
+    # A title without word pieces is represented by its marker.
+    first = np.where(title_lengths > 0, 1, marker)
+    last = np.where(title_lengths > 0, title_lengths, marker)
+    return SpanInputs.one_span_each(*passages, first, last, marker)

@@ -1,0 +1,193 @@
+"""The dual encoder over towers of any kind, with torch and without, and its cache."""
+
+import copy
+
+import numpy as np
+import pytest
+from spacy.util import registry
+from srsly import pickle_dumps, pickle_loads
+from thinc.api import Adam
+
+from spacy_arbo_el.encoders.cached import CachedEncoder
+from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
+from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.encoders.pooling import ClsPooling
+from spacy_arbo_el.encoders.shim import shim_of
+from spacy_arbo_el.encoders.windows import WindowReader
+
+from ..tiny import dual_encoder
+from .numpy_tower import HashedWords, build_hashed_encoder
+
+TEXTS = ["the cold river bank", "", "a flu virus and the flu"]
+TEXT_OF = np.array([0, 0, 2, 2])
+OFFSETS = np.array([[4, 8], [9, 19], [2, 11], [20, 23]])
+ENTITIES = [("cold", "a virus"), ("flu", ""), ("river bank", "of a river")]
+
+
+@pytest.fixture
+def hashed():
+    """An initialized encoder without torch."""
+    tower = registry.architectures.get("test.HashedEncoder.v1")()
+    encoder = DualEncoder(build_dual_encoder(tower))
+    encoder.model.initialize()
+    return encoder
+
+
+@pytest.fixture(params=["hashed", "tiny"])
+def encoder(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_reads_and_encodes_mentions_and_texts(encoder):
+    mentions = encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS)
+    texts = encoder.read_texts(ENTITIES)
+    assert len(mentions) == 4 and len(texts) == 3
+    width = encoder.model.get_dim("nO")
+    for encode, inputs in ((encoder.encode_mentions, mentions), (encoder.encode_texts, texts)):
+        vectors = encode(inputs)
+        assert vectors.shape == (len(inputs), width) and vectors.dtype == np.float32
+        assert np.isfinite(vectors).all()
+        assert len(np.unique(vectors.round(4), axis=0)) == len(inputs)
+        assert encode(SpanInputs.empty()).shape == (0, width)
+    assert len(encoder.read_mentions(TEXTS, TEXT_OF[:0], OFFSETS[:0])) == 0
+    assert len(encoder.read_texts([])) == 0
+
+
+def test_texts_are_read_in_blocks(encoder, monkeypatch):
+    whole = encoder.read_texts(ENTITIES)
+    monkeypatch.setattr("spacy_arbo_el.encoders.dual.TEXT_BLOCK", 2)
+    blocks = encoder.read_texts(ENTITIES)
+    assert all((blocks.to_dict()[name] == array).all() for name, array in whole.to_dict().items())
+
+
+def test_numpy_tower_gives_each_span_the_mean_of_its_words(hashed):
+    mentions = hashed.read_mentions(TEXTS, TEXT_OF, OFFSETS)
+    assert mentions.passages == 3 and mentions.lengths.tolist() == [5, 1, 7]
+    vectors = hashed.encode_mentions(mentions)
+    titles = hashed.encode_texts(hashed.read_texts(ENTITIES))
+    np.testing.assert_allclose(vectors[[0, 3, 1]], titles, rtol=1e-6)
+    words = hashed.encode_texts(hashed.read_texts([("river", ""), ("bank", "")]))
+    np.testing.assert_allclose(vectors[1], words.mean(axis=0), rtol=1e-5)
+
+
+def test_numpy_tower_has_the_gradient_of_the_mean(hashed):
+    tower = hashed.model.get_ref("mention")
+    inputs = hashed.read_mentions(TEXTS, TEXT_OF, OFFSETS)
+    weights = tower.get_param("E").astype(np.float64)
+    tower.set_param("E", weights.astype(np.float32))
+    vectors, backprop = tower.begin_update(inputs)
+    d_vectors = np.random.default_rng(1).normal(size=vectors.shape).astype(np.float32)
+    backprop(d_vectors)
+    gradient = tower.get_grad("E")
+    # The vectors are linear in the weights: one step changes them by exactly gradient times step.
+    step = np.random.default_rng(2).normal(size=weights.shape).astype(np.float32)
+    tower.set_param("E", (weights + step).astype(np.float32))
+    change = ((tower.predict(inputs) - vectors) * d_vectors).sum()
+    assert change == pytest.approx((gradient * step).sum(), rel=1e-4)
+
+
+def test_is_ready_after_initialize():
+    encoder = DualEncoder(build_dual_encoder(build_hashed_encoder()))
+    assert not encoder.is_ready
+    with pytest.raises(ValueError, match="'linker' is used before"):
+        encoder.require_ready("linker")
+    encoder.model.initialize()
+    encoder.require_ready("linker")
+    assert encoder.is_ready
+
+
+def test_is_ready_needs_the_weights_of_both_towers(hashed, tiny):
+    towers = hashed.model.get_ref("mention"), build_hashed_encoder()
+    assert not DualEncoder(build_dual_encoder(*towers)).is_ready
+    assert not DualEncoder(build_dual_encoder(*towers[::-1])).is_ready
+    shim_of(tiny.model.get_ref("entity"))._model = None
+    assert not tiny.is_ready
+
+
+def test_weights_survive_bytes(encoder):
+    again = DualEncoder(copy.deepcopy(encoder.model))
+    for node in again.model.walk():
+        for name in node.param_names:
+            node.set_param(name, node.get_param(name) * 2)
+        for shim in node.shims:
+            shim._model.embeddings.word_embeddings.weight.data.mul_(2)
+    assert again.fingerprint != encoder.fingerprint
+    again.model.from_bytes(encoder.model.to_bytes())
+    again.weights_changed()
+    assert again.is_ready and again.fingerprint == encoder.fingerprint
+    inputs = encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS)
+    again_inputs = again.read_mentions(TEXTS, TEXT_OF, OFFSETS)
+    np.testing.assert_array_equal(
+        again.encode_mentions(again_inputs), encoder.encode_mentions(inputs)
+    )
+
+
+def test_fingerprint_changes_with_weights_and_is_cached_until_then(encoder):
+    before = encoder.fingerprint
+    tower = encoder.model.get_ref("mention")
+    inputs = encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS)
+    vectors, backprop = tower.begin_update(inputs)
+    backprop(vectors)
+    tower.finish_update(Adam(0.1))
+    assert encoder.fingerprint == before
+    encoder.weights_changed()
+    assert encoder.fingerprint != before
+    assert (encoder.encode_mentions(inputs) != vectors).any()
+
+
+def test_fingerprint_depends_on_reader_and_pooling(hashed, tiny):
+    fingerprints = {hashed.fingerprint, tiny.fingerprint}
+    for encoder, name, value in (
+        (hashed, "reader", HashedWords(4095)),
+        (tiny, "reader", WindowReader(23)),
+        (tiny, "pooling", ClsPooling()),
+    ):
+        encoder.model.get_ref("mention").attrs[name] = value
+        encoder.weights_changed()
+        fingerprints.add(encoder.fingerprint)
+    assert len(fingerprints) == 5
+
+
+def test_fingerprint_differs_for_shared_separate_and_swapped_towers(hashed):
+    one, other = hashed.model.get_ref("mention"), build_hashed_encoder()
+    other.initialize()
+    other.set_param("E", one.get_param("E") + 1)
+    encoders = [(one,), (one, other), (other, one), (other,)]
+    assert len({DualEncoder(build_dual_encoder(*towers)).fingerprint for towers in encoders}) == 4
+
+
+def test_fingerprint_is_the_same_for_a_copy(tiny_bert):
+    encoder = dual_encoder(str(tiny_bert), separate=True)
+    for duplicate in (copy.deepcopy, lambda model: pickle_loads(pickle_dumps(model))):
+        again = DualEncoder(duplicate(encoder.model))
+        assert again.fingerprint == encoder.fingerprint
+
+
+@pytest.mark.parametrize("picked", [[], [1], [2, 2, 0], [3, 2, 1, 0, 3]])
+def test_cached_encoder_encodes_each_mention_once(encoder, picked):
+    inputs = encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS)
+    expected = encoder.encode_mentions(inputs)
+    encoded = []
+    encode = encoder.encode_mentions
+    encoder.encode_mentions = lambda inputs: encoded.extend(inputs.keys()) or encode(inputs)
+    cached = CachedEncoder(encoder)
+    for rows in (picked, [0, 1], [0, 1, 2, 3], picked):
+        vectors = cached.encode_mentions(inputs.take(np.array(rows, dtype=np.int64)))
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(vectors, expected[rows], rtol=1e-5, atol=1e-6)
+    assert len(encoded) == len(set(encoded)) == 4
+
+
+def test_cached_encoder_is_otherwise_the_encoder_inside(encoder):
+    cached = CachedEncoder(encoder)
+    assert cached.is_ready and cached.fingerprint == encoder.fingerprint
+    for ours, theirs in (
+        (
+            cached.read_mentions(TEXTS, TEXT_OF, OFFSETS),
+            encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS),
+        ),
+        (cached.read_texts(ENTITIES), encoder.read_texts(ENTITIES)),
+    ):
+        assert ours.keys() == theirs.keys()
+    texts = encoder.read_texts(ENTITIES)
+    np.testing.assert_array_equal(cached.encode_texts(texts), encoder.encode_texts(texts))

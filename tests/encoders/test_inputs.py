@@ -1,0 +1,150 @@
+"""Passages and spans against plain loops over lists."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.arrays import offsets_of, ragged_ranges
+from spacy_arbo_el.encoders.inputs import SpanInputs, assemble, length_batches
+
+from .strategies import (
+    build_inputs,
+    passages_of,
+    passages_of_ids,
+    span_inputs,
+    spans_of,
+    windows_of,
+)
+
+FIELDS = ("ids", "offsets", "passage", "first", "last", "marker")
+
+
+def numbers_below(count):
+    return st.lists(st.integers(0, max(count - 1, 0)), max_size=10 if count else 0)
+
+
+def first_occurrences(values):
+    return list(dict.fromkeys(values))
+
+
+def check_types(inputs, like):
+    for name in FIELDS:
+        assert getattr(inputs, name).dtype == getattr(like, name).dtype
+    assert len(inputs) == len(inputs.passage) and inputs.passages == len(inputs.lengths)
+
+
+@given(span_inputs(), st.data())
+def test_take_gives_the_spans_and_each_of_their_passages_once(inputs, data):
+    indices = data.draw(numbers_below(len(inputs)))
+    taken = inputs.take(np.array(indices, dtype=np.int64))
+    check_types(taken, inputs)
+    assert spans_of(taken) == [spans_of(inputs)[i] for i in indices]
+    passages = first_occurrences(inputs.passage[i] for i in indices)
+    assert passages_of(taken) == [passages_of(inputs)[p] for p in passages]
+    assert taken.lengths.tolist() == [len(passages_of(inputs)[p]) for p in passages]
+
+
+@given(st.lists(span_inputs(), max_size=4))
+def test_concat_gives_all_passages_and_spans_in_order(parts):
+    joined = SpanInputs.concat(iter(parts))
+    check_types(joined, SpanInputs.empty())
+    assert passages_of(joined) == [ids for part in parts for ids in passages_of(part)]
+    assert spans_of(joined) == [span for part in parts for span in spans_of(part)]
+
+
+@given(span_inputs(), st.data())
+def test_spans_in_gives_the_spans_of_each_passage_in_order(inputs, data):
+    passages = data.draw(numbers_below(inputs.passages))
+    expected = [i for p in passages for i in range(len(inputs)) if inputs.passage[i] == p]
+    assert inputs.spans_in(np.array(passages, dtype=np.int64)).tolist() == expected
+
+
+@given(passages_of_ids, st.integers(-5, 5))
+def test_padded(lists, fill):
+    padded = windows_of(lists).padded(fill)
+    longest = max(map(len, lists), default=0)
+    assert padded.shape == (len(lists), longest) and padded.dtype == np.int64
+    assert padded.tolist() == [ids + [fill] * (longest - len(ids)) for ids in lists]
+
+
+@given(span_inputs())
+def test_keys_are_equal_for_equal_spans_of_equal_passages(inputs):
+    keys, spans = inputs.keys(), spans_of(inputs)
+    assert len(keys) == len(inputs)
+    for i in range(len(inputs)):
+        assert [key == keys[i] for key in keys] == [span == spans[i] for span in spans]
+
+
+@given(span_inputs())
+def test_to_dict_and_from_dict_keep_everything(inputs):
+    again = SpanInputs.from_dict(inputs.to_dict())
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(again, name), getattr(inputs, name))
+
+
+def test_one_span_each():
+    ids, offsets = np.array([5, 6, 7], dtype=np.int32), np.array([0, 1, 3])
+    first, last, marker = np.array([0, 0]), np.array([0, 1]), np.array([0, 1])
+    inputs = SpanInputs.one_span_each(ids, offsets, first, last, marker)
+    check_types(inputs, SpanInputs.empty())
+    assert spans_of(inputs) == [([5], 0, 0, 0), ([6, 7], 0, 1, 1)]
+
+
+def test_empty_inputs():
+    none = SpanInputs.empty()
+    assert len(none) == none.passages == 0 and none.padded(0).shape == (0, 0)
+    one = build_inputs([[1, 2]], [(0, 0, 1, 0)])
+    assert spans_of(SpanInputs.concat([none, one, none])) == [([1, 2], 0, 1, 0)]
+    assert len(SpanInputs.concat([])) == 0 and none.keys() == []
+
+
+@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 5)), max_size=10))
+def test_ragged_ranges(pairs):
+    starts, lengths = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    expected = [x for start, length in pairs for x in range(start, start + length)]
+    assert ragged_ranges(starts, lengths).tolist() == expected
+    assert offsets_of(lengths).tolist() == [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+
+
+@given(st.integers(0, 5), st.integers(1, 4), st.integers(0, 2**16))
+def test_assemble(count, segments, seed):
+    rng = np.random.default_rng(seed)
+    flat = rng.integers(0, 99, size=20)
+    starts = rng.integers(0, 15, size=(segments, count))
+    lengths = rng.integers(0, 5, size=(segments, count))
+    ids, offsets = assemble(flat, list(starts), list(lengths))
+    for i in range(count):
+        parts = [flat[s : s + n].tolist() for s, n in zip(starts[:, i], lengths[:, i])]
+        assert ids[offsets[i] : offsets[i + 1]].tolist() == sum(parts, [])
+    assert offsets[-1] == len(ids)
+
+
+@given(st.lists(st.integers(0, 9), max_size=20), st.integers(1, 30), st.booleans())
+def test_batches_hold_every_passage_once_within_the_limit(lengths, limit, mixed):
+    lengths = np.array(lengths, dtype=np.int64)
+    batches = length_batches(lengths, limit, mixed)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    longest = [max(lengths[batch].tolist()) for batch in batches]
+    assert longest == sorted(longest, reverse=True)
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[batch].max(), 1) <= limit
+        assert mixed or len(set(lengths[batch].tolist())) == 1
+
+
+@given(st.lists(st.integers(1, 9), max_size=20), st.integers(9, 30), st.booleans())
+def test_no_batch_has_room_for_the_next_passage(lengths, limit, mixed):
+    lengths = np.array(lengths, dtype=np.int64)
+    batches = length_batches(lengths, limit, mixed)
+    for batch, following in zip(batches, batches[1:]):
+        width, next_width = lengths[batch].max(), lengths[following[0]]
+        full = (len(batch) + 1) * width > limit
+        assert full or (not mixed and next_width != width)
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_batches_are_the_same_every_time(mixed):
+    lengths = np.array([3, 5, 3, 5, 3, 1])
+    batches = [batch.tolist() for batch in length_batches(lengths, 10, mixed)]
+    expected = [[1, 3], [0, 2, 4], [5]]
+    assert batches == expected

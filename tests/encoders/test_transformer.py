@@ -1,0 +1,119 @@
+"""Several spans in a passage: it runs once, and gives the vectors and gradients of windows."""
+
+import numpy as np
+import pytest
+import torch
+
+from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.encoders.pooling import (
+    ClsPooling,
+    FirstLastPooling,
+    SpanMeanPooling,
+    StartPooling,
+)
+from spacy_arbo_el.encoders.shim import shim_of
+
+from ..tiny import dual_encoder
+from .strategies import build_inputs, passages_of
+
+POOLINGS = [ClsPooling(), StartPooling(), SpanMeanPooling(), FirstLastPooling()]
+# Two spans in the first passage, one in the second, none in the third, three in the fourth.
+PLACES = [(3, 1, 2, 1), (0, 2, 4, 1), (1, 0, 0, 0), (0, 5, 6, 5), (3, 0, 4, 0), (3, 1, 2, 1)]
+
+
+def documents():
+    rng = np.random.default_rng(0)
+    return build_inputs([rng.integers(5, 40, size=n).tolist() for n in (9, 1, 7, 5)], PLACES)
+
+
+def windows_of(inputs: SpanInputs) -> SpanInputs:
+    """The same spans, each in a copy of its passage."""
+    passages = passages_of(inputs)
+    places = zip(inputs.first, inputs.last, inputs.marker)
+    return build_inputs(
+        [passages[p] for p in inputs.passage], [(i, *place) for i, place in enumerate(places)]
+    )
+
+
+def tower_of(tiny_bert, **settings):
+    return dual_encoder(str(tiny_bert), **settings).model.get_ref("mention")
+
+
+def train(tower, inputs, d_vectors):
+    """Vectors in training, and the gradient of each parameter."""
+    module = shim_of(tower)._model
+    module.zero_grad(set_to_none=True)
+    vectors, backprop = tower.begin_update(inputs)
+    backprop(d_vectors)
+    named = module.named_parameters()
+    return vectors, {name: p.grad.clone() for name, p in named if p.grad is not None}
+
+
+@pytest.fixture
+def word_pieces_run(monkeypatch):
+    """The sizes of all forward passes."""
+    sizes = []
+    forward = torch.nn.Module.__call__
+
+    def count(self, *args, **kwargs):
+        if "input_ids" in kwargs and type(self).__name__ == "BertModel":
+            sizes.append(tuple(kwargs["input_ids"].shape))
+        return forward(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.nn.Module, "__call__", count)
+    return sizes
+
+
+@pytest.mark.parametrize("pooling", POOLINGS, ids=lambda pooling: type(pooling).__name__)
+@pytest.mark.parametrize("predict_tokens", [1, 14, 1000])
+def test_spans_of_a_passage_get_the_vectors_of_windows(
+    tiny_bert, pooling, predict_tokens, word_pieces_run
+):
+    tower = tower_of(tiny_bert, pooling=pooling, predict_tokens=predict_tokens)
+    vectors = tower.predict(documents())
+    assert sorted(word_pieces_run) == [(1, 1), (1, 5), (1, 9)]
+    expected = tower.predict(windows_of(documents()))
+    np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
+    assert vectors.dtype == np.float32 and vectors.shape == (len(PLACES), 16)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS, ids=lambda pooling: type(pooling).__name__)
+@pytest.mark.parametrize("kept_tokens", [0, 10_000], ids=["recomputed", "kept"])
+@pytest.mark.parametrize("train_tokens", [9, 18, 1000])
+def test_spans_of_a_passage_bring_back_the_gradients_of_windows(
+    tiny_bert, pooling, kept_tokens, train_tokens, word_pieces_run
+):
+    settings = {"pooling": pooling, "kept_tokens": kept_tokens, "train_tokens": train_tokens}
+    tower = tower_of(tiny_bert, **settings)
+    d_vectors = np.random.default_rng(1).normal(size=(len(PLACES), 16)).astype(np.float32)
+    vectors, gradients = train(tower, documents(), d_vectors)
+    expected = {9: [(1, 9), (1, 5), (1, 1)], 18: [(2, 9), (1, 1)], 1000: [(3, 9)]}[train_tokens]
+    assert word_pieces_run == expected * (1 if kept_tokens else 2)
+    window_vectors, window_gradients = train(tower, windows_of(documents()), d_vectors)
+    np.testing.assert_allclose(vectors, window_vectors, rtol=1e-5, atol=1e-6)
+    assert gradients.keys() == window_gradients.keys() and len(gradients) > 20
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, window_gradients[name], rtol=1e-4, atol=1e-5)
+
+
+def test_recomputed_gradients_are_those_of_the_same_dropout(tiny_bert):
+    d_vectors = np.random.default_rng(1).normal(size=(len(PLACES), 16)).astype(np.float32)
+    results = []
+    for kept_tokens in (0, 10_000):
+        tower = tower_of(tiny_bert, kept_tokens=kept_tokens)
+        tower.attrs["dropout_rate"] = 0.3
+        torch.manual_seed(5)
+        results.append(train(tower, documents(), d_vectors))
+    (vectors, gradients), (kept_vectors, kept_gradients) = results
+    np.testing.assert_allclose(vectors, kept_vectors, rtol=1e-5, atol=1e-6)
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, kept_gradients[name], rtol=1e-4, atol=1e-5)
+
+
+def test_no_spans(tiny):
+    tower = tiny.model.get_ref("mention")
+    for inputs in (SpanInputs.empty(), documents().take(np.zeros(0, dtype=np.int64))):
+        assert tower.predict(inputs).shape == (0, 16)
+    vectors, backprop = tower.begin_update(build_inputs([[5, 6]], []))
+    backprop(vectors)
+    assert vectors.shape == (0, 16)
