@@ -1,11 +1,11 @@
-"""A knowledge base of millions: opening, searching, editing, importing.
+"""Opening, searching, editing and importing a knowledge base of millions of entities.
 
     python benchmarks/kb.py [--entities 2300000] [--folder FOLDER] [--only open,search,…]
 
-Vectors are synthetic, 384 wide: topics of 2,000 entities, in each ten clusters of 200, every
-vector its cluster's centre and noise. Each measurement runs in a process of its own, with FAISS and
-torch on two threads, and compares with raw FAISS or with a small knowledge base in the same run.
-The large one is built once into FOLDER and used again.
+Vectors are synthetic and 384 wide. There is a topic for 2,000 entities and a cluster for 200, and
+each vector is the centre of its cluster plus noise. Each measurement runs in a process of its own,
+with two threads for FAISS and torch. It is compared with raw FAISS, or with a small knowledge base
+in the same run. The large knowledge base is built once into FOLDER and then reused.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import faiss
 import numpy as np
@@ -28,10 +28,10 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build as build_kb
-from spacy_arbo_el.retrieval.entities import EntitySearch
-from spacy_arbo_el.retrieval.index import FlatIndex
-from spacy_arbo_el.retrieval.kinds import ivf
-from spacy_arbo_el.retrieval.similarity import cosine
+from spacy_arbo_el.retrieval.entity_search import EntitySearch
+from spacy_arbo_el.retrieval.index.flat import FlatIndex
+from spacy_arbo_el.retrieval.index.quantizers import IVF
+from spacy_arbo_el.retrieval.similarity import Cosine
 
 WIDTH, TOPIC, CLUSTER = 384, 2000, 200
 K = 64
@@ -39,7 +39,7 @@ WORDS = [f"{a}{b}{c}" for a in ("ka", "re", "mon", "ti") for b in "aeiou" for c 
 
 
 class Synthetic:
-    """Vectors by entity's number, always the same."""
+    """Vectors of entities by their numbers. The same arguments give the same vectors."""
 
     def __init__(self, entities: int):
         self.clusters = max(entities // CLUSTER, 1)
@@ -58,7 +58,7 @@ class Synthetic:
 
     def queries(self, count: int) -> np.ndarray:
         numbers = np.random.default_rng(1).integers(0, self.clusters, count)
-        return cosine().prepare(self.vectors(numbers, 2))
+        return Cosine().prepare(self.vectors(numbers, 2))
 
 
 def entity(i: int, prefix: str = "Q") -> Entity:
@@ -74,8 +74,8 @@ def entity(i: int, prefix: str = "Q") -> Entity:
     )
 
 
-def title_only(known: Entity) -> List[Tuple[str, str]]:
-    return [(known.title, "")]
+def title_only(entity: Entity) -> List[Tuple[str, str]]:
+    return [(entity.title, "")]
 
 
 def megabytes() -> float:
@@ -87,7 +87,8 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
-def timed(function: Callable, *args) -> Tuple[float, object]:
+def timed(function: Callable, *args: Any) -> Tuple[float, Any]:
+    """Seconds and result of a call."""
     start = time.perf_counter()
     result = function(*args)
     return time.perf_counter() - start, result
@@ -104,7 +105,7 @@ def create(path: Path, count: int) -> Dict:
             added = time.perf_counter()
             kb.sync(title_only, synthetic.encode, "synthetic")
             encoded = time.perf_counter()
-            index = ivf()(kb.rows, cosine())
+            index = IVF()(kb.rows, Cosine())
             indexed = time.perf_counter()
             if index.attached:
                 kb.keep_index(index.attached)
@@ -114,7 +115,7 @@ def create(path: Path, count: int) -> Dict:
         "add": added - start,
         "sync": encoded - added,
         "index": indexed - encoded,
-        "bytes an entity": size / count,
+        "bytes per entity": size / count,
     }
 
 
@@ -125,18 +126,18 @@ def opening(path: Path, count: int) -> Dict:
     return {"seconds": seconds, "first entity": first, "MB": megabytes() - before}
 
 
-def searching(path: Path, count: int, queries: int, probes: int, refine: float) -> Dict:
-    """Approximate search through the entity search, as the linker does."""
+def searching(path: Path, count: int, queries: int, n_probes: int, rescore_factor: float) -> Dict:
+    """Approximate search for entities, as the linker does it."""
     kb = ArboKB.for_reading(path)
-    index = ivf(probes=probes, refine=refine)(kb.rows, cosine(), kb.index)
-    search = EntitySearch(kb.rows, kb.owners(), index, cosine())
+    index = IVF(n_probes=n_probes, rescore_factor=rescore_factor)(kb.rows, Cosine(), kb.index)
+    search = EntitySearch(kb.rows, kb.owners(), index, Cosine())
     vectors = Synthetic(count).queries(queries)
     rounds = [timed(search.nearest, vectors, K) for _ in range(3)]
-    seconds, (found, _) = min(rounds, key=lambda result: result[0])
+    seconds, nearest = min(rounds, key=lambda result: result[0])
     single = [timed(search.nearest, vectors[i : i + 1], K)[0] for i in range(min(queries, 200))]
-    np.save(path.with_suffix(".found.npy"), found)
+    np.save(path.with_suffix(".approximate.npy"), nearest.ids)
     return {
-        "batch ms a query": 1000 * seconds / queries,
+        "batch ms per query": 1000 * seconds / queries,
         "single median ms": 1000 * statistics.median(single),
         "resident MB": megabytes(),
         "peak MB": peak(),
@@ -144,23 +145,23 @@ def searching(path: Path, count: int, queries: int, probes: int, refine: float) 
 
 
 def exact(path: Path, count: int, queries: int) -> Dict:
-    """Raw FAISS over the same vectors in float32, and ours over them."""
+    """Exact search over the same vectors in float32, by raw FAISS and by ``FlatIndex``."""
     kb = ArboKB.for_reading(path)
     prepared = kb.rows.array()
     prepared /= np.linalg.norm(prepared, axis=1, keepdims=True)
     vectors = Synthetic(count).queries(queries)
-    flat = FlatIndex(prepared, cosine())
+    flat = FlatIndex(prepared, Cosine())
     rounds = []
     for _ in range(3):
-        seconds, (_, found) = timed(faiss.knn, vectors, prepared, K, faiss.METRIC_INNER_PRODUCT)
+        seconds, (_, rows) = timed(faiss.knn, vectors, prepared, K, faiss.METRIC_INNER_PRODUCT)
         rounds.append((seconds, timed(flat.search, vectors, K)[0]))
-    np.save(path.with_suffix(".exact.npy"), kb.rows.owners[found])
+    np.save(path.with_suffix(".exact.npy"), kb.rows.owners[rows])
     best = [min(column) for column in zip(*rounds)]
-    return {"raw ms a query": 1000 * best[0] / queries, "ratio of ours": best[1] / best[0]}
+    return {"raw ms per query": 1000 * best[0] / queries, "ratio of FlatIndex": best[1] / best[0]}
 
 
 def adding(path: Path, count: int) -> Dict:
-    """1,000 entities more, five times, each one transaction on disk; then out again."""
+    """Add 1,000 entities five times, each time in one transaction on disk; then remove them."""
     with ArboKB.open(path) as kb:
         seconds = []
         for batch in range(5):
@@ -179,7 +180,7 @@ def importing(path: Path, count: int) -> Dict:
     before = peak()
     seconds, _ = timed(build_kb, path, source)
     source.unlink()
-    return {"entities a second": count / seconds, "MB more at the peak": peak() - before}
+    return {"entities per second": count / seconds, "additional peak MB": peak() - before}
 
 
 STEPS: Dict[str, Callable[..., Dict]] = {
@@ -192,14 +193,14 @@ STEPS: Dict[str, Callable[..., Dict]] = {
 }
 
 
-def run(step: str, *values) -> Dict:
-    """A step in a process of its own."""
+def run(step: str, *values: Any) -> Dict:
+    """Run a step in a process of its own."""
     command = [sys.executable, __file__, "--step", step, "--values", json.dumps(values)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(output.splitlines()[-1])
 
 
-def shown(name: str, values: Dict) -> None:
+def show(name: str, values: Dict) -> None:
     numbers = {key: value for key, value in values.items() if isinstance(value, (int, float))}
     cells = (f"{key} {value:.4g}" for key, value in numbers.items())
     print(f"{name:30s} {', '.join(cells)}", flush=True)
@@ -226,29 +227,31 @@ def main() -> None:
     large, small = options.folder / f"kb-{count}", options.folder / f"kb-{count // 100}"
     for path, size in ((large, count), (small, count // 100)):
         if not path.exists():
-            shown(f"build of {size:,}", run("create", str(path), size))
+            show(f"build of {size:,}", run("create", str(path), size))
     if "open" in wanted:
-        shown("open", run("open", str(large), count))
+        show("open", run("open", str(large), count))
     if "exact" in wanted:
-        exactly = run("exact", str(large), count, options.queries)
-        shown("exact search", exactly)
+        exact_result = run("exact", str(large), count, options.queries)
+        show("exact search", exact_result)
     if "search" in wanted:
-        right = np.load(large.with_suffix(".exact.npy"))
-        for probes, refine in ((16, 2), (16, 3), (32, 3), (32, 4), (128, 4)):
-            result = run("search", str(large), count, options.queries, probes, refine)
-            found = np.load(large.with_suffix(".found.npy"))
-            pairs = zip(found.tolist(), right.tolist())
+        expected = np.load(large.with_suffix(".exact.npy"))
+        for n_probes, factor in ((16, 2), (16, 3), (32, 3), (32, 4), (128, 4)):
+            result = run("search", str(large), count, options.queries, n_probes, factor)
+            nearest = np.load(large.with_suffix(".approximate.npy"))
+            pairs = zip(nearest.tolist(), expected.tolist())
             result["recall@64"] = statistics.mean(len({*a} & {*b}) / K for a, b in pairs)
             if "exact" in wanted:
-                result["times exact"] = exactly["raw ms a query"] / result["batch ms a query"]
-            shown(f"IVF pq4, {probes} probes, {refine} refined", result)
+                result["times exact"] = (
+                    exact_result["raw ms per query"] / result["batch ms per query"]
+                )
+            show(f"IVF pq4, {n_probes} probes, rescore {factor}", result)
     if "add" in wanted:
         few, many = (run("add", str(path), 0) for path in (small, large))
-        shown(f"1,000 more to {count // 100:,}", few)
-        shown(f"1,000 more to {count:,}", {**many, "ratio": _ratio(many, few)})
+        show(f"add 1,000 to {count // 100:,}", few)
+        show(f"add 1,000 to {count:,}", {**many, "ratio": _ratio(many, few)})
     if "import" in wanted:
         for size in (options.imported // 10, options.imported):
-            shown(f"import of {size:,}", run("import", str(options.folder / "imported"), size))
+            show(f"import of {size:,}", run("import", str(options.folder / "imported"), size))
 
 
 def _ratio(many: Dict, few: Dict) -> float:

@@ -1,4 +1,4 @@
-"""The package's log: a child of spaCy's, so that its lines look, and are silenced, like spaCy's."""
+"""The package's logger: a child of spaCy's, so that spaCy's format and level apply to it."""
 
 import logging
 

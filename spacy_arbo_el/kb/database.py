@@ -1,4 +1,4 @@
-"""The SQLite file behind a knowledge base: one connection a process, one transaction an edit."""
+"""The SQLite database of a knowledge base: one connection per process, one transaction per edit."""
 
 import os
 import sqlite3
@@ -12,9 +12,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 from ..errors import Errors
 
 SCHEMA = """
--- No free pages: their content is not brought back by a rollback, and then the checksum is wrong.
+-- No free pages: a rollback does not restore their content, which would change the checksum.
 PRAGMA auto_vacuum = FULL;
--- What manifest.json shows to people: counts, the encoder's fingerprint, the files.
+-- Counts, the encoder's fingerprint, the files: what manifest.json shows to people.
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entity (
     position INTEGER PRIMARY KEY,
@@ -27,7 +27,7 @@ CREATE TABLE entity (
     meta TEXT NOT NULL,
     crc INTEGER NOT NULL
 );
--- Entities by type; those without any stand under ''.
+-- Entities by type; '' for those without a type.
 CREATE TABLE type (
     name TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
 ) WITHOUT ROWID;
@@ -36,8 +36,8 @@ CREATE INDEX type_position ON type (position);
 CREATE TABLE name (
     number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL
 );
--- Names that came with a build, in an index of their own: to put new ones between millions would
--- touch a page for each.
+-- The names of a build have an index of their own. To insert later names between millions of them
+-- would change one page per name.
 CREATE INDEX name_settled ON name (folded) WHERE number <= 0;
 CREATE INDEX name_recent ON name (folded) WHERE number > 0;
 CREATE INDEX name_position ON name (position);
@@ -45,7 +45,7 @@ CREATE VIRTUAL TABLE trigram USING fts5(
     folded, content='name', content_rowid='number', tokenize='trigram', detail=none
 );
 CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, row);
--- Ids that entities had before they were merged.
+-- Other ids that lead to entities, such as those they had before they were merged.
 CREATE TABLE redirect (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
 -- The rows of vectors that belong to an entity, and which text each was encoded from.
 CREATE TABLE owned (
@@ -57,25 +57,26 @@ CREATE INDEX text_key ON text (key);
 CREATE TABLE dirty (position INTEGER PRIMARY KEY);
 -- Rows that no entity owns any more.
 CREATE TABLE dead (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
--- Checksums of the vector files, block by block.
+-- Checksums of the files of vectors and owners, one row per block.
 CREATE TABLE block (number INTEGER PRIMARY KEY, vectors INTEGER NOT NULL, owners INTEGER NOT NULL);
 """
 
-# What SQLite says where not the file but something round it is at fault.
-FROM_OUTSIDE = ("full", "locked", "disk I/O", "readonly", "unable to open", "too big")
+# Words in SQLite's errors that say that the disk is at fault and not the file.
+OF_THE_DISK = ("full", "locked", "disk I/O", "readonly", "unable to open", "too big")
 
-# The first SQLite with trigrams.
+# The first version of SQLite that can index trigrams.
 OLDEST = (3, 34, 0)
 
-# Pages kept in memory, in KiB.
+# The size of the cache of pages, in KiB.
 CACHE = 65536
 
 
 class Database:
-    """A connection that outlives forks, and whose errors say which knowledge base it was.
+    """A connection that survives forks, and whose errors name the knowledge base.
 
-    path: The SQLite file; None for one in memory.
+    path: The SQLite file; None for a database in memory.
     writable: Whether statements may change the file.
+    schema: Whether a new database in memory gets its tables.
     """
 
     def __init__(self, path: Optional[Path] = None, *, writable: bool = True, schema: bool = True):
@@ -100,7 +101,7 @@ class Database:
     def connection(self) -> sqlite3.Connection:
         if self._closed:
             raise ValueError(Errors.E028.format(where=self.where))
-        # SQLite's locks don't survive a fork; a database in memory has none.
+        # SQLite's locks don't survive a fork. A database in memory has no locks.
         if self._connection is None or (self.path and self._process != os.getpid()):
             self._connection, self._process = self._connect(), os.getpid()
         return self._connection
@@ -109,7 +110,7 @@ class Database:
         if self.path is None:
             name = ":memory:"
         else:
-            # A reader too may have to roll back what a killed writer left.
+            # Even a reader may have to roll back what a killed writer left.
             mode = "rw" if os.access(self.path, os.W_OK) else "ro"
             name = f"{self.path.absolute().as_uri()}?mode={mode}"
         with self.reading():
@@ -117,7 +118,7 @@ class Database:
                 name, timeout=60, isolation_level=None, check_same_thread=False, uri=True
             )
             connection.execute(f"PRAGMA cache_size = -{CACHE}")
-            # Else a long edit would lock readers out before it is committed.
+            # Otherwise a long edit would lock readers out before it is committed.
             connection.execute("PRAGMA cache_spill = OFF")
             if not self.writable:
                 connection.execute("PRAGMA query_only = ON")
@@ -130,7 +131,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Say where it was that something could not be read or written."""
+        """Name the knowledge base in errors of reading and writing."""
         try:
             yield
         except sqlite3.IntegrityError:
@@ -138,28 +139,31 @@ class Database:
         except (sqlite3.DatabaseError, OverflowError) as error:
             name = self.path.name if self.path else "SQLite"
             problem = f"{name}: {error}"
-            if any(hint in str(error) for hint in FROM_OUTSIDE):
+            if any(hint in str(error) for hint in OF_THE_DISK):
                 raise OSError(Errors.E015.format(where=self.where, problem=problem)) from error
             raise ValueError(Errors.E013.format(where=self.where, problem=problem)) from error
 
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> List[Tuple]:
-        """All rows that a statement gives."""
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> List[Tuple[Any, ...]]:
+        """All rows that a statement returns."""
         with self.reading():
             return self.connection.execute(statement, values).fetchall()
 
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """The first value of the first row, None where there is none."""
-        found = self.rows(statement, values)
-        return found[0][0] if found else None
+        rows = self.rows(statement, values)
+        return rows[0][0] if rows else None
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement for each row."""
+        """Run a statement with the values of each row."""
         with self.reading():
             self.connection.executemany(statement, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing; within another one, a part of it that may fail by itself."""
+        """Several statements, all or none.
+
+        Within another transaction it is a part of it, which may fail without the rest.
+        """
         with self.lock:
             outermost, name = not self._depth, f"part{self._depth}"
             begin = "BEGIN IMMEDIATE" if outermost else f"SAVEPOINT {name}"
@@ -187,13 +191,13 @@ class Database:
         return self._depth > 0
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Call a function once all of the present transaction is kept; not if it fails."""
+        """Call a function after the present transaction is committed; not if it fails."""
         self._after.append(call)
 
     def checksum(self) -> Optional[int]:
-        """Of all pages, read by way of SQLite: to close a file of one's own would drop its locks.
+        """The checksum of all pages; None before Python 3.11, which can't compute it.
 
-        None where Python can't (before 3.11).
+        They are read through SQLite: closing another handle of the file would drop SQLite's locks.
         """
         if not hasattr(self.connection, "serialize"):
             return None
@@ -201,13 +205,15 @@ class Database:
             return zlib.crc32(self.connection.serialize())
 
     def size(self) -> int:
-        """Bytes of all pages."""
+        """The size of all pages, in bytes."""
         return self.value("PRAGMA page_count") * self.value("PRAGMA page_size")
 
     @contextmanager
     def hurrying(self) -> Iterator[None]:
-        """Don't wait for the disk meanwhile, and index names afterwards: for a new file, which a
-        kill may spoil."""
+        """Write without waiting for the disk, and index names at the end.
+
+        Only for a new file, since a kill may damage it.
+        """
         for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
             self.rows(f"PRAGMA {pragma}")
         for name in ("settled", "recent"):
@@ -218,12 +224,12 @@ class Database:
         finally:
             for pragma in ("journal_mode = DELETE", "synchronous = FULL", "cache_spill = OFF"):
                 self.rows(f"PRAGMA {pragma}")
-            # A last commit, which waits for the disk.
+            # One last commit, which waits for the disk.
             self.rows("PRAGMA user_version = 1")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """The file stays as it is meanwhile; those who write wait."""
+        """Keep the file unchanged for the duration; writers wait."""
         with self.reading():
             self.connection.execute("BEGIN")
             self.connection.execute("SELECT count(*) FROM manifest").fetchall()
@@ -233,7 +239,7 @@ class Database:
             self.connection.execute("ROLLBACK")
 
     def _index_names(self) -> None:
-        """Build the index of names over all there are, and an empty one for those to come."""
+        """Build the index of all present names, and an empty one for later names."""
         last = self.value("SELECT max(number) FROM name") or 0
         with self.transaction():
             for name, condition in (("settled", "<="), ("recent", ">")):
@@ -243,17 +249,16 @@ class Database:
             self.set(settled=last)
 
     def manifest(self) -> Dict[str, Any]:
+        """All values of the manifest."""
         return dict(self.rows("SELECT key, value FROM manifest"))
 
     def get(self, key: str) -> Any:
-        """A value of the manifest, None where there is none."""
+        """A value of the manifest; None where it has none of that name."""
         return self.value("SELECT value FROM manifest WHERE key = ?", (key,))
 
     def set(self, **values: Any) -> None:
-        """Put values into the manifest."""
+        """Write values into the manifest."""
         self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
-
-    # Copies
 
     def copy(self, path: Optional[Path]) -> "Database":
         """A copy in a new file, or in memory."""
@@ -265,6 +270,7 @@ class Database:
         return target
 
     def to_bytes(self) -> bytes:
+        """The contents of the SQLite file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "entities.sqlite"
             self.copy(path).close()
@@ -272,7 +278,7 @@ class Database:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Database":
-        """A database in memory."""
+        """A database in memory from the contents of a SQLite file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "entities.sqlite"
             path.write_bytes(data)

@@ -1,31 +1,33 @@
-"""Encoding what has changed: texts of entities -> rows of vectors."""
+"""Encoding texts of entities, and the tables that say which rows of vectors are whose."""
 
-import hashlib
 import json
 from itertools import islice
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ..encoders.protocol import Text
 from ..errors import Errors
 from .database import Database
 from .entity import Entity
 from .store import EntityStore
 from .texts import keys_of
 from .vectors import VectorRows, check_vectors
-from .verbalizations import Text, Verbalization
+from .verbalizations import Verbalization
 
 Encode = Callable[[List[Text]], np.ndarray]
+# (position, entity)
 Items = List[Tuple[int, Entity]]
 
-# Entities whose texts are encoded, and saved, at a time.
+# The number of entities whose texts are encoded, and saved, at a time.
 CHUNK = 16384
 
 
-class Encoded(NamedTuple):
-    """Entities with texts, in the order of their rows.
+class EntityVectorRows(NamedTuple):
+    """New rows of some entities' texts.
 
-    positions, counts: (n,) int64, entities and how many texts each has.
+    positions: (n,) int64, the entities in the order of their rows.
+    counts: (n,) int64, the number of texts of each.
     keys: (rows,) int64, the keys of the texts.
     vectors: (rows, width) float32.
     """
@@ -41,39 +43,45 @@ class Encoded(NamedTuple):
         return np.repeat(self.positions, self.counts)
 
 
-class Encoder:
-    """Encodes each text once, and takes the vectors of those that are there already.
+class TextEncoder:
+    """Encodes each text once, and reuses the vectors of texts that are stored already.
 
-    rows: Where these are.
-    entities: The store that knows their rows; None to encode all, and remember the rows here.
+    encode: Texts -> vectors.
+    rows: The stored vectors.
+    entities: The store with the rows of texts. None to reuse only vectors that are encoded here.
     count: How many texts were encoded.
     """
 
     def __init__(self, encode: Encode, rows: VectorRows, entities: Optional[EntityStore]):
         self.encode, self.rows, self.entities = encode, rows, entities
         self.count = 0
-        self._seen: Dict[int, int] = {}
+        self._row_of: Dict[int, int] = {}
 
     def vectors(self, texts: List[Text], keys: List[int]) -> np.ndarray:
         """(n, width) float32, the vectors of texts, which become the next rows."""
-        known = self._seen if self.entities is None else rows_by_key(self.entities, keys)
-        new = {key: text for key, text in zip(keys, texts) if key not in known}
+        stored = self._row_of if self.entities is None else rows_by_key(self.entities, keys)
+        new = {key: text for key, text in zip(keys, texts) if key not in stored}
         vectors = np.zeros((len(texts), self.rows.width), dtype=np.float32)
         if new:
-            encoded = check_vectors(self.encode(list(new.values())), len(new))
-            if len(self.rows) and encoded.shape[1] != self.rows.width:
-                got, expected = encoded.shape[1], self.rows.width
-                raise ValueError(Errors.E007.format(got=got, expected=expected))
-            self.count += len(new)
+            encoded = self._encode(list(new.values()))
             place = {key: i for i, key in enumerate(new)}
-            fresh = np.array([place.get(key, -1) for key in keys], dtype=np.int64)
-            vectors = encoded[fresh]
-        old = [i for i, key in enumerate(keys) if key in known]
+            # Stored texts get some vector here; they are filled in below.
+            vectors = encoded[np.array([place.get(key, -1) for key in keys], dtype=np.int64)]
+        old = [i for i, key in enumerate(keys) if key in stored]
         if old:
-            vectors[old] = self.rows.take(np.array([known[keys[i]] for i in old], dtype=np.int64))
+            rows = np.array([stored[keys[i]] for i in old], dtype=np.int64)
+            vectors[old] = self.rows.take(rows)
         if self.entities is None:
             for i, key in enumerate(keys):
-                self._seen.setdefault(key, len(self.rows) + i)
+                self._row_of.setdefault(key, len(self.rows) + i)
+        return vectors
+
+    def _encode(self, texts: List[Text]) -> np.ndarray:
+        vectors = check_vectors(self.encode(texts), len(texts))
+        if len(self.rows) and vectors.shape[1] != self.rows.width:
+            got, expected = vectors.shape[1], self.rows.width
+            raise ValueError(Errors.E007.format(got=got, expected=expected))
+        self.count += len(texts)
         return vectors
 
 
@@ -83,34 +91,18 @@ def chunks(items: Iterator[Tuple[int, Entity]]) -> Iterator[Items]:
 
 
 def next_dirty(entities: EntityStore) -> List[int]:
-    """Entities to encode next, in order."""
+    """The entities to encode next, in order."""
     rows = entities.database.rows("SELECT position FROM dirty ORDER BY position LIMIT ?", (CHUNK,))
     return [position for (position,) in rows]
 
 
 def find_changed(entities: EntityStore, verbalize: Verbalization) -> List[int]:
-    """The entities whose texts are others than those encoded."""
-    found = (_changed(entities, chunk, verbalize) for chunk in chunks(entities.items()))
-    return [position for part in found for position in part]
-
-
-def identity_of(verbalize: Verbalization) -> str:
-    """What a verbalization is and is set to: two that have the same do the same.
-
-    "" where that can't be told.
-    """
-    code = getattr(verbalize, "__code__", None)
-    if code is None:
-        return ""
-    cells = [cell.cell_contents for cell in getattr(verbalize, "__closure__", None) or ()]
-    if not all(isinstance(value, (bool, int, float, str, type(None))) for value in cells):
-        return ""
-    defaults = (verbalize.__defaults__, verbalize.__kwdefaults__)  # type: ignore[attr-defined]
-    nested = [part for part in code.co_consts if hasattr(part, "co_code")]
-    plain = [part for part in code.co_consts if not hasattr(part, "co_code")]
-    parts = [part.co_code for part in (code, *nested)]
-    what = (verbalize.__module__, verbalize.__qualname__, parts, plain, code.co_names)
-    return hashlib.blake2b(repr((what, cells, defaults)).encode("utf8"), digest_size=8).hexdigest()
+    """The entities whose texts differ from those that were encoded."""
+    return [
+        position
+        for chunk in chunks(entities.items())
+        for position in _changed(entities, chunk, verbalize)
+    ]
 
 
 def _changed(entities: EntityStore, items: Items, verbalize: Verbalization) -> List[int]:
@@ -119,10 +111,10 @@ def _changed(entities: EntityStore, items: Items, verbalize: Verbalization) -> L
 
 
 def stored_keys(entities: EntityStore, positions: List[int]) -> Dict[int, List[int]]:
-    """The keys of the texts that entities' vectors were made of, for those that were encoded."""
+    """The keys of the texts that were encoded, by entity. Entities never encoded are left out."""
     wanted = (json.dumps(positions),)
     owned = "owned WHERE position IN (SELECT value FROM json_each(?))"
-    found: Dict[int, List[int]] = {
+    keys: Dict[int, List[int]] = {
         position: []
         for (position,) in entities.database.rows(f"SELECT position FROM {owned}", wanted)
     }
@@ -131,12 +123,12 @@ def stored_keys(entities: EntityStore, positions: List[int]) -> Dict[int, List[i
         "JOIN text ON row >= first AND row < first + count ORDER BY row",
         wanted,
     ):
-        found[position].append(key)
-    return found
+        keys[position].append(key)
+    return keys
 
 
 def rows_by_key(entities: EntityStore, keys: List[int]) -> Dict[int, int]:
-    """A row that has the text of each key, where there is one."""
+    """The first row of each text that is stored, by key."""
     wanted = json.dumps(list(dict.fromkeys(keys)))
     statement = (
         "SELECT key, min(row) FROM text WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key"
@@ -145,46 +137,46 @@ def rows_by_key(entities: EntityStore, keys: List[int]) -> Dict[int, int]:
 
 
 def encode_changed(
-    entities: EntityStore, positions: List[int], verbalize: Verbalization, encoder: Encoder
-) -> Encoded:
-    """Vectors for those of the entities whose texts are not the ones encoded."""
+    entities: EntityStore, positions: List[int], verbalize: Verbalization, encoder: TextEncoder
+) -> EntityVectorRows:
+    """New rows for those of the entities whose texts differ from the encoded ones."""
     items = list(entities.at_all(positions).items())
     changed = set(_changed(entities, items, verbalize))
-    return encode_chunk([item for item in items if item[0] in changed], verbalize, encoder)
+    return encode_items([item for item in items if item[0] in changed], verbalize, encoder)
 
 
-def encode_chunk(items: Items, verbalize: Verbalization, encoder: Encoder) -> Encoded:
-    """Vectors for all texts of entities."""
-    texts = [verbalize(entity) for _, entity in items]
-    flat = [text for group in texts for text in group]
-    keys = keys_of(flat)
-    return Encoded(
+def encode_items(items: Items, verbalize: Verbalization, encoder: TextEncoder) -> EntityVectorRows:
+    """New rows for all texts of entities."""
+    groups = [verbalize(entity) for _, entity in items]
+    texts = [text for group in groups for text in group]
+    keys = keys_of(texts)
+    return EntityVectorRows(
         np.array([position for position, _ in items], dtype=np.int64),
-        np.array([len(group) for group in texts], dtype=np.int64),
+        np.array([len(group) for group in groups], dtype=np.int64),
         np.array(keys, dtype=np.int64),
-        encoder.vectors(flat, keys),
+        encoder.vectors(texts, keys),
     )
 
 
-def joined(parts: Sequence[Encoded]) -> Encoded:
+def joined(parts: Sequence[EntityVectorRows]) -> EntityVectorRows:
     """Parts one after the other, without their vectors."""
     none = np.zeros(0, dtype=np.int64)
     positions, counts, keys = (
         np.concatenate([none, *(part[i] for part in parts)]) for i in range(3)
     )
-    return Encoded(positions, counts, keys, np.zeros((0, 0), dtype=np.float32))
+    return EntityVectorRows(positions, counts, keys, np.zeros((0, 0), dtype=np.float32))
 
 
-def store_layout(database: Database, start: int, part: Encoded) -> None:
-    """Note down whose the rows from ``start`` on are, and of which texts."""
+def store_layout(database: Database, start: int, part: EntityVectorRows) -> None:
+    """Write down whose the rows from ``start`` on are, and of which texts."""
     first = start + np.cumsum(part.counts) - part.counts
     owned = zip(part.positions.tolist(), first.tolist(), part.counts.tolist())
     database.many("INSERT INTO owned VALUES (?, ?, ?)", owned)
     database.many("INSERT INTO text VALUES (?, ?)", enumerate(part.keys.tolist(), start))
 
 
-def replace_layout(database: Database, layout: Encoded) -> bool:
-    """Note down all rows anew. RETURNS: Whether any has another number than before."""
+def replace_layout(database: Database, layout: EntityVectorRows) -> bool:
+    """Write down all rows anew. RETURNS: Whether any row changed its number."""
     rows = database.rows("SELECT row, key FROM text ORDER BY row")
     owned = database.rows("SELECT position, count FROM owned ORDER BY position")
     dead = database.rows("SELECT 1 FROM dead LIMIT 1")
@@ -203,7 +195,7 @@ def replace_layout(database: Database, layout: Encoded) -> bool:
 
 
 def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
-    """Vectors in the type they are stored in; an error where one is too large for it."""
+    """Vectors in the type they are stored in; ValueError where a value is too large for it."""
     with np.errstate(over="ignore"):
         stored = vectors.astype(dtype)
     if not np.isfinite(stored).all():

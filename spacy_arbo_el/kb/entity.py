@@ -1,4 +1,4 @@
-"""What can be linked to."""
+"""Entities: what mentions are linked to."""
 
 import math
 from dataclasses import asdict, dataclass, field
@@ -13,14 +13,14 @@ NIL = "NIL"
 class Entity:
     """One entry of a knowledge base.
 
-    id: Unique and stable; what ``span.kb_id_`` carries. Never empty, never "NIL".
-    title: The name people read. Falls back to the id where it is empty.
+    id: Unique and stable; the value of ``span.kb_id_``. Never empty, never "NIL".
+    title: The name that people read. The id where it is empty.
     description: Free text, may be empty.
     aliases: Other names, in order of preference, without the title.
     types: Semantic types or labels ("Disease", "Chemical"); empty means any.
-    frequency: How often the entity is meant, in counts or shares; what comes first among entities
-        of one name. 0.0 where nothing is known.
-    meta: Anything else, JSON-serialisable, carried along untouched.
+    frequency: How often the entity is mentioned, as a count or a share. It orders entities that
+        have the same name. 0.0 where it is unknown.
+    meta: Anything else, JSON-serialisable, stored unchanged.
     """
 
     id: str
@@ -47,6 +47,22 @@ class Entity:
     def names(self) -> List[str]:
         """The title and the aliases, each once, title first."""
         return list(dict.fromkeys((self.title, *self.aliases)))
+
+    def merged_with(self, other: "Entity") -> "Entity":
+        """This entity with the names, types, frequency and ``meta`` of another one as well.
+
+        Its own title, description and values of ``meta`` take precedence.
+        """
+        names = list(dict.fromkeys([*self.names, *other.names]))
+        return Entity(
+            self.id,
+            self.title,
+            self.description or other.description,
+            tuple(names[1:]),
+            tuple(dict.fromkeys([*self.types, *other.types])),
+            other.frequency + self.frequency,
+            {**other.meta, **self.meta},
+        )
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-serialisable dict; empty fields are left out."""

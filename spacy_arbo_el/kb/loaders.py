@@ -1,19 +1,19 @@
-"""Functions that make a knowledge base, for ``[initialize.components.arbo_linker.kb_loader]``."""
+"""Making knowledge bases: imports from files, and the loaders of configs."""
 
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Mapping
 
 from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors
 from ..io import replacing_folder
+from .editing import DuplicateId
 from .entity import Entity
 from .folder import LOCK
 from .importers import READERS, ImportReport, read_entities_jsonl
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
-from .store import DuplicateId
 
 
 def import_into(
@@ -27,31 +27,47 @@ def import_into(
 ) -> ImportReport:
     """Add all entities of a file to a knowledge base, or none.
 
-    replace: Whether they take the place of those with their ids, which are an error otherwise.
-    format: One of ``READERS``. options: What its reader takes.
+    Other ids that the source has for an entity lead to it.
+
+    kb: The knowledge base.
+    source: The file, or a folder of files.
+    format: One of ``READERS``.
+    replace: Whether to replace entities with the same ids, which are an error otherwise.
     watch: Function that entities pass through, such as a progress bar.
-    RETURNS: What was left out. Other ids that the source has for entities lead to these.
+    options: Arguments of the reader.
+    RETURNS: The number of entities, and what was left out.
     """
     if format not in READERS:
         raise ValueError(Errors.E024.format(value=format, choices=", ".join(READERS)))
     report = ImportReport()
     if format == "jsonl":
-        options["unique"] = False  # the knowledge base finds out, without remembering all
+        options["unique"] = False  # the knowledge base checks it, without memory for all ids
     with kb.transaction():
         try:
             entities = watch(READERS[format](source, report, **options))
             report.count = kb.upsert(entities) if replace else kb.add(entities)
         except DuplicateId as error:
-            lines = [line_of(source, error.id, nth) for nth in (1, 2)] if format == "jsonl" else [0]
-            if all(lines):
-                where = " in {}, lines {} and {}".format(source, *lines)
-                raise DuplicateId(error.id, where) from None
-            raise
-        known = kb.entities.positions_of([*report.redirects, *report.redirects.values()])
-        half = len(report.redirects)
-        leads = zip(report.redirects.items(), known[:half], known[half:])
-        kb.redirect({old: new for (old, new), there, target in leads if there < 0 <= target})
+            if format != "jsonl":
+                raise
+            raise _with_lines(error, source) from None
+        _redirect(kb, report.redirects)
     return report
+
+
+def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
+    """The error with the two lines of a JSONL file in which the id occurs, if it occurs twice."""
+    lines = [line_of(source, error.id, nth) for nth in (1, 2)]
+    if not all(lines):
+        return error
+    return DuplicateId(error.id, " in {}, lines {} and {}".format(source, *lines))
+
+
+def _redirect(kb: ArboKB, redirects: Mapping[str, str]) -> None:
+    """Let ids lead to entities, without those that exist already or lead nowhere."""
+    positions = kb.entities.positions_of([*redirects, *redirects.values()])
+    old, new = positions[: len(redirects)], positions[len(redirects) :]
+    usable = (old < 0) & (new >= 0)
+    kb.redirect(dict(pair for pair, use in zip(redirects.items(), usable) if use))
 
 
 def build(
@@ -63,10 +79,15 @@ def build(
     finish: Callable[[ArboKB], Any] = lambda kb: None,
     **options: Any,
 ) -> ImportReport:
-    """A folder of a knowledge base from a file, written under another name until it is whole.
+    """Build the folder of a knowledge base from a file. It appears when it is complete.
 
-    dtype: Of its vectors. finish: Function that is given the knowledge base before it is in place,
-        to encode it for example.
+    path: The folder.
+    source: The file, or a folder of files.
+    format: One of ``READERS``.
+    dtype: Type of the vectors.
+    finish: Called with the knowledge base before the folder appears, to encode it for example.
+    options: Further arguments of ``import_into``.
+    RETURNS: The number of entities, and what was left out.
     """
     with replacing_folder(path) as folder:
         with ArboKB.create(folder, dtype=dtype) as kb:
@@ -77,46 +98,49 @@ def build(
     return report
 
 
+# Loaders are not dataclasses: spaCy passes the arguments of ``initialize`` through pydantic, which
+# turns dataclasses into dicts.
 @registry.misc("spacy-arbo-el.KBFromPath.v1")
-def kb_from_path(path: Path) -> Callable[[Vocab], ArboKB]:
-    """A knowledge base from a folder that ``ArboKB.to_disk`` wrote, or from a JSONL of entities."""
+class KBFromPath:
+    """A knowledge base from a folder that ``ArboKB.to_disk`` wrote, or from a JSONL of entities.
 
-    def load(vocab: Vocab) -> ArboKB:
-        place = ensure_path(path)
-        if not place.exists():
-            hint = "Give the folder of a saved knowledge base, or a JSONL file of entities."
-            raise ValueError(Errors.E101.format(path=place, hint=hint))
-        if place.is_dir():
-            return ArboKB(vocab).from_disk(place)
-        return ArboKB(vocab, read_entities_jsonl(place))
+    The usual loader::
 
-    return load
+        [initialize.components.arbo_linker.kb_loader]
+        @misc = "spacy-arbo-el.KBFromPath.v1"
+        path = ${paths.kb}
 
-
-@registry.misc("spacy-arbo-el.KBFromCorpus.v1")
-def kb_from_corpus(path: Path) -> Callable[[Vocab], ArboKB]:
-    """A knowledge base of the ids that an annotated ``.spacy`` links to, without any names.
-
-    For linking by exemplars alone (MOLEMAN, §3), with ``NoText.v1`` as verbalization.
+    path: The folder or the file.
     """
 
-    def load(vocab: Vocab) -> ArboKB:
-        from ..corpora.reader import read_docs
-        from ..mentions import gold_ids
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-        spans = (
-            span
-            for doc in read_docs(ensure_path(path), vocab)
-            for group in (doc.ents, *doc.spans.values())
-            for span in group
-        )
-        ids = dict.fromkeys(kb_id for span in spans for kb_id in gold_ids(span))
-        return ArboKB(vocab, [Entity(kb_id, meta={"unnamed": True}) for kb_id in ids])
+    def __repr__(self) -> str:
+        return f"KBFromPath(path={self.path!r})"
 
-    return load
+    def __call__(self, vocab: Vocab) -> ArboKB:
+        path = ensure_path(self.path)
+        if not path.exists():
+            hint = "Give the folder of a saved knowledge base, or a JSONL file of entities."
+            raise ValueError(Errors.E101.format(path=path, hint=hint))
+        if path.is_dir():
+            return ArboKB(vocab).from_disk(path)
+        return ArboKB(vocab, read_entities_jsonl(path))
 
 
 @registry.misc("spacy-arbo-el.EmptyKB.v1")
-def empty_kb() -> Callable[[Vocab], ArboKB]:
-    """A knowledge base without entities: every mention is new."""
-    return ArboKB
+class EmptyKB:
+    """A knowledge base without entities, so that every mention is NIL.
+
+    Use it to discover entities from scratch, or to add them later::
+
+        [initialize.components.arbo_linker.kb_loader]
+        @misc = "spacy-arbo-el.EmptyKB.v1"
+    """
+
+    def __repr__(self) -> str:
+        return "EmptyKB()"
+
+    def __call__(self, vocab: Vocab) -> ArboKB:
+        return ArboKB(vocab)

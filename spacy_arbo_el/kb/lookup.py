@@ -1,7 +1,8 @@
-"""Finding entities by the letters of their names: as they are, and alike."""
+"""Finding entities by name: by the exact string, and by similar strings."""
 
 import json
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Callable, Dict, List, Sequence, Set, Tuple
 
 import numpy as np
@@ -9,12 +10,12 @@ from spacy.util import registry
 
 from .store import EntityStore
 
-# Of a query's trigrams the rarest are looked up, as long as they occur in so many names in all.
+# The rarest trigrams of a query are looked up, as long as at most this many names contain them.
 POSTINGS = 4000
-# Names that have most of these are compared in full.
+# The names that share the most trigrams with the query are compared in full, up to this many.
 COMPARED = 200
 
-# (entities, strings) -> (m, c) positions, -1 for none
+# (entities, strings) -> (m, c) int64 positions, -1 for none
 Lookup = Callable[[EntityStore, Sequence[str]], np.ndarray]
 
 
@@ -23,16 +24,31 @@ def trigrams(folded: str) -> Set[str]:
     return {folded[i : i + 3] for i in range(len(folded) - 2)}
 
 
-def alike(
-    entities: EntityStore, string: str, count: int, least: float = 0.3
+def similar_names(
+    entities: EntityStore, string: str, count: int, min_similarity: float = 0.3
 ) -> List[Tuple[int, float]]:
-    """Entities with a name alike, the most alike first: (position, likeness).
+    """Entities with a similar name, the most similar first.
 
-    Likeness is the share of common trigrams (Dice), of which there must be ``least``. Strings of
-    less than three characters are like nothing.
+    Similarity is the Dice coefficient of the two sets of trigrams: the share of trigrams that they
+    have in common. Strings of less than three characters are similar to nothing.
+
+    string: Compared whatever the case.
+    count: At most so many entities.
+    min_similarity: The least similarity, 0 to 1.
+    RETURNS: (position, similarity) of each.
     """
-    folded = string.casefold()
-    wanted = trigrams(folded)
+    wanted = trigrams(string.casefold())
+    similarity: Dict[int, float] = {}
+    for position, name in _names_to_compare(entities, wanted):
+        other = trigrams(name)
+        dice = 2 * len(wanted & other) / (len(wanted) + len(other))
+        similarity[position] = max(similarity.get(position, 0.0), dice)
+    ranked = sorted(similarity.items(), key=lambda item: (-item[1], item[0]))
+    return [(position, dice) for position, dice in ranked if dice >= min_similarity][:count]
+
+
+def _names_to_compare(entities: EntityStore, wanted: Set[str]) -> List[Tuple[int, str]]:
+    """(position, case folded name) of the names that share the most trigrams."""
     shared: Dict[int, int] = defaultdict(int)
     for trigram in _rarest(entities, wanted):
         for (number,) in entities.database.rows(
@@ -40,28 +56,22 @@ def alike(
         ):
             shared[number] += 1
     numbers = sorted(shared, key=lambda number: (-shared[number], number))[:COMPARED]
-    best: Dict[int, float] = {}
-    for position, name in entities.database.rows(
+    return entities.database.rows(
         "SELECT position, folded FROM name WHERE number IN (SELECT value FROM json_each(?))",
         (json.dumps(numbers),),
-    ):
-        other = trigrams(name)
-        likeness = 2 * len(wanted & other) / (len(wanted) + len(other))
-        best[position] = max(best.get(position, 0.0), likeness)
-    ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
-    return [(position, likeness) for position, likeness in ranked if likeness >= least][:count]
+    )
 
 
 def _rarest(entities: EntityStore, wanted: Set[str]) -> List[str]:
-    """The trigrams that tell most, as many as can be looked up quickly."""
-    found = entities.database.rows(
+    """The rarest trigrams, as many as can be looked up quickly."""
+    counts = entities.database.rows(
         "SELECT term, doc FROM trigram_count WHERE term IN (SELECT value FROM json_each(?)) "
         "ORDER BY doc, term",
         (json.dumps(sorted(wanted)),),
     )
     chosen: List[str] = []
     postings = 0
-    for term, names in found:
+    for term, names in counts:
         postings += names
         if postings > POSTINGS:
             break
@@ -74,27 +84,44 @@ def _quoted(trigram: str) -> str:
 
 
 @registry.misc("spacy-arbo-el.StringLookup.v1")
-def string_lookup(exact: int = 8, fuzzy: int = 4, least: float = 0.5) -> Lookup:
-    """Candidates by name beside those by vector.
+@dataclass(frozen=True)
+class StringLookup:
+    """Candidates by name, in addition to those by vector.
 
-    exact: At most so many entities with the mention's string for a name, the more frequent first.
-    fuzzy: At most so many more with a name alike. 0 looks for none.
-    least: The share of trigrams that names alike must have in common, 0 to 1.
+    Use it where mentions are often an entity's very name, or where the encoder has not seen the
+    domain. It is off by default::
+
+        [components.arbo_linker.retriever.lookup]
+        @misc = "spacy-arbo-el.StringLookup.v1"
+        n_exact = 8
+        n_fuzzy = 4
+
+    n_exact: At most so many entities that have the mention's string as a name. The more frequent
+        ones come first.
+    n_fuzzy: At most so many more entities with a similar name; 0 for none.
+    min_similarity: The least share of trigrams that similar names have in common, 0 to 1.
     """
 
-    def find(entities: EntityStore, strings: Sequence[str]) -> np.ndarray:
-        found: Dict[str, List[int]] = {}
-        for string in dict.fromkeys(strings):
-            same = entities.named(string.casefold())
-            if len(same) > exact:
-                frequency = {p: e.frequency for p, e in entities.at_all(same).items()}
-                same = sorted(same, key=lambda p: (-frequency[p], p))[:exact]
-            near = alike(entities, string, fuzzy + len(same), least) if fuzzy else []
-            rest = [position for position, _ in near if position not in same][:fuzzy]
-            found[string] = [*same, *rest]
-        table = np.full((len(strings), exact + fuzzy), -1, dtype=np.int64)
+    n_exact: int = 8
+    n_fuzzy: int = 4
+    min_similarity: float = 0.5
+
+    def __call__(self, entities: EntityStore, strings: Sequence[str]) -> np.ndarray:
+        """The positions of candidates, (m, n_exact + n_fuzzy) int64, -1 for none."""
+        candidates = {string: self._candidates(entities, string) for string in set(strings)}
+        table = np.full((len(strings), self.n_exact + self.n_fuzzy), -1, dtype=np.int64)
         for row, string in enumerate(strings):
-            table[row, : len(found[string])] = found[string]
+            table[row, : len(candidates[string])] = candidates[string]
         return table
 
-    return find
+    def _candidates(self, entities: EntityStore, string: str) -> List[int]:
+        exact = entities.with_name(string.casefold())
+        if len(exact) > self.n_exact:
+            frequency = {p: e.frequency for p, e in entities.at_all(exact).items()}
+            exact = sorted(exact, key=lambda p: (-frequency[p], p))[: self.n_exact]
+        if not self.n_fuzzy:
+            return exact
+        count = self.n_fuzzy + len(exact)
+        similar = similar_names(entities, string, count, self.min_similarity)
+        others = [position for position, _ in similar if position not in exact]
+        return [*exact, *others[: self.n_fuzzy]]

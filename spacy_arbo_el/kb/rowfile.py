@@ -1,4 +1,4 @@
-"""Reading rows from anywhere in a file of vectors, without a Python call for each."""
+"""Reading rows from anywhere in a file of vectors, without one Python call per row."""
 
 import ctypes
 import os
@@ -11,19 +11,19 @@ from numba import njit
 
 from ..errors import Errors
 
-# A file's first bytes say what it is; what follows is aligned to a page.
+# A file's header takes so many bytes, so that the rows after it are aligned to a page.
 HEADER = 4096
 
-_read_rows: Optional[Callable] = None
+_read_rows: Optional[Callable[..., int]] = None
 
 
 def can_read_rows() -> bool:
-    """Whether the system has ``pread``; without, files are mapped."""
+    """Whether the system has ``pread``. Files are mapped where it has not."""
     return os.name == "posix"
 
 
-def _compiled() -> Callable:
-    """The loop over ``pread``, compiled when it is first needed."""
+def _compiled() -> Callable[..., int]:
+    """The loop over ``pread``, compiled on first use."""
     global _read_rows
     if _read_rows is None:
         pread: Any = ctypes.CDLL(None).pread
@@ -31,7 +31,9 @@ def _compiled() -> Callable:
         pread.restype = ctypes.c_ssize_t
 
         @njit(nogil=True)
-        def read_rows(file, stride, rows, out):  # pragma: no cover - compiled
+        def read_rows(
+            file: int, stride: int, rows: np.ndarray, out: np.ndarray
+        ) -> int:  # pragma: no cover - compiled
             for i in range(len(rows)):
                 if pread(file, out[i].ctypes, stride, HEADER + rows[i] * stride) != stride:
                     return rows[i]
@@ -42,9 +44,10 @@ def _compiled() -> Callable:
 
 
 class RowFile:
-    """A file of rows of equal length behind a header, held open.
+    """A file of rows of equal length after a header, held open.
 
-    stride: Bytes of a row.
+    path: The file.
+    stride: Bytes per row.
     """
 
     def __init__(self, path: Path, stride: int):
@@ -53,7 +56,11 @@ class RowFile:
         weakref.finalize(self, os.close, self._file)
 
     def read(self, rows: np.ndarray, out: np.ndarray) -> None:
-        """Read rows (k,) int64 into (k, width), contiguous."""
+        """Read rows; ValueError where the file ends before one of them.
+
+        rows: (k,) int64.
+        out: (k, width), contiguous, which is filled.
+        """
         view = out.view(np.uint8).reshape(len(rows), self.stride)
         failed = _compiled()(self._file, self.stride, rows, view)
         if failed >= 0:

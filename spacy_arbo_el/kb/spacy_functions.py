@@ -1,6 +1,7 @@
-"""spaCy's own ``entity_linker`` on this knowledge base."""
+"""Functions that let spaCy's own ``entity_linker`` use this knowledge base."""
 
-from typing import Callable, Iterable, List
+from dataclasses import dataclass
+from typing import Iterable, List
 
 from spacy.kb import Candidate, KnowledgeBase
 from spacy.tokens import Span
@@ -8,62 +9,84 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors
+from .aliases import spacy_candidates
 from .knowledge_base import ArboKB
-from .lookup import alike
-
-
-def _of_arbo(kb: KnowledgeBase) -> ArboKB:
-    if not isinstance(kb, ArboKB):
-        raise ValueError(Errors.E503.format(got=type(kb).__name__))
-    return kb
+from .lookup import similar_names
 
 
 @registry.misc("spacy-arbo-el.CandidateGenerator.v1")
-def create_candidates(
-    fuzzy: int = 0, least: float = 0.5
-) -> Callable[[KnowledgeBase, Span], Iterable[Candidate]]:
-    """For ``get_candidates`` of ``entity_linker``: entities by name, whatever the case.
+@dataclass(frozen=True)
+class CandidateGenerator:
+    """Candidates by name, whatever the case, for ``get_candidates`` of ``entity_linker``.
 
-    fuzzy: Where none has the name, at most so many entities with a name alike.
-    least: The share of trigrams that names alike must have in common, 0 to 1.
+    Use it to train or run spaCy's own component on an ``ArboKB``::
+
+        [components.entity_linker.get_candidates]
+        @misc = "spacy-arbo-el.CandidateGenerator.v1"
+
+    n_fuzzy: Where no entity has the name, at most so many entities with a similar name.
+    min_similarity: The least share of trigrams that similar names have in common, 0 to 1.
     """
 
-    def get_candidates(kb: KnowledgeBase, mention: Span) -> Iterable[Candidate]:
-        return _candidates(_of_arbo(kb), mention.text, fuzzy, least)
+    n_fuzzy: int = 0
+    min_similarity: float = 0.5
 
-    return get_candidates
+    def __call__(self, kb: KnowledgeBase, mention: Span) -> Iterable[Candidate]:
+        return _candidates(kb, mention.text, self.n_fuzzy, self.min_similarity)
 
 
 @registry.misc("spacy-arbo-el.CandidateBatchGenerator.v1")
-def create_candidates_batch(
-    fuzzy: int = 0, least: float = 0.5
-) -> Callable[[KnowledgeBase, Iterable[Span]], Iterable[Iterable[Candidate]]]:
-    """For ``get_candidates_batch`` of ``entity_linker``; each text is looked up once."""
+@dataclass(frozen=True)
+class CandidateBatchGenerator:
+    """The same for ``get_candidates_batch`` of ``entity_linker``. Looks up each text once.
 
-    def get_candidates_batch(
-        kb: KnowledgeBase, mentions: Iterable[Span]
+    Use it with the settings of ``CandidateGenerator.v1``::
+
+        [components.entity_linker.get_candidates_batch]
+        @misc = "spacy-arbo-el.CandidateBatchGenerator.v1"
+
+    n_fuzzy: Where no entity has the name, at most so many entities with a similar name.
+    min_similarity: The least share of trigrams that similar names have in common, 0 to 1.
+    """
+
+    n_fuzzy: int = 0
+    min_similarity: float = 0.5
+
+    def __call__(
+        self, kb: KnowledgeBase, mentions: Iterable[Span]
     ) -> Iterable[Iterable[Candidate]]:
         texts = [mention.text for mention in mentions]
-        found = {text: _candidates(_of_arbo(kb), text, fuzzy, least) for text in set(texts)}
-        return [found[text] for text in texts]
-
-    return get_candidates_batch
-
-
-def _candidates(kb: ArboKB, text: str, fuzzy: int, least: float) -> List[Candidate]:
-    found = kb.get_alias_candidates(text)
-    if found or not fuzzy:
-        return found
-    near = alike(kb.entities, text, fuzzy, least)
-    total = sum(likeness for _, likeness in near)
-    return kb.candidates([(position, likeness / total) for position, likeness in near], text)
+        candidates = {
+            text: _candidates(kb, text, self.n_fuzzy, self.min_similarity) for text in set(texts)
+        }
+        return [candidates[text] for text in texts]
 
 
 @registry.misc("spacy-arbo-el.EmptyLinkerKB.v1")
-def empty_linker_kb() -> Callable[[Vocab, int], KnowledgeBase]:
-    """For ``generate_empty_kb`` of ``entity_linker``: what a saved pipeline is loaded into."""
+@dataclass(frozen=True)
+class EmptyLinkerKB:
+    """An empty knowledge base for ``generate_empty_kb`` of ``entity_linker``.
 
-    def make(vocab: Vocab, entity_vector_length: int) -> KnowledgeBase:
+    Use it so that spaCy loads a saved pipeline's knowledge base as an ``ArboKB``::
+
+        [components.entity_linker.generate_empty_kb]
+        @misc = "spacy-arbo-el.EmptyLinkerKB.v1"
+    """
+
+    def __call__(self, vocab: Vocab, entity_vector_length: int) -> KnowledgeBase:
         return ArboKB(vocab)
 
-    return make
+
+def _candidates(
+    kb: KnowledgeBase, text: str, n_fuzzy: int, min_similarity: float
+) -> List[Candidate]:
+    """Entities of that name, or those with a similar name where there are none."""
+    if not isinstance(kb, ArboKB):
+        raise ValueError(Errors.E503.format(got=type(kb).__name__))
+    exact = kb.get_alias_candidates(text)
+    if exact or not n_fuzzy:
+        return exact
+    similar = similar_names(kb.entities, text, n_fuzzy, min_similarity)
+    total = sum(similarity for _, similarity in similar)
+    priors = [(position, similarity / total) for position, similarity in similar]
+    return spacy_candidates(kb, kb.entities, priors, text)

@@ -1,38 +1,49 @@
-"""The different texts of a knowledge base, each once: what training works on."""
+"""The distinct texts of a knowledge base, which training works on."""
 
 import hashlib
 from typing import Dict, Iterable, List, Sequence
 
 import numpy as np
 
-from ..encoders.sequences import offsets_of
+from ..arrays import offsets_of
+from ..encoders.protocol import Text
 from .database import Database
 from .store import EntityStore
 from .vectors import VectorRows
-from .verbalizations import Text, Verbalization
+from .verbalizations import Verbalization
 
 
 def text_key(text: Text) -> int:
-    """A number that two texts have in common if they are the same (64 bits of a hash)."""
+    """A hash of a text, 64 bits."""
     title, description = text
     data = f"{title}\x1f{description}".encode("utf8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True)
 
 
+def keys_of(texts: Iterable[Text]) -> List[int]:
+    return [text_key(text) for text in texts]
+
+
 class DistinctTexts:
-    """Distinct entity texts, and which entities have them.
+    """The distinct texts of all entities, and the entities that have them.
+
+    Entities with an identical text share it: neither is a wrong answer for it.
 
     texts: r ``(title, description)`` pairs.
-    rows: (r,) int64, for each the first row of the knowledge base's vectors that is of this text.
-    row_offsets, row_entities: The entities (positions, ascending) of text ``t`` are
+    rows: (r,) int64, the first row of the knowledge base's vectors that is of each text.
+    row_offsets: (r + 1,) int64, where each text's entities begin in ``row_entities``.
+    row_entities: The positions of the entities of text ``t``, ascending, are
         ``row_entities[row_offsets[t]:row_offsets[t + 1]]``.
-    entity_offsets, entity_rows: The other way round for each position, in the order of the
-        verbalization.
-
-    Two entities with the very same text share it: neither is a wrong answer for it.
+    entity_offsets: (positions + 1,) int64, where each entity's texts begin in ``entity_rows``.
+    entity_rows: The texts of the entity at position ``p``, in the order of the verbalization, are
+        ``entity_rows[entity_offsets[p]:entity_offsets[p + 1]]``.
     """
 
     def __init__(self, texts: Dict[Text, int], rows: Sequence[int], links: List[List[int]]):
+        """texts: Each text with its number, from 0.
+        rows: A row of each text.
+        links: The numbers of the texts of each entity, by position.
+        """
         self.texts = list(texts)
         self.rows = np.array(rows, dtype=np.int64)
         self.entity_offsets = offsets_of(np.array([len(link) for link in links], dtype=np.int64))
@@ -65,7 +76,3 @@ class DistinctTexts:
     def vectors(self, rows: VectorRows) -> np.ndarray:
         """(r, width) float32, their vectors."""
         return rows.take(self.rows)
-
-
-def keys_of(texts: Iterable[Text]) -> List[int]:
-    return [text_key(text) for text in texts]

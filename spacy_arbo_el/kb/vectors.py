@@ -1,4 +1,4 @@
-"""The vectors of a knowledge base: rows that are added at the end, each owned by one entity."""
+"""Rows of vectors, in memory and in files. New ones are added at the end."""
 
 import json
 import os
@@ -12,19 +12,20 @@ import torch
 from ..errors import Errors
 from .rowfile import HEADER, RowFile, can_read_rows
 
-# Rows that share a checksum.
+# The number of rows that share a checksum.
 BLOCK = 4096
-# Rows read at a time where all are read.
+# The number of rows read at a time where all are read.
 STEP = 65536
 DTYPES = ("float32", "float16")
 
 
 class VectorRows:
-    """Vectors (n, width), in memory or in a file, and which entity owns each.
+    """Vectors in memory or in a file, and the entities they belong to.
 
-    width: 0 where there is none yet.
-    dtype: "float32" or "float16"; whatever it is, float32 goes in and comes out.
-    owners: (n,) int64, the position of the entity each row was added for.
+    vectors: (n, width) of ``dtype``; none by default.
+    owners: (n,) int64, the position of the entity that each row was added for.
+    dtype: The type in which they are stored, "float32" or "float16".
+    file: Where single rows of mapped vectors are read from; None for vectors in memory.
     """
 
     def __init__(
@@ -40,9 +41,8 @@ class VectorRows:
         self.owners = np.zeros(0, dtype=np.int64) if owners is None else owners
         base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
         self._base = base.astype(dtype, copy=False)
-        # Where single rows of a mapped base are read from.
         self._file = file
-        # Rows that came later lie in the front part of this.
+        # Rows that were added later. Only the first part of the array is in use.
         self._late = np.zeros((0, 0), dtype=dtype)
 
     def __len__(self) -> int:
@@ -50,10 +50,15 @@ class VectorRows:
 
     @property
     def width(self) -> int:
+        """The length of a vector; 0 where there are none."""
         return self._base.shape[1]
 
     def append(self, vectors: np.ndarray, owners: np.ndarray) -> None:
-        """Put rows at the end: (k, width) float32 and (k,) int64."""
+        """Add rows at the end.
+
+        vectors: (k, width) float32.
+        owners: (k,) int64.
+        """
         if not len(vectors):
             return
         if not len(self._base):
@@ -62,61 +67,65 @@ class VectorRows:
         self.owners = np.concatenate([self.owners, owners])
         needed = start + len(vectors)
         if needed > len(self._late):
-            grown = np.empty((max(needed, 2 * start), vectors.shape[1]), dtype=self.dtype)
+            larger = np.empty((max(needed, 2 * start), vectors.shape[1]), dtype=self.dtype)
             if start:
-                grown[:start] = self._late[:start]
-            self._late = grown
+                larger[:start] = self._late[:start]
+            self._late = larger
         self._late[start:needed] = vectors
 
     def stored(self, rows: np.ndarray) -> np.ndarray:
-        """The vectors of rows (k,), as they are stored: (k, width) float32 or float16.
+        """The vectors of rows (k,) in the type they are stored in, (k, width).
 
-        Those in a file are read, not mapped: the system maps a megabyte for each that is touched.
+        Those in a file are read, since the system would map a megabyte for each row.
         """
         base = len(self._base)
         if base == len(self):
             return self._of_base(rows)
-        found = np.empty((len(rows), self.width), dtype=self.dtype)
+        vectors = np.empty((len(rows), self.width), dtype=self.dtype)
         late = rows >= base
-        found[~late] = self._of_base(rows[~late])
-        found[late] = self._late[rows[late] - base]
-        return found
+        vectors[~late] = self._of_base(rows[~late])
+        vectors[late] = self._late[rows[late] - base]
+        return vectors
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """The vectors of rows (k,), float32 (k, width)."""
-        found = self.stored(rows)
-        if found.dtype == np.float32:
-            return found
-        return torch.from_numpy(found).float().numpy()
+        """The vectors of rows (k,), (k, width) float32."""
+        vectors = self.stored(rows)
+        if vectors.dtype == np.float32:
+            return vectors
+        return torch.from_numpy(vectors).float().numpy()
 
     def _of_base(self, rows: np.ndarray) -> np.ndarray:
         if self._file is None:
             return self._base[rows]
-        found = np.empty((len(rows), self._base.shape[1]), dtype=self.dtype)
-        self._file.read(np.ascontiguousarray(rows, dtype=np.int64), found)
-        return found
+        vectors = np.empty((len(rows), self._base.shape[1]), dtype=self.dtype)
+        self._file.read(np.ascontiguousarray(rows, dtype=np.int64), vectors)
+        return vectors
 
     def blocks(self, step: int = STEP) -> Iterator[Tuple[int, np.ndarray]]:
-        """All rows, some at a time: the first row's number, and float32 (k, width)."""
+        """All rows, some at a time: the first row's number, and (k, width) float32."""
         for start in range(0, len(self), step):
             yield start, self.take(np.arange(start, min(start + step, len(self))))
 
     def array(self) -> np.ndarray:
-        """All rows, float32 (n, width)."""
-        found = np.empty((len(self), self.width), dtype=np.float32)
+        """All rows, (n, width) float32."""
+        vectors = np.empty((len(self), self.width), dtype=np.float32)
         for start, block in self.blocks():
-            found[start : start + len(block)] = block
-        return found
+            vectors[start : start + len(block)] = block
+        return vectors
 
 
 class RowFiles:
     """The two files of a knowledge base's rows: vectors, and their owners.
 
-    Rows are written behind those that count; that they count from now on is for the caller to
-    commit. What a killed writer left behind the committed rows is written over.
+    How many rows are valid is stored in the database. New rows are written after the valid ones,
+    and become valid when the caller commits their number. Rows that a killed writer left there are
+    written over.
 
-    folder, number: The files are ``vectors-{number}.bin`` and ``owners-{number}.bin`` there.
-    uuid: Of the knowledge base they belong to.
+    folder: The folder of the files.
+    number: The files are ``vectors-{number}.bin`` and ``owners-{number}.bin``.
+    uuid: The knowledge base's.
+    width: The length of a vector.
+    dtype: The type of the vectors, "float32" or "float16".
     """
 
     def __init__(self, folder: Path, number: int, uuid: str, width: int, dtype: str):
@@ -141,7 +150,7 @@ class RowFiles:
         return json.dumps(about).encode("utf8").ljust(HEADER - 1) + b"\n"
 
     def write(self, start: int, vectors: np.ndarray, owners: np.ndarray) -> None:
-        """Write rows from ``start`` on, and have the disk hold them."""
+        """Write rows from ``start`` on, and wait until they are on the disk."""
         parts = ((self.stride, vectors.astype(self.dtype)), (8, owners.astype(np.int64)))
         for path, (stride, part) in zip(self.paths().values(), parts):
             with path.open("r+b") as file:
@@ -162,7 +171,10 @@ class RowFiles:
         return VectorRows(vectors, owners, self.dtype, file)
 
     def problems(self, count: int) -> Iterator[str]:
-        """What is wrong with headers and lengths."""
+        """Problems of the headers and lengths.
+
+        count: The number of valid rows.
+        """
         for (kind, path), stride in zip(self.paths().items(), (self.stride, 8)):
             if not path.is_file():
                 yield f"{path.name} is missing"
@@ -177,42 +189,48 @@ class RowFiles:
                 yield f"{path.name} is cut off after {rows} of {count} rows"
 
     def damaged(self, count: int, checksums: Sequence[Tuple[int, int, int]]) -> Iterator[str]:
-        """Which blocks of rows have another checksum than was stored; reads everything."""
+        """Blocks of rows whose checksums are wrong. Reads everything.
+
+        count: The number of valid rows.
+        checksums: See ``block_checksums``.
+        """
         stored = {number: sums for number, *sums in checksums}
         for column, (path, stride) in enumerate(zip(self.paths().values(), (self.stride, 8))):
             with path.open("rb") as file:
                 file.seek(HEADER)
                 for number in range(-(-count // BLOCK)):
                     rows = min(BLOCK, count - number * BLOCK)
-                    found = zlib.crc32(file.read(rows * stride))
-                    if number not in stored or stored[number][column] != found:
+                    crc = zlib.crc32(file.read(rows * stride))
+                    if number not in stored or stored[number][column] != crc:
                         first = number * BLOCK
                         yield f"{path.name} is damaged in rows {first} to {first + rows - 1}"
 
 
 def block_checksums(
-    start: int, vectors: np.ndarray, owners: np.ndarray, before: Tuple[int, int]
+    start: int, vectors: np.ndarray, owners: np.ndarray, last_sums: Tuple[int, int]
 ) -> List[Tuple[int, int, int]]:
-    """Checksums of the blocks that rows from ``start`` on fall into.
+    """Checksums of the blocks that new rows are in.
 
-    vectors, owners: As they are written to the files.
-    before: The two checksums of the block that ``start`` lies in, as far as it is filled.
+    start: The number of the first new row.
+    vectors: The rows of the file of vectors.
+    owners: The rows of the file of owners.
+    last_sums: The two checksums of the block that ``start`` is in, over its earlier rows.
     RETURNS: (block, checksum of vectors, checksum of owners) of each.
     """
-    found, first, end = [], 0, len(owners)
+    checksums, first, end = [], 0, len(owners)
     while first < end:
         number = (start + first) // BLOCK
         last = min((number + 1) * BLOCK - start, end)
-        sums = (0, 0) if (start + first) % BLOCK == 0 else before
+        sums = (0, 0) if (start + first) % BLOCK == 0 else last_sums
         parts = (np.ascontiguousarray(array[first:last]).data for array in (vectors, owners))
         vector_sum, owner_sum = (zlib.crc32(part, crc) for part, crc in zip(parts, sums))
-        found.append((number, vector_sum, owner_sum))
+        checksums.append((number, vector_sum, owner_sum))
         first = last
-    return found
+    return checksums
 
 
 def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """``vectors`` as float32 (rows, width); an error where the shape is off or one isn't finite."""
+    """The vectors as (rows, width) float32; ValueError where the shape or a value is wrong."""
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))

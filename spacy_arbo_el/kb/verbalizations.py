@@ -1,109 +1,151 @@
-"""The texts an entity is encoded from.
+"""Verbalizations: the texts that an entity is encoded from.
 
-A verbalization is a function from an ``Entity`` to a list of ``(title, description)`` pairs.
-Each pair becomes one vector, ``[CLS] title [TITLE] description [SEP]``; where there are
-several, the one nearest to a mention counts.
+A verbalization is a function from an ``Entity`` to a list of ``(title, description)`` pairs. Each
+pair becomes one vector, that of ``[CLS] title [TITLE] description [SEP]``. Where an entity has
+several, the one that is most similar to a mention counts.
+
+Write your own as a frozen dataclass with ``__call__``. Its ``repr`` is stored with the vectors.
+When the knowledge base is loaded with an equal ``repr``, its texts need not be compared.
 """
 
 import re
-from typing import Callable, List, Tuple
+from dataclasses import dataclass, is_dataclass
+from typing import Callable, List
 
 from spacy.util import registry
 
+from ..encoders.protocol import Text
 from .entity import Entity
-
-Text = Tuple[str, str]
-# One that ends a phrase, not one within a number or a word.
-_PUNCTUATION = re.compile(r"[.,;:!?)\]](?=\s|$)")
 
 Verbalization = Callable[[Entity], List[Text]]
 
-
-def describe(entity: Entity, *, aliases: bool, types: bool) -> str:
-    """The description, and in brackets what else is known, as plain text."""
-    extras = []
-    if types and entity.types:
-        extras.append(", ".join(entity.types))
-    if aliases and entity.aliases:
-        extras.append("; ".join(entity.aliases))
-    parts = [entity.description] if entity.description else []
-    return " ".join([*parts, *(f"({extra})" for extra in extras)])
+# Punctuation that ends a phrase, not that within a number or a word.
+_PUNCTUATION = re.compile(r"[.,;:!?)\]](?=\s|$)")
 
 
 @registry.misc("spacy-arbo-el.TitleDescription.v1")
-def title_description(aliases: bool = True, types: bool = True) -> Verbalization:
-    """One text an entity: title, description, types and aliases (arborescence paper, §2.2)."""
+@dataclass(frozen=True)
+class TitleDescription:
+    """One text per entity: title, description, types and aliases (arborescence paper, §2.2).
 
-    def verbalize(entity: Entity) -> List[Text]:
-        return [(entity.title, describe(entity, aliases=aliases, types=types))]
+    The default. Use it where entities have descriptions, as in Wikipedia or UMLS::
 
-    return verbalize
+        [components.arbo_linker.retriever.verbalization]
+        @misc = "spacy-arbo-el.TitleDescription.v1"
+        aliases = true
+
+    aliases: Whether the aliases follow the description, in brackets.
+    types: Whether the types follow the description, in brackets.
+    """
+
+    aliases: bool = True
+    types: bool = True
+
+    def __call__(self, entity: Entity) -> List[Text]:
+        parts = [entity.description] if entity.description else []
+        if self.types and entity.types:
+            parts.append(f"({', '.join(entity.types)})")
+        if self.aliases and entity.aliases:
+            parts.append(f"({'; '.join(entity.aliases)})")
+        return [(entity.title, " ".join(parts))]
 
 
 @registry.misc("spacy-arbo-el.Names.v1")
-def names(description: bool = False, types: bool = False) -> Verbalization:
-    """One text a name, for dictionaries of synonyms (BioCoM, §2).
+@dataclass(frozen=True)
+class Names:
+    """One text per name, so that every synonym has a vector of its own (BioCoM, §2).
 
-    description: Follow each name by the entity's description, which tells apart
-        the entities that share it.
-    types: Follow it by the types too.
+    Use it for dictionaries of synonyms without descriptions, such as MEDIC::
+
+        [components.arbo_linker.retriever.verbalization]
+        @misc = "spacy-arbo-el.Names.v1"
+
+    description: Whether the entity's description follows each name. It distinguishes entities
+        that share a name.
+    types: Whether the types follow each name, in brackets.
     """
 
-    def verbalize(entity: Entity) -> List[Text]:
-        rest = entity.description if description else ""
-        if types and entity.types:
+    description: bool = False
+    types: bool = False
+
+    def __call__(self, entity: Entity) -> List[Text]:
+        rest = entity.description if self.description else ""
+        if self.types and entity.types:
             rest = f"{rest} ({', '.join(entity.types)})".strip()
         return [(name, rest) for name in entity.names]
 
-    return verbalize
-
 
 @registry.misc("spacy-arbo-el.Parts.v1")
-def parts(
-    description: bool = True,
-    types: bool = False,
-    aliases: bool = False,
-    paragraph: bool = False,
-    limit: int = 50,
-    paragraph_limit: int = 100,
-) -> Verbalization:
-    """One text an entity: its title and the parts wanted, each not too long (VERBALIZED, §3.1).
+@dataclass(frozen=True)
+class Parts:
+    """One text per entity: its title and chosen parts, each cut to a length (VERBALIZED, §3.1).
 
-    description: The short description. types: Semantic types. aliases: Other names.
-    paragraph: ``meta["paragraph"]``, such as the first of an encyclopedia's article.
-    limit, paragraph_limit: Characters of the parts but the paragraph, and of the paragraph, after
-        which a part ends at the next punctuation; 0 for no limit.
+    Use it where descriptions are long, or where ``meta`` holds a paragraph of an encyclopedia::
+
+        [components.arbo_linker.retriever.verbalization]
+        @misc = "spacy-arbo-el.Parts.v1"
+        types = true
+        limit = 50
+
+    description: Whether the description is a part.
+    types: Whether the semantic types are a part.
+    aliases: Whether the other names are a part.
+    paragraph: Whether ``meta["paragraph"]`` is a part, such as an encyclopedia's first paragraph.
+    limit: A part ends at the next punctuation after so many characters; 0 for no limit.
+    paragraph_limit: The limit of the paragraph.
     """
 
-    def verbalize(entity: Entity) -> List[Text]:
-        found = []
-        if description:
-            found.append(soft_limit(entity.description, limit))
-        if types:
-            found.append(soft_limit(", ".join(entity.types), limit))
-        if aliases:
-            found.append(soft_limit(", ".join(entity.aliases), limit))
-        if paragraph:
-            text = entity.meta.get("paragraph", "")
-            found.append(soft_limit(text if isinstance(text, str) else "", paragraph_limit))
-        return [(entity.title, ", ".join(filter(None, found)))]
+    description: bool = True
+    types: bool = False
+    aliases: bool = False
+    paragraph: bool = False
+    limit: int = 50
+    paragraph_limit: int = 100
 
-    return verbalize
+    def __call__(self, entity: Entity) -> List[Text]:
+        parts = []
+        if self.description:
+            parts.append(soft_limit(entity.description, self.limit))
+        if self.types:
+            parts.append(soft_limit(", ".join(entity.types), self.limit))
+        if self.aliases:
+            parts.append(soft_limit(", ".join(entity.aliases), self.limit))
+        if self.paragraph:
+            text = entity.meta.get("paragraph", "")
+            parts.append(soft_limit(text if isinstance(text, str) else "", self.paragraph_limit))
+        return [(entity.title, ", ".join(filter(None, parts)))]
+
+
+@registry.misc("spacy-arbo-el.NoText.v1")
+@dataclass(frozen=True)
+class NoText:
+    """No text, so that entities have no vectors and only exemplars lead to them (MOLEMAN, §3).
+
+    Use it for entities without names, with a corpus that has labelled mentions of them::
+
+        [components.arbo_linker.retriever.verbalization]
+        @misc = "spacy-arbo-el.NoText.v1"
+    """
+
+    def __call__(self, entity: Entity) -> List[Text]:
+        return []
+
+
+def verbalization_identity(verbalize: Verbalization) -> str:
+    """What identifies a verbalization with its settings: its ``repr``.
+
+    "" where it is unknown, since the ``repr`` of a plain function has only its address in memory.
+    """
+    text = repr(verbalize)
+    return text if is_dataclass(verbalize) or " at 0x" not in text else ""
 
 
 def soft_limit(text: str, limit: int) -> str:
-    """A text up to the first punctuation after so many characters; all where there is none."""
+    """The text up to the first punctuation after ``limit`` characters.
+
+    All of it where it is shorter, has no punctuation after that, or the limit is 0.
+    """
     if not limit or len(text) <= limit:
         return text
     end = _PUNCTUATION.search(text, limit)
     return text[: end.start()].rstrip() if end else text
-
-
-@registry.misc("spacy-arbo-el.NoText.v1")
-def no_text() -> Verbalization:
-    """No text at all: entities are known by their exemplars alone (MOLEMAN, §3)."""
-
-    def verbalize(entity: Entity) -> List[Text]:
-        return []
-
-    return verbalize

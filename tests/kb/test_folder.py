@@ -1,4 +1,4 @@
-"""Folders that are damaged, mixed up, cut off, killed at or out of room."""
+"""Folders that are damaged, mixed up or cut off; writers that are killed; a full disk."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import verify
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.verbalizations import names
+from spacy_arbo_el.kb.verbalizations import Names
 
 from .test_store import encode
 
@@ -25,7 +25,7 @@ KILLS = 200
 
 def build(path, count=30, encoder="x"):
     kb = ArboKB(Vocab(), [Entity(f"e{i}", f"name {i}", "about", ("alias",)) for i in range(count)])
-    kb.sync(names(), encode, encoder)
+    kb.sync(Names(), encode, encoder)
     kb.to_disk(path)
     return path
 
@@ -42,7 +42,7 @@ FILES = ["manifest.json", "entities.sqlite", "vectors-1.bin", "owners-1.bin"]
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.99])
-def test_cut_off_files_are_named(tmp_path, name, keep):
+def test_files_that_are_cut_off_are_named(tmp_path, name, keep):
     path = build(tmp_path / "kb") / name
     data = path.read_bytes()
     path.write_bytes(data[: int(keep * len(data)) if isinstance(keep, float) else keep])
@@ -59,12 +59,12 @@ def test_missing_files_are_named(tmp_path, name):
 
 @pytest.mark.parametrize("edited", [False, True])
 @pytest.mark.parametrize("name", FILES)
-def test_flipped_bits_are_noticed(tmp_path, name, edited):
+def test_flipped_bits_are_detected(tmp_path, name, edited):
     build(tmp_path / "kb")
     if edited:
         with ArboKB.open(tmp_path / "kb") as kb:
             kb.add(Entity("new", "new"))
-            kb.sync(names(), encode, "x")
+            kb.sync(Names(), encode, "x")
     path = tmp_path / "kb" / name
     data = path.read_bytes()
     rng = random.Random(0)
@@ -72,7 +72,7 @@ def test_flipped_bits_are_noticed(tmp_path, name, edited):
         changed = bytearray(data)
         changed[place] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
-        if name == "manifest.json":  # which may not be JSON any more, but must not mislead
+        if name == "manifest.json":  # which may be invalid JSON now, but must not mislead
             with contextlib.suppress(ValueError):
                 assert len(ArboKB.for_reading(tmp_path / "kb")) == 30 + edited
             continue
@@ -90,19 +90,18 @@ def test_files_of_another_knowledge_base_are_refused(tmp_path, name):
     assert name in message and verify(tmp_path / "kb")
 
 
-def test_an_entry_that_was_changed_by_hand_is_named(tmp_path):
+def test_a_changed_row_of_an_entity_is_detected(tmp_path):
     path = build(tmp_path / "kb")
     with ArboKB.open(path) as kb:
         kb.database.rows("UPDATE entity SET title = 'other' WHERE id = 'e7'")
         with pytest.raises(ValueError, match="'e7'.*damaged.*kb verify"):
             kb.get("e7")
         assert kb.get("e8").title == "name 8"
-        kb.database.path = None  # close without a look at the folder
-        kb.path = None
+        kb.storage.path = None  # close without writing a new manifest
     assert "entities.sqlite" in refused(path)
 
 
-# The same edits are made in a process that is killed and in one that is not.
+# The same edits are made in a process that is killed and in one that is not killed.
 def edit(kb, number):
     rng = random.Random(number)
     some = f"e{rng.randrange(40)}"
@@ -114,7 +113,7 @@ def edit(kb, number):
     elif kind == 2 and some in kb:
         kb.remove(some)
     elif kind == 3:
-        kb.sync(names(), encode, "xy"[number % 2])
+        kb.sync(Names(), encode, "xy"[number % 2])
     elif kind == 4 and some in kb and "e1" in kb and kb.get(some).id != kb.get("e1").id:
         kb.merge(some, "e1")
 
@@ -124,12 +123,14 @@ def state(kb):
 
 
 @pytest.mark.slow
-def test_killed_at_any_point_of_an_edit(tmp_path):
-    """What was reported as done is there, and of the edit that was killed all or nothing."""
+def test_a_writer_killed_at_any_point_of_an_edit(tmp_path):
+    """Finished edits are kept, and the one that was killed is kept in full or not at all."""
     path = build(tmp_path / "kb")
     model = ArboKB.for_reading(path)
     number, rng, between = 0, random.Random(1), 0
-    for _ in range(KILLS):
+    for kills in range(5 * KILLS):
+        if kills >= KILLS and number > KILLS and between:
+            break  # later on a busy machine, on which few edits are made between two kills
         read, write = os.pipe()
         child = os.fork()
         if not child:
@@ -141,7 +142,7 @@ def test_killed_at_any_point_of_an_edit(tmp_path):
                     os.write(write, b".")
             os._exit(0)
         os.close(write)
-        assert os.read(read, 1) == b"o", "a knowledge base that was killed opens"
+        assert os.read(read, 1) == b"o", "it opens after a writer was killed"
         time.sleep(rng.random() * 0.1)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -152,21 +153,21 @@ def test_killed_at_any_point_of_an_edit(tmp_path):
         for current in range(number, number + done):
             edit(model, current)
         number += done
-        found = ArboKB.for_reading(path)
-        if state(found) != state(model):
+        reader = ArboKB.for_reading(path)
+        if state(reader) != state(model):
             edit(model, number)
             number, between = number + 1, between + 1
-            assert state(found) == state(model)
+            assert state(reader) == state(model)
     assert verify(path) == []
     assert number > KILLS and between, "edits were made, and some were killed at their end"
-    found = ArboKB.for_reading(path)
-    found.sync(names(), encode, "x"), model.sync(names(), encode, "x")
-    for entity in found:
-        np.testing.assert_array_equal(found.get_vector(entity.id), model.get_vector(entity.id))
+    reader = ArboKB.for_reading(path)
+    reader.sync(Names(), encode, "x"), model.sync(Names(), encode, "x")
+    for entity in reader:
+        np.testing.assert_array_equal(reader.get_vector(entity.id), model.get_vector(entity.id))
 
 
 @pytest.mark.slow
-def test_killed_at_any_point_of_a_save(tmp_path):
+def test_a_process_killed_at_any_point_of_a_save(tmp_path):
     path = build(tmp_path / "kb", 50)
     rng, done = random.Random(2), 0
     for _ in range(KILLS // 4):
@@ -177,7 +178,7 @@ def test_killed_at_any_point_of_a_save(tmp_path):
             kb = ArboKB.for_reading(path)
             for i in range(len(kb), 10_000):
                 kb.add(Entity(f"e{i}", f"name {i}"))
-                kb.sync(names(), encode, "x")
+                kb.sync(Names(), encode, "x")
                 kb.to_disk(path)
                 os.write(write, b".")
             os._exit(0)
@@ -201,7 +202,7 @@ FULL = """
 import resource, sys
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.verbalizations import names
+from spacy_arbo_el.kb.verbalizations import Names
 import numpy as np
 path, limit, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 def fill():
@@ -218,14 +219,14 @@ try:
         kb.add(many)
     else:
         fill()
-        kb.sync(names(), lambda texts: np.ones((len(texts), 9000), np.float32), "another")
+        kb.sync(Names(), lambda texts: np.ones((len(texts), 9000), np.float32), "another")
 except OSError as error:
     print("refused:", error)
 """
 
 
 @pytest.mark.parametrize("what", ["save", "edit", "encode"])
-def test_a_full_disk_leaves_what_was_there(tmp_path, what):
+def test_a_full_disk_leaves_the_old_folder_unchanged(tmp_path, what):
     path = build(tmp_path / "kb", 300)
     limit = (path / "entities.sqlite").stat().st_size + 20_000
     command = [sys.executable, "-c", FULL, str(path), str(limit), what]
@@ -234,10 +235,10 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, what):
     assert verify(path) == []
     kb = ArboKB.for_reading(path)
     assert len(kb) == 300 and kb.fingerprint == "x" and kb.in_sync
-    assert [p.name for p in tmp_path.iterdir()] == ["kb"], "nothing is left lying about"
+    assert [p.name for p in tmp_path.iterdir()] == ["kb"], "no temporary files are left"
 
 
-def test_what_is_no_folder_of_a_knowledge_base(tmp_path):
+def test_folders_without_a_knowledge_base_are_refused(tmp_path):
     with pytest.raises(ValueError, match="manifest.json"):
         ArboKB.open(tmp_path / "nothing")
     (tmp_path / "kb").mkdir()
@@ -246,3 +247,15 @@ def test_what_is_no_folder_of_a_knowledge_base(tmp_path):
     assert "format version 1" in refused(tmp_path / "kb")
     with pytest.raises(ValueError, match="the bytes given"):
         ArboKB(Vocab()).from_bytes(b"nonsense")
+
+
+def test_a_folder_without_texts_opens_after_a_change_of_encoder(tmp_path):
+    build(tmp_path / "kb", 2)
+    with ArboKB.open(tmp_path / "kb") as kb:
+        kb.remove(["e0", "e1"])
+        assert kb.sync(Names(), encode, "y") == 0
+    assert verify(tmp_path / "kb") == []
+    with ArboKB.open(tmp_path / "kb") as kb:
+        kb.add(Entity("new", "new"))
+        assert kb.sync(Names(), encode, "y") == 1
+    assert verify(tmp_path / "kb") == [] and len(ArboKB.for_reading(tmp_path / "kb").rows) == 1

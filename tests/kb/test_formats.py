@@ -1,4 +1,4 @@
-"""Readers of other people's formats, on small files of our own and on real ones."""
+"""Readers of OBO, UMLS, Wikidata, tables, MEDIC and spaCy, on small files and on real ones."""
 
 import bz2
 import gzip
@@ -59,7 +59,7 @@ id: P:4
 """
 
 
-def test_obo(write):  # noqa: F811
+def test_obo_terms_become_entities(write):  # noqa: F811
     report = ImportReport()
     oak, tree = read_obo(write(OBO, "plants.obo"), report)
     assert oak == Entity(
@@ -95,13 +95,13 @@ def test_obo(write):  # noqa: F811
         ("[Term]\nid: a\nnonsense\n", "line 3: expected 'tag: value'"),
     ],
 )
-def test_broken_obo(write, text, problem):  # noqa: F811
+def test_invalid_obo_lines_are_named(write, text, problem):  # noqa: F811
     with pytest.raises(ValueError) as error:
         list(read_obo(write(text, "x.obo")))
     assert problem in str(error.value)
 
 
-def test_the_disease_ontology(data_dir, tmp_path):  # noqa: F811
+def test_import_of_the_disease_ontology(data_dir, tmp_path):  # noqa: F811
     kb = ArboKB(Vocab())
     report = import_into(kb, data_dir / "obo" / "HumanDO.obo", "obo")
     assert report.skipped["obsolete"] == 2374 and len(kb) + sum(report.skipped.values()) == 8948
@@ -133,7 +133,7 @@ def umls(tmp_path):
     return tmp_path
 
 
-def test_umls(umls):
+def test_umls_concepts_become_entities(umls):
     report = ImportReport()
     fever, cold = read_umls(umls, report)
     meta = {"sources": ["MSH"]}
@@ -150,7 +150,7 @@ def test_umls(umls):
     assert [entity.description for entity in read_umls(umls)] == ["", ""]
 
 
-def test_broken_umls(umls):
+def test_invalid_or_unsorted_umls_lines_are_named(umls):
     lines = UMLS["MRCONSO.RRF"].splitlines(True)
     (umls / "MRCONSO.RRF").write_text("".join(lines[4:] + lines[:4]))
     with pytest.raises(ValueError, match="MRCONSO.RRF, line 5: C01 comes after C05. Sort"):
@@ -188,7 +188,7 @@ WIKIDATA = [
 
 
 @pytest.mark.parametrize("pack", ["json", "json.gz", "json.bz2"])
-def test_wikidata(tmp_path, pack):
+def test_wikidata_items_become_entities(tmp_path, pack):
     data = ("[\n" + ",\n".join(WIKIDATA) + "\n]\n").encode()
     data = {"json": bytes, "json.gz": gzip.compress, "json.bz2": bz2.compress}[pack](data)
     path = tmp_path / f"dump.{pack}"
@@ -203,12 +203,12 @@ def test_wikidata(tmp_path, pack):
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", '{"id": "Q1", "labels": {"en": 3}}', '"x"'])
-def test_broken_wikidata(write, line):  # noqa: F811
+def test_invalid_wikidata_lines_are_named(write, line):  # noqa: F811
     with pytest.raises(ValueError, match="line 2: no "):
         list(read_wikidata(write(f"{WIKIDATA[0]},\n{line}\n", "dump.json")))
 
 
-def test_tables(write):  # noqa: F811
+def test_rows_of_tables_become_entities(write):  # noqa: F811
     head = "Key,Name,Synonyms,Kind,n,extra\n"
     text = head + 'c1,"Acme, Inc.",Acme|The Acme ,COMPANY,3,x\n\nc2,Apex,,,,\n'
     columns = {"id": "Key", "title": "Name", "aliases": "Synonyms", "types": "Kind"}
@@ -235,7 +235,7 @@ def test_tables(write):  # noqa: F811
         ("id,title\n,A\n", "line 2: 'id' must be a non-empty string"),
     ],
 )
-def test_broken_tables(write, text, problem):  # noqa: F811
+def test_invalid_rows_of_tables_are_named(write, text, problem):  # noqa: F811
     with pytest.raises(ValueError) as error:
         list(read_table(write(text, "c.csv")))
     assert problem in str(error.value)
@@ -243,7 +243,7 @@ def test_broken_tables(write, text, problem):  # noqa: F811
         list(read_table(write("id\n", "d.csv"), columns={"nam": "id"}))
 
 
-def test_ctd(write):  # noqa: F811
+def test_ctd_diseases_become_entities(write):  # noqa: F811
     text = (
         "# Fields:\n# DiseaseName\tDiseaseID\n"
         "Fever\tMESH:D1\tOMIM:7|MESH:C9\tHot.\t\tC23/1|C23/2\t\tPyrexia|Fevers\tX\n"
@@ -263,15 +263,15 @@ def test_ctd(write):  # noqa: F811
         list(read_medic_tsv(write("a\tb\n", "bad.tsv")))
 
 
-def test_spacys_own(tmp_path):
+def test_entities_of_spacys_knowledge_base(tmp_path):
     kb = InMemoryLookupKB(Vocab(), entity_vector_length=2)
     kb.add_entity("Q1", 7, [0.0, 1.0])
     kb.add_entity("Q2", 3, [1.0, 1.0])
     kb.add_alias("Douglas", ["Q1", "Q2"], [0.3, 0.6])
     kb.add_alias("DA", ["Q1"], [0.9])
     kb.to_disk(tmp_path / "kb")
-    found = sorted(read_spacy_kb(tmp_path / "kb"), key=lambda entity: entity.id)
-    assert found == [
+    entities = sorted(read_spacy_kb(tmp_path / "kb"), key=lambda entity: entity.id)
+    assert entities == [
         Entity("Q1", "DA", aliases=("Douglas",), frequency=7.0),
         Entity("Q2", "Douglas", frequency=3.0),
     ]
@@ -281,8 +281,8 @@ def test_spacys_own(tmp_path):
 
 
 @pytest.mark.parametrize("format", sorted(READERS))
-def test_any_bytes_give_entities_or_an_error_for_people(format, tmp_path, umls):
-    """Fuzzing: bits of real files flipped and cut."""
+def test_any_bytes_give_entities_or_an_error_with_a_code(format, tmp_path, umls):
+    """Fuzzing: bytes of valid files are changed, and the files cut off."""
     seeds = {
         "obo": OBO.encode(),
         "wikidata": "\n".join(WIKIDATA).encode(),
@@ -306,7 +306,7 @@ def test_any_bytes_give_entities_or_an_error_for_people(format, tmp_path, umls):
             assert str(error).startswith("[arbo-E"), error
 
 
-def test_a_build_is_whole_or_not_there(write, tmp_path):  # noqa: F811
+def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):  # noqa: F811
     lines = [json.dumps({"id": f"e{i % 4}"}) for i in range(5)]
     source = write("\n".join(lines[:4]))
     assert not build(tmp_path / "kb", source).skipped

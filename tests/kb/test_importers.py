@@ -1,3 +1,5 @@
+"""Readers and writers of entities: JSONL and the MEDIC dictionaries."""
+
 import json
 import os
 from pathlib import Path
@@ -35,7 +37,7 @@ def data_dir():
     return folder
 
 
-def test_read_entities(write):
+def test_lines_of_jsonl_become_entities(write):
     full = {
         "id": "Q7259",
         "title": "Ada Lovelace",
@@ -78,7 +80,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("line", "problem"), BROKEN, ids=[line for line, _ in BROKEN])
-def test_a_broken_line_names_file_line_and_problem(write, line, problem):
+def test_an_invalid_line_of_jsonl_is_named(write, line, problem):
     path = write(f'{{"id": "Q1"}}\n\n{line}\n')
     entities = read_entities_jsonl(path)
     assert next(entities).id == "Q1"
@@ -103,7 +105,7 @@ ENTITIES = st.builds(
 
 @given(st.lists(ENTITIES, max_size=4, unique_by=lambda entity: entity.id))
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-def test_written_and_read_again(tmp_path, entities):
+def test_jsonl_is_written_and_read_without_loss(tmp_path, entities):
     path = tmp_path / "kb.jsonl"
     assert write_entities_jsonl(entities, path) == len(entities)
     assert list(read_entities_jsonl(path)) == entities
@@ -139,7 +141,7 @@ def medic_half(write, lines, concepts='{"C1": ["C1", "7"], "D2": ["D2"], "D3": [
     return write(lines, "disease_down_half.tsv").parent
 
 
-def test_medic_half_gives_one_entity_a_concept(write):
+def test_medic_half_gives_one_entity_per_concept(write):
     folder = medic_half(write, '["flu", ["C1", "7"]]\n["cold", ["D2"]]\n["grippe", ["7"]]')
     first, second, third = read_medic_half(folder)
     assert first == Entity(
@@ -163,19 +165,19 @@ def test_medic_half_gives_one_entity_a_concept(write):
         ('["flu", ["C9"]]', "the id 'C9' of 'flu' isn't in concept_map.json"),
     ],
 )
-def test_a_broken_line_of_medic_half(write, line, problem):
+def test_an_invalid_line_of_medic_half_is_named(write, line, problem):
     folder = medic_half(write, f'["cold", ["D2"]]\n{line}\n')
     with pytest.raises(ValueError) as caught:
         list(read_medic_half(folder))
     assert f"{folder / 'disease_down_half.tsv'}, line 2: {problem}" in str(caught.value)
 
 
-def test_medic_half_without_its_files(tmp_path):
+def test_medic_half_without_its_files_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"concept_map\.json does not exist"):
         list(read_medic_half(tmp_path))
 
 
-def test_medic_2012(write):
+def test_lines_of_medic_2012_become_entities(write):
     first, second = read_medic_2012(write("C1|7||Flu, Spanish|Grippe|Grippe\nD2||Cold\n"))
     assert first == Entity(
         "C1", "Flu, Spanish", aliases=("Grippe",), types=("Disease",), meta={"ids": ["C1", "7"]}
@@ -184,17 +186,17 @@ def test_medic_2012(write):
 
 
 @pytest.mark.parametrize("line", ["C1", "C1|7|Flu", "||Flu", "C1||", "C1|| | "])
-def test_a_broken_line_of_medic_2012(write, line):
+def test_an_invalid_line_of_medic_2012_is_named(write, line):
     with pytest.raises(ValueError, match=r"line 2: expected 'id"):
         list(read_medic_2012(write(f"D2||Cold\n{line}")))
 
 
-def test_an_id_used_twice_in_medic_2012(write):
+def test_an_id_used_twice_in_medic_2012_is_named(write):
     with pytest.raises(ValueError, match=r"line 2: the entity id 'D2' was used before, in line 1"):
         list(read_medic_2012(write("D2||Cold\nD2||Flu")))
 
 
-def test_the_real_medic_half(data_dir):
+def test_numbers_of_the_real_medic_half(data_dir):
     entities = list(read_medic_half(data_dir / "medic_half"))
     named = [entity for entity in entities if "unnamed" not in entity.meta]
     assert len(entities) == 13_063
@@ -206,7 +208,7 @@ def test_the_real_medic_half(data_dir):
     assert concept_map_of(entities) == read_concept_map(data_dir / "medic_half")
 
 
-def test_the_real_medic_2012(data_dir):
+def test_numbers_of_the_real_medic_2012(data_dir):
     entities = list(read_medic_2012(data_dir / "medic_2012" / "medic_06Jul2012.txt"))
     assert len(entities) == 11_915
     assert concept_map_of(entities)["260350"] == "260350"

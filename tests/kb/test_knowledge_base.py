@@ -1,17 +1,26 @@
-"""The knowledge base: what is encoded when, and what is written how."""
+"""The knowledge base: which texts are encoded when, and how it is written and read."""
+
+import pickle
 
 import numpy as np
 import pytest
 import spacy
+from spacy.util import registry
 
-from spacy_arbo_el.io import write_folder
+from spacy_arbo_el.io import replacing_folder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.verbalizations import names, parts, soft_limit, title_description
+from spacy_arbo_el.kb.verbalizations import (
+    Names,
+    Parts,
+    TitleDescription,
+    soft_limit,
+    verbalization_identity,
+)
 
 
 class Encoder:
-    """Vectors that tell what was encoded; counts the texts."""
+    """Gives vectors that depend on the texts encoded so far, and keeps these."""
 
     def __init__(self):
         self.texts = []
@@ -32,36 +41,36 @@ def kb():
 
 
 def texts_of_rows(kb):
-    """The text of each row that counts, by row."""
-    found = {}
+    """The texts of all rows that belong to an entity, by row."""
+    texts = {}
     for position, entity in kb.entities.items():
         rows = np.flatnonzero(kb.owners() == position)
-        found.update(zip(rows.tolist(), names()(entity)))
-        assert len(rows) == len(names()(entity))
-    return found
+        texts.update(zip(rows.tolist(), Names()(entity)))
+        assert len(rows) == len(Names()(entity))
+    return texts
 
 
-def test_only_what_is_new_is_encoded(kb):
+def test_only_new_texts_are_encoded(kb):
     encoder = Encoder()
-    assert kb.sync(names(), encoder, "x") == 4, "a shared name is encoded once"
-    assert kb.sync(names(), encoder, "x") == 0
+    assert kb.sync(Names(), encoder, "x") == 4, "a shared name is encoded once"
+    assert kb.sync(Names(), encoder, "x") == 0
     before = kb.get_vector("c").copy()
     kb.add(Entity("d", "fever", aliases=["flu"]))
     kb.update(Entity("b", "chill", aliases=["Cold"]))
-    assert kb.sync(names(), encoder, "x") == 2
+    assert kb.sync(Names(), encoder, "x") == 2
     assert encoder.texts[4:] == [("chill", ""), ("fever", "")]
     np.testing.assert_array_equal(kb.get_vector("c"), before)
     kb.remove("a")
-    assert kb.sync(names(), encoder, "x") == 0
+    assert kb.sync(Names(), encoder, "x") == 0
     assert "common cold" not in [title for title, _ in texts_of_rows(kb).values()]
-    assert kb.sync(names(), encoder, "another encoder") == 4
-    assert len(kb.rows) == len(texts_of_rows(kb)) == 5, "rows that are gone take no room"
+    assert kb.sync(Names(), encoder, "another encoder") == 4
+    assert len(kb.rows) == len(texts_of_rows(kb)) == 5, "rows of removed texts are dropped"
 
 
 def test_equal_texts_have_equal_vectors(kb):
-    kb.sync(names(), Encoder(), "x")
+    kb.sync(Names(), Encoder(), "x")
     kb.add(Entity("d", "fever", aliases=["flu"]))
-    kb.sync(names(), Encoder(), "x")
+    kb.sync(Names(), Encoder(), "x")
     vectors = {}
     for row, text in texts_of_rows(kb).items():
         vectors.setdefault(text, []).append(kb.rows.array()[row])
@@ -70,9 +79,9 @@ def test_equal_texts_have_equal_vectors(kb):
         np.testing.assert_array_equal(same, same[:1] * len(same))
 
 
-def test_distinct_texts_and_entities_point_at_each_other(kb):
-    kb.sync(names(), Encoder(), "x")
-    distinct = kb.distinct_texts(names())
+def test_distinct_texts_and_entities_refer_to_each_other(kb):
+    kb.sync(Names(), Encoder(), "x")
+    distinct = kb.distinct_texts(Names())
     for position in range(len(kb)):
         start, end = distinct.entity_offsets[position : position + 2]
         for text in distinct.entity_rows[start:end]:
@@ -84,12 +93,12 @@ def test_distinct_texts_and_entities_point_at_each_other(kb):
     assert [texts_of_rows(kb)[row] for row in distinct.rows.tolist()] == distinct.texts
 
 
-def test_verbalizations(kb):
+def test_verbalizations_give_titles_and_descriptions(kb):
     entity = kb.get("a")
-    assert names()(entity) == [("Cold", ""), ("common cold", "")]
-    assert names(description=True, types=True)(entity)[0] == ("Cold", "an illness (Disease)")
-    assert title_description()(entity) == [("Cold", "an illness (Disease) (common cold)")]
-    assert title_description(aliases=False, types=False)(kb.get("c")) == [("flu", "")]
+    assert Names()(entity) == [("Cold", ""), ("common cold", "")]
+    assert Names(description=True, types=True)(entity)[0] == ("Cold", "an illness (Disease)")
+    assert TitleDescription()(entity) == [("Cold", "an illness (Disease) (common cold)")]
+    assert TitleDescription(aliases=False, types=False)(kb.get("c")) == [("flu", "")]
 
 
 def test_parts_end_at_the_next_punctuation(kb):
@@ -100,35 +109,100 @@ def test_parts_end_at_the_next_punctuation(kb):
     assert soft_limit(text, 0) == text == soft_limit(text, 999)
     assert soft_limit("no end to be seen", 3) == "no end to be seen"
     entity = Entity("x", "X", text, ("Y", "Z"), ("T",), meta={"paragraph": text})
-    assert parts(limit=20)(entity) == [("X", "A disease of the lungs")]
-    assert parts(description=False, types=True, aliases=True)(entity) == [("X", "T, Y, Z")]
-    assert parts(False, paragraph=True, paragraph_limit=23)(entity) == [("X", soft_limit(text, 23))]
-    assert parts()(Entity("y", "Y")) == [("Y", "")]
+    assert Parts(limit=20)(entity) == [("X", "A disease of the lungs")]
+    assert Parts(description=False, types=True, aliases=True)(entity) == [("X", "T, Y, Z")]
+    assert Parts(False, paragraph=True, paragraph_limit=23)(entity) == [("X", soft_limit(text, 23))]
+    assert Parts()(Entity("y", "Y")) == [("Y", "")]
 
 
-def test_another_verbalization_is_noticed_and_the_same_costs_nothing(kb):
-    kb.sync(names(), Encoder(), "x")
-    asked = []
+def test_invalidate_compares_texts_unless_the_verbalization_is_the_same(kb):
+    kb.sync(Names(), Encoder(), "x")
+    read = []
 
     def watched(entity):
-        asked.append(entity.id)
-        return names()(entity)
+        read.append(entity.id)
+        return Names()(entity)
 
-    kb.touch()
-    assert kb.sync(names(), Encoder(), "x") == 0 and kb.in_sync
-    kb.touch()
-    assert kb.sync(watched, Encoder(), "x") == 0 and asked == ["a", "b", "c"]
-    kb.touch()
-    assert kb.sync(names(types=True), Encoder(), "x") == 2, "two have a type"
+    kb.invalidate()
+    assert kb.sync(Names(), Encoder(), "x") == 0 and kb.in_sync
+    kb.invalidate()
+    assert kb.sync(watched, Encoder(), "x") == 0 and read == ["a", "b", "c"]
+    kb.invalidate()
+    assert kb.sync(Names(types=True), Encoder(), "x") == 2, "two have a type"
 
 
-def test_as_spacys_users_expect(kb):
-    kb.sync(names(), Encoder(), "x")
+def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
+    kb.sync(Names(types=True), Encoder(), "x")
+    assert kb.database.get("verbalization") == "Names(description=False, types=True)"
+    kb.to_disk(tmp_path / "kb")
+    again = ArboKB.for_reading(tmp_path / "kb")
+    again.invalidate()
+    assert again.sync(Names(types=True), Encoder(), "x") == 0
+    again.invalidate()
+    assert again.sync(Names(), Encoder(), "x") == 1, "one entity has a type, and shares a name"
+    assert verbalization_identity(lambda entity: [(entity.id, "")]) == "", (
+        "unknown for a plain function"
+    )
+    assert verbalization_identity(Limited(3)) == "Limited(3)"
+
+
+class Limited:
+    """A verbalization that is no dataclass, with a repr of its own."""
+
+    def __init__(self, limit):
+        self.limit = limit
+
+    def __repr__(self):
+        return f"Limited({self.limit})"
+
+    def __call__(self, entity):
+        return [(entity.title[: self.limit], "")]
+
+
+def test_the_revision_changes_with_edits_rows_and_encoder(kb):
+    before = kb.revision
+    assert before == kb.revision and before.encoder == ""
+    kb.sync(Names(), Encoder(), "x")
+    encoded = kb.revision
+    assert encoded.encoder == "x" and encoded.layout > before.layout
+    kb.add(Entity("d", "fever"))
+    assert kb.revision.content > encoded.content and kb.revision.layout == encoded.layout
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("TitleDescription", {"types": False}),
+        ("Names", {"description": True}),
+        ("Parts", {"limit": 3}),
+        ("NoText", {}),
+        ("StringLookup", {"n_fuzzy": 2}),
+        ("KBFromPath", {"path": "kb"}),
+        ("KBFromCorpus", {"path": "train.spacy"}),
+        ("EmptyKB", {}),
+        ("CandidateGenerator", {"n_fuzzy": 1}),
+        ("CandidateBatchGenerator", {"n_fuzzy": 1}),
+        ("EmptyLinkerKB", {}),
+    ],
+)
+def test_registered_parts_pickle_and_have_a_repr_of_their_settings(name, settings):
+    config = {"part": {"@misc": f"spacy-arbo-el.{name}.v1", **settings}}
+    part = registry.resolve(config)["part"]
+    again = pickle.loads(pickle.dumps(part))
+    assert type(again) is type(part) and callable(again)
+    assert repr(again) == repr(part) == repr(registry.resolve(config)["part"])
+    assert all(str(value) in repr(part) for value in settings.values())
+
+
+def test_methods_of_spacys_knowledge_bases(kb):
+    kb.sync(Names(), Encoder(), "x")
     doc = spacy.blank("en")("a COLD day")
-    found = kb.get_candidates(doc[1:2])
-    assert [c.entity_ for c in found] == ["a", "b"] and found[0].prior_prob == 0.5
+    candidates = kb.get_candidates(doc[1:2])
+    assert [c.entity_ for c in candidates] == ["a", "b"] and candidates[0].prior_prob == 0.5
     assert kb.get_prior_prob("a", "cold") == 0.5 and kb.get_prior_prob("c", "cold") == 0.0
     assert kb.get_alias_candidates("nothing") == []
+    batch = kb.get_candidates_batch([doc[1:2], doc[2:3], doc[1:2]])
+    assert [[c.entity_ for c in group] for group in batch] == [["a", "b"], [], ["a", "b"]]
     assert kb.contains_entity("a") and kb.contains_alias("FLU") and not kb.contains_alias("x")
     assert kb.get_size_entities() == 3 and kb.get_entity_strings() == ["a", "b", "c"]
     assert kb.entity_vector_length == 3 and len(kb.get_vectors(["a", "b"])) == 2
@@ -140,14 +214,14 @@ def test_as_spacys_users_expect(kb):
 
 
 @pytest.mark.parametrize("bad", [np.zeros((1, 3)), np.zeros(4), np.full((4, 3), np.nan)])
-def test_bad_vectors_are_refused_and_change_nothing(kb, bad):
+def test_invalid_vectors_are_refused_and_change_nothing(kb, bad):
     with pytest.raises(ValueError, match="shape|NaN"):
-        kb.sync(names(), lambda texts: bad, "x")
+        kb.sync(Names(), lambda texts: bad, "x")
     assert len(kb.rows) == 0 and not kb.in_sync
 
 
-def test_disk_and_bytes(kb, tmp_path):
-    kb.sync(names(), Encoder(), "x")
+def test_to_disk_and_to_bytes_keep_entities_and_vectors(kb, tmp_path):
+    kb.sync(Names(), Encoder(), "x")
     kb.to_disk(tmp_path / "kb")
     vocab = spacy.blank("en").vocab
     for again in (
@@ -156,21 +230,19 @@ def test_disk_and_bytes(kb, tmp_path):
     ):
         assert list(again) == list(kb) and again.in_sync and again.fingerprint == "x"
         np.testing.assert_array_equal(again.rows.array(), kb.rows.array())
-        assert again.sync(names(), Encoder(), "x") == 0
+        assert again.sync(Names(), Encoder(), "x") == 0
 
 
 def test_a_save_that_fails_leaves_the_old_folder(kb, tmp_path):
-    def fail():
-        raise OSError("disk full")
-
     kb.to_disk(tmp_path / "kb")
-    with pytest.raises(OSError, match="disk full"):
-        write_folder(tmp_path / "kb", {"manifest.json": lambda: b"new", "vectors-1.bin": fail})
+    with pytest.raises(OSError, match="disk full"), replacing_folder(tmp_path / "kb") as folder:
+        (folder / "manifest.json").write_bytes(b"new")
+        raise OSError("disk full")
     assert len(ArboKB(spacy.blank("en").vocab).from_disk(tmp_path / "kb")) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["kb"]
 
 
-def test_a_format_of_the_future_is_refused(kb, tmp_path):
+def test_a_later_format_version_is_refused(kb, tmp_path):
     kb.to_disk(tmp_path / "kb")
     manifest = tmp_path / "kb" / "manifest.json"
     manifest.write_text(

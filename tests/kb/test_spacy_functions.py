@@ -1,4 +1,4 @@
-"""spaCy's own entity_linker, trained and run on our knowledge base."""
+"""spaCy's own entity_linker, trained and run on an ArboKB."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from thinc.api import Config, fix_random_seed
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.spacy_functions import create_candidates, create_candidates_batch
-from spacy_arbo_el.kb.verbalizations import names
+from spacy_arbo_el.kb.spacy_functions import CandidateBatchGenerator, CandidateGenerator
+from spacy_arbo_el.kb.verbalizations import Names
 
 CONFIG = """
 [entity_linker]
@@ -28,7 +28,7 @@ candidates_batch_size = 4
 [entity_linker.generate_empty_kb]
 @misc = "spacy-arbo-el.EmptyLinkerKB.v1"
 """
-# Two that share a name, told apart by the words round it.
+# Two entities that share a name. Only the context of a mention distinguishes them.
 ENTITIES = [
     Entity("planet", "Mercury", aliases=("planet Mercury",), frequency=1),
     Entity("metal", "mercury", aliases=("quicksilver",), frequency=1),
@@ -53,10 +53,10 @@ def mention(nlp, text, kb_id=""):
     return doc
 
 
-def test_entity_linker_trains_and_runs(tmp_path):
+def test_entity_linker_trains_saves_and_links(tmp_path):
     fix_random_seed(0)
     kb = ArboKB(Vocab(), ENTITIES)
-    kb.sync(names(), vectors, "x")
+    kb.sync(Names(), vectors, "x")
     kb.to_disk(tmp_path / "kb")
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("entity_linker", config=Config().from_str(CONFIG)["entity_linker"])
@@ -78,26 +78,26 @@ def test_entity_linker_trains_and_runs(tmp_path):
     assert isinstance(again.get_pipe("entity_linker").kb, ArboKB)
     for pipeline in (nlp, again):
         for kb_id, texts in TEXTS.items():
-            found = [pipeline(mention(pipeline, text)).ents[0].kb_id_ for text in texts]
-            assert found == [kb_id] * len(texts)
+            kb_ids = [pipeline(mention(pipeline, text)).ents[0].kb_id_ for text in texts]
+            assert kb_ids == [kb_id] * len(texts)
 
 
-def test_candidates():
+def test_candidate_generators_find_exact_and_similar_names():
     kb = ArboKB(Vocab(), [*ENTITIES, Entity("new", "quick silver")])
-    kb.sync(names(), vectors, "x")
+    kb.sync(Names(), vectors, "x")
     doc = spacy.blank("en")("Mercury quicksylver")
-    alone, batch = create_candidates(), create_candidates_batch(fuzzy=2)
-    assert [c.entity_ for c in alone(kb, doc[:1])] == ["planet", "metal"]
-    assert alone(kb, doc[1:]) == []
+    single, batch = CandidateGenerator(), CandidateBatchGenerator(n_fuzzy=2)
+    assert [c.entity_ for c in single(kb, doc[:1])] == ["planet", "metal"]
+    assert single(kb, doc[1:]) == []
     exact, fuzzy = batch(kb, [doc[:1], doc[1:]])
     assert [(c.entity_, c.prior_prob) for c in exact] == [("planet", 0.5), ("metal", 0.5)]
     assert [c.entity_ for c in fuzzy] == ["metal", "new"]
     assert fuzzy[0].prior_prob > fuzzy[1].prior_prob and sum(c.prior_prob for c in fuzzy) == 1.0
     assert len(fuzzy[0].entity_vector) == 16
     with pytest.raises(ValueError, match="InMemoryLookupKB, but the linker needs an ArboKB"):
-        alone(InMemoryLookupKB(Vocab(), 3), doc[:1])
+        single(InMemoryLookupKB(Vocab(), 3), doc[:1])
 
 
-def test_an_entity_without_vectors_has_an_empty_one():
+def test_candidates_that_were_never_encoded_have_an_empty_vector():
     kb = ArboKB(Vocab(), ENTITIES)
     assert [list(c.entity_vector) for c in kb.get_alias_candidates("mercury")] == [[], []]

@@ -1,4 +1,4 @@
-"""Edits against a plain dict, in memory and in a folder; and what they leave on disk."""
+"""Edits of a knowledge base, compared with a plain dict, in memory and in a folder."""
 
 import shutil
 
@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb import knowledge_base
+from spacy_arbo_el.kb import storage
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import verify
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.verbalizations import names
-from spacy_arbo_el.retrieval.kinds import ivf
-from spacy_arbo_el.retrieval.similarity import dot
+from spacy_arbo_el.kb.verbalizations import Names
+from spacy_arbo_el.retrieval.index.quantizers import IVF
+from spacy_arbo_el.retrieval.similarity import Dot
 
 WORDS = st.text(st.sampled_from("abß Éx'\"%_"), max_size=6)
 IDS = st.sampled_from([f"e{i}" for i in range(6)])
@@ -42,21 +42,21 @@ EDITS = st.lists(
 
 
 def encode(texts):
-    """Vectors that depend on the text alone."""
+    """Vectors that depend only on the text."""
     return np.array([[len(a), sum(map(ord, a)) % 97, len(b)] for a, b in texts], np.float32)
 
 
 class Oracle:
-    """What a knowledge base must do, in a dict and in the plainest way."""
+    """A knowledge base as a plain dict of entities and a dict of redirects."""
 
     def __init__(self):
-        self.entities, self.leads = {}, {}
+        self.entities, self.redirects = {}, {}
 
     def find(self, entity_id):
-        return entity_id if entity_id in self.entities else self.leads.get(entity_id)
+        return entity_id if entity_id in self.entities else self.redirects.get(entity_id)
 
     def add(self, entity):
-        if entity.id in self.entities or entity.id in self.leads:
+        if entity.id in self.entities or entity.id in self.redirects:
             raise ValueError
         self.entities[entity.id] = entity
 
@@ -67,18 +67,18 @@ class Oracle:
 
     def upsert(self, entities):
         new = [e.id for e in entities if e.id not in self.entities]
-        if any(i in self.leads for i in new) or len(new) > len(set(new)):
+        if any(i in self.redirects for i in new) or len(new) > len(set(new)):
             raise ValueError
         for entity in entities:
             self.entities[entity.id] = entity
 
     def remove(self, entity_id):
-        if self.leads.pop(entity_id, None):
+        if self.redirects.pop(entity_id, None):
             return
         if entity_id not in self.entities:
             raise KeyError
         del self.entities[entity_id]
-        self.leads = {old: new for old, new in self.leads.items() if new != entity_id}
+        self.redirects = {old: new for old, new in self.redirects.items() if new != entity_id}
 
     def merge(self, old, new):
         old, new = self.find(old), self.find(new)
@@ -97,12 +97,12 @@ class Oracle:
             left.frequency + right.frequency,
             {**left.meta, **right.meta},
         )
-        self.leads = {k: new if v == old else v for k, v in self.leads.items()} | {old: new}
+        self.redirects = {k: new if v == old else v for k, v in self.redirects.items()} | {old: new}
 
 
 def apply(kb, edit, *values):
     if edit == "sync":
-        kb.sync(names(), encode, "x")
+        kb.sync(Names(), encode, "x")
         return True
     try:
         getattr(kb, edit)(*values)
@@ -114,7 +114,7 @@ def apply(kb, edit, *values):
 def check(kb, oracle):
     assert {entity.id: entity for entity in kb} == oracle.entities
     assert len(kb) == kb.get_size_entities() == len(oracle.entities)
-    assert kb.entities.redirects() == oracle.leads
+    assert kb.entities.redirects() == oracle.redirects
     ids = [f"e{i}" for i in range(6)]
     places = kb.entities.positions_of(ids)
     assert [kb.ids_of(places)[i] or None for i in range(6)] == [oracle.find(i) for i in ids]
@@ -122,24 +122,24 @@ def check(kb, oracle):
     folded = {n.casefold() for e in oracle.entities.values() for n in e.names}
     assert kb.get_size_aliases() == len(folded)
     for name in folded:
-        found = [kb.entities.at(position).id for position in kb.entities.named(name)]
+        named = [kb.entities.at(position).id for position in kb.entities.with_name(name)]
         expected = [
             e.id for e in oracle.entities.values() if name in [n.casefold() for n in e.names]
         ]
-        assert sorted(found) == sorted(expected)
-        kb_found = [c.entity_ for c in kb.get_alias_candidates(name.upper())]
-        assert name.upper().casefold() != name or sorted(kb_found) == sorted(expected)
+        assert sorted(named) == sorted(expected)
+        candidates = [c.entity_ for c in kb.get_alias_candidates(name.upper())]
+        assert name.upper().casefold() != name or sorted(candidates) == sorted(expected)
     for kind in "TU":
-        found = kb.ids_of(kb.entities.of_types([kind])).tolist()
-        right = [e.id for e in oracle.entities.values() if not e.types or kind in e.types]
-        assert sorted(found) == sorted(right)
+        ids = kb.ids_of(kb.entities.of_types([kind])).tolist()
+        expected = [e.id for e in oracle.entities.values() if not e.types or kind in e.types]
+        assert sorted(ids) == sorted(expected)
 
 
 def check_vectors(kb):
-    kb.sync(names(), encode, "x")
+    kb.sync(Names(), encode, "x")
     owners, vectors = kb.owners(), kb.rows.array()
     for position, entity in kb.entities.items():
-        expected = encode(names()(entity))
+        expected = encode(Names()(entity))
         np.testing.assert_array_equal(vectors[owners == position], expected)
         np.testing.assert_array_equal(kb.get_vector(entity.id), expected[0])
     alive = {position for position, _ in kb.entities.items()}
@@ -178,7 +178,7 @@ def test_edits_in_a_folder(edits, dtype, tmp_path):
         check_vectors(again)
 
 
-def test_a_failed_stream_changes_nothing(tmp_path):
+def test_failed_edits_change_nothing(tmp_path):
     def stream():
         for i in range(5000):
             yield Entity(f"n{i}", f"name {i}")
@@ -200,11 +200,11 @@ def test_a_failed_stream_changes_nothing(tmp_path):
         assert "b" not in kb
 
 
-def test_what_is_opened_for_reading_is_not_changed(tmp_path):
+def test_edits_of_a_folder_opened_for_reading_stay_in_memory(tmp_path):
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
     kb = ArboKB.for_reading(tmp_path / "kb")
     kb.add(Entity("b", "B"))
-    kb.sync(names(), encode, "x")
+    kb.sync(Names(), encode, "x")
     assert len(kb) == 2 and len(kb.rows) == 2
     again = ArboKB.for_reading(tmp_path / "kb")
     assert len(again) == 1 and not len(again.rows)
@@ -212,19 +212,19 @@ def test_what_is_opened_for_reading_is_not_changed(tmp_path):
     assert len(ArboKB.for_reading(tmp_path / "kb")) == 2
 
 
-def test_one_writer_and_readers_who_see_what_it_did(tmp_path):
+def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
     reader = ArboKB.for_reading(tmp_path / "kb")
     with ArboKB.open(tmp_path / "kb") as writer:
         with pytest.raises(ValueError, match="being edited by another program"):
             ArboKB.open(tmp_path / "kb")
         writer.add(Entity("b", "B"))
-        writer.sync(names(), encode, "x")
-        assert reader.renew() and len(reader) == 2 and len(reader.rows) == 2
-        assert not reader.renew()
+        writer.sync(Names(), encode, "x")
+        assert reader.reload_if_changed() and len(reader) == 2 and len(reader.rows) == 2
+        assert not reader.reload_if_changed()
         writer.sync(lambda entity: [("new", entity.id)], encode, "another encoder")
-        assert len(reader.rows.array()) == 2, "what it has mapped is there still"
-        assert reader.renew() and reader.fingerprint == "another encoder"
+        assert len(reader.rows.array()) == 2, "the rows that are mapped stay readable"
+        assert reader.reload_if_changed() and reader.fingerprint == "another encoder"
     with ArboKB.open(tmp_path / "kb") as writer:
         assert len(writer) == 2
     assert sorted(p.name for p in (tmp_path / "kb").iterdir()) == [
@@ -236,13 +236,13 @@ def test_one_writer_and_readers_who_see_what_it_did(tmp_path):
     ]
 
 
-def test_redirects_of_ones_own():
+def test_redirects_of_other_ids():
     kb = ArboKB(Vocab(), [Entity("a", "A"), Entity("b", "B")])
     assert kb.redirect({"old": "a", "older": "old"}) == 2
     assert kb.get("older").id == "a" and "old" in kb
     with pytest.raises(ValueError, match="'b' can't lead to 'a': 'b' is an entity itself"):
         kb.redirect({"c": "a", "b": "a"})
-    with pytest.raises(ValueError, match="'c' can't lead to 'z': it isn't there"):
+    with pytest.raises(ValueError, match="'c' can't lead to 'z': there is no such entity"):
         kb.redirect({"c": "z"})
     with pytest.raises(ValueError, match="'old' leads to 'a'"):
         kb.add(Entity("old"))
@@ -251,22 +251,22 @@ def test_redirects_of_ones_own():
     assert "c" not in kb
 
 
-def test_vectors_that_do_not_fit_are_refused():
+def test_vectors_of_wrong_width_or_range_are_refused():
     kb = ArboKB(Vocab(), [Entity("a", "A")], dtype="float16")
     with pytest.raises(ValueError, match="don't fit into float16"):
-        kb.sync(names(), lambda texts: np.full((len(texts), 2), 1e6), "x")
+        kb.sync(Names(), lambda texts: np.full((len(texts), 2), 1e6), "x")
     assert not kb.in_sync and not len(kb.rows)
-    kb.sync(names(), lambda texts: np.ones((len(texts), 2)), "x")
+    kb.sync(Names(), lambda texts: np.ones((len(texts), 2)), "x")
     kb.add(Entity("b", "B"))
     with pytest.raises(ValueError, match="3 wide, but the knowledge base's are 2 wide"):
-        kb.sync(names(), lambda texts: np.ones((len(texts), 3)), "x")
+        kb.sync(Names(), lambda texts: np.ones((len(texts), 3)), "x")
     with pytest.raises(ValueError, match="stored as one of float32, float16, not as 'int8'"):
         ArboKB(Vocab(), dtype="int8")
     with pytest.raises(ValueError, match="frequency of entity 'a'"):
         Entity("a", frequency=-1)
 
 
-def test_priors_are_shares_of_frequencies():
+def test_prior_probabilities_are_shares_of_frequencies():
     kb = ArboKB(Vocab(), [Entity("a", "A", frequency=3), Entity("b", "B", "", ["a"], frequency=1)])
     assert [(c.entity_, c.prior_prob) for c in kb.get_alias_candidates("A")] == [
         ("a", 0.75),
@@ -275,7 +275,7 @@ def test_priors_are_shares_of_frequencies():
     assert kb.get_prior_prob("b", "a") == 0.25 and kb.get_prior_prob("a", "b") == 0.0
 
 
-def test_part_of_a_transaction_fails_by_itself(tmp_path):
+def test_part_of_a_transaction_fails_without_the_rest(tmp_path):
     with ArboKB.create(tmp_path / "kb") as kb:
         with kb.transaction():
             kb.add(Entity("a", "A"))
@@ -284,21 +284,21 @@ def test_part_of_a_transaction_fails_by_itself(tmp_path):
             kb.add(Entity("b", "B"))
         assert [entity.id for entity in kb] == ["a", "b"]
         with pytest.raises(ValueError, match="can't be part of a transaction"), kb.transaction():
-            kb.sync(names(), encode, "x")
+            kb.sync(Names(), encode, "x")
         with pytest.raises(RuntimeError), kb.transaction():
             kb.add(Entity("c", "C"))
             raise RuntimeError
-        # Nothing of the folder was touched by what did not come about.
+        # Transactions that failed changed nothing in the folder.
         assert len(ArboKB.for_reading(tmp_path / "kb")) == 2
 
 
-def test_ids_that_lead_to_each_other_are_removed_together():
+def test_removing_an_entity_with_an_id_that_leads_to_it():
     kb = ArboKB(Vocab(), [Entity(i, i) for i in "ABCD"])
     kb.merge("A", "B"), kb.merge("C", "D")
     kb.remove(["A", "B"])
     assert [entity.id for entity in kb] == ["D"] and len(kb) == 1
     kb.remove("C")
-    assert "D" in kb and "C" not in kb, "an id that leads to another goes alone"
+    assert "D" in kb and "C" not in kb, "an id that leads to another is removed alone"
     kb.database.rows("INSERT INTO trigram (trigram) VALUES ('integrity-check')")
 
 
@@ -315,42 +315,42 @@ def test_a_folder_that_is_being_edited_is_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("copied", [True, False])
-def test_what_a_reader_saves_is_of_one_piece(tmp_path, monkeypatch, copied):
-    monkeypatch.setattr(knowledge_base, "IN_MEMORY", 1 << 26 if copied else 0)
+def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
+    monkeypatch.setattr(storage, "IN_MEMORY", 1 << 26 if copied else 0)
     kb = ArboKB(Vocab(), [Entity("a", "A")])
-    kb.sync(names(), encode, "x")
+    kb.sync(Names(), encode, "x")
     kb.to_disk(tmp_path / "kb")
     reader = ArboKB.for_reading(tmp_path / "kb")
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("b", "B"))
-        writer.sync(names(), encode, "x")
-        # A reader with a copy of its own has the old state, one without has the new one.
+        writer.sync(Names(), encode, "x")
+        # A reader with its own copy saves the old state, one without saves the new state.
         reader.to_disk(tmp_path / "saved")
         again = ArboKB(Vocab()).from_bytes(reader.to_bytes())
         assert verify(tmp_path / "saved") == []
         assert len(again) == len(again.rows) == 1 + (not copied)
         assert len(ArboKB.for_reading(tmp_path / "saved")) == len(again)
     np.testing.assert_array_equal(reader.get_vector("b"), encode([("B", "")])[0])
-    # One that is edited by hand follows no more.
+    # A reader whose entities are edited does not reload any more.
     reader.add(Entity("mine", "mine"))
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("c", "C"))
-    assert not reader.renew() and "c" not in reader and "mine" in reader
+    assert not reader.reload_if_changed() and "c" not in reader and "mine" in reader
 
 
-def test_a_reader_that_encodes_goes_on_following(tmp_path):
+def test_a_reader_that_encodes_still_reloads_changes(tmp_path):
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
     reader = ArboKB.for_reading(tmp_path / "kb")
-    reader.sync(names(), encode, "x")
+    reader.sync(Names(), encode, "x")
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("b", "B"))
-    assert reader.renew() and len(reader) == 2
-    assert reader.sync(names(), encode, "x") == 2
+    assert reader.reload_if_changed() and len(reader) == 2
+    assert reader.sync(Names(), encode, "x") == 2
     shutil.rmtree(tmp_path / "kb")
-    assert not reader.renew() and len(reader) == 2
+    assert not reader.reload_if_changed() and len(reader) == 2
 
 
-def test_a_closed_knowledge_base_says_so(tmp_path):
+def test_edits_of_a_closed_knowledge_base_are_an_error(tmp_path):
     kb = ArboKB.create(tmp_path / "kb")
     kb.close()
     with pytest.raises(ValueError, match="was closed"):
@@ -358,10 +358,10 @@ def test_a_closed_knowledge_base_says_so(tmp_path):
     kb = ArboKB(Vocab(), [Entity("a", "A")])
     with pytest.raises(ValueError):
         kb.from_disk(tmp_path / "nothing")
-    assert len(kb) == 1, "what could not be read has changed nothing"
+    assert len(kb) == 1, "a folder that can't be read changes nothing"
 
 
-def test_a_kept_index_is_not_used_for_other_rows(tmp_path):
+def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((600, 8)).astype(np.float32)
 
@@ -370,28 +370,28 @@ def test_a_kept_index_is_not_used_for_other_rows(tmp_path):
 
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(600))
-        writer.sync(names(), by_number, "x")
-        writer.keep_index(ivf(lists=4)(writer.rows, dot()).attached)
+        writer.sync(Names(), by_number, "x")
+        writer.keep_index(IVF(n_lists=4)(writer.rows, Dot()).attached)
         reader = ArboKB.for_reading(tmp_path / "kb")
         assert reader.index.about["rows"] == 600
         writer.remove([f"e{i}" for i in range(300)])
-        writer.sync(names(), by_number, "y")
-        assert reader.renew() and reader.index is None and len(reader.rows) == 300
+        writer.sync(Names(), by_number, "y")
+        assert reader.reload_if_changed() and reader.index is None and len(reader.rows) == 300
         assert not list((tmp_path / "kb").glob("index*"))
-        writer.keep_index(ivf(lists=4)(writer.rows, dot()).attached)
+        writer.keep_index(IVF(n_lists=4)(writer.rows, Dot()).attached)
         assert [p.name for p in (tmp_path / "kb").glob("index*")] == ["index-2.faiss"]
-        assert reader.renew() and reader.index.about["rows"] == 300
+        assert reader.reload_if_changed() and reader.index.about["rows"] == 300
 
 
 def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(300))
-        writer.sync(names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
-        writer.keep_index(ivf(lists=4)(writer.rows, dot()).attached)
+        writer.sync(Names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
+        writer.keep_index(IVF(n_lists=4)(writer.rows, Dot()).attached)
         reader = ArboKB.for_reading(tmp_path / "kb")
         reader.to_disk(tmp_path / "with")
-        writer.keep_index(ivf(lists=6)(writer.rows, dot()).attached)
+        writer.keep_index(IVF(n_lists=6)(writer.rows, Dot()).attached)
         reader.to_disk(tmp_path / "without")
     assert verify(tmp_path / "with") == verify(tmp_path / "without") == []
     assert ArboKB.for_reading(tmp_path / "with").index.about["kind"] == "ivf-4-pq4"

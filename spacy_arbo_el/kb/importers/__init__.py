@@ -1,4 +1,4 @@
-"""Entities from files, one at a time."""
+"""Readers of entities from files of various formats, one entity at a time."""
 
 from typing import Callable, Dict
 
@@ -11,7 +11,7 @@ from .tables import read_table
 from .umls import read_umls
 from .wikidata import read_wikidata
 
-# By the names that ``arbo kb build --format`` knows.
+# By the value of ``arbo kb build --format``.
 READERS: Dict[str, Callable] = {
     "jsonl": read_entities_jsonl,
     "table": read_table,

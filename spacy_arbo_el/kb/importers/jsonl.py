@@ -1,11 +1,9 @@
-"""The project's own format: JSONL, one entity a line."""
+"""The format of this project: JSONL, one entity per line."""
 
 import json
 from typing import Any, Dict, Iterable, Iterator, Optional
 
-from ...corpora.files import PathLike, is_text, line_error
-from ...corpora.jsonl import read_records
-from ...io import replacing
+from ...io import PathLike, is_text, line_error, read_records, replacing
 from ..entity import NIL, Entity
 from .report import ImportReport
 
@@ -15,15 +13,17 @@ FIELDS = ("id", "title", "description", "aliases", "types", "frequency", "meta")
 def read_entities_jsonl(
     path: PathLike, report: Optional[ImportReport] = None, *, unique: bool = True
 ) -> Iterator[Entity]:
-    """Yield the entities of a JSONL file, one at a time; empty lines are skipped.
+    """Yield the entities of a JSONL file, one at a time. Empty lines are skipped.
 
-    A line is an object with "id" and, as you have them, "title", "description", "aliases" and
-    "types" (lists of strings) and "frequency". Whatever else it holds goes to ``meta``.
+    A line is an object with "id" and, optionally, "title", "description", "aliases" and "types"
+    (lists of strings), "frequency" and "meta". Other keys go to ``meta``.
 
-    unique: Whether to look for ids that occur twice, which takes remembering all.
+    Raises ValueError with file, line and problem at the first invalid line. The error for an id
+    that occurs twice names both lines.
 
-    Raises ValueError with file, line and problem at the first line that isn't right; an id that
-    occurs twice is an error that names both lines.
+    path: The file.
+    report: Not used: no line is left out.
+    unique: Whether to check that no id occurs twice, which needs memory for all ids.
     """
     lines_of: Dict[str, int] = {}
     for number, record in read_records(path):
@@ -36,7 +36,7 @@ def read_entities_jsonl(
 
 
 def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
-    """The line of a JSONL file where an id occurs for the nth time, 0 for none."""
+    """The line of a JSONL file in which an id occurs for the nth time; 0 for none."""
     for number, record in read_records(path):
         nth -= record.get("id") == entity_id
         if not nth:
@@ -45,9 +45,11 @@ def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
 
 
 def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
-    """Write entities in the format ``read_entities_jsonl`` reads, all or nothing.
+    """Write entities in the format that ``read_entities_jsonl`` reads.
 
-    RETURNS: How many were written.
+    If writing fails, the previous file stays.
+
+    RETURNS: The number of entities.
     """
     count = 0
     with replacing(path) as file:
@@ -59,6 +61,11 @@ def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
 
 
 def check_new(id_: str, number: int, lines_of: Dict[str, int], path: PathLike) -> None:
+    """Raise ValueError where an id occurred before; otherwise write down its line.
+
+    number: The line.
+    lines_of: The lines of the ids so far.
+    """
     if id_ in lines_of:
         raise line_error(
             path,
@@ -70,7 +77,7 @@ def check_new(id_: str, number: int, lines_of: Dict[str, int], path: PathLike) -
 
 
 def problem_of(record: Dict[str, Any]) -> str:
-    """What is wrong with an entity's record, or nothing."""
+    """What is wrong with the record of an entity; "" where it is valid."""
     if not is_text(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
         return f"'id' must be a non-empty string and not 'NIL' (got {record.get('id')!r:.40})."
     if "|" in record["id"]:
@@ -94,6 +101,7 @@ def is_strings(value: Any) -> bool:
 
 
 def entity_of(record: Dict[str, Any]) -> Entity:
+    """The entity of a valid record."""
     other = {key: value for key, value in record.items() if key not in FIELDS}
     return Entity(
         id=record["id"],

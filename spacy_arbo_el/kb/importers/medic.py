@@ -1,13 +1,13 @@
-"""The MEDIC disease dictionary in the forms it is found in."""
+"""The MEDIC disease dictionary, in the three formats in which it is distributed."""
 
 import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...corpora.concepts import read_equivalents, strip_prefix
-from ...corpora.files import PathLike, check_exists, is_text, line_error, read_lines
+from ...io import PathLike, check_exists, is_text, line_error, read_lines
 from ..entity import Entity
+from .concepts import read_equivalents, strip_prefix
 from .jsonl import check_new, is_strings
 from .report import ImportReport
 
@@ -19,14 +19,16 @@ def read_medic_half(
 ) -> Iterator[Entity]:
     """Yield the concepts of the BioCoM paper's dictionary, in the order of ``concept_map.json``.
 
-    folder: Holds ``disease_down_half.tsv`` and ``concept_map.json``.
-    unnamed: The dictionary is half of MEDIC's names, so that about one concept in six has lost all
-        of its own. By default these come too, with their id for a title and ``meta["unnamed"]``: no
-        name leads to them, but a labelled mention may. False leaves them out.
+    The title is the first name of a concept, the aliases are the others. ``meta["ids"]`` has the
+    equivalent ids.
 
-    The title is the first of a concept's names, the aliases are the rest; ``meta["ids"]`` holds the
-    equivalent ids (``concept_map_of`` turns them into a map for ``normalise_ids``).
-    Raises ValueError with file, line and problem where a line isn't right.
+    Raises ValueError with file, line and problem at an invalid line.
+
+    folder: Contains ``disease_down_half.tsv`` and ``concept_map.json``.
+    report: Not used.
+    unnamed: Whether to yield concepts without names. The dictionary has half of MEDIC's names, and
+        about one concept in six has lost all of them. Such a concept has its id as title and
+        ``meta["unnamed"]``. No name leads to it, but a labelled mention may.
     """
     folder = check_exists(folder)
     equivalents = read_equivalents(folder)
@@ -41,9 +43,10 @@ def read_medic_half(
 def read_medic_2012(path: PathLike, report: Optional[ImportReport] = None) -> Iterator[Entity]:
     """Yield the entities of a MEDIC dictionary whose lines are ``id[|id…]||name[|synonym…]``.
 
-    The first id is the entity's, ``meta["ids"]`` holds all.
-    Raises ValueError with file, line and problem where a line isn't right or an id that is an
-    entity's own occurs twice.
+    The first id is that of the entity. ``meta["ids"]`` has all ids.
+
+    Raises ValueError with file, line and problem at an invalid line, and where two entities have
+    the same id.
     """
     lines_of: Dict[str, int] = {}
     for number, line in read_lines(path):
@@ -95,7 +98,7 @@ def _medic_line(line: str, path: Path, number: int) -> Tuple[str, List[str]]:
     raise line_error(path, number, 'expected a JSON array ["name", ["id", …]].')
 
 
-# Of a CTD vocabulary, as its line of fields has them.
+# The columns of a CTD vocabulary, by the names in its comments.
 CTD_FIELDS = (
     "DiseaseName",
     "DiseaseID",
@@ -111,10 +114,14 @@ CTD_FIELDS = (
 def read_medic_tsv(path: PathLike, report: Optional[ImportReport] = None) -> Iterator[Entity]:
     """Yield the entities of CTD's MEDIC file (``CTD_diseases.tsv``).
 
-    Columns are ``CTD_FIELDS``, with ``|`` between several values; lines that begin with ``#`` are
-    comments. Ids lose their "MESH:" and "OMIM:", as corpora write them. Alternative ids lead to
-    the entity.
-    Raises ValueError with file, line and problem where a line isn't right.
+    The columns are ``CTD_FIELDS``, with ``|`` between several values. Lines that begin with ``#``
+    are comments. The prefixes "MESH:" and "OMIM:" are removed from ids. Alternative ids lead to the
+    entity.
+
+    Raises ValueError with file, line and problem at an invalid line.
+
+    path: The file.
+    report: Gets the alternative ids.
     """
     report = report or ImportReport()
     lines_of: Dict[str, int] = {}
@@ -123,14 +130,14 @@ def read_medic_tsv(path: PathLike, report: Optional[ImportReport] = None) -> Ite
             continue
         values = line.split("\t")
         if len(values) < len(CTD_FIELDS):
-            problem = f"expected {len(CTD_FIELDS)} columns with tabs between, got {len(values)}."
+            problem = f"expected {len(CTD_FIELDS)} columns separated by tabs, got {len(values)}."
             raise line_error(path, number, problem)
         row = dict(zip(CTD_FIELDS, values))
         ids = [strip_prefix(row["DiseaseID"]), *map(strip_prefix, _parts(row["AltDiseaseIDs"]))]
         if not ids[0] or not row["DiseaseName"].strip():
             raise line_error(path, number, "'DiseaseName' and 'DiseaseID' must not be empty.")
         check_new(ids[0], number, lines_of, path)
-        report.lead(ids[1:], ids[0])
+        report.redirect(ids[1:], ids[0])
         names = [row["DiseaseName"].strip(), *_parts(row["Synonyms"])]
         entity = _disease(ids[0], names, tuple(ids))
         meta = {**entity.meta, "tree": _parts(row["TreeNumbers"])}

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...corpora.files import PathLike, line_error, read_lines
+from ...io import PathLike, line_error, read_lines
 from ..entity import Entity
 from .report import ImportReport
 
@@ -19,20 +19,22 @@ def read_obo(
     scopes: Tuple[str, ...] = ("EXACT",),
     type_name: str = "",
 ) -> Iterator[Entity]:
-    """Yield the terms of an OBO file; obsolete ones and those without a name are left out.
+    """Yield the terms of an OBO file. Obsolete terms and those without a name are left out.
 
-    scopes: Which synonyms become aliases: of EXACT, NARROW, BROAD, RELATED. All are in
-        ``meta["synonyms"]`` with their scope.
+    ``meta`` has "xrefs", "parents", "subsets" and "synonyms" (with their scopes) if there are any.
+    Alternative ids lead to the term, and so do obsolete ids that it replaces.
+
+    Raises ValueError with file, line and problem at an invalid line.
+
+    path: The file.
+    report: Gets the number of terms left out, and the ids that lead to others.
+    scopes: The scopes of synonyms that become aliases: EXACT, NARROW, BROAD or RELATED.
     type_name: The type of all terms; by default their namespace.
-
-    ``meta`` holds "xrefs", "parents" and "subsets" where there are any. Alternative ids lead to
-    the term, and so do obsolete ones that it replaces.
-    Raises ValueError with file, line and problem where the file isn't right.
     """
     report = report or ImportReport()
     wrong = [scope for scope in scopes if scope not in SCOPES]
     if wrong:
-        raise ValueError(f"There is no scope {wrong[0]!r}. Choose of: {', '.join(SCOPES)}.")
+        raise ValueError(f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}.")
     namespace = ""
     lines_of: Dict[str, int] = {}
     for number, kind, tags in _stanzas(path):
@@ -51,12 +53,12 @@ def read_obo(
         if _one(tags, "is_obsolete") == "true":
             report.skip("obsolete")
             if _one(tags, "replaced_by"):
-                report.lead([id_], _one(tags, "replaced_by"))
+                report.redirect([id_], _one(tags, "replaced_by"))
             continue
         if not _one(tags, "name"):
             report.skip("no name")
             continue
-        report.lead(tags.get("alt_id", []), id_)
+        report.redirect(tags.get("alt_id", []), id_)
         yield _term(id_, tags, scopes, type_name or _one(tags, "namespace") or namespace)
 
 
@@ -85,8 +87,9 @@ def _term(id_: str, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: s
 
 
 def _stanzas(path: PathLike) -> Iterator[Tuple[int, str, Dict[str, List[str]]]]:
-    """(line it begins in, kind, values by tag), the file's head first."""
-    start, kind, tags = 1, "header", {}  # type: int, str, Dict[str, List[str]]
+    """(first line, kind, values by tag) of each stanza; the header of the file comes first."""
+    start, kind = 1, "header"
+    tags: Dict[str, List[str]] = {}
     for number, line in read_lines(path):
         line = line.strip()
         if not line or line.startswith("!"):
@@ -113,10 +116,11 @@ def _plain(value: str, tag: str) -> str:
 
 
 def _quoted(value: str) -> Tuple[str, str]:
-    """The text in quotes that a value begins with, and the word after it."""
+    """The quoted text at the beginning of a value, and the word after it."""
     match = _QUOTED.match(value)
     return (_ESCAPED.sub(r"\1", match[1]).strip(), match[2]) if match else ("", "")
 
 
 def _one(tags: Dict[str, List[str]], name: str) -> str:
+    """The first value of a tag; "" where there is none."""
     return tags.get(name, [""])[0]

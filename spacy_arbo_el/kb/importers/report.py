@@ -1,4 +1,4 @@
-"""What an import left out and why, and which ids lead to others."""
+"""The entries that an import left out, and the ids that lead to others."""
 
 from collections import Counter
 from typing import Counter as CounterType
@@ -6,11 +6,11 @@ from typing import Dict, Iterable
 
 
 class ImportReport:
-    """Filled in by a reader while its entities are taken.
+    """What happened during an import. A reader fills it while it yields entities.
 
-    count: How many entities were taken over.
-    skipped: How many entries were left out, by reason.
-    redirects: Other ids that an entity is known by, to its id.
+    count: The number of entities imported.
+    skipped: The number of entries left out, by reason.
+    redirects: From an entity's other ids to its id.
     """
 
     def __init__(self) -> None:
@@ -19,10 +19,11 @@ class ImportReport:
         self.redirects: Dict[str, str] = {}
 
     def skip(self, reason: str) -> None:
+        """Count an entry that is left out."""
         self.skipped[reason] += 1
 
-    def lead(self, ids: Iterable[str], entity_id: str) -> None:
-        """Other ids lead to an entity."""
+    def redirect(self, ids: Iterable[str], entity_id: str) -> None:
+        """Let other ids lead to an entity. The first entity of an id counts."""
         for other in ids:
             if other and other != entity_id:
                 self.redirects.setdefault(other, entity_id)

@@ -6,8 +6,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
-from ...corpora.files import PathLike, check_exists
 from ...errors import Errors
+from ...io import PathLike, check_exists
 from ..entity import Entity
 from .report import ImportReport
 
@@ -25,8 +25,8 @@ def read_spacy_kb(path: PathLike, report: Optional[ImportReport] = None) -> Iter
 def entities_of(kb: InMemoryLookupKB) -> Iterator[Entity]:
     """The entities of spaCy's knowledge base, with their frequencies.
 
-    Its vectors are left behind: they are another encoder's. An entity's aliases come with the
-    likeliest first, which becomes its title, since there is none.
+    Its vectors are left out, since they are from another encoder. spaCy's entities have no title:
+    the alias with the highest prior probability becomes the title.
     """
     aliases: Dict[str, List[Tuple[float, str]]] = defaultdict(list)
     frequency: Dict[str, float] = {}

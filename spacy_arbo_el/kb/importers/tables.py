@@ -1,16 +1,16 @@
-"""Entities from tables: CSV and TSV with a header, whatever its columns are called."""
+"""Entities from tables: CSV and TSV with a header, and columns of any names."""
 
 import csv
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Optional
 
-from ...corpora.files import PathLike, line_error, read_lines
+from ...io import PathLike, line_error, read_lines
 from ..entity import Entity
 from .jsonl import FIELDS, check_new, entity_of, problem_of
 from .report import ImportReport
 
 LISTS = ("aliases", "types")
-# Long descriptions are no error.
+# The default limit is too small for long descriptions.
 csv.field_size_limit(1 << 30)
 
 
@@ -24,13 +24,14 @@ def read_table(
 ) -> Iterator[Entity]:
     """Yield the entities of a CSV or TSV file whose first line names its columns.
 
-    columns: Which column holds which field ("id", "title", "description", "aliases", "types",
-        "frequency"); a field that isn't named is looked for under its own name. Other columns go
-        to ``meta``.
-    separator: What stands between several aliases or types.
-    delimiter: What stands between columns; by default a tab in .tsv files, else a comma.
+    Raises ValueError with file, line and problem at an invalid line.
 
-    Raises ValueError with file, line and problem where a line isn't right.
+    path: The file.
+    report: Not used: no line is left out.
+    columns: From field to column. Fields are "id", "title", "description", "aliases", "types" and
+        "frequency"; by default a column has the name of its field. Other columns go to ``meta``.
+    separator: Separates aliases and types.
+    delimiter: Separates columns; by default a tab in .tsv files, otherwise a comma.
     """
     delimiter = delimiter or ("\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ",")
     lines = _Lines(path)
@@ -60,7 +61,11 @@ def read_table(
 
 
 class _Lines:
-    """The file's lines as csv wants them, and how far it has read."""
+    """The lines of a file for the csv module.
+
+    path: The file.
+    number: The number of lines read so far.
+    """
 
     def __init__(self, path: PathLike):
         self.path, self.number = path, 0
@@ -79,16 +84,16 @@ def _next(rows: Iterator[List[str]], lines: _Lines) -> Optional[List[str]]:
 
 
 def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Dict[str, str]:
-    """From column to field."""
+    """From column to field; ValueError where a field or a column does not exist."""
     unknown = [field for field in columns if field not in FIELDS or field == "meta"]
     if unknown:
         raise ValueError(f"There is no field {unknown[0]!r}. Fields: {', '.join(FIELDS[:-1])}.")
-    named = {field: columns.get(field, field) for field in FIELDS[:-1]}
-    missing = [named[field] for field in {"id", *columns} if named[field] not in header]
+    column_of = {field: columns.get(field, field) for field in FIELDS[:-1]}
+    missing = [column_of[field] for field in {"id", *columns} if column_of[field] not in header]
     if missing:
         problem = f"there is no column {missing[0]!r}. Columns: {', '.join(header)}."
         raise line_error(path, 1, problem)
-    return {column: field for field, column in named.items() if column in header}
+    return {column: field for field, column in column_of.items() if column in header}
 
 
 def _record(row: Mapping[str, str], fields: Mapping[str, str], separator: str) -> Dict:

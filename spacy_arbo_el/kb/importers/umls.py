@@ -4,11 +4,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from ...corpora.files import PathLike, check_exists, line_error, read_lines
+from ...io import PathLike, check_exists, line_error, read_lines
 from ..entity import Entity
 from .report import ImportReport
 
-# The columns, as the reference manual has them.
+# The columns, from the reference manual.
 MRCONSO = "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF"
 MRDEF = "CUI AUI ATUI SATUI SAB DEF SUPPRESS CVF"
 MRSTY = "CUI TUI STN STY ATUI CVF"
@@ -24,20 +24,25 @@ def read_umls(
     sources: Tuple[str, ...] = (),
     type_names: bool = False,
 ) -> Iterator[Entity]:
-    """Yield the concepts of a folder with MRCONSO.RRF and, as they are there, MRDEF.RRF, MRSTY.RRF.
+    """Yield the concepts of a folder with MRCONSO.RRF and, optionally, MRDEF.RRF and MRSTY.RRF.
 
-    languages: Of names. sources: Vocabularies (SAB) of names and definitions; empty for all.
-    type_names: Types are names ("Disease or Syndrome") instead of ids ("T047").
+    The title is the preferred name and the description the first definition. Suppressed names are
+    left out. The three files are read in parallel, so each must be sorted by concept, as in the
+    distribution.
 
-    The title is the preferred name, suppressed names are left out, the description is the first
-    definition. The three files are read side by side, which needs them in the order of concepts
-    that they come in; ValueError with file and line where they are not, or a line isn't right.
+    Raises ValueError with file, line and problem at an invalid line, or where a file is not sorted.
+
+    folder: The folder of the files.
+    report: Gets the number of concepts left out.
+    languages: The languages (LAT) of names.
+    sources: The vocabularies (SAB) of names and definitions; empty for all.
+    type_names: Whether types are names ("Disease or Syndrome") instead of ids ("T047").
     """
     folder, report = check_exists(folder), report or ImportReport()
-    definitions = _Side(folder / "MRDEF.RRF", MRDEF)
-    kinds = _Side(folder / "MRSTY.RRF", MRSTY)
+    definitions = _OptionalFile(folder / "MRDEF.RRF", MRDEF)
+    types = _OptionalFile(folder / "MRSTY.RRF", MRSTY)
     for concept, rows in _concepts(folder / "MRCONSO.RRF", MRCONSO):
-        found, types = definitions.of(concept), kinds.of(concept)
+        definition_rows, type_rows = definitions.of(concept), types.of(concept)
         names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
         if not names:
             report.skip("all names suppressed")
@@ -52,24 +57,24 @@ def read_umls(
             continue
         names.sort(key=lambda row: (row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"))
         title, *aliases = dict.fromkeys(row["STR"] for row in names)
-        usable = [
+        descriptions = [
             row["DEF"]
-            for row in found
+            for row in definition_rows
             if row["SUPPRESS"] not in ("O", "Y") and (not sources or row["SAB"] in sources)
         ]
         column = "STY" if type_names else "TUI"
         yield Entity(
             concept,
             title,
-            usable[0] if usable else "",
+            descriptions[0] if descriptions else "",
             tuple(aliases),
-            tuple(dict.fromkeys(row[column] for row in types)),
+            tuple(dict.fromkeys(row[column] for row in type_rows)),
             meta={"sources": sorted({row["SAB"] for row in names})},
         )
 
 
-class _Side:
-    """A file beside MRCONSO, read as far as the concept that is asked for."""
+class _OptionalFile:
+    """A file sorted by concept, read up to the concept that is asked for; it may not exist."""
 
     def __init__(self, path: Path, columns: str):
         self._groups = _concepts(path, columns) if path.is_file() else iter(())
@@ -97,9 +102,9 @@ def _rows(path: Path, columns: List[str]) -> Iterator[Tuple[int, Row]]:
         if not line:
             continue
         values = line.split("|")
-        # Each value has a bar behind it.
+        # There is a bar after each value, also after the last one.
         if len(values) not in (len(columns), len(columns) + 1):
-            problem = f"expected {len(columns)} values with '|' between, got {len(values)}."
+            problem = f"expected {len(columns)} values separated by '|', got {len(values)}."
             raise line_error(path, number, problem)
         row = dict(zip(columns, values))
         if not row["CUI"]:

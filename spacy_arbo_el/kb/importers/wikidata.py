@@ -1,11 +1,11 @@
-"""Wikidata from its JSON dump: one item a line, plain or packed."""
+"""Wikidata from its JSON dump: one item per line, plain or compressed."""
 
 import bz2
 import gzip
 import json
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...corpora.files import PathLike, check_exists, is_text, line_error
+from ...io import PathLike, check_exists, is_text, line_error
 from ..entity import Entity
 from .report import ImportReport
 
@@ -22,12 +22,17 @@ def read_wikidata(
 ) -> Iterator[Entity]:
     """Yield the items of a Wikidata dump (.json, .json.gz, .json.bz2), one at a time.
 
-    languages: Of label, description and aliases; the first that an item has counts.
-    types: Only items that are instances of (P31) one of these; empty for all.
-    sitelinks: The least number of articles about an item.
+    The types of an item are the ids of its P31 ("instance of"). Its frequency is the number of
+    articles about it.
 
-    An item's types are the ids of its P31, its frequency the number of articles about it.
-    Raises ValueError with file, line and problem where a line isn't right.
+    Raises ValueError with file, line and problem at an invalid line.
+
+    path: The dump.
+    report: Gets the number of items left out.
+    languages: The languages of label, description and aliases. The first one that an item has
+        counts.
+    types: Only items of these types are imported; empty for all.
+    sitelinks: Only items with at least so many articles are imported.
     """
     path, report = check_exists(path), report or ImportReport()
     with OPENERS.get(path.suffix, open)(path, "rb") as file:
@@ -81,15 +86,15 @@ def _item(
 
 
 def _in_language(values: Any, languages: Tuple[str, ...]) -> Any:
-    # Where there is nothing, the dumps have a list.
+    # In the dumps an empty object is a list.
     return next((values[code] for code in languages if values and code in values), None)
 
 
 def _instance_of(claims: Dict[str, Any]) -> List[str]:
-    """The types that hold now: of preferred rank where there are any, never deprecated."""
-    found: Dict[str, List[str]] = {}
+    """The types: those of preferred rank where there are any, otherwise those of normal rank."""
+    by_rank: Dict[str, List[str]] = {}
     for claim in claims.get("P31", []):
         value = claim["mainsnak"].get("datavalue", {}).get("value", {}).get("id")
         if value:
-            found.setdefault(claim.get("rank", "normal"), []).append(value)
-    return list(dict.fromkeys(found.get("preferred") or found.get("normal") or []))
+            by_rank.setdefault(claim.get("rank", "normal"), []).append(value)
+    return list(dict.fromkeys(by_rank.get("preferred") or by_rank.get("normal") or []))

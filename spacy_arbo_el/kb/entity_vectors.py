@@ -1,0 +1,249 @@
+"""The vectors of a knowledge base's entities: encoded when texts change, and stored with them."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import List, Optional, Tuple
+
+import numpy as np
+
+from ..errors import Errors
+from . import encoding, folder
+from .editing import EntityEditor
+from .saving import AttachedIndex
+from .storage import Storage
+from .texts import DistinctTexts
+from .vectors import BLOCK, RowFiles, VectorRows, block_checksums
+from .verbalizations import Verbalization, verbalization_identity
+
+# (block, checksum of its vectors, checksum of its owners)
+Checksums = List[Tuple[int, int, int]]
+
+
+class EntityVectors:
+    """The vectors of all texts of all entities.
+
+    storage: The database that says whose the rows are, and the folder they are written to.
+    rows: The vectors.
+    index: A search index over the rows; None where there is none.
+    layout: Grows whenever rows get other numbers.
+    """
+
+    def __init__(self, storage: Storage, rows: VectorRows):
+        self.storage = storage
+        self.rows = rows
+        self.index: Optional[AttachedIndex] = None
+        self.layout = 0
+        self._invalid = False
+
+    def replace(self, rows: VectorRows, index: Optional[AttachedIndex] = None) -> None:
+        """Use other vectors from now on: those of another database."""
+        self.rows, self.index, self._invalid = rows, index, False
+        self.layout += 1
+
+    def invalidate(self) -> None:
+        """Have the next ``sync`` compare all texts with those that were encoded."""
+        self._invalid = True
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the encoder that the vectors come from; "" where there are none."""
+        return self.storage.database.get("encoder") or ""
+
+    @property
+    def in_sync(self) -> bool:
+        """Whether every entity has the vectors of its present texts."""
+        return not self._invalid and not self.storage.database.rows("SELECT 1 FROM dirty LIMIT 1")
+
+    def owners(self) -> np.ndarray:
+        """(rows,) int64, the position of the entity that each row belongs to, -1 for none."""
+        owners = self.rows.owners.copy()
+        for first, count in self.storage.database.rows("SELECT first, count FROM dead"):
+            owners[first : first + count] = -1
+        return owners
+
+    def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
+        """All texts, each once. The vectors must be in sync."""
+        return DistinctTexts.read(self.storage.entities, verbalize, self.storage.database)
+
+    def of_entity(self, entity_id: str) -> np.ndarray:
+        """(width,) float32, the vector of the entity's first text.
+
+        KeyError where there is no such entity, ValueError where its vector is not up to date.
+        """
+        database = self.storage.database
+        position = self.storage.entities.require(entity_id)
+        dirty = database.rows("SELECT 1 FROM dirty WHERE position = ?", (position,))
+        row = database.value("SELECT first FROM owned WHERE position = ? AND count", (position,))
+        if dirty or row is None:
+            raise ValueError(Errors.E006.format(id=entity_id))
+        return self.rows.take(np.array([row]))[0]
+
+    def sync(self, verbalize: Verbalization, encode: encoding.Encode, fingerprint: str) -> int:
+        """Encode what has changed since the last time.
+
+        verbalize: The texts of an entity.
+        encode: Texts -> (n, width) float32 vectors.
+        fingerprint: Identifies the encoder. Where the vectors come from another one, all texts are
+            encoded again.
+        RETURNS: The number of texts encoded.
+        """
+        if self.storage.database.in_transaction:
+            raise ValueError(Errors.E026)
+        # Where the encoder fails, the present vectors stay.
+        if len(self.rows) and self.fingerprint != fingerprint:
+            return self._encode_all(verbalize, encode, fingerprint)
+        identity = verbalization_identity(verbalize)
+        if self._invalid:
+            self._mark_changed(verbalize, identity)
+        count = self._encode_dirty(verbalize, encode, fingerprint)
+        self.storage.put(encoder=fingerprint, verbalization=identity)
+        return count
+
+    def _mark_changed(self, verbalize: Verbalization, identity: str) -> None:
+        """Mark the entities whose texts differ from those that were encoded.
+
+        Nothing is compared where these come from the same verbalization.
+        """
+        same = identity and identity == self.storage.database.get("verbalization")
+        if not same and len(self.storage.entities):
+            changed = encoding.find_changed(self.storage.entities, verbalize)
+            if changed:
+                with self.storage.transaction(vectors_only=True):
+                    self.storage.database.many(
+                        "INSERT OR IGNORE INTO dirty VALUES (?)", ((p,) for p in changed)
+                    )
+        self._invalid = False
+
+    def _encode_dirty(
+        self, verbalize: Verbalization, encode: encoding.Encode, fingerprint: str
+    ) -> int:
+        """Encode the entities that are marked, some at a time."""
+        count = 0
+        while dirty := encoding.next_dirty(self.storage.entities):
+            encoder = encoding.TextEncoder(encode, self.rows, self.storage.entities)
+            try:
+                part = encoding.encode_changed(self.storage.entities, dirty, verbalize, encoder)
+            except BaseException:
+                self._invalid = not self.in_sync
+                raise
+            with self.storage.transaction(vectors_only=True):
+                EntityEditor(self.storage.entities).free_rows(part.positions.tolist())
+                self._append(part)
+                database = self.storage.database
+                database.many("DELETE FROM dirty WHERE position = ?", [(p,) for p in dirty])
+                database.set(encoder=fingerprint)
+            count += encoder.count
+        return count
+
+    def _append(self, part: encoding.EntityVectorRows) -> None:
+        """Add rows within a transaction. They are in ``rows`` once it is committed."""
+        database = self.storage.database
+        vectors, owners = encoding.as_stored(part.vectors, self.rows.dtype), part.owners
+        start = database.get("rows")
+        encoding.store_layout(database, start, part)
+        database.set(rows=start + len(owners), width=vectors.shape[1] or self.rows.width)
+        self.layout += 1
+        if not len(owners):
+            return
+        if self.storage.path is None:
+            database.after_commit(partial(self.rows.append, vectors, owners))
+            return
+        files = self._row_files()
+        if files is None:
+            files = self._new_files(self.storage.path, vectors.shape[1])
+            database.set(files=files.number)
+        files.write(start, vectors, owners)
+        self._write_checksums(start, vectors, owners)
+        database.after_commit(partial(self._map, files, start + len(owners)))
+
+    def _map(self, files: RowFiles, count: int) -> None:
+        self.rows = files.map(count)
+
+    def _write_checksums(self, start: int, vectors: np.ndarray, owners: np.ndarray) -> None:
+        database = self.storage.database
+        last = database.rows(
+            "SELECT vectors, owners FROM block WHERE number = ?", (start // BLOCK,)
+        )
+        database.many(
+            "INSERT OR REPLACE INTO block VALUES (?, ?, ?)",
+            block_checksums(start, vectors, owners, last[0] if last else (0, 0)),
+        )
+
+    def _encode_all(
+        self, verbalize: Verbalization, encode: encoding.Encode, fingerprint: str
+    ) -> int:
+        """New vectors for all texts, from another encoder."""
+        encoder = encoding.TextEncoder(encode, VectorRows(dtype=self.rows.dtype), None)
+        files = self._row_files() if self.storage.lock is not None else None
+        layout, checksums = self._encode_into(files, verbalize, encoder)
+        rows = encoder.rows
+        with self.storage.transaction(vectors_only=True):
+            database = self.storage.database
+            moved = encoding.replace_layout(database, layout)
+            identity = verbalization_identity(verbalize)
+            database.set(encoder=fingerprint, verbalization=identity)
+            database.set(rows=len(rows), width=rows.width, index="")
+            if files:
+                database.set(files=files.number + 1 if len(rows) else 0)
+                database.many("INSERT OR REPLACE INTO block VALUES (?, ?, ?)", checksums)
+        if files:
+            files.remove()
+            if self.index is not None and isinstance(self.index.source, Path):
+                self.index.source.unlink(missing_ok=True)
+        self.rows, self.index, self._invalid = rows, None, False
+        self.storage.stop_following()
+        self.layout += moved
+        return encoder.count
+
+    def _encode_into(
+        self, files: Optional[RowFiles], verbalize: Verbalization, encoder: encoding.TextEncoder
+    ) -> Tuple[encoding.EntityVectorRows, Checksums]:
+        """Encode all entities into ``encoder.rows``, some at a time.
+
+        files: The present files, next to which new ones are written; None for rows in memory.
+        RETURNS: The new rows without vectors, and the checksums of the new files.
+        """
+        parts: List[encoding.EntityVectorRows] = []
+        checksums: Checksums = []
+        new_files: Optional[RowFiles] = None
+        for chunk in encoding.chunks(self.storage.entities.items()):
+            part = encoding.encode_items(chunk, verbalize, encoder)
+            vectors = encoding.as_stored(part.vectors, encoder.rows.dtype)
+            start = len(encoder.rows)
+            parts.append(part)
+            if files is None:
+                encoder.rows.append(vectors, part.owners)
+            elif len(vectors):
+                width, number = vectors.shape[1], files.number + 1
+                new_files = new_files or self._new_files(files.folder, width, number)
+                new_files.write(start, vectors, part.owners)
+                last_sums = checksums[-1][1:] if checksums else (0, 0)
+                checksums += block_checksums(start, vectors, part.owners, last_sums)
+                encoder.rows = new_files.map(start + len(part.owners))
+        return encoding.joined(parts), checksums
+
+    def keep_index(self, index: AttachedIndex) -> None:
+        """Store a search index beside the rows that it was built over, in place of an older one."""
+        storage = self.storage
+        if storage.path is not None and storage.lock is not None:
+            manifest = storage.database.manifest()
+            old = folder.index_entry(manifest)
+            # No number is used twice: a reader may still refer to the older file.
+            number = manifest.get("indexes", 0) + 1
+            path = storage.path / f"index-{number}{index.about['suffix']}"
+            index.write(path)
+            with storage.transaction(vectors_only=True):
+                storage.database.set(index=json.dumps(index.entry(path)), indexes=number)
+            if old:
+                (storage.path / old["file"]).unlink(missing_ok=True)
+            index = AttachedIndex(index.about, path)
+        self.index = index
+
+    def _row_files(self) -> Optional[RowFiles]:
+        path = self.storage.path
+        return folder.row_files(path, self.storage.database.manifest()) if path else None
+
+    def _new_files(self, path: Path, width: int, number: int = 1) -> RowFiles:
+        uuid = self.storage.database.get("uuid")
+        return RowFiles(path, number, uuid, width, self.rows.dtype).create()
