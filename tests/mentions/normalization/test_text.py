@@ -1,17 +1,21 @@
-"""Replacing stretches of a text, and rewrites one after the other."""
+"""Replacing parts of a text, and normalizers one after the other."""
+
+import pickle
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.util import registry
+from thinc.api import Config
 
-from spacy_arbo_el.rewriting.abbreviations import expand_abbreviations
-from spacy_arbo_el.rewriting.spelling import american_spelling
-from spacy_arbo_el.rewriting.text import inside_of, replace, rewrite_chain
+from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
+from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
+from spacy_arbo_el.mentions.normalization.text import inside_of, normalizer_chain, replace
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="ab ", max_size=30), st.data())
-def test_replacing_moves_every_offset_rightly(text, data):
+def test_replacing_moves_every_offset(text, data):
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=8, unique=True).map(sorted))
     edits = [(a, b, data.draw(st.text("XY", max_size=4))) for a, b in zip(cuts[::2], cuts[1::2])]
     places = data.draw(
@@ -39,11 +43,27 @@ def test_inside_of_overlapping_mentions():
     assert not inside_of("ab", np.zeros((0, 2), dtype=np.int64)).any()
 
 
-def test_a_chain_rewrites_what_the_one_before_it_wrote():
+def test_a_chain_normalizes_what_the_normalizer_before_wrote():
     text = "Acute myeloid leukaemia (AML) is rare. AML kills."
     offsets = np.array([[39, 42]])
-    chain = rewrite_chain(expand_abbreviations(), american_spelling())
+    chain = normalizer_chain(ExpandAbbreviations(), AmericanSpelling())
     new, moved = chain(text, offsets)
     assert new[slice(*moved[0])] == "Acute myeloid leukemia"
     assert new.startswith("Acute myeloid leukaemia (AML)")
-    assert rewrite_chain()(text, offsets) == (text, offsets)
+    assert normalizer_chain()(text, offsets) == (text, offsets)
+    assert pickle.loads(pickle.dumps(chain)) == chain
+
+
+def test_a_chain_is_configured_by_its_normalizers():
+    config = """
+    [normalizer]
+    @misc = "spacy-arbo-el.NormalizerChain.v1"
+
+    [normalizer.*.abbreviations]
+    @misc = "spacy-arbo-el.ExpandAbbreviations.v1"
+
+    [normalizer.*.spelling]
+    @misc = "spacy-arbo-el.AmericanSpelling.v1"
+    """
+    chain = registry.resolve(Config().from_str(config))["normalizer"]
+    assert chain == normalizer_chain(ExpandAbbreviations(), AmericanSpelling())

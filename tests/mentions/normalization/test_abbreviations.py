@@ -1,16 +1,19 @@
-"""Abbreviations: what a document explains, and offsets that stay right."""
+"""Abbreviations that a document defines, written out; offsets that stay right."""
 
 import numpy as np
 import pytest
 
-from spacy_arbo_el.rewriting.abbreviations import expand_abbreviations, find_abbreviations
+from spacy_arbo_el.mentions.normalization.abbreviations import (
+    ExpandAbbreviations,
+    find_abbreviations,
+)
 
-from ..linker.conftest import build
-from ..linker.world import annotated
+from ...linker.conftest import build
+from ...linker.world import annotated
 
 
 @pytest.mark.parametrize(
-    "text, found",
+    "text, defined",
     [
         ("patients with coronary heart disease (CHD) were", {"CHD": "coronary heart disease"}),
         ("Ataxia-telangiectasia (A-T) is", {"A-T": "Ataxia-telangiectasia"}),
@@ -31,11 +34,11 @@ from ..linker.world import annotated
         ("", {}),
     ],
 )  # fmt: skip
-def test_explanations(text, found):
-    assert find_abbreviations(text) == found
+def test_definitions(text, defined):
+    assert find_abbreviations(text) == defined
 
 
-def test_what_an_explanation_implies():
+def test_a_definition_defines_the_singular_and_parts_too():
     defects = "ventricular septal defects"
     assert find_abbreviations(f"with {defects} (VSDs)") == {"VSDs": defects, "VSD": defects}
     syndrome = "hyperparathyroidism-jaw tumor syndrome"
@@ -44,12 +47,12 @@ def test_what_an_explanation_implies():
         "HPT": "hyperparathyroidism",
         "JT": "jaw tumor",
     }
-    # An explanation of its own goes before what another implies.
+    # A definition goes before what follows from another one.
     both = "ventricular septa, deep (VSDs); ventricular septal defect (VSD)"
     assert find_abbreviations(both)["VSD"] == "ventricular septal defect"
 
 
-def test_the_first_explanation_stands():
+def test_the_first_definition_counts():
     text = "Huntington disease (HD) and, oddly, heteroduplexes of DNA (HD)."
     assert find_abbreviations(text) == {"HD": "Huntington disease"}
 
@@ -59,9 +62,9 @@ def spans_of(text, *mentions):
     return np.array([(s, s + len(m)) for s, m in zip(starts, mentions)], dtype=np.int64)
 
 
-def test_a_number_may_follow():
+def test_an_abbreviation_may_be_followed_by_a_number():
     text = "multiple endocrine neoplasia (MEN) and MEN1, MEN 2 or MENX"
-    new, moved = expand_abbreviations()(text, spans_of(text, "MEN1", "MEN 2", "MENX"))
+    new, moved = ExpandAbbreviations()(text, spans_of(text, "MEN1", "MEN 2", "MENX"))
     assert [new[a:b] for a, b in moved] == [
         "multiple endocrine neoplasia 1",
         "multiple endocrine neoplasia 2",
@@ -69,10 +72,10 @@ def test_a_number_may_follow():
     ]
 
 
-def test_only_mentions_are_written_out_and_offsets_follow():
+def test_only_abbreviations_in_mentions_are_written_out_and_offsets_move():
     text = "Coronary heart disease (CHD) kills. Familial CHD, and CHD-like pain, but not CHDX."
     offsets = spans_of(text, "Coronary heart disease", "Familial CHD", "CHD-like pain", "CHDX")
-    expand = expand_abbreviations()
+    expand = ExpandAbbreviations()
     new, moved = expand(text, offsets)
     assert [new[a:b] for a, b in moved] == [
         "Coronary heart disease",
@@ -85,11 +88,11 @@ def test_only_mentions_are_written_out_and_offsets_follow():
     assert again == "no abbreviation here" and unmoved.tolist() == [[16, 20]]
 
 
-def test_the_linker_reads_the_long_form():
+def test_the_linker_encodes_the_long_form():
     text = "The great river Amazon (GRA) floods. Boats on the [GRA|river] wait."
     plain, expanding = (
-        build(rewrite=rewrite)
-        for rewrite in (None, {"@misc": "spacy-arbo-el.ExpandAbbreviations.v1"})
+        build(mentions={"normalizer": normalizer})
+        for normalizer in (None, {"@misc": "spacy-arbo-el.ExpandAbbreviations.v1"})
     )
     scores = []
     for nlp in (plain, expanding):

@@ -1,12 +1,13 @@
-"""British spellings, read as American ones: a dictionary's names often have only these."""
+"""British spellings are read as American ones, which are often all that a dictionary has."""
 
 import re
+from dataclasses import dataclass
 from typing import Tuple
 
 import numpy as np
 from spacy.util import registry
 
-from .text import Rewrite, inside_of, replace
+from .text import inside_of, replace
 
 # Stems of medicine and everyday words: "ae" and "oe" in general would spoil "aerobic" or "Joel".
 STEMS = {
@@ -36,42 +37,46 @@ STEMS = {
     "sulph": "sulf",
     "tumour": "tumor",
 }
-# Not where the "o" ends another stem ("angi-o-edema", "gastr-o-esophageal"), nor in the names of
-# species and drugs, which are the same everywhere.
-_BUT = {
+# Stems that are replaced in some words only. The "o" may end the stem before it ("angi-o-edema",
+# "gastr-o-esophageal"), and names of species and drugs are spelled the same everywhere.
+_EXCEPTIONS = {
     "amoeb": "(?<![a-z])amoeb",
     "haem": "haem(?!ophilus|atox|onch)",
     "leuco": "leuco(?!vor)",
     "oedem": "(?<![cik])oedem",
     "oesoph": "(?<![a-z])oesoph",
 }
-_STEM = re.compile("|".join(_BUT.get(stem, stem) for stem in STEMS), re.IGNORECASE | re.ASCII)
+_STEM = re.compile(
+    "|".join(_EXCEPTIONS.get(stem, stem) for stem in STEMS), re.IGNORECASE | re.ASCII
+)
 
 
 @registry.misc("spacy-arbo-el.AmericanSpelling.v1")
-def american_spelling() -> Rewrite:
-    """Read the British spellings in mentions as American ones: "anaemia" as "anemia".
+@dataclass(frozen=True)
+class AmericanSpelling:
+    """Read British spellings in mentions as American ones: "anaemia" as "anemia".
 
-    RETURNS: Function (text, offsets) -> (text, offsets): mentions (n, 2) by start and end
-        character, end exclusive. What stands outside of mentions stays as it is.
+    Use it where texts have both and the knowledge base has one, in biomedicine above all::
+
+        [components.arbo_linker.mentions.normalizer]
+        @misc = "spacy-arbo-el.AmericanSpelling.v1"
     """
 
-    def respell(text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
-        found = list(_STEM.finditer(text))
-        if not found or not len(offsets):
+    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+        matches = list(_STEM.finditer(text))
+        if not matches or not len(offsets):
             return text, offsets
         inside = inside_of(text, offsets)
         edits = [
             (*m.span(), _in_case_of(STEMS[m.group().lower()], m.group()))
-            for m in found
+            for m in matches
             if inside[m.start() : m.end()].all()
         ]
         return replace(text, offsets, edits)
 
-    return respell
-
 
 def _in_case_of(new: str, old: str) -> str:
+    """``new`` in upper case, capitalized or in lower case, as ``old`` is."""
     if old.isupper():
         return new.upper()
     return new.capitalize() if old[0].isupper() else new

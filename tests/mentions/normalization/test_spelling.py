@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_arbo_el.rewriting.spelling import american_spelling
+from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ from spacy_arbo_el.rewriting.spelling import american_spelling
         ("", ""),
     ],
 )
-def test_spellings(british, american):
+def test_british_spellings_become_american_ones(british, american):
     text = f"With {british} and anaemia."
     offsets = np.array([[5, 5 + len(british)]])
-    new, moved = american_spelling()(text, offsets)
+    new, moved = AmericanSpelling()(text, offsets)
     assert new == f"With {american} and anaemia."
     assert new[slice(*moved[0])] == american

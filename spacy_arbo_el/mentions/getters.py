@@ -1,0 +1,104 @@
+"""Which spans of a Doc are mentions."""
+
+from dataclasses import dataclass
+from typing import Iterable, List, Optional, Protocol, Sequence, Tuple
+
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import registry
+
+# Start and end character in the text of the Doc, end exclusive.
+Offsets = Tuple[int, int]
+
+
+class SpanGetter(Protocol):
+    """Gives the mentions of a Doc.
+
+    spans_key: The group of ``doc.spans`` that they are in, where links are written to; None for
+        ``doc.ents``.
+    """
+
+    @property
+    def spans_key(self) -> Optional[str]: ...
+
+    def __call__(self, doc: Doc) -> Iterable[Span]: ...
+
+
+@registry.misc("spacy-arbo-el.EntSpans.v1")
+@dataclass(frozen=True)
+class EntSpans:
+    """The entities of ``doc.ents``. The default."""
+
+    @property
+    def spans_key(self) -> Optional[str]:
+        return None
+
+    def __call__(self, doc: Doc) -> Iterable[Span]:
+        return doc.ents
+
+
+@registry.misc("spacy-arbo-el.GroupSpans.v1")
+@dataclass(frozen=True)
+class GroupSpans:
+    """The spans of a group of ``doc.spans``; none where the Doc has no such group.
+
+    Use it for mentions that overlap, or that a span categorizer finds::
+
+        [components.arbo_linker.mentions.getter]
+        @misc = "spacy-arbo-el.GroupSpans.v1"
+        key = "sc"
+
+    key: Name of the group.
+    """
+
+    key: str = "sc"
+
+    @property
+    def spans_key(self) -> Optional[str]:
+        return self.key
+
+    def __call__(self, doc: Doc) -> Iterable[Span]:
+        return doc.spans.get(self.key, [])
+
+
+def find_mentions(doc: Doc, get_spans: SpanGetter) -> List[Span]:
+    """The Doc's mentions, each stretch of text once, in order of start and end.
+
+    Two spans over the same text (of different labels, say) are one mention, so that they
+    cannot get different links.
+    """
+    spans = {(span.start_char, span.end_char): span for span in get_spans(doc) if len(span)}
+    return [spans[offsets] for offsets in sorted(spans)]
+
+
+def offsets_of_span(span: Span) -> Offsets:
+    return span.start_char, span.end_char
+
+
+def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None:
+    """Put spans where a getter finds them: its span group, or ``doc.ents``."""
+    if get_spans.spans_key is None:
+        doc.ents = spans
+    else:
+        doc.spans[get_spans.spans_key] = spans
+
+
+def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Example, bool]:
+    """The example with the reference's mentions, not linked, as the predicted ones.
+
+    RETURNS: The example, and whether it is a new one. An example whose predicted mentions are the
+        reference's is given back as it is.
+    """
+    gold = find_mentions(example.reference, get_spans)
+    predicted = find_mentions(example.predicted, get_spans)
+    if [offsets_of_span(s) for s in gold] == [offsets_of_span(s) for s in predicted]:
+        return example, False
+    # Built over the reference's tokens, so that no mention is lost where tokens differ.
+    doc = Doc(
+        example.reference.vocab,
+        words=[token.text for token in example.reference],
+        spaces=[bool(token.whitespace_) for token in example.reference],
+    )
+    spans = [Span(doc, span.start, span.end, label=span.label) for span in gold]
+    set_mentions(doc, spans, get_spans)
+    return Example(doc, example.reference), True

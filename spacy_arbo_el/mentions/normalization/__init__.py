@@ -1,0 +1,1 @@
+"""Normalizers: abbreviations written out, spellings made uniform, before mentions are read."""

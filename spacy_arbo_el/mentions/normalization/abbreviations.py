@@ -1,0 +1,143 @@
+"""Abbreviations that a document defines: "coronary heart disease (CHD)".
+
+A mention "CHD" says little by itself, and its definition may lie outside the text that is encoded.
+Written out, it is encoded as its long form.
+
+The definitions are found after Schwartz & Hearst (2003), "A simple algorithm for identifying
+abbreviation definitions in biomedical text", with a stricter limit on the length of a long form,
+and three additions:
+
+- Initials in another order: "myotonic dystrophy (DM)".
+- Plurals: "ventricular septal defects (VSDs)" defines VSD too.
+- Parts: "hyperparathyroidism-jaw tumor syndrome (HPT-JT)" defines HPT and JT.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+from spacy.util import registry
+
+from .text import inside_of, replace
+
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
+_SHORT_FORM = re.compile(r"\w(?:[\w/-]{0,8}\w)")
+_PARTS = re.compile(r"[-/]")
+_WORD = re.compile(r"\w+")
+_BREAK = re.compile(r"[.;:()]\s")
+# Characters before the brackets in which a long form is searched.
+MAX_DISTANCE = 250
+
+
+@registry.misc("spacy-arbo-el.ExpandAbbreviations.v1")
+@dataclass(frozen=True)
+class ExpandAbbreviations:
+    """Write out the abbreviations in mentions that their document defines.
+
+    Use it for scientific text, where abbreviations are defined and then used::
+
+        [components.arbo_linker.mentions.normalizer]
+        @misc = "spacy-arbo-el.ExpandAbbreviations.v1"
+    """
+
+    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+        long_forms = find_abbreviations(text)
+        if not long_forms or not len(offsets):
+            return text, offsets
+        # Longest first, so that "A-T" is not read as "A".
+        shorts = sorted(long_forms, key=len, reverse=True)
+        # A number may follow: "MEN1" is a kind of the "MEN" that is defined.
+        pattern = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, shorts))})(?=(\d*)(?!\w))")
+        inside = inside_of(text, offsets)
+        edits = [
+            (*m.span(1), long_forms[m.group(1)] + (" " if m.group(2) else ""))
+            for m in pattern.finditer(text)
+            if inside[m.start(1) : m.end(1)].all()
+        ]
+        return replace(text, offsets, edits)
+
+
+def find_abbreviations(text: str) -> Dict[str, str]:
+    """The abbreviations that a text defines as "long form (SHORT)", {short: long}.
+
+    Of several definitions of one abbreviation the first counts. What only follows from the
+    definition of another abbreviation, such as that of a part, never replaces a definition.
+    """
+    defined: Dict[str, str] = {}
+    implied: Dict[str, str] = {}
+    for match in _IN_BRACKETS.finditer(text):
+        short = re.split(r"[,;]", match.group(1))[0].strip()
+        if not _SHORT_FORM.fullmatch(short) or not any(c.isupper() for c in short):
+            continue
+        if short not in defined:
+            before = text[max(match.start() - MAX_DISTANCE, 0) : match.start()].rstrip()
+            long_form = _long_form(short, _BREAK.split(before)[-1])
+            if long_form is not None:
+                defined[short] = long_form.text
+                for other, implied_form in _implied(short, long_form.text):
+                    implied.setdefault(other, implied_form)
+    return {**implied, **defined}
+
+
+class _LongForm(NamedTuple):
+    """A long form.
+
+    text: The long form.
+    end: The end of the word in it that the last character of the short form is in.
+    """
+
+    text: str
+    end: int
+
+
+def _long_form(short: str, before: str) -> Optional[_LongForm]:
+    """The end of ``before`` in which all characters of the short form occur in order."""
+    characters = [c.lower() for c in short if c.isalnum()]
+    starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]
+    initials = [before[at].lower() for at in starts]
+    by_words = _LongForm(before[starts[0] :], len(before) - starts[0]) if starts else None
+    # The initials of exactly as many words go before anything shorter: "attenuated adenomatous
+    # polyposis coli (AAPC)".
+    if len(characters) > 1 and initials == characters:
+        return by_words
+    # Initials in another order come last: "myotonic dystrophy (DM)".
+    reordered = len(characters) > 1 and sorted(initials) == sorted(characters)
+    return _by_characters(short, characters, before) or (by_words if reordered else None)
+
+
+def _by_characters(short: str, characters: List[str], before: str) -> Optional[_LongForm]:
+    """As Schwartz & Hearst do it: the characters in order, the first of them at a word's start."""
+    at = last = len(before)
+    for i in range(len(characters) - 1, -1, -1):
+        at -= 1
+        while at >= 0 and (
+            before[at].lower() != characters[i]
+            or (i == 0 and at > 0 and (before[at - 1].isalnum() or before[at - 1] == "-"))
+        ):
+            at -= 1
+        if at < 0:
+            return None
+        last = at if i == len(characters) - 1 else last
+    long_form = before[at:]
+    words = long_form.split()
+    if len(words) > len(characters) + 2 or len(long_form) <= len(short):
+        return None
+    if short.lower() in (word.lower() for word in words):
+        return None
+    rest = re.match(r"\w*", before[last:])
+    return _LongForm(long_form, last - at + (rest.end() if rest else 0))
+
+
+def _implied(short: str, long_form: str) -> Iterator[Tuple[str, str]]:
+    """Other abbreviations that a definition defines: the singular, and parts."""
+    if len(short) > 2 and short[-1] == "s" and short[:-1].isupper():
+        yield short[:-1], long_form
+    parts, long_parts = _PARTS.split(short), _PARTS.split(long_form)
+    if len(parts) == 1 or len(parts) != len(long_parts):
+        return
+    matches = [_long_form(part, long) for part, long in zip(parts, long_parts)]
+    for part, match, long in zip(parts, matches, long_parts):
+        # All words of a part belong to it up to the one with its last character, not those behind.
+        if len(part) > 1 and match is not None and match.text == long:
+            yield part, long[: match.end]

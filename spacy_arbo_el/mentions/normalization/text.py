@@ -1,0 +1,83 @@
+"""What a normalizer is, and edits of a text that keep the offsets of its mentions right."""
+
+from dataclasses import dataclass
+from typing import Callable, List, Tuple
+
+import numpy as np
+from spacy.util import registry
+
+# Function from a text and the offsets of its mentions, (n, 2) int64 start and end character with
+# the end exclusive, to the text to read instead and the offsets there. A normalizer changes
+# nothing outside of mentions. It is a frozen dataclass.
+Normalizer = Callable[[str, np.ndarray], Tuple[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class NormalizerChain:
+    """One normalizer after the other, in the order given."""
+
+    normalizers: Tuple[Normalizer, ...]
+
+    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+        for normalizer in self.normalizers:
+            text, offsets = normalizer(text, offsets)
+        return text, offsets
+
+
+@registry.misc("spacy-arbo-el.NormalizerChain.v1")
+def normalizer_chain(*normalizers: Normalizer) -> NormalizerChain:
+    """One normalizer after the other, in the order given::
+
+    [components.arbo_linker.mentions.normalizer]
+    @misc = "spacy-arbo-el.NormalizerChain.v1"
+
+    [components.arbo_linker.mentions.normalizer.*.abbreviations]
+    @misc = "spacy-arbo-el.ExpandAbbreviations.v1"
+
+    [components.arbo_linker.mentions.normalizer.*.spelling]
+    @misc = "spacy-arbo-el.AmericanSpelling.v1"
+    """
+    return NormalizerChain(normalizers)
+
+
+def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
+    """Which characters are inside a mention, (len(text) + 1,) bool.
+
+    offsets: (n, 2) int64 start and end character, end exclusive.
+    """
+    depth = np.zeros(len(text) + 1, dtype=np.int64)
+    np.add.at(depth, offsets[:, 0], 1)
+    np.add.at(depth, offsets[:, 1], -1)
+    return np.cumsum(depth) > 0
+
+
+def replace(
+    text: str, offsets: np.ndarray, edits: List[Tuple[int, int, str]]
+) -> Tuple[str, np.ndarray]:
+    """Replace parts of a text, and move the offsets of its mentions along.
+
+    An offset inside a replaced part moves to the border of the replacement: a start to its start,
+    an end to its end.
+
+    offsets: (n, 2) int64 start and end character.
+    edits: (start, end, replacement) in order, not overlapping.
+    """
+    parts, at = [], 0
+    for start, end, replacement in edits:
+        parts += [text[at:start], replacement]
+        at = end
+    starts = np.array([start for start, _, _ in edits], dtype=np.int64)
+    ends = np.array([end for _, end, _ in edits], dtype=np.int64)
+    growth = np.array([len(new) for _, _, new in edits], dtype=np.int64) - (ends - starts)
+    before = np.concatenate([[0], np.cumsum(growth)])
+    moved = offsets.copy()
+    for column in (0, 1):
+        position = offsets[:, column]
+        done = np.searchsorted(ends, position, side="right")
+        within = np.searchsorted(starts, position, side="left") > done
+        if column == 0:
+            moved[:, 0] = np.where(within, np.append(starts, 0)[done], position) + before[done]
+        else:
+            end = np.append(ends, 0)[done] + np.append(growth, 0)[done]
+            moved[:, 1] = np.where(within, end, position) + before[done]
+    return "".join([*parts, text[at:]]), moved
