@@ -1,164 +1,165 @@
 """Exemplars: labelled mentions that are searched beside the entities (MOLEMAN, §3)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 import srsly
 
-from ..encoders.sequences import Sequences
+from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays
 from ..kb.vectors import check_vectors
-
-Key = Tuple[str, int, int]
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """What is known of one labelled mention.
-
-    key: Identifies it: fingerprint of its document's text, start and end character.
-    kb_ids: Its gold ids, several for a composite mention, none for one outside the KB.
-    text, context: The mention and the text round it, for people to read.
-    label: The span's label, such as "Disease"; may be empty.
-    form: What is read for the mention: its text, unless abbreviations are written out.
-    document: Its document's ``doc.user_data["doc_id"]``, if it has one.
-    """
-
-    key: Key
-    kb_ids: Tuple[str, ...]
-    text: str
-    context: str
-    label: str = ""
-    form: str = ""
-    document: str = ""
+from ..mentions.records import MentionKey, MentionRecord
+from ..revision import Revision
 
 
 class ExemplarStore:
-    """Labelled mentions, their windows and their vectors, in order of arrival.
+    """Labelled mentions, their encoder inputs and their vectors, in order of arrival.
 
-    items: n ``Labelled``.
-    windows: their n ``Sequences``.
-    vectors: (n, width) float32, after a ``sync``: raw as the mention encoder gave them; those of
-        new entities that were accepted are prepared for comparing, which comes to the same.
-    fingerprint: Names the encoder they come from.
+    records: The ``n`` mentions, in plain values.
+    inputs: The n spans that they are encoded from. A passage may hold several.
+    vectors: (n, width) float32, after a ``sync``. They are raw, as the mention encoder gave them;
+        those of accepted new entities are prepared, which makes no difference to comparisons.
+    fingerprint: The encoder that the vectors come from.
     version: A number that grows with every new mention and every changed label.
     """
 
     def __init__(self) -> None:
-        self.items: List[Labelled] = []
-        self.windows = Sequences.empty()
+        self.records: List[MentionRecord] = []
+        self.inputs = SpanInputs.empty()
         self.vectors = np.zeros((0, 0), dtype=np.float32)
         self.fingerprint = ""
         self.version = 0
-        self._rows: Dict[Key, int] = {}
+        self._rows: Dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.records)
 
-    def row(self, key: Key) -> int:
-        """Where the mention stands, -1 where it is not stored."""
+    @property
+    def revision(self) -> Revision:
+        """The present state."""
+        return Revision(self.version, encoder=self.fingerprint)
+
+    def row(self, key: MentionKey) -> int:
+        """The row of a mention, -1 where it is not stored."""
         return self._rows.get(key, -1)
 
     def extend(
         self,
-        items: Sequence[Labelled],
-        windows: Sequences,
+        records: Sequence[MentionRecord],
+        inputs: SpanInputs,
         vectors: Optional[np.ndarray] = None,
     ) -> np.ndarray:
-        """Store mentions that are not there yet; one that is keeps its row and gets the new label.
+        """Store mentions. One that is stored already keeps its row and gets the new record.
 
-        vectors: (len(items), width) float32 of the present encoder, where they are known.
-        RETURNS: (len(items),) int64, the row of each.
+        inputs: One span per mention.
+        vectors: (n, width) float32 of the present encoder; None to encode them at the next
+            ``sync``.
+        RETURNS: (n,) int64, the row of each.
         """
-        if len(items) != len(windows):
-            raise ValueError(Errors.E302.format(items=len(items), windows=len(windows)))
+        if len(records) != len(inputs):
+            raise ValueError(Errors.E302.format(records=len(records), inputs=len(inputs)))
         new = []
-        for i, item in enumerate(items):
-            row = self.row(item.key)
+        for i, record in enumerate(records):
+            row = self.row(record.key)
             if row >= 0:
-                self.version += self.items[row] != item
-                self.items[row] = item
+                self.version += self.records[row] != record
+                self.records[row] = record
                 continue
-            self._rows[item.key] = len(self.items)
-            self.items.append(item)
+            self._rows[record.key] = len(self.records)
+            self.records.append(record)
             new.append(i)
         if new:
             self.version += 1
-            self.windows = Sequences.concat([self.windows, windows.take(np.array(new))])
+            self.inputs = SpanInputs.concat([self.inputs, inputs.take(np.array(new))])
             complete = len(self.vectors) == len(self) - len(new)
             if vectors is not None and complete:
-                known = [self.vectors] if len(self.vectors) else []
-                self.vectors = np.concatenate([*known, check_vectors(vectors, len(items))[new]])
-        return np.array([self._rows[item.key] for item in items], dtype=np.int64)
+                self._append(check_vectors(vectors, len(records))[new])
+        return np.array([self._rows[record.key] for record in records], dtype=np.int64)
 
-    def remove(self, keys: Iterable[Key]) -> None:
-        """Take mentions out; the others move up."""
-        gone = {self._rows[key] for key in keys if key in self._rows}
-        if not gone:
+    def _append(self, vectors: np.ndarray) -> None:
+        self.vectors = np.concatenate([self.vectors, vectors]) if len(self.vectors) else vectors
+
+    def remove(self, keys: Iterable[MentionKey]) -> None:
+        """Remove mentions; those behind them move up."""
+        removed = {self._rows[key] for key in keys if key in self._rows}
+        if not removed:
             return
-        kept = np.array([row for row in range(len(self)) if row not in gone], dtype=np.int64)
+        kept = np.array([row for row in range(len(self)) if row not in removed], dtype=np.int64)
         if len(self.vectors):
             self.vectors = self.vectors[kept[kept < len(self.vectors)]]
-        self.windows = self.windows.take(kept)
-        self.items = [self.items[row] for row in kept.tolist()]
-        self._rows = {item.key: row for row, item in enumerate(self.items)}
+        self.inputs = self.inputs.take(kept)
+        self._set_records([self.records[row] for row in kept.tolist()])
         self.version += 1
 
-    def relabel(self, key: Key, kb_ids: Tuple[str, ...]) -> None:
+    def _set_records(self, records: List[MentionRecord]) -> None:
+        self.records = records
+        self._rows = {record.key: row for row, record in enumerate(records)}
+
+    def relabel(self, key: MentionKey, kb_ids: Tuple[str, ...]) -> None:
         """Give a mention other gold ids."""
         row = self._rows[key]
-        self.items[row] = replace(self.items[row], kb_ids=kb_ids)
+        self.records[row] = replace(self.records[row], kb_ids=kb_ids)
         self.version += 1
 
-    def sync(self, encode: Callable[[Sequences], np.ndarray], fingerprint: str) -> int:
-        """Encode what has no vector yet, or all of it where the vectors are another encoder's.
+    def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> int:
+        """Encode the mentions without a vector, or all where the vectors are another encoder's.
 
         RETURNS: The number of mentions encoded.
         """
         if self.fingerprint != fingerprint:
             self.vectors = np.zeros((0, 0), dtype=np.float32)
-        known = len(self.vectors)
-        missing = len(self) - known
-        if missing:
-            new = check_vectors(encode(self.windows.take(np.arange(known, len(self)))), missing)
-            self.vectors = np.concatenate([self.vectors, new]) if known else new
+        missing = np.arange(len(self.vectors), len(self))
+        if len(missing):
+            self._append(check_vectors(encode(self.inputs.take(missing)), len(missing)))
         self.fingerprint = fingerprint
-        return missing
+        return len(missing)
 
     def entities(self, positions_of: Callable[[Sequence[str]], np.ndarray]) -> np.ndarray:
         """(n,) int64, the entity of each exemplar, -1 where none of its ids is in the KB.
 
-        positions_of: Function from ids to the entities' places in the KB, -1 for none. A composite
-            mention stands for the first of its ids that is there.
+        A composite mention belongs to the first of its ids that is in the KB.
+
+        positions_of: Function from ids to positions in the KB, -1 for none.
         """
-        ids = [kb_id for item in self.items for kb_id in item.kb_ids]
-        place = dict(zip(ids, positions_of(ids).tolist()))
-        options = ((place[kb_id] for kb_id in item.kb_ids) for item in self.items)
-        found = [next((p for p in group if p >= 0), -1) for group in options]
-        return np.array(found, dtype=np.int64)
+        ids = [kb_id for record in self.records for kb_id in record.kb_ids]
+        positions = dict(zip(ids, positions_of(ids).tolist()))
+        options = ([positions[kb_id] for kb_id in record.kb_ids] for record in self.records)
+        first = [next((p for p in group if p >= 0), -1) for group in options]
+        return np.array(first, dtype=np.int64)
 
     def to_bytes(self) -> bytes:
-        items = [
-            [list(i.key), list(i.kb_ids), i.text, i.context, i.label, i.form, i.document]
-            for i in self.items
-        ]
-        arrays = {"vectors": self.vectors, **self.windows.to_dict()}
+        records = [[list(r.key), list(r.kb_ids), *_texts_of(r)] for r in self.records]
+        arrays = {"vectors": self.vectors, **self.inputs.to_dict()}
         return srsly.msgpack_dumps(
-            {"items": items, "arrays": pack_arrays(arrays), "fingerprint": self.fingerprint}
+            {"records": records, "arrays": pack_arrays(arrays), "fingerprint": self.fingerprint}
         )
 
     def from_bytes(self, data: bytes) -> "ExemplarStore":
         msg = srsly.msgpack_loads(data)
         arrays = unpack_arrays(msg["arrays"])
-        self.items = [
-            Labelled(tuple(key), tuple(kb_ids), *rest) for key, kb_ids, *rest in msg["items"]
-        ]
-        self._rows = {item.key: row for row, item in enumerate(self.items)}
-        self.windows = Sequences.from_dict(arrays)
+        self._set_records(
+            [
+                MentionRecord(tuple(key), tuple(kb_ids), *texts)
+                for key, kb_ids, *texts in msg["records"]
+            ]
+        )
+        self.inputs = SpanInputs.from_dict(arrays)
         self.vectors = arrays["vectors"]
         self.fingerprint = msg["fingerprint"]
-        if not len(self.items) == len(self.windows) == len(self.vectors):
-            raise ValueError(Errors.E302.format(items=len(self.items), windows=len(self.windows)))
+        if not len(self) == len(self.inputs) == len(self.vectors):
+            raise ValueError(Errors.E302.format(records=len(self), inputs=len(self.inputs)))
         return self
+
+
+def _texts_of(record: MentionRecord) -> List[str]:
+    """The fields of a record behind its key and ids, in their order."""
+    return [
+        record.text,
+        record.before,
+        record.after,
+        record.label,
+        record.normalized,
+        record.doc_id,
+    ]

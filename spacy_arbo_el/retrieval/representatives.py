@@ -1,34 +1,36 @@
-"""A few exemplars for many: those that stand for all the mentions of an entity."""
+"""The exemplars that represent all exemplars of their entity best."""
 
 import numpy as np
 
-from .similarity import unit
+from ..arrays import unit
 
 
-def representatives(vectors: np.ndarray, entity: np.ndarray, most: int) -> np.ndarray:
-    """Choose at most so many exemplars of each entity (BioCoM, §4, found 20 to be best).
+def representatives(vectors: np.ndarray, entities: np.ndarray, limit: int) -> np.ndarray:
+    """Choose at most ``limit`` exemplars of each entity (BioCoM, §4, whose best limit is 20).
 
-    First the one nearest to their mean, then again and again the one farthest from all chosen so
-    far, so that every way an entity is mentioned keeps one near it (Gonzalez' k-center).
+    The first one is the nearest to their mean. Each next one is the farthest from all that are
+    chosen, so that every way in which the entity is mentioned stays represented (Gonzalez'
+    k-center).
 
-    vectors: (n, width) float32. entity: (n,) int64, the entity of each; -1 for none.
-    RETURNS: (n,) bool; with ``most`` 0, all that have an entity.
+    vectors: (n, width) float32.
+    entities: (n,) int64, the entity of each exemplar, -1 for none.
+    limit: 0 for no limit.
+    RETURNS: (n,) bool, the chosen ones. Exemplars without an entity are never chosen.
     """
-    kept = entity >= 0
-    if most <= 0 or not kept.any():
-        return kept
-    counts = np.bincount(entity[kept])
-    many = np.flatnonzero(counts > most)
-    if not len(many):
-        return kept
-    rows = np.flatnonzero(np.isin(entity, many))
-    rows = rows[np.argsort(entity[rows], kind="stable")]
-    borders = np.flatnonzero(np.diff(entity[rows], prepend=-1, append=-1))
-    kept[rows] = False
+    chosen = entities >= 0
+    if limit <= 0 or not chosen.any():
+        return chosen
+    over_limit = np.flatnonzero(np.bincount(entities[chosen]) > limit)
+    if not len(over_limit):
+        return chosen
+    rows = np.flatnonzero(np.isin(entities, over_limit))
+    rows = rows[np.argsort(entities[rows], kind="stable")]
+    borders = np.flatnonzero(np.diff(entities[rows], prepend=-1, append=-1))
+    chosen[rows] = False
     for start, end in zip(borders[:-1], borders[1:]):
         group = rows[start:end]
-        kept[group[farthest_first(vectors[group], most)]] = True
-    return kept
+        chosen[group[farthest_first(vectors[group], limit)]] = True
+    return chosen
 
 
 def farthest_first(vectors: np.ndarray, count: int) -> np.ndarray:

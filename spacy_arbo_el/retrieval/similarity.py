@@ -1,41 +1,36 @@
-"""How near two vectors are: larger is nearer. A weight is a similarity with its sign turned."""
+"""The similarity of two vectors: larger means more similar.
+
+A weight in the graph is the negative of a similarity.
+"""
 
 from dataclasses import dataclass
-from typing import Tuple
+from typing import ClassVar, Tuple
 
 import numpy as np
 from spacy.util import registry
 
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (n, width) brought to length 1; those of length 0 stay."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+from ..arrays import unit
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """A similarity and what it means for an index and for gradients.
+    """A similarity, how vectors are prepared for it, and its gradients.
 
     metric: "ip" where it is the inner product of prepared vectors, "l2" where it is their
         negative squared distance.
-    normalise: Whether vectors are prepared by bringing them to length 1.
-    scale: What similarities are multiplied with to become the logits of a loss (an
-        inverse temperature). Retrieval and graph use the bare similarity.
+    normalize: Whether vectors are prepared by scaling them to length 1.
     """
 
-    metric: str
-    normalise: bool
-    scale: float
+    metric: ClassVar[str]
+    normalize: ClassVar[bool]
 
     def prepare(self, vectors: np.ndarray) -> np.ndarray:
-        """(n, width) raw vectors -> the form in which they are stored and searched."""
-        if not self.normalise:
-            return vectors
-        return unit(vectors)
+        """Raw vectors (n, width) -> the vectors that are searched and compared."""
+        return unit(vectors) if self.normalize else vectors
 
     def prepare_backward(self, vectors: np.ndarray, d_prepared: np.ndarray) -> np.ndarray:
         """The gradient with respect to raw vectors from that of the prepared ones."""
-        if not self.normalise:
+        if not self.normalize:
             return d_prepared
         norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         units = vectors / norms
@@ -43,10 +38,14 @@ class Similarity:
         return (d_prepared - units * along) / norms
 
     def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """(n, width) and (n, k, width) prepared vectors -> (n, k) similarities.
+        """Similarities of each vector to its own ``k`` others.
 
-        A similarity computed here depends on its two vectors alone, never on what else is in
-        the batch, so links are the same for every batch size.
+        Each similarity depends on its two vectors alone, never on the rest of the batch, so that
+        links are the same for every batch size.
+
+        left: (n, width), prepared.
+        right: (n, k, width), prepared.
+        RETURNS: (n, k).
         """
         if self.metric == "ip":
             return np.einsum("nd,nkd->nk", left, right)
@@ -64,7 +63,12 @@ class Similarity:
         return -d_right.sum(axis=1), d_right
 
     def blocks(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """(n, width) and (m, width) prepared vectors -> (n, m) similarities, by matrix product."""
+        """All similarities of two groups of vectors, by one matrix product.
+
+        left: (n, width), prepared.
+        right: (m, width), prepared.
+        RETURNS: (n, m).
+        """
         product = left @ right.T
         if self.metric == "ip":
             return product
@@ -73,18 +77,43 @@ class Similarity:
 
 
 @registry.misc("spacy-arbo-el.Dot.v1")
-def dot(scale: float = 1.0) -> Similarity:
-    """The inner product (arborescence paper, Equation 4)."""
-    return Similarity("ip", normalise=False, scale=scale)
+@dataclass(frozen=True)
+class Dot(Similarity):
+    """The inner product (arborescence paper, Equation 4).
+
+    Use it for an encoder that was trained with it::
+
+        [components.arbo_linker.retriever.similarity]
+        @misc = "spacy-arbo-el.Dot.v1"
+    """
+
+    metric = "ip"
+    normalize = False
 
 
 @registry.misc("spacy-arbo-el.Cosine.v1")
-def cosine(scale: float = 20.0) -> Similarity:
-    """The inner product of vectors of length 1."""
-    return Similarity("ip", normalise=True, scale=scale)
+@dataclass(frozen=True)
+class Cosine(Similarity):
+    """The inner product of vectors of length 1. The default, and right for most encoders::
+
+    [components.arbo_linker.retriever.similarity]
+    @misc = "spacy-arbo-el.Cosine.v1"
+    """
+
+    metric = "ip"
+    normalize = True
 
 
 @registry.misc("spacy-arbo-el.NegativeSquaredEuclidean.v1")
-def negative_squared_euclidean(scale: float = 1.0) -> Similarity:
-    """Minus the squared Euclidean distance (VERBALIZED, §3)."""
-    return Similarity("l2", normalise=False, scale=scale)
+@dataclass(frozen=True)
+class NegativeSquaredEuclidean(Similarity):
+    """Minus the squared Euclidean distance (VERBALIZED, §3).
+
+    Use it to train as that paper does::
+
+        [components.arbo_linker.retriever.similarity]
+        @misc = "spacy-arbo-el.NegativeSquaredEuclidean.v1"
+    """
+
+    metric = "l2"
+    normalize = False

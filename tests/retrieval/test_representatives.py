@@ -1,4 +1,4 @@
-"""Exemplars that stand for others, against choosing them the slow way."""
+"""Exemplars that represent their entity, against choosing them the slow way."""
 
 import numpy as np
 from hypothesis import given
@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from spacy_arbo_el.retrieval.representatives import representatives
 
 
-def slowly(vectors, most):
+def slowly(vectors, limit):
     units = [v / np.linalg.norm(v) for v in vectors]
     mean = np.sum(units, axis=0)
     chosen = [max(range(len(units)), key=lambda i: (round(float(units[i] @ mean), 5), -i))]
-    while len(chosen) < min(most, len(units)):
+    while len(chosen) < min(limit, len(units)):
         rest = [i for i in range(len(units)) if i not in chosen]
-        near = {i: round(max(float(units[i] @ units[j]) for j in chosen), 5) for i in rest}
-        chosen.append(min(rest, key=lambda i: (near[i], i)))
+        nearest = {i: round(max(float(units[i] @ units[j]) for j in chosen), 5) for i in rest}
+        chosen.append(min(rest, key=lambda i: (nearest[i], i)))
     return set(chosen)
 
 
@@ -23,25 +23,25 @@ def slowly(vectors, most):
     st.integers(0, 6),
     st.integers(0, 1000),
 )
-def test_as_choosing_slowly(entity, most, seed):
-    entity = np.array(entity)
+def test_representatives_are_those_of_a_slow_choice(entities, limit, seed):
+    entities = np.array(entities)
     rng = np.random.default_rng(seed)
-    vectors = rng.standard_normal((len(entity), 5)).astype(np.float32)
-    kept = representatives(vectors, entity, most)
-    assert not kept[entity < 0].any()
+    vectors = rng.standard_normal((len(entities), 5)).astype(np.float32)
+    chosen = representatives(vectors, entities, limit)
+    assert not chosen[entities < 0].any()
     for e in range(4):
-        rows = np.flatnonzero(entity == e)
-        if most == 0 or len(rows) <= most:
-            assert kept[rows].all()
+        rows = np.flatnonzero(entities == e)
+        if limit == 0 or len(rows) <= limit:
+            assert chosen[rows].all()
         elif len(rows):
-            assert {i for i, row in enumerate(rows) if kept[row]} == slowly(vectors[rows], most)
+            assert {i for i, row in enumerate(rows) if chosen[row]} == slowly(vectors[rows], limit)
 
 
-def test_every_way_of_being_mentioned_keeps_one():
+def test_every_group_of_similar_mentions_has_a_representative():
     centres = np.eye(4, 8)
     vectors = np.repeat(centres, [50, 3, 2, 1], axis=0)
     vectors = (vectors + 0.01 * np.arange(len(vectors))[:, None] / 56).astype(np.float32)
-    kept = representatives(vectors, np.zeros(56, dtype=np.int64), 4)
-    assert kept.sum() == 4
+    chosen = representatives(vectors, np.zeros(56, dtype=np.int64), 4)
+    assert chosen.sum() == 4
     groups = np.repeat(np.arange(4), [50, 3, 2, 1])
-    assert set(groups[kept]) == {0, 1, 2, 3}
+    assert set(groups[chosen]) == {0, 1, 2, 3}

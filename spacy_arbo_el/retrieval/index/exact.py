@@ -1,14 +1,17 @@
-"""Exact nearest neighbours by matrix products in torch: on the GPU, and of what is allowed."""
+"""Exact nearest neighbours by matrix products in torch: on a GPU, or with rows left out."""
 
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, List, Optional
 
 import numpy as np
 import torch
 
-# Similarities held at a time: 64 MB on a CPU, 1 GB on a GPU.
+from ...arrays import TopK
+
+# Similarities computed at a time: 64 MB on a CPU, 1 GB on a GPU.
 BLOCK = {"cpu": 1 << 24, "cuda": 1 << 28}
 
-# (similarities (b, n) of some queries, number of the first of them): puts -inf in place
+# Puts -inf in place of forbidden similarities: (similarities (b, n) of a block of queries, number
+# of the first of these queries).
 Forbid = Callable[[torch.Tensor, int], None]
 
 
@@ -18,31 +21,31 @@ def nearest(
     k: int,
     metric: str,
     forbid: Optional[Forbid] = None,
-) -> Tuple[np.ndarray, np.ndarray]:
-    """The k nearest rows of each query, among those that are not forbidden.
+) -> TopK:
+    """The k nearest rows of each query, without those that are forbidden.
 
-    queries: (m, width) float32, prepared. vectors: (n, width) float32, on any device.
-    metric: "ip" or "l2", as ``Similarity`` has it.
-    RETURNS: similarities (m, k') float32, largest first, and rows (m, k') int64, k' = min(k, n);
-        -inf and -1 where nothing is left. Equal similarities come in row order.
+    queries: (m, width) float32, prepared.
+    vectors: (n, width) float32, prepared, on any device.
+    metric: "ip" or "l2", see ``Similarity``.
+    forbid: Which pairs of query and row are left out; None for no pair.
+    RETURNS: (m, k') with k' = min(k, n).
     """
     k = min(k, len(vectors))
     if k <= 0 or not len(queries):
-        shape = (len(queries), max(k, 0))
-        return np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -1, dtype=np.int64)
+        return TopK.empty(len(queries), max(k, 0))
     step = max(BLOCK.get(vectors.device.type, BLOCK["cpu"]) // len(vectors), 1)
     squares = None if metric == "ip" else (vectors * vectors).sum(1)
-    values: List[torch.Tensor] = []
+    scores: List[torch.Tensor] = []
     rows: List[torch.Tensor] = []
     for start in range(0, len(queries), step):
         block = torch.from_numpy(np.ascontiguousarray(queries[start : start + step]))
-        scores = _similarities(block.to(vectors.device), vectors, squares)
+        similarities = _similarities(block.to(vectors.device), vectors, squares)
         if forbid is not None:
-            forbid(scores, start)
-        best = torch.topk(scores, k, dim=1)
-        values.append(best.values)
+            forbid(similarities, start)
+        best = torch.topk(similarities, k, dim=1)
+        scores.append(best.values)
         rows.append(best.indices)
-    return _in_row_order(torch.cat(values).cpu().numpy(), torch.cat(rows).cpu().numpy())
+    return _in_row_order(torch.cat(rows).cpu().numpy(), torch.cat(scores).cpu().numpy())
 
 
 def _similarities(
@@ -54,10 +57,11 @@ def _similarities(
     return product.mul_(2).sub_(squares).sub_((queries * queries).sum(1)[:, None])
 
 
-def _in_row_order(values: np.ndarray, rows: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    order = np.lexsort((rows, -values), axis=1)
-    values, rows = (np.take_along_axis(array, order, axis=1) for array in (values, rows))
-    return values, np.where(np.isfinite(values), rows, -1)
+def _in_row_order(rows: np.ndarray, scores: np.ndarray) -> TopK:
+    """Best first; equal scores in the order of their rows."""
+    order = np.lexsort((rows, -scores), axis=1)
+    rows, scores = (np.take_along_axis(array, order, axis=1) for array in (rows, scores))
+    return TopK(np.where(np.isfinite(scores), rows, -1), scores)
 
 
 def forbid_pairs(query: np.ndarray, row: np.ndarray) -> Forbid:

@@ -1,4 +1,4 @@
-"""Exact search in torch, as it runs on a GPU, and the flat index, against sorting everything."""
+"""Exact search, in torch as on a GPU and in FAISS, against sorting everything."""
 
 import numpy as np
 import pytest
@@ -6,24 +6,24 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.retrieval import exact, index
-from spacy_arbo_el.retrieval.index import FlatIndex
-from spacy_arbo_el.retrieval.similarity import cosine, negative_squared_euclidean
+from spacy_arbo_el.retrieval.index import exact, flat
+from spacy_arbo_el.retrieval.index.flat import FlatIndex
+from spacy_arbo_el.retrieval.similarity import Cosine, NegativeSquaredEuclidean
 
 
 def slowly(queries, vectors, k, metric, allowed):
-    found = []
+    result = []
     for i, q in enumerate(queries):
         scores = [float(q @ v) if metric == "ip" else -float((q - v) @ (q - v)) for v in vectors]
         order = sorted(range(len(vectors)), key=lambda r: (-scores[r], r))
         order = [r for r in order if allowed[i, r]][:k]
-        found.append(order + [-1] * (min(k, len(vectors)) - len(order)))
-    return found
+        result.append(order + [-1] * (min(k, len(vectors)) - len(order)))
+    return result
 
 
 @given(st.integers(0, 10**6), st.integers(0, 6), st.integers(0, 8), st.integers(0, 10),
        st.sampled_from(["ip", "l2"]))  # fmt: skip
-def test_nearest_of_what_is_allowed(seed, m, n, k, metric):
+def test_nearest_leaves_out_what_is_forbidden(seed, m, n, k, metric):
     rng = np.random.default_rng(seed)
     # Small whole numbers: ties, and no rounding.
     queries = rng.integers(-2, 3, (m, 3)).astype(np.float32)
@@ -37,9 +37,10 @@ def test_nearest_of_what_is_allowed(seed, m, n, k, metric):
     before = exact.BLOCK["cpu"]
     exact.BLOCK["cpu"] = 2 * max(n, 1)
     try:
-        values, rows = exact.nearest(queries, torch.from_numpy(vectors), k, metric, forbid)
+        nearest = exact.nearest(queries, torch.from_numpy(vectors), k, metric, forbid)
     finally:
         exact.BLOCK["cpu"] = before
+    values, rows = nearest.scores, nearest.ids
     expected = np.array(slowly(queries, vectors, k, metric, ~(mask | pairs)), dtype=np.int64)
     expected = expected.reshape(rows.shape)
     # At the border of the k nearest, either of two equals may be in.
@@ -52,20 +53,20 @@ def test_nearest_of_what_is_allowed(seed, m, n, k, metric):
     ).any()
 
 
-def test_a_mask_for_all_queries():
+def test_one_mask_forbids_rows_for_all_queries():
     vectors = np.eye(4, dtype=np.float32)
     forbid = exact.forbid_mask(np.array([True, False, False, True]))
-    _, rows = exact.nearest(vectors, torch.from_numpy(vectors), 4, "ip", forbid)
-    assert rows.tolist() == [[1, 2, -1, -1], [1, 2, -1, -1], [2, 1, -1, -1], [1, 2, -1, -1]]
+    nearest = exact.nearest(vectors, torch.from_numpy(vectors), 4, "ip", forbid)
+    assert nearest.ids.tolist() == [[1, 2, -1, -1], [1, 2, -1, -1], [2, 1, -1, -1], [1, 2, -1, -1]]
 
 
-@pytest.mark.parametrize("similarity", [cosine(), negative_squared_euclidean()])
-def test_the_flat_index_finds_the_same_with_faiss_and_with_torch(similarity, monkeypatch):
+@pytest.mark.parametrize("similarity", [Cosine(), NegativeSquaredEuclidean()])
+def test_the_flat_index_gives_the_same_with_faiss_and_with_torch(similarity, monkeypatch):
     rng = np.random.default_rng(0)
     vectors = similarity.prepare(rng.normal(size=(500, 16)).astype(np.float32))
     queries = similarity.prepare(rng.normal(size=(40, 16)).astype(np.float32))
     by_faiss = FlatIndex(vectors, similarity).search(queries, 30)
-    monkeypatch.setattr(index, "faiss", None)
+    monkeypatch.setattr(flat, "faiss", None)
     by_torch = FlatIndex(vectors, similarity).search(queries, 30)
-    np.testing.assert_array_equal(by_torch[1], by_faiss[1])
-    np.testing.assert_allclose(by_torch[0], by_faiss[0], atol=1e-5)
+    np.testing.assert_array_equal(by_torch.ids, by_faiss.ids)
+    np.testing.assert_allclose(by_torch.scores, by_faiss.scores, atol=1e-5)

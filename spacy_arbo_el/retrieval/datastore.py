@@ -1,0 +1,248 @@
+"""The datastore: the encoded entities and exemplars that mentions are compared with."""
+
+import time
+import warnings
+from typing import Callable, Hashable, Optional, Sequence, Tuple, TypeVar
+
+import numpy as np
+from spacy.vocab import Vocab
+
+from ..encoders.inputs import SpanInputs
+from ..encoders.protocol import Encoder, Text
+from ..errors import Errors, Warnings
+from ..kb.knowledge_base import ArboKB
+from ..kb.vectors import VectorRows
+from ..log import log
+from ..mentions.batch import MentionBatch
+from ..mentions.normalization.text import Normalizer
+from ..mentions.records import MentionRecord
+from ..revision import Revision, RevisionCache
+from .entity_search import AllowedEntities, EntitySearch
+from .exemplars import ExemplarStore
+from .index.protocol import Index
+from .representatives import representatives
+from .retriever import Retriever
+from .settings import RetrieverSettings
+
+# The encoding of fewer vectors than these is not logged.
+MIN_LOGGED = 1000
+
+T = TypeVar("T")
+
+
+class Datastore:
+    """A knowledge base and an exemplar store, with vectors of the present encoder.
+
+    ``refresh`` brings the vectors up to date. It costs a hash of the weights where nothing has
+    changed, and encodes only what it must.
+
+    encoder: Encodes entities and exemplars. It may be replaced.
+    settings: What is searched, and how.
+    normalizer: Normalizes surface forms; None to take them as they are.
+    kb: The knowledge base.
+    exemplars: The exemplar store.
+    content: A number that grows whenever an entity or an exemplar is added, changed or removed.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        encoder: Encoder,
+        settings: RetrieverSettings,
+        normalizer: Optional[Normalizer] = None,
+    ):
+        self.vocab = vocab
+        self.encoder = encoder
+        self.settings = settings
+        self.normalizer = normalizer
+        self.kb = ArboKB(vocab)
+        self.exemplars = ExemplarStore()
+        self.content = 0
+        self._edits = self.kb.edits
+        self._derived = RevisionCache()
+        self._exemplar_index: Optional[Tuple[np.ndarray, np.ndarray, Index]] = None
+        self._retriever: Optional[Retriever] = None
+
+    @property
+    def revision(self) -> Revision:
+        """The present state."""
+        return Revision(self.content, self.kb.layout, self.encoder.fingerprint)
+
+    def derived(self, name: Hashable, build: Callable[[], T]) -> T:
+        """A value that depends on entities and exemplars, not on vectors; built when they change.
+
+        name: What the value is, and all settings that it depends on.
+        """
+        return self._derived.get(name, self.content, build)
+
+    # Edits
+
+    def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool) -> None:
+        """Take over a knowledge base.
+
+        kb_loader: Function from a vocabulary to an ``ArboKB``.
+        reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
+        """
+        if not callable(kb_loader):
+            raise ValueError(Errors.E502.format(got=type(kb_loader).__name__))
+        kb = kb_loader(self.vocab)
+        if not isinstance(kb, ArboKB):
+            raise ValueError(Errors.E503.format(got=type(kb).__name__))
+        if not reencode:
+            self._check_fingerprint(kb)
+        self.kb = kb
+        # Its texts may come from another verbalization.
+        self.kb.invalidate()
+        self.changed()
+
+    def add_exemplars(
+        self,
+        records: Sequence[MentionRecord],
+        inputs: SpanInputs,
+        vectors: Optional[np.ndarray] = None,
+    ) -> np.ndarray:
+        """Store labelled mentions as exemplars; see ``ExemplarStore.extend``.
+
+        RETURNS: (n,) int64, the row of each in the store.
+        """
+        before = self.exemplars.revision
+        rows = self.exemplars.extend(records, inputs, vectors)
+        if self.exemplars.revision != before:
+            self.changed()
+        return rows
+
+    def changed(self) -> None:
+        """Note that an entity or an exemplar was added, changed or removed."""
+        self.content += 1
+        self._retriever = None
+
+    def loaded(self) -> None:
+        """Check and encode what was read from bytes or a folder."""
+        self.changed()
+        self._check_fingerprint(self.kb)
+        if self.encoder.is_ready:
+            # The present config may verbalize otherwise; texts that stay are not encoded again.
+            self.kb.invalidate()
+            self.refresh()
+
+    def _check_fingerprint(self, kb: ArboKB) -> None:
+        if kb.fingerprint and self.encoder.is_ready:
+            expected = self.encoder.fingerprint
+            if kb.fingerprint != expected:
+                raise ValueError(Errors.E011.format(found=kb.fingerprint, expected=expected))
+
+    # Vectors
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the knowledge base is as it was at the last refresh."""
+        return self.kb.in_sync and self.kb.edits == self._edits
+
+    def refresh(self) -> Retriever:
+        """Encode entities and exemplars whose vectors are not those of the present encoder.
+
+        RETURNS: The search over them.
+        """
+        fingerprint = self.encoder.fingerprint
+        start, n_texts = time.perf_counter(), 0
+        if self.kb.reload_if_changed():
+            self._check_fingerprint(self.kb)
+        if not self.is_current:
+            self.changed()
+        if not self.kb.in_sync or self.kb.fingerprint != fingerprint:
+            layout = self.kb.layout
+            n_texts = self.kb.sync(self.settings.verbalization, self._encode_texts, fingerprint)
+            self.content += self.kb.layout != layout
+            self._retriever = None
+        self._edits = self.kb.edits
+        n_mentions = self.exemplars.sync(self.encoder.encode_mentions, fingerprint)
+        if n_mentions:
+            self._retriever = None
+        if n_texts + n_mentions > MIN_LOGGED:
+            seconds = time.perf_counter() - start
+            message = "Encoded %d entity texts and %d exemplars in %.1f s"
+            log.info(message, n_texts, n_mentions, seconds)
+        if self._retriever is None:
+            self._retriever = self._build_retriever()
+        return self._retriever
+
+    def complete(self) -> None:
+        """Encode what has no vector, and keep older vectors as they are. Training uses this."""
+        self.kb.sync(self.settings.verbalization, self._encode_texts, self.kb.fingerprint)
+        self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
+        self._edits = self.kb.edits
+        self._retriever = None
+
+    def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
+        return self.encoder.encode_texts(self.encoder.read_texts(texts))
+
+    def _build_retriever(self) -> Retriever:
+        similarity, build_index = self.settings.similarity, self.settings.index
+        entities = self.exemplars.entities(self.kb.entities.positions_of)
+        chosen = representatives(self.exemplars.vectors, entities, self.settings.max_exemplars)
+        usable = np.flatnonzero(chosen)
+        text_index = build_index(self.kb.rows, similarity, self.kb.index)
+        self.kb.index = text_index.attached
+        return Retriever(
+            EntitySearch(self.kb.rows, self.kb.owners(), text_index, similarity),
+            self._index_of_exemplars(usable),
+            usable,
+            entities[usable],
+            similarity,
+        )
+
+    def _index_of_exemplars(self, usable: np.ndarray) -> Index:
+        """The index over exemplars; the previous one where neither they nor their vectors changed.
+
+        usable: (k,) int64 rows of the exemplars that are searched.
+        """
+        vectors, previous = self.exemplars.vectors, self._exemplar_index
+        if (
+            previous is None
+            or previous[0] is not vectors
+            or not np.array_equal(previous[1], usable)
+        ):
+            rows = VectorRows(vectors[usable], usable)
+            index = self.settings.index(rows, self.settings.similarity, None)
+            previous = self._exemplar_index = (vectors, usable, index)
+        return previous[2]
+
+    # What the search for a batch needs
+
+    def allowed_entities(self, batch: MentionBatch) -> Optional[AllowedEntities]:
+        """Which entities each mention may be linked to; None where types do not count.
+
+        These are the entities with the mention's label as a type, and those without a type.
+        """
+        if not self.settings.match_types:
+            return None
+        _, first, numbers = np.unique(batch.labels, return_index=True, return_inverse=True)
+        masks = [self._mask_of(batch.records[mention].label) for mention in first.tolist()]
+        shape = (len(masks), self.kb.entities.positions)
+        return AllowedEntities(numbers, np.array(masks, dtype=bool).reshape(shape))
+
+    def _mask_of(self, label: str) -> np.ndarray:
+        """(positions,) bool, the entities that a mention with this label may be linked to."""
+
+        def build() -> np.ndarray:
+            mask = np.zeros(self.kb.entities.positions, dtype=bool)
+            mask[self.kb.entities.of_types([label])] = True
+            return mask
+
+        return self.derived(("allowed", label), build)
+
+    def named_entities(self, batch: MentionBatch) -> Optional[np.ndarray]:
+        """(m, c) int64 entities with the mentions' names, -1 for none; None without a lookup."""
+        if self.settings.lookup is None:
+            return None
+        return self.settings.lookup(self.kb.entities, batch.normalized)
+
+    def warn_of_unknown_ids(self) -> None:
+        """Warn of gold ids of exemplars that no entity has."""
+        ids = [kb_id for record in self.exemplars.records for kb_id in record.kb_ids]
+        ids = list(dict.fromkeys(ids))
+        positions = self.kb.entities.positions_of(ids)
+        unknown = [kb_id for kb_id, position in zip(ids, positions) if position < 0]
+        if unknown and not self.kb.is_empty():
+            some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
+            warnings.warn(Warnings.W501.format(count=len(unknown), some=some))

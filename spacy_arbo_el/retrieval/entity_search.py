@@ -1,0 +1,158 @@
+"""The nearest entities of mentions, limited to allowed types, and with those of their name."""
+
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+import numpy as np
+
+from ..arrays import TopK, first_of_each, offsets_of, ragged_ranges, take_or
+from ..kb.vectors import VectorRows
+from .index.protocol import Index
+from .similarity import Similarity
+
+# Function from vectors (m, width), a count and allowed positions in the KB, (positions,) bool or
+# None for all, to the nearest of each vector, (m, count).
+Search = Callable[[np.ndarray, int, Optional[np.ndarray]], TopK]
+
+
+@dataclass(frozen=True)
+class AllowedEntities:
+    """The entities that each of ``m`` mentions may be linked to, by the label of the mention.
+
+    label_numbers: (m,) int64, the number of each mention's label.
+    masks: (labels, positions) bool, whether an entity may be linked to mentions of a label.
+    """
+
+    label_numbers: np.ndarray
+    masks: np.ndarray
+
+    def restrict(self, entities: np.ndarray) -> np.ndarray:
+        """Positions (m, c) int64 in the KB, with -1 in place of those that are not allowed."""
+        return np.where(self.masks[self.label_numbers[:, None], entities], entities, -1)
+
+
+class EntitySearch:
+    """Searches the knowledge base's rows for entities.
+
+    rows: The knowledge base's vectors.
+    owners: (rows,) int64, the entity of each row, -1 for rows that are not searched.
+    index: Built over the rows.
+    oversampling: Rows that are searched per entity, since an entity may have many.
+    """
+
+    def __init__(
+        self,
+        rows: VectorRows,
+        owners: np.ndarray,
+        index: Index,
+        similarity: Similarity,
+        oversampling: int = 3,
+    ):
+        self.rows, self.owners, self.index, self.similarity = rows, owners, index, similarity
+        usable = owners >= 0
+        self._usable = None if usable.all() else usable
+        # Where every entity has one row, one row per entity is enough.
+        most_rows = int(np.bincount(owners[usable]).max(initial=1))
+        self.oversampling = min(oversampling, most_rows)
+        self._order: Optional[np.ndarray] = None
+        self._offsets = np.zeros(1, dtype=np.int64)
+
+    def nearest(
+        self,
+        vectors: np.ndarray,
+        count: int,
+        allowed: Optional[AllowedEntities] = None,
+        named: Optional[np.ndarray] = None,
+    ) -> TopK:
+        """The nearest entities of each mention, (m, count).
+
+        vectors: (m, width) float32, prepared.
+        allowed: Which entities each mention may be linked to; None for all.
+        named: (m, c) int64 entities that must be among the result, -1 for none.
+        """
+        nearest = search_by_label(self._search, vectors, count, allowed)
+        if named is None or not named.shape[1] or not len(self.rows):
+            return nearest
+        if allowed is not None:
+            named = allowed.restrict(named)
+        return self._with_named(vectors, nearest, named)
+
+    def _search(self, vectors: np.ndarray, count: int, allowed: Optional[np.ndarray]) -> TopK:
+        usable = self._usable
+        if allowed is not None:
+            usable = allowed[self.owners] & (self.owners >= 0)
+        rows = self.index.search(vectors, count * self.oversampling, usable)
+        return entities_of_rows(rows, self.owners, count)
+
+    def _with_named(self, vectors: np.ndarray, nearest: TopK, named: np.ndarray) -> TopK:
+        """Replace the last entities by named ones that are not among them."""
+        entities, width = nearest.ids, nearest.width
+        is_new = (named >= 0) & ~(named[:, :, None] == entities[:, None, :]).any(axis=2)
+        is_new &= np.tril(named[:, :, None] == named[:, None, :], -1).sum(axis=2) == 0
+        named = np.where(is_new, named, -1)
+        scores = self.similarity_of(vectors, named)
+        named = np.where(np.isfinite(scores), named, -1)
+        kept = np.arange(width) < width - (named >= 0).sum(axis=1)[:, None]
+        both = np.concatenate([np.where(kept, entities, -1), named], axis=1)
+        scores = np.concatenate([np.where(kept, nearest.scores, -np.inf), scores], axis=1)
+        scores = np.where(both >= 0, scores, -np.inf)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :width]
+        return TopK(
+            np.take_along_axis(both, order, axis=1), np.take_along_axis(scores, order, axis=1)
+        )
+
+    def similarity_of(self, vectors: np.ndarray, entities: np.ndarray) -> np.ndarray:
+        """The similarity of each mention to the nearest row of each of its entities.
+
+        vectors: (m, width) float32, prepared.
+        entities: (m, c) int64, -1 for none.
+        RETURNS: (m, c) float32, -inf where an entity has no row.
+        """
+        if not len(self.rows):
+            return np.full(entities.shape, -np.inf, dtype=np.float32)
+        if self._order is None:
+            order = np.argsort(self.owners, kind="stable")
+            unused = int((self.owners < 0).sum())
+            self._order = order[unused:]
+            self._offsets = offsets_of(np.bincount(self.owners[self._order]))
+        valid = (entities >= 0) & (entities < len(self._offsets) - 1)
+        flat = entities[valid]
+        counts = np.diff(self._offsets)[flat]
+        rows = self._order[ragged_ranges(self._offsets[:-1][flat], counts)]
+        mention = np.repeat(np.nonzero(valid)[0], counts)
+        right = self.similarity.prepare(self.rows.take(rows))[:, None, :]
+        scores = self.similarity.paired(vectors[mention], right)[:, 0]
+        best = np.full(entities.shape, -np.inf, dtype=np.float32)
+        has_rows = counts > 0
+        if has_rows.any():
+            places = np.flatnonzero(valid)[has_rows]
+            best.ravel()[places] = np.maximum.reduceat(scores, offsets_of(counts[has_rows])[:-1])
+        return best
+
+
+def search_by_label(
+    search: Search, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
+) -> TopK:
+    """Search once for each label, or once for all mentions where everything is allowed."""
+    if allowed is None:
+        return search(vectors, count, None)
+    result = TopK.empty(len(vectors), count)
+    for label in np.unique(allowed.label_numbers):
+        mentions = np.flatnonzero(allowed.label_numbers == label)
+        nearest = search(vectors[mentions], count, allowed.masks[label])
+        result.ids[mentions], result.scores[mentions] = nearest.ids, nearest.scores
+    return result
+
+
+def entities_of_rows(rows: TopK, owners: np.ndarray, count: int) -> TopK:
+    """The entities that own rows, each once with its best row, (m, count).
+
+    Entities with equal scores come in the order of their rows.
+
+    rows: Rows of the knowledge base.
+    owners: (rows,) int64, the entity of each row.
+    """
+    valid = rows.valid
+    entities = owners[rows.ids[valid]]
+    places = first_of_each(np.nonzero(valid)[0], entities, len(rows), count)
+    return TopK(take_or(entities, places, -1), take_or(rows.scores[valid], places, -np.inf))

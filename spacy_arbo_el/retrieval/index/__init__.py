@@ -1,0 +1,1 @@
+"""Search indexes over vectors: exact ones, and approximate ones that FAISS compresses."""

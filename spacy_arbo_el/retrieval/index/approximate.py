@@ -1,0 +1,175 @@
+"""Approximate search with FAISS, whose candidates are rescored with the vectors themselves.
+
+FAISS searches codes of the vectors that are small enough for memory, and gives more candidates
+than are asked for. Their exact similarities come from the knowledge base's rows, which may lie in
+a mapped file. Rows that are added after the index was built are searched exactly beside it, until
+there are so many that they are added to it.
+"""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional
+
+import numpy as np
+from thinc.api import get_torch_default_device
+
+from ...arrays import TopK
+from ...errors import Errors, Warnings
+from ...kb.saving import AttachedIndex
+from ...kb.vectors import VectorRows
+from ..similarity import Similarity
+from . import rescoring
+from .flat import PAIRWISE_RESCORED, FlatIndex, check_width, faiss
+
+# Rows that are searched exactly beside the index, before they are added to it.
+MAX_TAIL = 8192
+# Rows that are added to an index at a time.
+ROWS_PER_BLOCK = 65536
+SUFFIX = ".faiss"
+
+
+@dataclass(frozen=True)
+class FaissWriter:
+    """Writes a FAISS index to a file, in the format for CPUs."""
+
+    index: Any
+
+    def __call__(self, path: Path) -> None:
+        faiss.write_index(self.index, str(path))
+
+
+class ApproximateIndex:
+    """A FAISS index over codes of the rows, and the rows themselves.
+
+    index: A trained FAISS index that holds the first ``index.ntotal`` rows, prepared.
+    rows: All rows, raw.
+    about: What the index is: its kind, its settings, its metric.
+    parameters: Function from an ``IDSelector`` or None to FAISS's search parameters.
+    rescore_factor: How many candidates FAISS gives for each result that is asked for.
+    """
+
+    def __init__(
+        self,
+        index: Any,
+        rows: VectorRows,
+        similarity: Similarity,
+        about: Dict[str, Any],
+        parameters: Callable[[Any], Any],
+        rescore_factor: float,
+    ):
+        self.index, self.rows, self.similarity = index, rows, similarity
+        self.about, self.parameters, self.rescore_factor = about, parameters, rescore_factor
+        self._on_gpu: Any = None
+        if len(rows) - index.ntotal > MAX_TAIL:
+            add_rows(index, rows, similarity)
+        late = np.arange(index.ntotal, len(rows))
+        self._tail = FlatIndex(similarity.prepare(rows.take(late)), similarity)
+        self.attached: Optional[AttachedIndex] = AttachedIndex(
+            {**about, "rows": index.ntotal, "suffix": SUFFIX}, FaissWriter(index)
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def size(self) -> int:
+        """Bytes of the index, as it is saved."""
+        return len(faiss.serialize_index(self.index))
+
+    def search(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None) -> TopK:
+        """The k nearest rows of each query among FAISS's candidates, see ``Index``."""
+        check_width(queries, self.rows.width)
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        k = min(k, len(self))
+        wanted = min(int(max(k, PAIRWISE_RESCORED) * self.rescore_factor), len(self))
+        candidates = self._candidates(queries, wanted, allowed)
+        return self._rescored(queries, candidates, k).resized(k)
+
+    def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> np.ndarray:
+        """(m, c) int64 rows, each once, -1 for none."""
+        late = self.index.ntotal
+        tail = self._tail.search(queries, k, None if allowed is None else allowed[late:]).ids
+        tail = np.where(tail >= 0, tail + late, -1)
+        if get_torch_default_device().type == "cuda" and self._is_on_gpu():
+            rows = self._candidates_on_gpu(queries, k, allowed)
+        else:
+            selector = None
+            if allowed is not None:
+                bits = np.packbits(allowed[:late], bitorder="little")
+                selector = faiss.IDSelectorBitmap(bits)
+            _, rows = self.index.search(queries, k, params=self.parameters(selector))
+        return np.concatenate([rows, tail], axis=1)
+
+    def _is_on_gpu(self) -> bool:
+        """Copy the index to the GPU, once, where FAISS supports its kind there."""
+        if self._on_gpu is None:
+            try:
+                self._on_gpu = _to_gpus(self.index)
+            except (RuntimeError, AttributeError):
+                warnings.warn(Warnings.W303.format(kind=self.about["kind"]))
+                self._on_gpu = False
+        return self._on_gpu is not False
+
+    def _candidates_on_gpu(  # pragma: no cover - needs a GPU
+        self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]
+    ) -> np.ndarray:
+        # FAISS on a GPU returns at most 2048 rows and can't leave any out.
+        wide = min(k if allowed is None else 4 * k, 2048, self.index.ntotal)
+        _, rows = self._on_gpu.search(queries, wide)
+        if allowed is not None:
+            rows[(rows >= 0) & ~allowed[rows]] = -1
+        return rows
+
+    def _rescored(self, queries: np.ndarray, candidates: np.ndarray, k: int) -> TopK:
+        scores = rescoring.similarities(self.rows, queries, candidates, self.similarity)
+        if scores.shape[1] > k:
+            best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+            scores = np.take_along_axis(scores, best, axis=1)
+            candidates = np.take_along_axis(candidates, best, axis=1)
+        order = np.lexsort((candidates, -scores), axis=1)
+        scores, rows = (np.take_along_axis(a, order, axis=1) for a in (scores, candidates))
+        return TopK(np.where(np.isfinite(scores), rows, -1), scores)
+
+
+def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:
+    """Add the rows that a trained index does not hold yet."""
+    for start in range(index.ntotal, len(rows), ROWS_PER_BLOCK):
+        block = rows.take(np.arange(start, min(start + ROWS_PER_BLOCK, len(rows))))
+        index.add(np.ascontiguousarray(similarity.prepare(block)))
+
+
+def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> Any:
+    """The FAISS index that is saved beside the rows; None where there is none of this kind."""
+    if attached is None or any(attached.about.get(key) != value for key, value in about.items()):
+        return None
+    if isinstance(attached.source, FaissWriter):
+        return attached.source.index
+    assert isinstance(attached.source, Path)
+    # Another program may have replaced the file since.
+    return read_index(attached.source) if attached.source.is_file() else None
+
+
+def read_index(path: Path) -> Any:
+    """A FAISS index from its file; ValueError where it can't be read."""
+    try:
+        return faiss.read_index(str(path))
+    except RuntimeError as error:
+        problem = str(error).splitlines()[0]
+        raise ValueError(Errors.E303.format(path=path, problem=problem)) from error
+
+
+def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
+    """Prepared vectors (count, width) of rows at equal distances, the same ones in every call."""
+    chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64))
+    return similarity.prepare(rows.take(chosen))
+
+
+def _to_gpus(index: Any) -> Any:
+    """A copy of the index on the GPU, split where there are several.
+
+    RuntimeError or AttributeError where FAISS does not support its kind on GPUs.
+    """
+    options = faiss.GpuMultipleClonerOptions()
+    options.useFloat16 = True
+    options.shard = True
+    return faiss.index_cpu_to_all_gpus(index, co=options)

@@ -1,0 +1,43 @@
+"""What an index over vectors is, and what builds one."""
+
+from typing import Optional, Protocol
+
+import numpy as np
+
+from ...arrays import TopK
+from ...kb.saving import AttachedIndex
+from ...kb.vectors import VectorRows
+from ..similarity import Similarity
+
+
+class Index(Protocol):
+    """Searches the rows it was built over.
+
+    attached: The index as it is saved beside the vectors; None where it is built from them at
+        once and not saved.
+    """
+
+    attached: Optional[AttachedIndex]
+
+    def __len__(self) -> int: ...
+
+    def search(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None) -> TopK:
+        """The k nearest rows of each query.
+
+        queries: (m, width) float32, prepared.
+        allowed: (n,) bool, the rows that may be returned; None for all.
+        RETURNS: (m, k') with k' = min(k, n).
+        """
+        ...
+
+
+class BuildIndex(Protocol):
+    """Builds an index over rows of raw vectors. Such a builder is a frozen dataclass.
+
+    attached: An index that is saved beside the rows. It is used if it is of the right kind and
+        was built over these rows, or over the first of them.
+    """
+
+    def __call__(
+        self, rows: VectorRows, similarity: Similarity, attached: Optional[AttachedIndex] = None
+    ) -> Index: ...

@@ -1,0 +1,42 @@
+"""Settings of the search for entities and exemplars."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from spacy.util import registry
+
+from ..kb.lookup import Lookup
+from ..kb.verbalizations import Verbalization
+from .index.protocol import BuildIndex
+from .similarity import Similarity
+
+
+@registry.misc("spacy-arbo-el.Retriever.v1")
+@dataclass(frozen=True)
+class RetrieverSettings:
+    """What is searched for a mention, and how.
+
+    The defaults suit most knowledge bases. This changes how many candidates are found::
+
+        [components.arbo_linker.retriever]
+        @misc = "spacy-arbo-el.Retriever.v1"
+        n_candidates = 128
+
+    verbalization: The texts that an entity is encoded from.
+    similarity: How vectors are compared.
+    index: Builds the search index over them.
+    lookup: Finds entities by name beside those found by vector; None for vectors alone.
+    n_candidates: How many entities are searched for each mention, and kept in its ranking.
+    match_types: Whether a mention may only be linked to entities that have its label as a type,
+        or that have no type.
+    max_exemplars: How many exemplars of an entity are searched, the most representative ones; 0
+        for all.
+    """
+
+    verbalization: Verbalization
+    similarity: Similarity
+    index: BuildIndex
+    lookup: Optional[Lookup] = None
+    n_candidates: int = 64
+    match_types: bool = False
+    max_exemplars: int = 0

@@ -1,0 +1,72 @@
+"""The nearest entities of mentions, against comparing all rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.kb.vectors import VectorRows
+from spacy_arbo_el.retrieval.entity_search import AllowedEntities, EntitySearch
+from spacy_arbo_el.retrieval.index.flat import FlatIndex
+from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
+
+SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
+POSITIONS = 5
+
+
+def slowly(similarity, vector, rows, owners, is_allowed):
+    """The best similarity of each allowed entity that has a row."""
+    scores = similarity.paired(vector[None], similarity.prepare(rows)[None])[0].tolist()
+    best = {}
+    for owner, score in zip(owners.tolist(), scores):
+        if owner >= 0 and is_allowed[owner]:
+            best[owner] = max(best.get(owner, -np.inf), score)
+    return best
+
+
+@given(
+    st.integers(0, 1000),
+    st.lists(st.integers(-1, POSITIONS - 1), min_size=1, max_size=12),
+    st.integers(1, 4),
+    st.sampled_from(SIMILARITIES),
+    st.booleans(),
+    st.booleans(),
+)
+def test_nearest_entities(seed, owners, count, similarity, use_labels, use_names):
+    rng = np.random.default_rng(seed)
+    owners = np.array(owners, dtype=np.int64)
+    vectors = rng.standard_normal((len(owners), 6)).astype(np.float32)
+    queries = similarity.prepare(rng.standard_normal((4, 6)).astype(np.float32))
+    masks = rng.random((2, POSITIONS)) < 0.6 if use_labels else np.ones((2, POSITIONS), dtype=bool)
+    labels = np.array([0, 1, 1, 0])
+    allowed = AllowedEntities(labels, masks) if use_labels else None
+    named = rng.integers(-1, POSITIONS, (4, 1)) if use_names else None
+    rows = VectorRows(vectors, owners)
+    index = FlatIndex(similarity.prepare(vectors), similarity)
+    search = EntitySearch(rows, owners, index, similarity, oversampling=len(owners))
+    nearest = search.nearest(queries, count, allowed, named)
+    assert nearest.ids.shape == (4, count)
+    for i, query in enumerate(queries):
+        best = slowly(similarity, query, vectors, owners, masks[labels[i]])
+        expected = sorted(best, key=lambda entity: -best[entity])[:count]
+        if named is not None and named[i, 0] in best and named[i, 0] not in expected:
+            expected = sorted([*expected[: count - 1], int(named[i, 0])], key=lambda e: -best[e])
+        actual = nearest.ids[i][nearest.valid[i]].tolist()
+        assert actual == expected
+        scores = nearest.scores[i][nearest.valid[i]]
+        assert scores == pytest.approx([best[entity] for entity in expected], abs=1e-5)
+    asked = np.tile(np.arange(-1, POSITIONS + 1), (4, 1))
+    scores = search.similarity_of(queries, asked)
+    for i, query in enumerate(queries):
+        best = slowly(similarity, query, vectors, owners, np.ones(POSITIONS, dtype=bool))
+        expected = [best.get(entity, -np.inf) for entity in asked[i].tolist()]
+        assert scores[i] == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_knowledge_base_may_be_empty():
+    rows, index = VectorRows(), FlatIndex(np.zeros((0, 0), np.float32), Cosine())
+    search = EntitySearch(rows, rows.owners, index, Cosine())
+    queries = np.ones((2, 6), dtype=np.float32)
+    nearest = search.nearest(queries, 3, named=np.array([[0], [1]]))
+    assert nearest.ids.shape == (2, 3) and not nearest.valid.any()
+    assert (search.similarity_of(queries, np.array([[0], [1]])) == -np.inf).all()

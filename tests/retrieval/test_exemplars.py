@@ -1,0 +1,107 @@
+"""The exemplar store, with passages that hold several mentions."""
+
+import numpy as np
+import pytest
+
+from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.retrieval.exemplars import ExemplarStore
+
+
+def record_of(number, *kb_ids):
+    texts = (f"mention {number}", "before ", " after", "THING", f"normalized {number}", "doc 1")
+    return MentionRecord((f"doc{number // 2}", number, number + 1), kb_ids, *texts)
+
+
+def inputs_of(numbers):
+    """Passages of two mentions each: passage p holds word pieces 10 p to 10 p + 3."""
+    passages = sorted({number // 2 for number in numbers})
+    ids = np.concatenate([10 * p + np.arange(4) for p in passages]).astype(np.int32)
+    first = np.array([1 + number % 2 for number in numbers], dtype=np.int32)
+    passage = np.array([passages.index(number // 2) for number in numbers], dtype=np.int64)
+    return SpanInputs(ids, 4 * np.arange(len(passages) + 1), passage, first, first, first)
+
+
+def encode(inputs):
+    """A vector says which word piece the span starts at, and how long its passage is."""
+    starts = inputs.ids[inputs.offsets[:-1][inputs.passage] + inputs.first]
+    return np.stack([starts, inputs.lengths[inputs.passage]], axis=1).astype(np.float32)
+
+
+def vectors_of(numbers):
+    return [[10.0 * (number // 2) + 1 + number % 2, 4.0] for number in numbers]
+
+
+@pytest.fixture
+def store():
+    store = ExemplarStore()
+    rows = store.extend([record_of(i, "a") for i in range(4)], inputs_of(range(4)))
+    assert rows.tolist() == [0, 1, 2, 3]
+    store.sync(encode, "encoder")
+    return store
+
+
+def test_mentions_of_one_passage_share_it(store):
+    assert store.inputs.passages == 2 and len(store.inputs) == 4
+    assert store.vectors.tolist() == vectors_of(range(4))
+
+
+def test_only_new_mentions_are_encoded(store):
+    counts = []
+    store.extend([record_of(4, "b"), record_of(5, "b")], inputs_of([4, 5]))
+    missing = store.sync(lambda inputs: counts.append(len(inputs)) or encode(inputs), "encoder")
+    assert missing == 2 and counts == [2]
+    assert store.vectors.tolist() == vectors_of(range(6))
+    assert store.sync(encode, "encoder") == 0
+    assert store.sync(encode, "another encoder") == 6
+
+
+def test_given_vectors_are_not_encoded_again(store):
+    vectors = np.array([[1, 2], [3, 4]], dtype=np.float32)
+    store.extend([record_of(0, "a"), record_of(4, "b")], inputs_of([0, 4]), vectors)
+    assert store.vectors.tolist() == [*vectors_of(range(4)), [3.0, 4.0]]
+    assert store.sync(encode, "encoder") == 0
+
+
+def test_a_stored_mention_keeps_its_row_and_gets_the_new_record(store):
+    before = store.revision
+    rows = store.extend([record_of(2, "a")], inputs_of([2]))
+    assert rows.tolist() == [2] and store.revision == before, "nothing has changed"
+    store.extend([record_of(2, "b")], inputs_of([2]))
+    assert store.records[2].kb_ids == ("b",) and store.revision != before
+    assert len(store) == len(store.inputs) == 4
+
+
+def test_removed_mentions_take_nothing_of_the_others_along(store):
+    store.remove([record_of(0).key, record_of(3).key, ("unknown", 0, 1)])
+    assert [record.text for record in store.records] == ["mention 1", "mention 2"]
+    assert store.row(record_of(2).key) == 1 and store.row(record_of(0).key) == -1
+    assert store.vectors.tolist() == vectors_of([1, 2])
+    store.sync(encode, "another encoder")
+    assert store.vectors.tolist() == vectors_of([1, 2])
+
+
+def test_relabelled_mentions_and_their_entities(store):
+    store.relabel(record_of(1).key, ("unknown", "b"))
+    store.relabel(record_of(2).key, ())
+    positions = {"a": 7, "b": 9}
+    actual = store.entities(lambda ids: np.array([positions.get(i, -1) for i in ids], np.int64))
+    assert actual.tolist() == [7, 9, -1, 7]
+
+
+def test_a_store_survives_bytes(store):
+    again = ExemplarStore().from_bytes(store.to_bytes())
+    assert again.records == store.records and again.fingerprint == "encoder"
+    assert again.vectors.tolist() == store.vectors.tolist()
+    assert again.inputs.keys() == store.inputs.keys() and again.inputs.passages == 2
+    assert again.row(record_of(3).key) == 3
+    assert ExemplarStore().from_bytes(ExemplarStore().to_bytes()).records == []
+
+
+def test_records_and_inputs_of_different_numbers_are_an_error(store):
+    with pytest.raises(ValueError, match="E302"):
+        store.extend([record_of(4)], inputs_of([4, 5]))
+    unencoded = ExemplarStore()
+    unencoded.extend([record_of(0)], inputs_of([0]))
+    with pytest.raises(ValueError, match="E302"):
+        ExemplarStore().from_bytes(unencoded.to_bytes())
