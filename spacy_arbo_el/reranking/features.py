@@ -1,0 +1,177 @@
+"""The candidates of mentions, and their features: similarities of vectors and of strings."""
+
+from dataclasses import dataclass
+from typing import List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..arrays import TopK, first_of_each, take_or
+from ..retrieval.datastore import Datastore
+from ..retrieval.entity_search import AllowedEntities
+from ..retrieval.neighbours import Neighbours
+from .strings import StringIndex
+
+# How many candidates a mention has, at most, because its surface form is one of their strings.
+MAX_SAME_STRING = 4
+
+FEATURES = (
+    "name",  # similarity of vectors to the entity's nearest text
+    "exemplar",  # similarity of vectors to its nearest exemplar
+    "nearest",  # the larger of the two
+    "name_ngrams",  # similarity of n-grams to the most similar name
+    "exemplar_ngrams",  # similarity of n-grams to the most similar surface form of an exemplar
+    "ngrams",  # the larger of the two
+    "name_words",  # share of words in common with a name
+    "words",  # share of words in common with a name or surface form
+    "name_numbers",  # 1 if a name has the same numbers
+    "numbers",  # 1 if a name or surface form has the same numbers
+    "has_exemplar",  # 1 if the entity has an exemplar
+)
+
+
+@dataclass(frozen=True)
+class CandidateFeatures:
+    """The candidates of ``m`` mentions with their features.
+
+    entities: (m, c) int64 positions in the KB, -1 for none.
+    features: (m, c, len(FEATURES)) float32, 0 where there is no candidate.
+    exemplars: (m, c) int64, the row of the entity's nearest exemplar; -1 where no exemplar of it is
+        among the neighbours, or a text of the entity is as similar.
+    """
+
+    entities: np.ndarray
+    features: np.ndarray
+    exemplars: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    @property
+    def valid(self) -> np.ndarray:
+        """(m, c) bool, where there is a candidate."""
+        return self.entities >= 0
+
+    @property
+    def nearest(self) -> np.ndarray:
+        """(m,) float32, the largest similarity of vectors among a mention's candidates."""
+        nearest = self.features[:, :, FEATURES.index("nearest")]
+        nearest = np.where(self.valid, nearest, -np.inf).max(axis=1, initial=-np.inf)
+        return np.where(np.isfinite(nearest), nearest, 0.0)
+
+    def take(self, mentions: np.ndarray) -> "CandidateFeatures":
+        """The given mentions: numbers of them, or (m,) bool."""
+        return CandidateFeatures(
+            self.entities[mentions], self.features[mentions], self.exemplars[mentions]
+        )
+
+
+@dataclass(frozen=True)
+class EntityStrings:
+    """The strings of the entities of a datastore.
+
+    index: Their names, and the surface forms of their exemplars.
+    has_exemplar: (entities,) bool.
+    has_only_id: (entities,) bool, whether an entity has exemplars and no name but its id. The
+        surface forms of its exemplars count as its names.
+    """
+
+    index: StringIndex
+    has_exemplar: np.ndarray
+    has_only_id: np.ndarray
+
+    @classmethod
+    def read(cls, datastore: Datastore, min_ngram: int, max_ngram: int) -> "EntityStrings":
+        """Read all names and surface forms; see ``StringIndex`` for the lengths of n-grams."""
+        entities = datastore.kb.entities
+        surface_forms: List[List[str]] = [[] for _ in range(entities.positions)]
+        owners = datastore.exemplars.entities(entities.positions_of)
+        for position, record in zip(owners.tolist(), datastore.exemplars.records):
+            if position >= 0:
+                surface_forms[position] += [record.text, record.normalized or record.text]
+        names: List[List[str]] = [[] for _ in range(entities.positions)]
+        has_only_id = np.zeros(entities.positions, dtype=bool)
+        for position, entity in entities.items():
+            names[position] = [*entity.names, *_normalized(datastore, entity.names)]
+            if entity.names == [entity.id] and surface_forms[position]:
+                has_only_id[position] = True
+                names[position] += surface_forms[position]
+        index = StringIndex(names, surface_forms, min_ngram, max_ngram)
+        return cls(index, np.array([bool(group) for group in surface_forms]), has_only_id)
+
+
+def _normalized(datastore: Datastore, names: Sequence[str]) -> List[str]:
+    """Names as mentions are normalized, so that both stay comparable."""
+    if datastore.normalizer is None:
+        return []
+    spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)
+    return [datastore.normalizer(name, span)[0] for name, span in zip(names, spans)]
+
+
+def gather_features(
+    neighbours: Neighbours,
+    strings: Sequence[str],
+    entity_strings: EntityStrings,
+    allowed: Optional[AllowedEntities],
+    count: int,
+) -> CandidateFeatures:
+    """Choose the candidates of mentions, and compute their features.
+
+    strings: The normalized surface forms of the m mentions.
+    allowed: Which entities each mention may be linked to; None for all.
+    count: How many candidates a mention has at most.
+    """
+    entities = _choose_candidates(neighbours, strings, entity_strings.index, allowed, count)
+    texts = neighbours.entities
+    exemplars = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
+    name, _ = _similarity_of(entities, texts)
+    exemplar, column = _similarity_of(entities, exemplars)
+    rows = np.full(entities.shape, -1, dtype=np.int64)
+    if exemplars.width:
+        rows = np.take_along_axis(neighbours.exemplars.ids, np.maximum(column, 0), axis=1)
+        rows = np.where((column >= 0) & (exemplar > name), rows, -1)
+    # An entity without a name of its own has no text that could be similar.
+    name = np.where(entity_strings.has_only_id[entities], np.maximum(name, exemplar), name)
+    similarity = entity_strings.index.similarity(strings, entities)
+    features = [name, exemplar, np.maximum(name, exemplar)]
+    features += [*similarity.ngrams, similarity.ngrams.max(axis=0)]
+    for view in (similarity.words, similarity.numbers):
+        features += [view[0], view.max(axis=0)]
+    features.append(entity_strings.has_exemplar[entities])
+    stacked = np.stack(features, axis=2).astype(np.float32)
+    stacked[entities < 0] = 0
+    return CandidateFeatures(entities, stacked, rows)
+
+
+def _choose_candidates(
+    neighbours: Neighbours,
+    strings: Sequence[str],
+    index: StringIndex,
+    allowed: Optional[AllowedEntities],
+    count: int,
+) -> np.ndarray:
+    """(m, count) int64 positions, -1 for none."""
+    same = index.owners(strings, MAX_SAME_STRING)
+    if allowed is not None:
+        same = allowed.restrict(same)
+    # Entities with the same string and those of exemplars first: they are few, and may be far
+    # down the list of entities.
+    nearest = neighbours.entities.first(count).ids
+    entities = np.concatenate([same, neighbours.exemplar_entities, nearest], axis=1)
+    valid = entities >= 0
+    flat = entities[valid]
+    places = first_of_each(np.nonzero(valid)[0], flat, len(entities), count)
+    return take_or(flat, places, -1)
+
+
+def _similarity_of(entities: np.ndarray, owners: TopK) -> Tuple[np.ndarray, np.ndarray]:
+    """The similarity of each candidate's first occurrence among ``owners``, and its column.
+
+    A candidate that does not occur there gets the smallest similarity of the row: it can't be
+    larger. Its column is -1.
+    """
+    columns = owners.columns_of(entities)
+    if not owners.width:
+        return np.zeros(entities.shape, dtype=np.float32), columns
+    least = np.where(owners.valid, owners.scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
+    scores = np.take_along_axis(owners.scores, np.maximum(columns, 0), axis=1)
+    return np.where(columns >= 0, scores, np.where(np.isfinite(least), least, 0.0)), columns

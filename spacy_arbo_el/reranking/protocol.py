@@ -1,0 +1,123 @@
+"""Rankings of candidates, and what a reranker is."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Sequence
+
+import numpy as np
+
+from ..arrays import TopK, first_of_each, take_or
+from ..calibration.calibration import Calibration
+from ..mentions.batch import MentionBatch
+from ..retrieval.datastore import Datastore
+from ..retrieval.neighbours import Neighbours
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The candidates of ``m`` mentions, best first.
+
+    candidates: Positions in the knowledge base; scores are log-odds that the link is right.
+    exemplars: (m, c) int64, the exemplar (row in the store) that speaks for each candidate; -1
+        where a text of the entity does.
+    """
+
+    candidates: TopK
+    exemplars: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    @classmethod
+    def from_scored(
+        cls, entities: np.ndarray, logits: np.ndarray, exemplars: np.ndarray, count: int
+    ) -> "Ranking":
+        """The ``count`` best entities of each mention, each by its best entry.
+
+        Entities with equal log-odds come in the order of the knowledge base; of equal entries of
+        one entity the first counts.
+
+        entities: (m, n) int64 in any order, -1 for none.
+        logits: (m, n) float32.
+        exemplars: (m, n) int64, -1 for a text.
+        """
+        order = np.lexsort((entities, -logits), axis=1)
+        entities, logits, exemplars = (
+            np.take_along_axis(array, order, axis=1) for array in (entities, logits, exemplars)
+        )
+        valid = entities >= 0
+        flat = entities[valid]
+        places = first_of_each(np.nonzero(valid)[0], flat, len(entities), count)
+        best = TopK(take_or(flat, places, -1), take_or(logits[valid], places, -np.inf))
+        return cls(best, take_or(exemplars[valid], places, -1))
+
+    @classmethod
+    def concat(cls, parts: Sequence["Ranking"]) -> "Ranking":
+        """The mentions of several rankings one after the other."""
+        exemplars = TopK.concat([TopK(p.exemplars, p.candidates.scores) for p in parts])
+        return cls(TopK.concat([part.candidates for part in parts]), exemplars.ids)
+
+    def first(self, count: int) -> "Ranking":
+        """The ``count`` best candidates of each mention."""
+        return Ranking(self.candidates.first(count), self.exemplars[:, :count])
+
+    def rescored(self, logits: np.ndarray) -> "Ranking":
+        """The same candidates in the order of other log-odds, (m, c) float32."""
+        return Ranking.from_scored(
+            self.candidates.ids, logits, self.exemplars, self.candidates.width
+        )
+
+    def where(self, keep: np.ndarray) -> "Ranking":
+        """The ranking without the candidates at which ``keep`` (m, c) is False."""
+        return Ranking.from_scored(
+            np.where(keep, self.candidates.ids, -1),
+            self.candidates.scores,
+            self.exemplars,
+            self.candidates.width,
+        )
+
+
+@dataclass(frozen=True)
+class RankingContext:
+    """What a reranker can look at beside a batch and its neighbours.
+
+    datastore: The knowledge base and the exemplars.
+    calibration: Curves from similarity to log-odds.
+    n_candidates: How many candidates a ranking has at most.
+    """
+
+    datastore: Datastore
+    calibration: Calibration
+    n_candidates: int
+
+
+class Reranker(Protocol):
+    """Scores the candidates of mentions.
+
+    A reranker is a frozen dataclass: its fields are its settings, ``fit`` and ``from_bytes`` give
+    a new one. What it has learned is saved with the pipeline by ``to_bytes``.
+    """
+
+    def __call__(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> Ranking: ...
+
+    def fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> "Reranker":
+        """Learn from annotated mentions. A reranker with nothing to learn returns itself.
+
+        gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
+        """
+        ...
+
+    def to_bytes(self) -> bytes:
+        """What it has learned; empty for nothing."""
+        ...
+
+    def from_bytes(self, data: bytes) -> Any:
+        """The reranker with what ``to_bytes`` gave; without anything learned for empty bytes."""
+        ...

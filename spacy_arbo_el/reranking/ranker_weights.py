@@ -1,0 +1,209 @@
+"""What the feature ranker learns: from features of candidates to log-odds that they are correct.
+
+A small network over the features, trained by softmax among the candidates of each mention; then a
+logistic function, fitted on mentions that the network was not trained on, from its scores to
+log-odds.
+"""
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import List, Optional, Tuple
+
+import numpy as np
+import torch
+
+from ..io import pack_arrays, unpack_arrays
+from .features import FEATURES, CandidateFeatures
+
+HIDDEN = 16
+# Weight of the penalty that keeps the network's weights small; counts as so many mentions.
+PRIOR = 8.0
+FOLDS = 5
+# Fewer mentions than these are too few to learn from.
+MIN_MENTIONS = 20
+MAX_STEPS = 300
+# Candidates of one mention must keep different probabilities.
+MIN_SLOPE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class RankerWeights:
+    """Scores = x linear + tanh(x hidden + bias) out, with x the standardised inputs.
+
+    The inputs are the features of the candidate (f), and the difference of each to the largest
+    among the mention's candidates (f more). All arrays are float32.
+
+    mean: (2 f,) of the inputs.
+    spread: (2 f,), their standard deviation.
+    linear: (2 f,).
+    hidden: (2 f, h).
+    bias: (h,).
+    out: (h,).
+    curve: (3,), the weights of the log-odds among the candidates and of the similarity of the
+        nearest of them, and an offset. Being the best of bad candidates does not make one likely.
+    accuracy: The share of held-out mentions whose best candidate was correct.
+    """
+
+    mean: np.ndarray
+    spread: np.ndarray
+    linear: np.ndarray
+    hidden: np.ndarray
+    bias: np.ndarray
+    out: np.ndarray
+    curve: np.ndarray
+    accuracy: float = 0.0
+
+    def logits(self, candidates: CandidateFeatures) -> np.ndarray:
+        """Log-odds that each candidate is correct, (m, c) float32, -inf for none."""
+        odds = log_odds_among(self.scores(candidates), candidates.valid)
+        slope, by_nearest, offset = self.curve
+        nearest = candidates.nearest[:, None]
+        return (slope * odds + by_nearest * nearest + offset).astype(np.float32)
+
+    def scores(self, candidates: CandidateFeatures) -> np.ndarray:
+        """(m, c) float64, comparable among the candidates of a mention."""
+        # In double precision, so that scores don't depend on how many mentions are scored at once.
+        x = (_inputs(candidates).astype(np.float64) - self.mean) / self.spread
+        return x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
+
+    def to_bytes(self) -> bytes:
+        return pack_arrays({name: np.asarray(value) for name, value in asdict(self).items()})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Optional["RankerWeights"]:
+        """The weights that ``to_bytes`` gave; None where another version had other features."""
+        arrays = unpack_arrays(data)
+        names = {field.name for field in fields(cls)}
+        if set(arrays) != names or arrays["mean"].shape != (2 * len(FEATURES),):
+            return None
+        accuracy = float(arrays.pop("accuracy"))
+        return cls(accuracy=accuracy, **arrays)
+
+
+def fit_weights(
+    candidates: CandidateFeatures, correct: np.ndarray, groups: np.ndarray
+) -> Optional[RankerWeights]:
+    """Train a ranker on candidates with labels.
+
+    correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
+    groups: (m,) int64, such as documents: mentions of one group are held out at once.
+    RETURNS: None where there is too little to learn from.
+    """
+    valid = candidates.valid
+    correct = correct & valid
+    if (correct.any(axis=1) & (valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
+        return None
+    held_out = np.full(valid.shape, -np.inf)
+    # Every fifth group is in one fold; every fifth mention where all are of one group.
+    numbers = np.unique(groups, return_inverse=True)[1]
+    fold = (numbers if numbers.any() else np.arange(len(groups))) % FOLDS
+    for i in range(FOLDS):
+        rest, part = fold != i, fold == i
+        if part.any() and rest.any():
+            trained = _train(candidates.take(rest), correct[rest])
+            held_out[part] = trained.scores(candidates.take(part))
+    odds = log_odds_among(held_out, valid)
+    best = odds.argmax(axis=1)[:, None]
+    hit = np.take_along_axis(correct, best, axis=1)[:, 0]
+    curve = fit_plane(np.take_along_axis(odds, best, axis=1)[:, 0], candidates.nearest, hit)
+    if curve is None:
+        return None
+    trained = _train(candidates, correct)
+    return replace(trained, curve=np.array(curve, dtype=np.float32), accuracy=float(hit.mean()))
+
+
+def _inputs(candidates: CandidateFeatures) -> np.ndarray:
+    """(m, c, 2 f) float32, not standardised; 0 for no candidate."""
+    features, valid = candidates.features, candidates.valid[:, :, None]
+    largest = np.where(valid, features, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    below = np.where(valid, features - largest, 0.0)
+    return np.concatenate([features, below], axis=2).astype(np.float32)
+
+
+def _train(candidates: CandidateFeatures, correct: np.ndarray) -> RankerWeights:
+    """Fit all but the curve, by L-BFGS from one fixed start."""
+    useful = correct.any(axis=1) & (candidates.valid.sum(axis=1) > 1)
+    candidates, correct = candidates.take(useful), correct[useful]
+    valid, x = candidates.valid, _inputs(candidates)
+    if not len(x):
+        mean, spread = np.zeros(x.shape[2]), np.ones(x.shape[2])
+    else:
+        mean, spread = x[valid].mean(axis=0), x[valid].std(axis=0)
+        spread = np.where(spread > 1e-6, spread, 1.0)
+    inputs = torch.from_numpy(((x - mean) / spread).astype(np.float32))
+    weights = _start(x.shape[2])
+    is_candidate, is_gold = torch.from_numpy(valid), torch.from_numpy(correct)
+    penalty = PRIOR / max(len(x), 1)
+    optimizer = torch.optim.LBFGS(
+        weights, max_iter=MAX_STEPS, history_size=20, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        linear, hidden, bias, out = weights
+        scores = inputs @ linear + torch.tanh(inputs @ hidden + bias) @ out
+        among = torch.logsumexp(scores.masked_fill(~is_candidate, -torch.inf), 1)
+        gold = torch.logsumexp(scores.masked_fill(~is_gold, -torch.inf), 1)
+        size = sum((part**2).sum() for part in (linear, hidden, out))
+        loss = (among - gold).mean() + penalty * size
+        loss.backward()
+        return loss
+
+    if len(x):
+        optimizer.step(closure)
+    linear, hidden, bias, out = (part.detach().numpy() for part in weights)
+    curve = np.array([1.0, 0.0, 0.0], dtype=np.float32)
+    standards = mean.astype(np.float32), spread.astype(np.float32)
+    return RankerWeights(*standards, linear, hidden, bias, out, curve)
+
+
+def _start(width: int) -> List[torch.Tensor]:
+    # Its own generator: fitting in the middle of training must not disturb training.
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn((width, HIDDEN), generator=generator) * 0.3
+    out = torch.randn(HIDDEN, generator=generator) * 0.1
+    parts = [torch.zeros(width), hidden, torch.zeros(HIDDEN), out]
+    return [part.requires_grad_() for part in parts]
+
+
+def log_odds_among(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Log-odds of each candidate against the others of its row, by softmax over scores."""
+    scores = np.where(valid, scores.astype(np.float64), -np.inf)
+    top = scores.max(axis=1, keepdims=True, initial=-np.inf)
+    p = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+    p /= np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    # A single candidate is not certain.
+    p = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.where(valid, np.log(p / (1 - p)), -np.inf)
+
+
+def fit_plane(
+    odds: np.ndarray, nearest: np.ndarray, hit: np.ndarray
+) -> Optional[Tuple[float, float, float]]:
+    """The weights of log-odds and of similarity, and an offset, that predict ``hit``.
+
+    The weights are not negative: a larger value never makes a hit less likely.
+
+    odds: (n,) float, log-odds of a mention's best candidate among its candidates.
+    nearest: (n,) float, the similarity of its nearest candidate.
+    hit: (n,) bool, whether the best candidate is correct.
+    RETURNS: None where all of them are hits, or none is.
+    """
+    from scipy.optimize import minimize
+
+    if hit.all() or not hit.any():
+        return None
+    spread = max(float(nearest.std()), 1e-6)
+    measured = np.stack([odds, nearest / spread, np.ones(len(hit))], axis=1)
+    sign = np.where(hit, 1.0, -1.0)
+
+    def loss(weights: np.ndarray) -> Tuple[float, np.ndarray]:
+        margin = sign * (measured @ weights)
+        wrong = 1.0 / (1.0 + np.exp(np.clip(margin, -80, 80)))
+        pull = -(sign * wrong) @ measured / len(hit)
+        mild = 0.005 / len(hit)
+        return np.logaddexp(0, -margin).mean() + mild * weights @ weights, pull + 2 * mild * weights
+
+    bounds = [(MIN_SLOPE, None), (0.0, None), (None, None)]
+    start = np.array([1.0, 0.0, 0.0])
+    slope, by_nearest, offset = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    return float(slope), float(by_nearest / spread), float(offset)

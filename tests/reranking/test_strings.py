@@ -1,0 +1,88 @@
+"""Similarity of strings by n-grams, words and numbers, against comparing pair by pair."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from spacy_arbo_el.reranking.strings import StringIndex, numbers_of, words_of
+
+words = st.text(alphabet="abcXY 67", max_size=8)
+groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(groups, st.data())
+def test_the_most_similar_string_of_each_entity(names, data):
+    surface_forms = [data.draw(st.lists(words, max_size=2)) for _ in names]
+    mentions = data.draw(st.lists(words, min_size=1, max_size=4))
+    three = st.lists(st.integers(-1, len(names) - 1), min_size=3, max_size=3)
+    entities = np.array([data.draw(three) for _ in mentions])
+    index = StringIndex(names, surface_forms, 1, 3)
+    similarity = index.similarity(mentions, entities)
+
+    distinct = [list(dict.fromkeys(s.lower() for s in g)) for g in [*names, *surface_forms]]
+    corpus = [s for g in distinct for s in g]
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), sublinear_tf=True)
+    vectorizer.fit(corpus if any(s.strip() for s in corpus) else ["?"])
+
+    def ngrams(a, b):
+        pair = vectorizer.transform([a.lower(), b.lower()])
+        return pair[0].multiply(pair[1]).sum()
+
+    def common(a, b):
+        a, b = set(words_of(a)), set(words_of(b))
+        return len(a & b) / max(len(a | b), 1)
+
+    def same_numbers(a, b):
+        return float(numbers_of(a) == numbers_of(b))
+
+    for view, measure in zip(similarity, (ngrams, common, same_numbers)):
+        for scores, strings in zip(view, (names, surface_forms)):
+            assert scores.shape == entities.shape
+            for i, mention in enumerate(mentions):
+                for j, entity in enumerate(entities[i]):
+                    best = max((measure(mention, s) for s in strings[entity]), default=0.0)
+                    best = best if entity >= 0 else 0.0
+                    assert scores[i, j] == pytest.approx(best, abs=1e-5)
+
+
+def test_ngrams_distinguish_names_that_differ_in_one_character():
+    index = StringIndex([["C6 deficiency"], ["C7 deficiency"]], [[], ["C7-deficient"]], 1, 3)
+    names, surface_forms = index.similarity(["C7-deficient"], np.array([[0, 1]])).ngrams
+    assert names[0, 1] > names[0, 0] and surface_forms[0].tolist() == pytest.approx([0, 1])
+
+
+def test_words_and_numbers():
+    assert words_of("Factor V, type IIa; X-linked 2q") == [
+        "factor", "5", "type", "iia", "x", "linked", "2", "q"
+    ]  # fmt: skip
+    assert numbers_of("MEN 2, type ii") == {"2"}
+    names = [["neoplasia, multiple endocrine"], ["multiple endocrine neoplasms type 1"]]
+    index = StringIndex(names, [["MEN"], []], 1, 3)
+    similarity = index.similarity(["multiple endocrine neoplasia 1"], np.array([[0, 1]]))
+    assert similarity.numbers.tolist() == [[[0, 1]], [[0, 0]]]
+    assert similarity.words[0, 0].tolist() == pytest.approx([3 / 4, 3 / 6])
+
+
+def test_similarity_does_not_depend_on_blocks_of_mentions():
+    names = [[f"name {i}"] for i in range(40)]
+    index = StringIndex(names, [[] for _ in names], 1, 3)
+    mentions = [f"name {i % 40}" for i in range(600)]
+    entities = np.array([[i % 40] for i in range(600)])
+    similarity = index.similarity(mentions, entities)
+    assert similarity.ngrams[0] == pytest.approx(np.ones((600, 1)))
+
+
+def test_entities_without_any_string():
+    index = StringIndex([[]], [[]], 1, 3)
+    assert index.similarity(["a"], np.array([[0, -1]])).words[0].tolist() == [[0, 0]]
+
+
+def test_the_lengths_of_ngrams_are_settings():
+    """By single characters an anagram is the same string; by pairs of them it is not."""
+    for min_ngram, max_ngram, expected in ((1, 1, 1.0), (3, 3, 0.0)):
+        index = StringIndex([["abcd"]], [[]], min_ngram, max_ngram)
+        similarity = index.similarity(["dcba"], np.array([[0]])).ngrams[0, 0, 0]
+        assert similarity == pytest.approx(expected)
