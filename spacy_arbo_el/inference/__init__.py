@@ -1,0 +1,1 @@
+"""Inference procedures: from ranked candidates to links."""

@@ -1,112 +1,128 @@
-"""All mentions of a document together, in a graph with entities and exemplars."""
+"""All mentions of a document in one graph with entities and exemplars."""
 
-from typing import List
+from dataclasses import dataclass
+from typing import List, Tuple
 
 import numpy as np
 from spacy.util import registry
 
 from .. import graph
+from ..calibration.calibration import Calibration
+from ..mentions.batch import MentionBatch
+from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
-from .calibration import Calibration
-from .decisions import Decisions, Inference, Paths, Step
-from .edges import EntityEdges, entity_edges
-
-
-class Clustering:
-    """Directed clustering (arborescence paper, §A.2).
-
-    The graph's nodes are the entities found, the mentions of the batch, and the exemplars found.
-    A mention has an edge from its nearest entity, from its nearest exemplars and from its
-    nearest mentions in the document; an exemplar hangs under its entity. Weights are negative
-    log-odds. No edge joins mentions of different documents, so the batch does not matter, unless
-    a corpus is linked together. What nothing reaches is left to ``discovery``.
-    """
-
-    def __init__(self, method: str, exemplars: int, mentions: int):
-        self.method = method
-        self.exemplars = exemplars
-        self.mentions = mentions
-
-    def __call__(
-        self, neighbours: Neighbours, calibration: Calibration, least_logit: float
-    ) -> Decisions:
-        tied = entity_edges(neighbours, calibration)
-        nodes = _Nodes(len(neighbours), tied)
-        links = graph.link(
-            len(nodes.entities),
-            len(neighbours) + len(nodes.exemplars),
-            *nodes.edges(tied, neighbours, calibration),
-            threshold=-least_logit,
-            method=self.method,
-        )
-        count = len(neighbours)
-        linked = links.entity[:count] >= 0
-        entity = np.full(count, -1, dtype=np.int64)
-        entity[linked] = nodes.entities[links.entity[:count][linked]]
-        logit = np.where(linked, -links.score[:count], -np.inf).astype(np.float32)
-        paths = Paths(lambda m: nodes.path(links, m) if linked[m] else [], count)
-        return Decisions(entity, logit, paths)
-
-
-class _Nodes:
-    """How entities, mentions and exemplars are numbered as nodes of one graph."""
-
-    def __init__(self, mentions: int, tied: EntityEdges):
-        there = tied.exemplar_entity >= 0
-        self.mentions = mentions
-        self.exemplars, first = np.unique(tied.exemplar[there], return_index=True)
-        self.exemplar_entity = tied.exemplar_entity[there][first]
-        nearest = tied.entity[tied.entity >= 0]
-        self.entities = np.unique(np.concatenate([nearest, self.exemplar_entity]))
-
-    def edges(self, tied: EntityEdges, neighbours: Neighbours, calibration: Calibration):
-        base = len(self.entities)
-        # From the nearest entity to each mention.
-        mention, column = np.nonzero(tied.entity >= 0)
-        sources = [np.searchsorted(self.entities, tied.entity[mention, column])]
-        targets = [base + mention]
-        weights = [-tied.entity_logit[mention, column]]
-        # From exemplars to mentions.
-        mention, column = np.nonzero(tied.exemplar_entity >= 0)
-        rows = tied.exemplar[mention, column]
-        sources.append(base + self.mentions + np.searchsorted(self.exemplars, rows))
-        targets.append(base + mention)
-        weights.append(-tied.exemplar_logit[mention, column])
-        # From an entity to its exemplars.
-        sources.append(np.searchsorted(self.entities, self.exemplar_entity))
-        targets.append(base + self.mentions + np.arange(len(self.exemplars)))
-        weights.append(np.full(len(self.exemplars), -np.inf, dtype=np.float32))
-        # Between mentions of a document.
-        mention, column = np.nonzero(neighbours.mentions >= 0)
-        sources.append(base + neighbours.mentions[mention, column])
-        targets.append(base + mention)
-        weights.append(
-            -calibration.logits("mention", neighbours.mention_similarity[mention, column])
-        )
-        return np.concatenate(sources), np.concatenate(targets), np.concatenate(weights)
-
-    def path(self, links, mention: int) -> List[Step]:
-        """From the entity of a linked mention to the mention."""
-        base = len(self.entities)
-        steps: List[Step] = []
-        node = base + mention
-        while node >= base:
-            item = node - base
-            parent = int(links.parent[item])
-            if item < self.mentions:
-                steps.append(Step("mention", item, -float(links.weight[item])))
-            else:
-                steps.append(Step("exemplar", int(self.exemplars[item - self.mentions]), np.inf))
-            node = parent
-        return [Step("entity", int(self.entities[node]), np.inf), *reversed(steps)]
+from .decisions import Decisions, Paths, Step
+from .independent import first_candidates, start_of_path
 
 
 @registry.misc("spacy-arbo-el.Clustering.v1")
-def clustering(method: str = "arborescence", exemplars: int = 8, mentions: int = 4) -> Inference:
-    """Link the mentions of a document together by clustering.
+@dataclass(frozen=True)
+class Clustering:
+    """Directed clustering of mentions and entities (arborescence paper, §A.2). The default.
 
-    method: "arborescence" (the paper's procedure), "minimax", or "undirected".
-    exemplars, mentions: How many of the nearest exemplars and of the nearest mentions of the
-        document each mention has edges from.
+    The graph has a node for each entity, mention and exemplar in question. A mention has an edge
+    from its first candidate, by way of the exemplar that speaks for this candidate if there is
+    one, and edges from its most similar mentions in the document. Weights are negative log-odds.
+    No edge joins mentions of different documents, so links do not depend on the batch; where a
+    whole corpus is linked in one graph, such edges exist. Mentions that no entity reaches are left
+    to ``discovery``::
+
+        [components.arbo_linker.inference]
+        @misc = "spacy-arbo-el.Clustering.v1"
+        method = "arborescence"
+
+    method: "arborescence" (the paper's procedure), "minimax" or "undirected"; see
+        ``docs/graph.md``.
+    n_exemplars: How many of the nearest exemplars are searched for each mention.
+    n_mentions: From how many of the nearest mentions of the document a mention has edges.
     """
-    return Clustering(method, exemplars, mentions)
+
+    method: str = "arborescence"
+    n_exemplars: int = 8
+    n_mentions: int = 4
+
+    def __call__(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        ranking: Ranking,
+        calibration: Calibration,
+        min_logit: float,
+    ) -> Decisions:
+        nodes = _Nodes(ranking)
+        links = graph.link(
+            len(nodes.entities),
+            nodes.n_mentions + len(nodes.exemplars),
+            *nodes.edges(neighbours, calibration),
+            threshold=-min_logit,
+            method=self.method,
+        )
+        count = nodes.n_mentions
+        linked = links.entity[:count] >= 0
+        entities = np.full(count, -1, dtype=np.int64)
+        entities[linked] = nodes.entities[links.entity[:count][linked]]
+        logits = np.where(linked, -links.score[:count], -np.inf).astype(np.float32)
+        paths = Paths(lambda m: nodes.path(links, m) if linked[m] else [], count)
+        return Decisions(entities, logits, paths)
+
+
+class _Nodes:
+    """Entities, mentions and exemplars as nodes of one graph, numbered in that order.
+
+    A mention needs only one edge from outside, that from its first candidate. No method would ever
+    choose a worse edge from an entity or an exemplar, since the best one can always take its place.
+    """
+
+    def __init__(self, ranking: Ranking):
+        self.n_mentions = len(ranking)
+        self._entity, self._logit, self._exemplar = first_candidates(ranking)
+        by_exemplar = (self._entity >= 0) & (self._exemplar >= 0)
+        self.exemplars, first = np.unique(self._exemplar[by_exemplar], return_index=True)
+        self._exemplar_entity = self._entity[by_exemplar][first]
+        self.entities = np.unique(self._entity[self._entity >= 0])
+
+    def edges(
+        self, neighbours: Neighbours, calibration: Calibration
+    ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sources, targets and weights, (E,) each."""
+        n_entities, first_exemplar = len(self.entities), len(self.entities) + self.n_mentions
+        by_text = np.flatnonzero((self._entity >= 0) & (self._exemplar < 0))
+        by_exemplar = np.flatnonzero((self._entity >= 0) & (self._exemplar >= 0))
+        exemplar = np.searchsorted(self.exemplars, self._exemplar[by_exemplar])
+        target, column = np.nonzero(neighbours.mentions.valid)
+        similarity = neighbours.mentions.scores[target, column]
+        # From an entity to a mention, an exemplar to a mention, an entity to its exemplar, and a
+        # mention to a mention: of edges of equal weight the first counts.
+        sources = [
+            np.searchsorted(self.entities, self._entity[by_text]),
+            first_exemplar + exemplar,
+            np.searchsorted(self.entities, self._exemplar_entity),
+            n_entities + neighbours.mentions.ids[target, column],
+        ]
+        targets = [
+            n_entities + by_text,
+            n_entities + by_exemplar,
+            first_exemplar + np.arange(len(self.exemplars)),
+            n_entities + target,
+        ]
+        weights = [
+            -self._logit[by_text],
+            -self._logit[by_exemplar],
+            np.full(len(self.exemplars), -np.inf, dtype=np.float32),
+            -calibration.logits("mention", similarity),
+        ]
+        return np.concatenate(sources), np.concatenate(targets), np.concatenate(weights)
+
+    def path(self, links: graph.Links, mention: int) -> List[Step]:
+        """From the entity of a linked mention to the mention."""
+        n_entities = len(self.entities)
+        steps: List[Step] = []
+        exemplar, node = -1, n_entities + mention
+        while node >= n_entities:
+            item = node - n_entities
+            if item < self.n_mentions:
+                steps.append(Step("mention", item, -float(links.weight[item])))
+            else:
+                exemplar = int(self.exemplars[item - self.n_mentions])
+            node = int(links.parent[item])
+        return [*start_of_path(int(self.entities[node]), exemplar), *reversed(steps)]

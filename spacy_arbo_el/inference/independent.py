@@ -1,61 +1,75 @@
-"""Each mention for itself."""
+"""Each mention on its own."""
+
+from dataclasses import dataclass
+from typing import List, Tuple
 
 import numpy as np
 from spacy.util import registry
 
+from ..arrays import TopK
+from ..calibration.calibration import Calibration
+from ..mentions.batch import MentionBatch
+from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
-from .calibration import Calibration
-from .decisions import Decisions, Inference, Paths, Step
-from .edges import EntityEdges, entity_edges
-
-
-class Independent:
-    """The nearest entity, or the entity of the nearest exemplar where that is likelier."""
-
-    mentions = 0
-
-    def __init__(self, exemplars: int):
-        self.exemplars = exemplars
-
-    def __call__(
-        self, neighbours: Neighbours, calibration: Calibration, least_logit: float
-    ) -> Decisions:
-        count = len(neighbours)
-        none = np.full((count, 1), -1, dtype=np.int64)
-        never = np.full((count, 1), -np.inf, dtype=np.float32)
-        tied = entity_edges(neighbours, calibration)
-        by_text = np.hstack([tied.entity, none])[:, 0]
-        by_exemplar = np.hstack([tied.exemplar_entity, none])[:, 0]
-        text_logit = np.where(by_text >= 0, np.hstack([tied.entity_logit, never])[:, 0], -np.inf)
-        exemplar_logit = np.hstack([tied.exemplar_logit, never])[:, 0]
-        exemplar_logit = np.where(by_exemplar >= 0, exemplar_logit, -np.inf)
-        use_exemplar = exemplar_logit > text_logit
-        logit = np.where(use_exemplar, exemplar_logit, text_logit)
-        entity = np.where(use_exemplar, by_exemplar, by_text)
-        linked = (entity >= 0) & (logit >= least_logit)
-        entity = np.where(linked, entity, -1)
-
-        def path(m: int):
-            return _path(tied, m, int(entity[m]), bool(use_exemplar[m]), float(logit[m]))
-
-        linked_logit = np.where(linked, logit, -np.inf).astype(np.float32)
-        return Decisions(entity, linked_logit, Paths(path, count))
-
-
-def _path(tied: EntityEdges, mention: int, entity: int, by_exemplar: bool, logit: float):
-    if entity < 0:
-        return []
-    start = [Step("entity", entity, np.inf)]
-    if by_exemplar:
-        start.append(Step("exemplar", int(tied.exemplar[mention, 0]), np.inf))
-    return [*start, Step("mention", mention, logit)]
+from .decisions import Decisions, Paths, Step
 
 
 @registry.misc("spacy-arbo-el.Independent.v1")
-def independent(exemplars: int = 0) -> Inference:
-    """Link each mention on its own ("Independent" in the arborescence paper, §A.3).
+@dataclass(frozen=True)
+class Independent:
+    """Links each mention to its first candidate ("Independent" in the arborescence paper, §A.3).
 
-    exemplars: 0 to look at entities only; otherwise the nearest exemplar counts too. A ranker
-        looks at as many as are given here.
+    Use it as a baseline, and where the mentions of a document say nothing about each other.
+    ``Clustering.v1`` is the default::
+
+        [components.arbo_linker.inference]
+        @misc = "spacy-arbo-el.Independent.v1"
+        n_exemplars = 8
+
+    n_exemplars: How many of the nearest exemplars are searched for each mention. 0 to compare
+        mentions with the texts of entities only.
     """
-    return Independent(exemplars)
+
+    n_exemplars: int = 0
+
+    @property
+    def n_mentions(self) -> int:
+        return 0
+
+    def __call__(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        ranking: Ranking,
+        calibration: Calibration,
+        min_logit: float,
+    ) -> Decisions:
+        first, logits, exemplars = first_candidates(ranking)
+        linked = (first >= 0) & (logits >= min_logit)
+        entities = np.where(linked, first, -1)
+
+        def path(mention: int) -> List[Step]:
+            if not linked[mention]:
+                return []
+            last = Step("mention", mention, float(logits[mention]))
+            return [*start_of_path(int(first[mention]), int(exemplars[mention])), last]
+
+        logits_or_none = np.where(linked, logits, np.float32(-np.inf))
+        return Decisions(entities, logits_or_none, Paths(path, len(ranking)))
+
+
+def first_candidates(ranking: Ranking) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first candidate of each of m mentions.
+
+    RETURNS: Entities (m,) int64, -1 for none; log-odds (m,) float32, -inf for none; exemplars
+        (m,) int64, -1 where a text of the entity speaks for it.
+    """
+    candidates = ranking.candidates.resized(1)
+    exemplars = TopK(ranking.exemplars, ranking.candidates.scores).resized(1)
+    return candidates.ids[:, 0], candidates.scores[:, 0], exemplars.ids[:, 0]
+
+
+def start_of_path(entity: int, exemplar: int) -> List[Step]:
+    """A path from an entity, by way of an exemplar of it unless that is -1."""
+    steps = [Step("entity", entity, np.inf)]
+    return steps if exemplar < 0 else [*steps, Step("exemplar", exemplar, np.inf)]

@@ -1,63 +1,71 @@
-"""Nothing fits where two fit equally well: NIL by the margin between first and second."""
+"""NIL where two candidates fit equally well."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from spacy.util import registry
 
+from ..calibration.calibration import Calibration
+from ..calibration.logistic import probability
+from ..mentions.batch import MentionBatch
+from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
-from .calibration import Calibration, probability
-from .decisions import Decisions, Inference, rank_candidates
-
-
-class Margin:
-    """Takes away the entities of mentions that can't tell two of them apart.
-
-    Such a mention may still be carried to an entity by other mentions of the document.
-    """
-
-    def __init__(self, inference: Inference, least: float):
-        self.inference, self.least = inference, least
-        self.exemplars, self.mentions = inference.exemplars, inference.mentions
-
-    def __call__(
-        self, neighbours: Neighbours, calibration: Calibration, least_logit: float
-    ) -> Decisions:
-        unclear = self.unclear(neighbours, calibration)
-        if unclear.any():
-            neighbours = without_entities(neighbours, unclear)
-        return self.inference(neighbours, calibration, least_logit)
-
-    def unclear(self, neighbours: Neighbours, calibration: Calibration) -> np.ndarray:
-        """(m,) bool, whether the second candidate's chance is too near to the first's."""
-        entities, logits = rank_candidates(neighbours, calibration, 2)
-        chances = np.where(entities >= 0, probability(logits), 0.0)
-        first, second = np.hstack([chances, np.zeros((len(chances), 2))])[:, :2].T
-        unclear = (first - second < self.least) & (first > 0)
-        return unclear if neighbours.decided is None else unclear & ~neighbours.decided
-
-
-def without_entities(neighbours: Neighbours, mentions: np.ndarray) -> Neighbours:
-    """Neighbours in which some mentions (m,) bool have no entities and no exemplars."""
-    rows = mentions[:, None]
-    candidates = neighbours.candidates
-    if candidates is not None:
-        candidates = candidates._replace(entities=np.where(rows, -1, candidates.entities))
-    return replace(
-        neighbours,
-        entities=np.where(rows, -1, neighbours.entities),
-        entity_similarity=np.where(rows, np.float32(-np.inf), neighbours.entity_similarity),
-        exemplars=np.where(rows, -1, neighbours.exemplars),
-        exemplar_entity=np.where(rows, -1, neighbours.exemplar_entity),
-        exemplar_similarity=np.where(rows, np.float32(-np.inf), neighbours.exemplar_similarity),
-        candidates=candidates,
-    )
+from .decisions import Decisions, Inference
 
 
 @registry.misc("spacy-arbo-el.Margin.v1")
-def margin(inference: Inference, least: float = 0.1) -> Inference:
-    """NIL where the first two candidates of a mention are nearly as likely.
+@dataclass(frozen=True)
+class Margin:
+    """Takes the candidates away from mentions whose first two are nearly equally probable.
 
-    inference: What links the others. least: The difference in chance that there must be, 0 to 1.
+    Such a mention can still be linked by way of other mentions of its document. Use it where a
+    wrong link is worse than none, or where many entities share their names::
+
+        [components.arbo_linker.inference]
+        @misc = "spacy-arbo-el.Margin.v1"
+        min_difference = 0.1
+
+        [components.arbo_linker.inference.inference]
+        @misc = "spacy-arbo-el.Clustering.v1"
+
+    inference: The procedure that links the mentions.
+    min_difference: The difference in probability that the first two candidates must have, 0 to 1.
     """
-    return Margin(inference, least)
+
+    inference: Inference
+    min_difference: float = 0.1
+
+    @property
+    def n_exemplars(self) -> int:
+        return self.inference.n_exemplars
+
+    @property
+    def n_mentions(self) -> int:
+        return self.inference.n_mentions
+
+    def __call__(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        ranking: Ranking,
+        calibration: Calibration,
+        min_logit: float,
+    ) -> Decisions:
+        unclear = self.unclear(ranking)
+        if unclear.any():
+            clear = ~unclear[:, None]
+            ranking = Ranking(
+                ranking.candidates.where(clear), np.where(clear, ranking.exemplars, -1)
+            )
+            neighbours = neighbours.with_exemplars(
+                neighbours.exemplars.where(clear),
+                np.where(clear, neighbours.exemplar_entities, -1),
+            )
+        return self.inference(batch, neighbours, ranking, calibration, min_logit)
+
+    def unclear(self, ranking: Ranking) -> np.ndarray:
+        """(m,) bool, whether the second candidate is nearly as probable as the first."""
+        two = ranking.candidates.resized(2)
+        probabilities = np.where(two.valid, probability(two.scores), 0.0).astype(np.float64)
+        first, second = probabilities.T
+        return (first - second < self.min_difference) & (first > 0)

@@ -1,90 +1,106 @@
 """The nearest exemplars vote."""
 
+from dataclasses import dataclass
 from typing import List, Optional
 
 import numpy as np
 from spacy.util import registry
 
+from ..arrays import TopK
+from ..calibration.calibration import Calibration
 from ..errors import Errors
+from ..mentions.batch import MentionBatch
+from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
-from .calibration import Calibration
-from .decisions import Decisions, Inference, Paths, Step
-from .edges import CERTAIN
+from .decisions import Decisions, Paths, Step
+from .independent import start_of_path
 
 # Mentions whose votes are counted at a time, to bound memory.
 BLOCK = 4096
 
 
+@registry.misc("spacy-arbo-el.ExemplarVote.v1")
+@dataclass(frozen=True)
 class ExemplarVote:
-    """Each mention for itself: the entity that most of its nearest exemplars are of.
+    """Links each mention to the entity of most of its nearest exemplars (BioCoM, §2).
 
-    The link's chance is that of the entity's nearest exemplar.
+    The probability of the link is that of the entity's nearest exemplar. Candidates that only a
+    text of an entity speaks for are not looked at, so use it where most entities have exemplars::
+
+        [components.arbo_linker.inference]
+        @misc = "spacy-arbo-el.ExemplarVote.v1"
+        n_exemplars = 15
+
+    n_exemplars: How many exemplars vote. The paper's best number is 15.
+    temperature: A vote has the weight exp(similarity / temperature); None for equal weights, as in
+        the paper.
     """
 
-    mentions = 0
+    n_exemplars: int = 15
+    temperature: Optional[float] = None
 
-    def __init__(self, exemplars: int, temperature: Optional[float]):
-        if temperature is not None and not temperature > 0:
-            raise ValueError(Errors.E404.format(value=temperature))
-        self.exemplars, self.temperature = exemplars, temperature
+    def __post_init__(self) -> None:
+        if self.temperature is not None and not self.temperature > 0:
+            raise ValueError(Errors.E404.format(value=self.temperature))
+
+    @property
+    def n_mentions(self) -> int:
+        return 0
 
     def __call__(
-        self, neighbours: Neighbours, calibration: Calibration, least_logit: float
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        ranking: Ranking,
+        calibration: Calibration,
+        min_logit: float,
     ) -> Decisions:
-        count = len(neighbours)
-        owners, similarity = neighbours.exemplar_entity, neighbours.exemplar_similarity
-        none = np.full((count, 1), -1, dtype=np.int64)
-        owners = np.hstack([owners, none])
-        similarity = np.hstack([similarity, np.full((count, 1), -np.inf, dtype=np.float32)])
+        exemplars, count = neighbours.exemplars, len(neighbours)
+        # A last column for mentions without exemplars.
+        width = exemplars.width + 1
+        owners = TopK(neighbours.exemplar_entities, exemplars.scores).resized(width)
+        rows, similarity = exemplars.resized(width).ids, owners.scores
         parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
-        blocks = [self.votes(owners[part], similarity[part]) for part in parts]
-        votes = np.concatenate(blocks) if blocks else np.zeros(owners.shape)
-        if neighbours.decided is not None:
-            votes[neighbours.decided, 0] = np.inf
-        # Of equal ones the first, which is that of the nearest exemplar.
+        blocks = [self.votes(owners.ids[part], similarity[part]) for part in parts]
+        votes = np.concatenate(blocks) if blocks else np.zeros(owners.ids.shape)
+        # Of equal numbers of votes the first counts, which is that of the nearest exemplar.
         chosen = votes.argmax(axis=1)[:, None]
-        entity = np.take_along_axis(owners, chosen, axis=1)[:, 0]
-        nearest = np.take_along_axis(similarity, chosen, axis=1)[:, 0]
-        logit = np.where(entity >= 0, calibration.logits("exemplar", nearest), -np.inf)
-        if neighbours.decided is not None:
-            logit = np.where(neighbours.decided, CERTAIN, logit)
-        linked = (entity >= 0) & (logit >= least_logit)
-        entity = np.where(linked, entity, -1)
+        first, row, nearest = (
+            np.take_along_axis(values, chosen, axis=1)[:, 0]
+            for values in (owners.ids, rows, similarity)
+        )
+        logits = np.where(first >= 0, calibration.logits("exemplar", nearest), -np.inf)
+        linked = (first >= 0) & (logits >= min_logit)
 
         def path(mention: int) -> List[Step]:
-            if entity[mention] < 0:
+            if not linked[mention]:
                 return []
-            row = int(neighbours.exemplars[mention, chosen[mention, 0]])
-            start = Step("entity", int(entity[mention]), np.inf)
-            through = Step("exemplar", row, np.inf)
-            return [start, through, Step("mention", mention, float(logit[mention]))]
+            last = Step("mention", mention, float(logits[mention]))
+            return [*start_of_path(int(first[mention]), int(row[mention])), last]
 
-        logit = np.where(linked, logit, -np.inf).astype(np.float32)
-        return Decisions(entity, logit, Paths(path, count))
+        return Decisions(
+            np.where(linked, first, -1),
+            np.where(linked, logits, -np.inf).astype(np.float32),
+            Paths(path, count),
+        )
 
     def votes(self, owners: np.ndarray, similarity: np.ndarray) -> np.ndarray:
-        """The votes for the entity of each exemplar: (m, k) float64, -inf for none.
+        """The votes for the entity of each exemplar: (m, k) float64, in its first column.
 
-        They stand with its nearest exemplar. owners: (m, k) int64, -1 for none.
+        The other columns of an entity, and those without one, have -inf.
+
+        owners: (m, k) int64, the entity of each exemplar, -1 for none.
+        similarity: (m, k) float32, largest first; +inf for an exemplar that is certain.
         """
-        there = owners >= 0
-        weight = there.astype(np.float64)
+        valid = owners >= 0
+        weight = valid.astype(np.float64)
         if self.temperature is not None:
-            known = np.where(there, similarity, 0.0)
-            best = np.where(there, similarity, -np.inf).max(axis=1, keepdims=True)
-            below = known - np.where(np.isfinite(best), best, 0.0)
-            weight = np.where(there, np.exp(below / self.temperature), 0.0)
-        same = (owners[:, :, None] == owners[:, None, :]) & there[:, None, :]
+            best = np.where(valid, similarity, -np.inf).max(axis=1, keepdims=True)
+            # The best has a difference of 0, also where its similarity is infinite.
+            is_best = ~valid | (similarity == best)
+            below = np.where(is_best, 0.0, similarity) - np.where(is_best, 0.0, best)
+            weight = np.where(valid, np.exp(below / self.temperature), 0.0)
+        same = (owners[:, :, None] == owners[:, None, :]) & valid[:, None, :]
         votes = (same * weight[:, None, :]).sum(axis=2)
         earlier = np.tril(np.ones((owners.shape[1],) * 2, dtype=bool), -1)
-        return np.where(there & ~(same & earlier).any(axis=2), votes, -np.inf)
-
-
-@registry.misc("spacy-arbo-el.ExemplarVote.v1")
-def exemplar_vote(exemplars: int = 15, temperature: Optional[float] = None) -> Inference:
-    """Link each mention to the entity that most of its nearest exemplars are of (BioCoM, §2).
-
-    exemplars: How many vote; the paper found 15 best.
-    temperature: Votes weigh exp(similarity / temperature); None for one each, as in the paper.
-    """
-    return ExemplarVote(exemplars, temperature)
+        return np.where(valid & ~(same & earlier).any(axis=2), votes, -np.inf)

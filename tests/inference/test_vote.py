@@ -1,43 +1,48 @@
-"""Exemplars that vote, against counting by hand."""
+"""Votes of exemplars, compared with counting by hand."""
 
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.inference.calibration import Calibration
-from spacy_arbo_el.inference.vote import exemplar_vote
-from spacy_arbo_el.retrieval.neighbours import Neighbours
+from spacy_arbo_el.arrays import TopK
+from spacy_arbo_el.calibration.calibration import Calibration
+from spacy_arbo_el.calibration.logistic import probability
+from spacy_arbo_el.inference.vote import ExemplarVote
+
+from .examples import decide, neighbours_of, nothing
+
+CALIBRATION = Calibration()
 
 
-def neighbours(owners, similarity, decided=None):
-    count = len(owners)
-    none, never = np.zeros((count, 0), np.int64), np.zeros((count, 0), np.float32)
+def vote(owners, similarity, min_logit=-np.inf, **settings):
+    """Exemplars are numbered row by row."""
     rows = np.where(owners >= 0, np.arange(owners.size).reshape(owners.shape), -1)
-    return Neighbours(
-        np.zeros(count, np.int64), none, never, rows, similarity, owners, none, never, None, decided
-    )
+    neighbours = neighbours_of(nothing(len(owners)), TopK(rows, similarity), owners)
+    inference = ExemplarVote(max(owners.shape[1], 1), **settings)
+    return decide(inference, neighbours, CALIBRATION, min_logit)
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=1, max_size=5))
-def test_the_most_frequent_of_equals_the_nearest(lists):
+def test_vote_links_to_the_most_frequent_entity_and_of_equals_to_the_nearest(lists):
     width = max(map(len, lists))
     owners = np.array([row + [-1] * (width - len(row)) for row in lists], dtype=np.int64)
     owners = owners.reshape(len(lists), width)
     similarity = np.where(owners >= 0, 0.9 - 0.1 * np.arange(width), -np.inf).astype(np.float32)
-    found = exemplar_vote(width or 1)(neighbours(owners, similarity), Calibration(), -np.inf)
+    decisions = vote(owners, similarity)
     for i, row in enumerate(lists):
         if not row:
-            assert found.entity[i] == -1 and found.paths[i] == []
+            assert decisions.entities[i] == -1 and decisions.paths[i] == []
             continue
         counts = Counter(row)
         most = max(counts.values())
         expected = next(entity for entity in row if counts[entity] == most)
-        assert found.entity[i] == expected
+        assert decisions.entities[i] == expected
         nearest = similarity[i, row.index(expected)]
-        assert np.isclose(found.logit[i], Calibration().logits("exemplar", nearest))
-        entity, exemplar, mention = found.paths[i]
+        assert np.isclose(decisions.logits[i], CALIBRATION.logits("exemplar", nearest))
+        entity, exemplar, mention = decisions.paths[i]
         assert (entity.ref, exemplar.ref, mention.ref) == (
             expected,
             i * width + row.index(expected),
@@ -45,18 +50,28 @@ def test_the_most_frequent_of_equals_the_nearest(lists):
         )
 
 
-def test_votes_by_similarity_and_the_threshold():
+def test_vote_weighs_by_temperature_and_obeys_the_threshold():
     owners = np.array([[0, 1, 1]])
     similarity = np.array([[0.9, 0.5, 0.5]], dtype=np.float32)
-    near = neighbours(owners, similarity)
-    assert exemplar_vote(3)(near, Calibration(), -np.inf).entity.tolist() == [1]
-    assert exemplar_vote(3, temperature=0.1)(near, Calibration(), -np.inf).entity.tolist() == [0]
-    assert exemplar_vote(3)(near, Calibration(), 5.0).entity.tolist() == [-1]
-    said = neighbours(owners, similarity, decided=np.array([True]))
-    found = exemplar_vote(3)(said, Calibration(), 5.0)
-    assert found.entity.tolist() == [0] and found.logit[0] > 5
+    assert vote(owners, similarity).entities.tolist() == [1]
+    assert vote(owners, similarity, temperature=0.1).entities.tolist() == [0]
+    assert vote(owners, similarity, 5.0).entities.tolist() == [-1]
+    with pytest.raises(ValueError, match="temperature"):
+        ExemplarVote(temperature=0.0)
 
 
-def test_without_exemplars():
-    none = neighbours(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.float32))
-    assert exemplar_vote()(none, Calibration(), -np.inf).entity.tolist() == [-1, -1]
+@pytest.mark.parametrize("temperature", [None, 0.1])
+def test_vote_of_a_certain_exemplar_links_with_probability_one(temperature):
+    owners = np.array([[3, -1, -1], [0, 1, 1]])
+    similarity = np.array([[np.inf, -np.inf, -np.inf], [0.9, 0.5, 0.5]], dtype=np.float32)
+    with np.errstate(all="raise", under="ignore"):
+        decisions = vote(owners, similarity, 5.0, temperature=temperature)
+    assert decisions.entities[0] == 3 and probability(decisions.logits[0]) == 1.0
+    with_others = np.array([[3, 1, 2]])
+    similarity = np.array([[np.inf, 0.9, np.inf]], dtype=np.float32)
+    assert vote(with_others, similarity, temperature=0.1).entities.tolist() == [3]
+
+
+def test_vote_without_exemplars_links_nothing():
+    none = vote(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.float32))
+    assert none.entities.tolist() == [-1, -1]

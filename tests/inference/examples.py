@@ -1,0 +1,43 @@
+"""Batches, neighbours and rankings made by hand."""
+
+import numpy as np
+
+from spacy_arbo_el.arrays import TopK
+from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.mentions.batch import MentionBatch
+from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence
+from spacy_arbo_el.retrieval.neighbours import Neighbours
+
+
+def top_k(ids, scores):
+    """Lists of ids, -1 for none, with the score of each."""
+    ids = np.array(ids, dtype=np.int64)
+    scores = np.where(ids >= 0, np.array(scores, dtype=np.float32), np.float32(-np.inf))
+    return TopK(ids, scores)
+
+
+def nothing(count):
+    return TopK.empty(count)
+
+
+def batch_of(count, vectors=None):
+    """Mentions of one document."""
+    records = [MentionRecord(("doc", i, i + 1), (), f"mention {i}") for i in range(count)]
+    zeros = np.zeros(count, dtype=np.int64)
+    return MentionBatch(records, SpanInputs.empty(), zeros, zeros.astype(np.uint64), 1, vectors)
+
+
+def decide(inference, neighbours, calibration, min_logit, vectors=None):
+    """What a procedure decides with candidates ranked by their best evidence."""
+    ranking = rank_by_best_evidence(neighbours, calibration, 64)
+    batch = batch_of(len(neighbours), vectors)
+    return inference(batch, neighbours, ranking, calibration, min_logit)
+
+
+def neighbours_of(entities, exemplars=None, owners=None, mentions=None, metric="ip"):
+    count = len(entities)
+    exemplars = nothing(count) if exemplars is None else exemplars
+    owners = np.full(exemplars.ids.shape, -1) if owners is None else np.array(owners)
+    mentions = nothing(count) if mentions is None else mentions
+    return Neighbours(entities, exemplars, mentions, owners, metric)
