@@ -1,4 +1,4 @@
-"""New entities of a corpus: who is in them, what they are called, what came near."""
+"""New entities of a corpus: their mentions, names, ids and nearest entities."""
 
 import json
 
@@ -12,7 +12,9 @@ from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.corpora.parts import write_parts
 from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.discovery.entities import NewEntity
 from spacy_arbo_el.discovery.page import to_html
+from spacy_arbo_el.mentions.records import text_fingerprint
 
 from ..linker.conftest import build
 from ..linker.world import DEV, annotated, without_links
@@ -36,52 +38,58 @@ def nlp():
 
 
 @pytest.fixture(scope="module")
-def found(nlp):
+def new_entities(nlp):
     return nlp.get_pipe("arbo_linker").discover(docs_of(nlp, [*DEV[:3], *NEW]))
 
 
-def test_clusters(nlp, found):
-    assert [(one.name, len(one.members), one.documents) for one in found[:2]] == [
+def test_discover_groups_and_describes_new_entities(nlp, new_entities):
+    assert [(one.name, len(one.members), one.documents) for one in new_entities[:2]] == [
         ("Zorblat", 3, 3),
         ("Quimby's fizzle", 2, 2),
     ]
-    zorblat = found[0]
-    assert [member.document for member in zorblat.members] == [3, 4, 5]
+    zorblat = new_entities[0]
+    mentions = new_entities.mentions_of(zorblat.id)
+    assert mentions.documents.tolist() == [3, 4, 5]
+    assert tuple(mentions.records) == zorblat.members
     member = zorblat.members[1]
-    assert (member.text, member.before) == ("Zorblat", "A green")
-    assert member.after == "landed on the roof again." and member.label == "THING"
+    assert (member.text, member.before) == ("Zorblat", "A green ")
+    assert member.after == " landed on the roof again." and member.label == "THING"
     assert 0.5 < zorblat.cohesion <= 1.0 and 0 <= zorblat.medoid < 3
-    assert len(zorblat.nearest) == 3 and all(r.chance < 0.6 for r in zorblat.nearest)
-    assert zorblat.nearest[0].chance >= zorblat.nearest[-1].chance
-    assert zorblat.nearest[0].why == "under the threshold of 0.6"
+    assert len(zorblat.nearest) == 3 and all(r.probability < 0.6 for r in zorblat.nearest)
+    assert zorblat.nearest[0].probability >= zorblat.nearest[-1].probability
+    assert zorblat.nearest[0].reason == "below the threshold of 0.6"
     assert (
         zorblat.nearest[0].title
         == nlp.get_pipe("arbo_linker").kb.get(zorblat.nearest[0].kb_id).title
     )
 
 
-def test_the_medoid_and_cohesion_by_hand(nlp, found):
+def test_medoid_and_cohesion_equal_those_by_hand(nlp, new_entities):
     linker = nlp.get_pipe("arbo_linker")
     docs = docs_of(nlp, NEW[:3])
-    vectors, _ = linker.encode_mentions([list(doc.ents) for doc in docs])
+    vectors = linker.stages.encode(linker.reader.read_docs(docs)).encoded
     cosine = vectors @ vectors.T
     medoid = int(cosine.sum(axis=1).argmax())
-    assert found[0].medoid == medoid
-    assert found[0].cohesion == pytest.approx(np.delete(cosine[medoid], medoid).mean(), abs=1e-3)
+    assert new_entities[0].medoid == medoid
+    assert new_entities[0].cohesion == pytest.approx(
+        np.delete(cosine[medoid], medoid).mean(), abs=1e-3
+    )
 
 
-def test_docs_carry_the_ids_and_ids_are_stable(nlp, found):
+def test_docs_carry_the_ids_of_new_entities_and_ids_are_stable(nlp, new_entities):
     linker = nlp.get_pipe("arbo_linker")
     docs = docs_of(nlp, NEW)
     again = linker.discover(docs)
-    assert {one.id for one in found[:2]} == {one.id for one in again}, "other documents, same ids"
+    assert {one.id for one in new_entities[:2]} == {one.id for one in again}, (
+        "other documents, same ids"
+    )
     assert [doc.ents[0]._.arbo.cluster for doc in docs] == [again[0].id] * 3 + [again[1].id] * 2
     first = linker.discover(docs_of(nlp, NEW[:1]))
     assert first[0].id == again[0].id and first[0].cohesion == 1.0
     assert list(linker.discover([])) == [] == list(linker.discover([nlp.make_doc("none here")]))
 
 
-def test_a_threshold_of_its_own(nlp):
+def test_discover_takes_its_own_threshold(nlp):
     linker = nlp.get_pipe("arbo_linker")
     everything = linker.discover(docs_of(nlp, [*DEV, *NEW]), threshold=1.0)
     assert sum(len(one.members) for one in everything) == len(DEV) + len(NEW)
@@ -90,22 +98,25 @@ def test_a_threshold_of_its_own(nlp):
         linker.discover([], threshold=3)
 
 
-def test_the_page_shows_all_and_escapes(found):
-    page = to_html(found)
-    assert page.count("<mark>") == sum(len(one.members) for one in found)
+def test_the_page_shows_all_mentions_and_escapes_text(new_entities):
+    page = to_html(new_entities)
+    assert page.count("<mark>") == sum(len(one.members) for one in new_entities)
     assert "&lt;the&gt; roof &amp; left" in page and "<the>" not in page
-    many = to_html([type(found[0])("i", "n", found[0].members * 3, 0, 1.0, ())])
+    many = to_html([NewEntity("i", "n", new_entities[0].members * 3, 0, 1.0, ())])
     assert "<summary>4 more</summary>" in many and "nothing" in many
 
 
-def test_commands(nlp, tmp_path):
+def test_arbo_discover_and_arbo_link_write_new_entities(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
-    write_docbin([annotated(nlp, text) for text in [*DEV, *NEW]], tmp_path / "c.spacy")
+    docs = [annotated(nlp, text) for text in [*DEV, *NEW]]
+    write_docbin(docs, tmp_path / "c.spacy")
     arguments = ["discover", tmp_path / "model", tmp_path / "c.spacy", "-o", tmp_path / "n.jsonl"]
     result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
     assert result.exit_code == 0, result.output
     lines = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
-    assert lines[0]["name"] == "Zorblat" and lines[0]["members"][0]["document"] == len(DEV)
+    first_document = text_fingerprint(docs[len(DEV)].text)
+    assert lines[0]["name"] == "Zorblat"
+    assert lines[0]["members"][0]["document"] == first_document
     assert "Zorblat" in (tmp_path / "n.html").read_text()
 
     arguments = ["link", tmp_path / "model", tmp_path / "c.spacy", tmp_path / "linked.spacy"]
@@ -125,7 +136,7 @@ def invoke(*arguments):
     return result.output
 
 
-def test_commands_on_folders_and_what_the_pipeline_finds(tmp_path):
+def test_arbo_link_takes_folders_and_mentions_of_the_pipeline(tmp_path):
     nlp = build(threshold=0.6)
     ruler = nlp.add_pipe("entity_ruler", before="arbo_linker")
     ruler.add_patterns([{"label": "THING", "pattern": name} for name in ("Zorblat", "Mercury")])
@@ -135,20 +146,19 @@ def test_commands_on_folders_and_what_the_pipeline_finds(tmp_path):
     linked = list(read_docs(tmp_path / "linked", nlp.vocab))
     assert len(linked) == len(DEV) + len(NEW)
     assert [ent.kb_id_ for doc in linked for ent in doc.ents][:2] == ["planet", "NIL"]
-    found = linked[len(DEV)].spans["new_entities"]
-    assert [span.text for span in found] == ["Zorblat"] and found[0].id_.startswith("NEW-")
+    spans = linked[len(DEV)].spans["new_entities"]
+    assert [span.text for span in spans] == ["Zorblat"] and spans[0].id_.startswith("NEW-")
 
 
-def test_growing_by_commands(nlp, tmp_path):
+def test_arbo_new_edits_the_new_entities_of_a_saved_pipeline(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin([annotated(nlp, text) for text in NEW], tmp_path / "c.spacy")
     kept = tmp_path / "kept"
     arguments = ("-o", tmp_path / "n.jsonl", "--keep", kept)
     invoke("discover", tmp_path / "model", tmp_path / "c.spacy", *arguments)
-    found = spacy.load(kept).get_pipe("arbo_linker").new_entities
-    first, second = found.ids
-    said = invoke("new", "list", kept)
-    assert "2 new entities" in said and "Zorblat" in said and first in said
+    first, second = spacy.load(kept).get_pipe("arbo_linker").new_entities.ids
+    listed = invoke("new", "list", kept)
+    assert "2 new entities" in listed and "Zorblat" in listed and first in listed
     assert "   1  … A green [Zorblat] landed" in invoke("new", "show", kept, first)
     off = invoke("new", "split", kept, first, "1").split()[1].strip(":")
     assert "3 mentions" in invoke("new", "merge", kept, first, off)

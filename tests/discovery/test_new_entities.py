@@ -1,4 +1,4 @@
-"""New entities as they are kept: what editing does, what is said of it, what survives writing."""
+"""Stored new entities: reading, editing, adding mentions, saving."""
 
 import numpy as np
 import pytest
@@ -6,154 +6,209 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from spacy_arbo_el.discovery.found import Member, Near, identify
+from spacy_arbo_el.discovery.entities import NearestEntity, new_entity_id
 from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.discovery.rows import Unlinked
-from spacy_arbo_el.encoders.sequences import Sequences
+from spacy_arbo_el.discovery.unlinked import Unlinked
+from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.mentions.records import MentionRecord
 
 WIDTH = 4
 
 
-def mentions(numbers, seed=0):
-    """Mentions by number, one a document."""
-    count = len(numbers)
-    ids = np.arange(count * 3, dtype=np.int32)
-    places = np.zeros(count, dtype=np.int32)
-    windows = Sequences(ids, np.arange(0, 3 * count + 1, 3), places, places + 1, places)
-    vectors = np.stack([np.random.default_rng(n + seed).normal(size=WIDTH) for n in numbers])
-    return Unlinked(
-        [(f"doc{n}", n, n + 3) for n in numbers],
-        [Member(n, n, n + 3, f"name {n}", "THING", "before", "after", f"id{n}") for n in numbers],
-        [f"form {n}" for n in numbers],
-        [[Near("E1", "one", 0.3), Near("E2", "two", round(0.1 + n / 100, 4))] for n in numbers],
-        windows,
-        vectors.astype(np.float32),
+def key_of(number):
+    return f"doc{number}", number, number + 3
+
+
+def record_of(number):
+    return MentionRecord(
+        key_of(number),
+        (),
+        f"name {number}",
+        "before\n the ",
+        " after",
+        "THING",
+        f"form {number}",
+        f"id{number}",
     )
 
 
+def mentions(numbers):
+    """Mentions by number, one per document."""
+    count = len(numbers)
+    ids = np.arange(count * 3, dtype=np.int32)
+    places = np.zeros(count, dtype=np.int32)
+    inputs = SpanInputs.one_span_each(
+        ids, np.arange(0, 3 * count + 1, 3), places, places + 1, places
+    )
+    vectors = np.stack([np.random.default_rng(n).normal(size=WIDTH) for n in numbers])
+    nearest = [
+        [NearestEntity("E1", "one", 0.3), NearestEntity("E2", "two", round(0.1 + n / 100, 4))]
+        for n in numbers
+    ]
+    records = [record_of(n) for n in numbers]
+    return Unlinked(records, np.array(numbers), nearest, inputs, vectors.astype(np.float32))
+
+
 def of_groups(groups):
-    found = NewEntities(0.5, "encoder")
-    found.put(mentions(range(len(groups))), np.array(groups))
-    return found
+    entities = NewEntities(0.5, "encoder")
+    entities.put(mentions(range(len(groups))), np.array(groups))
+    return entities
 
 
-def members(found):
-    return {one.id: [m.document for m in one.members] for one in found}
+def numbers_of(records):
+    return [record.key[1] for record in records]
 
 
-def test_reading():
-    found = of_groups([7, 3, 7, 3, 7])
-    first, second = identify(("doc0", 0, 3)), identify(("doc1", 1, 4))
-    assert len(found) == 2 and found.ids == [first, second] == [one.id for one in found]
-    assert members(found) == {first: [0, 2, 4], second: [1, 3]}
-    assert found[first] == found[0] == found[:1][0] == found[-2] and first in found
-    assert found[0].documents == 3 and found[0].name == found[0].members[found[0].medoid].text
-    assert [near.kb_id for near in found[0].nearest] == ["E1", "E2"]
-    assert found[0].nearest[1].chance == pytest.approx(0.14)
-    assert found[0].nearest[0].why == "under the threshold of 0.5"
-    assert found.id_of(("doc3", 3, 6)) == second and found.id_of(("doc9", 0, 1)) == ""
-    assert found.mentions_of(second).vectors.shape == (2, WIDTH)
-    assert "nothing" not in found and 3 not in found
-    for ask in (found.resolve, found.__getitem__, found.reject):
+def members(entities):
+    return {entity.id: numbers_of(entity.members) for entity in entities}
+
+
+def test_entities_are_read_by_id_and_by_place_the_largest_first():
+    entities = of_groups([7, 3, 7, 3, 7])
+    first, second = new_entity_id(key_of(0)), new_entity_id(key_of(1))
+    assert len(entities) == 2 and entities.ids == [first, second] == [
+        entity.id for entity in entities
+    ]
+    assert members(entities) == {first: [0, 2, 4], second: [1, 3]}
+    assert entities[first] == entities[0] == entities[:1][0] == entities[-2] and first in entities
+    assert (
+        entities[0].documents == 3
+        and entities[0].name == entities[0].members[entities[0].medoid].text
+    )
+    assert [refused.kb_id for refused in entities[0].nearest] == ["E1", "E2"]
+    assert entities[0].nearest[1].probability == pytest.approx(0.14)
+    assert entities[0].nearest[0].reason == "below the threshold of 0.5"
+    assert entities.id_of(("doc3", 3, 6)) == second and entities.id_of(("doc9", 0, 1)) == ""
+    assert entities.mentions_of(second).vectors.shape == (2, WIDTH)
+    assert "nothing" not in entities and 3 not in entities
+    for ask in (entities.resolve, entities.__getitem__, entities.reject):
         with pytest.raises(KeyError, match="no new entity 'nothing'"):
             ask("nothing")
 
 
+def test_to_dict_has_the_members_with_their_documents_on_one_line():
+    data = of_groups([0])[0].to_dict()
+    assert data["name"] == "name 0" and data["medoid"] == 0 and data["cohesion"] == 1.0
+    assert data["members"] == [
+        {
+            "document": "id0",
+            "start": 0,
+            "end": 3,
+            "text": "name 0",
+            "label": "THING",
+            "before": "before the",
+            "after": "after",
+        }
+    ]
+    assert data["nearest"][0] == {
+        "kb_id": "E1",
+        "title": "one",
+        "probability": 0.3,
+        "reason": "below the threshold of 0.5",
+    }
+
+
 def test_merge_split_reject_and_release():
-    found = of_groups([0, 0, 1, 2, 0])
-    a, b, c = (identify((f"doc{n}", n, n + 3)) for n in (0, 2, 3))
-    assert [m.document for m in found.merge(b, a).members] == [0, 1, 2, 4]
-    assert found.resolve(a) == b and found[a].id == b and a not in found.ids
-    off = found.split(b, [1, 3])
-    assert [m.document for m in off.members] == [1, 4] and off.id == identify(("doc1", 1, 4))
-    assert [m.document for m in found[b].members] == [0, 2]
-    found.reject(c)
-    assert c not in found and found.resolve(c) == "" and found.id_of(("doc3", 3, 6)) == ""
-    gone = found.mentions_of(off.id)
-    found.release(off.id, "E9")
-    assert gone.keys == [("doc1", 1, 4), ("doc4", 4, 7)] and gone.forms == ["form 1", "form 4"]
-    assert len(gone.windows) == 2 and found.resolve(off.id) == "E9" and off.id not in found
-    assert members(found) == {b: [0, 2]}
-    assert [entry["action"] for entry in found.log] == ["merge", "split", "reject", "accept"]
-    assert found.log[0]["into"] == b and found.log[1]["mentions"] == [
+    entities = of_groups([0, 0, 1, 2, 0])
+    a, b, c = (new_entity_id(key_of(n)) for n in (0, 2, 3))
+    assert numbers_of(entities.merge(b, a).members) == [0, 1, 2, 4]
+    assert entities.resolve(a) == b and entities[a].id == b and a not in entities.ids
+    off = entities.split(b, [1, 3])
+    assert numbers_of(off.members) == [1, 4] and off.id == new_entity_id(key_of(1))
+    assert numbers_of(entities[b].members) == [0, 2]
+    entities.reject(c)
+    assert c not in entities and entities.resolve(c) == "" and entities.id_of(("doc3", 3, 6)) == ""
+    gone = entities.mentions_of(off.id)
+    entities.release(off.id, "E9")
+    assert gone.keys == [key_of(1), key_of(4)] and gone.normalized == ["form 1", "form 4"]
+    assert gone.documents.tolist() == [1, 4]
+    assert len(gone.inputs) == 2 and entities.resolve(off.id) == "E9" and off.id not in entities
+    assert members(entities) == {b: [0, 2]}
+    assert [entry["action"] for entry in entities.log] == ["merge", "split", "reject", "accept"]
+    assert entities.log[0]["into"] == b and entities.log[1]["mentions"] == [
         ["doc1", 1, 4],
         ["doc4", 4, 7],
     ]
-    assert found.log[3]["kb_id"] == "E9" and all(
-        entry["at"].endswith("+00:00") for entry in found.log
+    assert entities.log[3]["kb_id"] == "E9" and all(
+        entry["at"].endswith("+00:00") for entry in entities.log
     )
 
 
 def test_bad_edits_change_nothing():
-    found = of_groups([0, 0, 1])
-    a, b = found.ids
+    entities = of_groups([0, 0, 1])
+    a, b = entities.ids
     for wrong, message in (([5], "there is no 5"), ([], "leave mentions"), ([0, 1], "leave")):
         with pytest.raises(ValueError, match=message):
-            found.split(a, wrong)
+            entities.split(a, wrong)
     with pytest.raises(KeyError):
-        found.merge(a, b, "nothing")
-    assert members(found) == {a: [0, 1], b: [2]} and not found.log
-    found.merge(a, a)
-    assert len(found) == 2 and not found.log
+        entities.merge(a, b, "nothing")
+    assert members(entities) == {a: [0, 1], b: [2]} and not entities.log
+    entities.merge(a, a)
+    assert len(entities) == 2 and not entities.log
 
 
-def test_what_was_split_or_rejected_takes_no_part_in_joining():
-    found = of_groups([0, 0, 1])
-    a, b = found.ids
-    off = found.split(a, [1])
-    # Near both halves of what was split: the nearest gets it, and they stay two.
-    (name,) = found.attach(mentions([5]), np.array([[1, 0]]))
-    assert name == off.id and members(found) == {off.id: [1, 5], a: [0], b: [2]}
-    found.reject(b)
-    (name,) = found.attach(mentions([6]), np.array([[2, 0]]))
-    assert name == "" and b not in found and a in found
-    found.merge(a, off.id)
-    assert members(found) == {a: [0, 1, 5]}
-    assert found.attach(mentions([8]), np.array([[0, 1]])) == [a]
+def test_split_entities_stay_apart_and_rejected_ones_merge_with_none():
+    entities = of_groups([0, 0, 1])
+    a, b = entities.ids
+    off = entities.split(a, [1])
+    # Similar to both halves of a split entity: the nearest gets it, and they stay two.
+    (name,) = entities.attach(mentions([5]), np.array([[1, 0]]))
+    assert name == off.id and members(entities) == {off.id: [1, 5], a: [0], b: [2]}
+    entities.reject(b)
+    (name,) = entities.attach(mentions([6]), np.array([[2, 0]]))
+    assert name == "" and b not in entities and a in entities
+    entities.merge(a, off.id)
+    assert members(entities) == {a: [0, 1, 5]}
+    assert entities.attach(mentions([8]), np.array([[0, 1]])) == [a]
 
 
-def test_joining_is_logged_and_old_ids_lead_on():
-    found = of_groups([0, 1])
-    a, b = found.ids
-    assert found.attach(mentions([4, 5]), np.array([[1, 0], [-1, -1]])) == [a, found.ids[-1]]
-    assert found.resolve(b) == a and found.log[-1]["into"] == a
-    assert found.log[-1]["mention"] == "doc4:4:7"
+def test_joins_are_logged_and_old_ids_lead_to_the_merged_entity():
+    entities = of_groups([0, 1])
+    a, b = entities.ids
+    assert entities.attach(mentions([4, 5]), np.array([[1, 0], [-1, -1]])) == [a, entities.ids[-1]]
+    assert entities.resolve(b) == a and entities.log[-1]["into"] == a
+    assert entities.log[-1]["mention"] == "doc4:4:7"
 
 
-def test_mentions_that_were_taken_up_elsewhere_leave():
-    found = of_groups([0, 0, 1])
-    a, b = found.ids
-    found.leave_out([("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)], "E4")
-    assert members(found) == {a: [1]} and found.resolve(b) == "E4"
-    assert found.log[-1]["kb_id"] == "E4" and len(found.log) == 1
+def test_mentions_that_were_accepted_elsewhere_are_removed():
+    entities = of_groups([0, 0, 1])
+    a, b = entities.ids
+    entities.leave_out([("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)], "E4")
+    assert members(entities) == {a: [1]} and entities.resolve(b) == "E4"
+    assert entities.log[-1]["kb_id"] == "E4" and len(entities.log) == 1
 
 
-def test_writing(tmp_path):
-    found = of_groups([0, 0, 1, 2, 3])
-    found.documents = 9
-    found.split(found.ids[0], [0])
-    found.reject(found.ids[-1])
-    found.release(found.ids[-1], "E5")
-    found.to_disk(tmp_path / "new")
+def test_saving_keeps_everything(tmp_path):
+    entities = of_groups([0, 0, 1, 2, 3])
+    entities.documents = 9
+    names = entities.ids
+    names.append(entities.split(entities.ids[0], [0]).id)
+    entities.reject(entities.ids[-1])
+    entities.release(entities.ids[-1], "E5")
+    entities.to_disk(tmp_path / "new")
     again = NewEntities.from_disk(tmp_path / "new")
-    assert list(again) == list(found) and again.log == found.log and again.documents == 9
-    assert all(again.resolve(name) == found.resolve(name) for name in found._ids)
-    assert again.rows.forms == found.rows.forms and again.fingerprint == "encoder"
-    assert again.attach(mentions([9]), np.array([[1, 0]])) == found.attach(
+    assert list(again) == list(entities) and again.log == entities.log and again.documents == 9
+    assert all(again.resolve(name) == entities.resolve(name) for name in names)
+    assert again.rows.records == entities.rows.records and again.fingerprint == "encoder"
+    rows = np.arange(len(entities.rows))
+    documents = entities.rows.take(rows).documents.tolist()
+    assert again.rows.take(rows).documents.tolist() == documents == numbers_of(again.rows.records)
+    assert again.threshold == 0.5
+    assert again.attach(mentions([9]), np.array([[1, 0]])) == entities.attach(
         mentions([9]), np.array([[1, 0]])
     )
     assert list(NewEntities.from_bytes(NewEntities().to_bytes())) == []
 
 
 @given(st.binary(max_size=60))
-def test_other_bytes_are_refused(data):
+def test_other_bytes_are_an_error(data):
     with pytest.raises(ValueError, match="not new entities"):
         NewEntities.from_bytes(data)
 
 
 @given(st.data())
 @settings(max_examples=30)
-def test_broken_bytes_never_give_half(data):
+def test_cut_off_bytes_are_an_error(data):
     whole = of_groups([0, 0, 1]).to_bytes()
     cut = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(ValueError, match="not new entities"):
@@ -161,21 +216,21 @@ def test_broken_bytes_never_give_half(data):
 
 
 class Edits(RuleBasedStateMachine):
-    """Any edits in any order, against sets of mentions."""
+    """Any edits in any order, compared with sets of mentions."""
 
     def __init__(self):
         super().__init__()
-        self.found = NewEntities(0.5, "encoder")
+        self.entities = NewEntities(0.5, "encoder")
         self.sets = {}
         self.count = 0
 
-    @rule(near=st.lists(st.integers(0, 30), max_size=3))
-    def come(self, near):
-        known = [n % len(self.found.rows) for n in near] if len(self.found.rows) else []
-        known += [-1] * (3 - len(known))
+    @rule(neighbours=st.lists(st.integers(0, 30), max_size=3))
+    def attach(self, neighbours):
+        rows = [n % len(self.entities.rows) for n in neighbours] if len(self.entities.rows) else []
+        rows += [-1] * (3 - len(rows))
         new = mentions([self.count])
-        (name,) = self.found.attach(new, np.array([known]))
-        gone = {n for n in self.sets if n not in self.found.ids}
+        (name,) = self.entities.attach(new, np.array([rows]))
+        gone = {n for n in self.sets if n not in self.entities.ids}
         joined = set().union(*(self.sets.pop(n) for n in gone), {self.count})
         self.sets[name] = self.sets.get(name, set()) | joined
         self.count += 1
@@ -184,17 +239,17 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data())
     def merge(self, data):
         a, b = data.draw(st.permutations(sorted(self.sets)))[:2]
-        self.found.merge(a, b)
+        self.entities.merge(a, b)
         self.sets[a] |= self.sets.pop(b)
 
     @precondition(lambda self: any(len(s) > 1 for s in self.sets.values()))
     @rule(data=st.data())
     def split(self, data):
         name = data.draw(st.sampled_from(sorted(n for n, s in self.sets.items() if len(s) > 1)))
-        one = self.found[name]
-        chosen = data.draw(st.sets(st.integers(0, len(one.members) - 1), min_size=1, max_size=1))
-        off = self.found.split(name, chosen)
-        moved = {one.members[i].document for i in chosen}
+        entity = self.entities[name]
+        chosen = data.draw(st.sets(st.integers(0, len(entity.members) - 1), min_size=1, max_size=1))
+        off = self.entities.split(name, chosen)
+        moved = set(numbers_of(entity.members[i] for i in chosen))
         self.sets[name] -= moved
         self.sets[off.id] = moved
 
@@ -202,19 +257,19 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data())
     def accept(self, data):
         name = data.draw(st.sampled_from(sorted(self.sets)))
-        taken = self.found.mentions_of(name)
-        self.found.release(name, "E1")
-        assert {m.document for m in taken.members} == self.sets.pop(name)
-        assert self.found.resolve(name) == "E1"
+        taken = self.entities.mentions_of(name)
+        self.entities.release(name, "E1")
+        assert set(numbers_of(taken.records)) == self.sets.pop(name)
+        assert self.entities.resolve(name) == "E1"
 
     @rule()
-    def write_and_read(self):
-        self.found = NewEntities.from_bytes(self.found.to_bytes())
+    def save_and_load(self):
+        self.entities = NewEntities.from_bytes(self.entities.to_bytes())
 
     @invariant()
-    def the_same_sets(self):
-        there = {one.id: {m.document for m in one.members} for one in self.found}
-        assert there == self.sets and len(self.found) == len(self.sets)
+    def entities_equal_the_sets(self):
+        sets = {name: set(numbers) for name, numbers in members(self.entities).items()}
+        assert sets == self.sets and len(self.entities) == len(self.sets)
 
 
 Edits.TestCase.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)

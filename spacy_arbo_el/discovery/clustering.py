@@ -1,0 +1,165 @@
+"""Which of the mentions that no entity fits are the same new entity."""
+
+from dataclasses import dataclass
+from typing import Optional, Sequence
+
+import numpy as np
+from sklearn.feature_extraction.text import HashingVectorizer
+from spacy.util import registry
+
+from .. import graph
+from ..arrays import TopK, unit
+from ..calibration.calibration import Calibration
+from ..calibration.logistic import similarity_at
+from ..errors import Errors
+from ..graph.averages import average_joins
+from ..graph.components import number_clusters
+from ..graph.levels import labels_at
+from ..retrieval.mention_search import nearest_in_corpus, nearest_in_document
+from ..retrieval.similarity import Cosine, Similarity
+
+METHODS = ("weak", "strong", "arborescence", "average")
+# Number of columns that character n-grams are hashed to.
+N_HASHED = 256
+
+
+@registry.misc("spacy-arbo-el.Discovery.v1")
+@dataclass(frozen=True)
+class Discovery:
+    """Groups the mentions that no entity fits into new entities.
+
+    Each mention has edges from its nearest neighbours among these mentions. Edges below the
+    threshold are dropped, and what is still connected is one new entity. The defaults suit most
+    corpora; ``arbo tune`` chooses the threshold and ``ngram_weight`` on annotated documents::
+
+        [components.arbo_linker.discovery]
+        @misc = "spacy-arbo-el.Discovery.v1"
+        threshold = 0.5
+        method = "weak"
+
+    threshold: The probability that two mentions are the same entity which an edge must have, 0 to
+        1, by the curve "same_new_entity" of the calibration.
+    n_neighbors: From how many of its nearest neighbours a mention has edges.
+    ngram_weight: The weight of character n-grams beside vectors, 0 to 1. Above 0, the similarity
+        of two mentions is ``1 - ngram_weight`` times the cosine of their vectors plus
+        ``ngram_weight`` times the cosine of the n-grams of their surface forms. Raise it where
+        names that are spelled differently are different things, such as genes.
+    method: "weak" or "strong" components, mention-only "arborescence" (§3.5 of the arborescence
+        paper), or "average" linkage: two clusters join while the mean similarity of their mentions
+        is above the threshold. A stream always joins mentions by "weak", so choose its threshold
+        by that method.
+    spans_key: The group of ``doc.spans`` that new entities are written to; "" for none.
+    """
+
+    threshold: float = 0.5
+    n_neighbors: int = 4
+    ngram_weight: float = 0.0
+    method: str = "weak"
+    spans_key: str = "new_entities"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.threshold <= 1.0:
+            raise ValueError(Errors.E402.format(value=self.threshold))
+        if not 0.0 <= self.ngram_weight <= 1.0:
+            raise ValueError(Errors.E714.format(value=self.ngram_weight))
+        if self.method not in METHODS:
+            choices = ", ".join(METHODS)
+            raise ValueError(Errors.E702.format(value=self.method, choices=choices))
+
+    def min_similarity(self, calibration: Calibration) -> float:
+        """The threshold as a similarity."""
+        return similarity_at(self.threshold, calibration.same_new_entity)
+
+    def features(self, vectors: np.ndarray, normalized: Sequence[str]) -> np.ndarray:
+        """What mentions are compared by: (m, width) float32, vectors and character n-grams.
+
+        vectors: (m, width) float32, prepared.
+        normalized: The normalized surface form of each mention.
+        """
+        if not self.ngram_weight:
+            return vectors
+        by_vector = np.sqrt(1 - self.ngram_weight) * unit(vectors)
+        by_ngrams = np.sqrt(self.ngram_weight) * hashed_ngrams(normalized)
+        return np.hstack([by_vector, by_ngrams]).astype(np.float32)
+
+    def feature_similarity(self, similarity: Similarity) -> Similarity:
+        """How features are compared, given how vectors are compared."""
+        return Cosine() if self.ngram_weight else similarity
+
+    def group(
+        self,
+        features: np.ndarray,
+        similarity: Similarity,
+        calibration: Calibration,
+        documents: Optional[np.ndarray] = None,
+        labels: Optional[np.ndarray] = None,
+    ) -> np.ndarray:
+        """The new entity of each mention: (m,) int64, numbered from 0 in order of first mention.
+
+        features: (m, width) float32, as ``features`` gives them.
+        similarity: How vectors are compared.
+        documents: (m,) ascending, to group the mentions of each document by themselves; None to
+            group the mentions of all documents.
+        labels: (m,) of any kind, where mentions with different labels must stay apart; else None.
+        """
+        if len(features) < 2:
+            return np.arange(len(features))
+        compared_by = self.feature_similarity(similarity)
+        if documents is None:
+            neighbours = nearest_in_corpus(features, self.n_neighbors, compared_by)
+        else:
+            neighbours = nearest_in_document(features, documents, self.n_neighbors, compared_by)
+        if labels is not None:
+            neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
+        min_similarity = np.array([self.min_similarity(calibration)])
+        return self.sweep(features, similarity, min_similarity, neighbours)[0].astype(np.int64)
+
+    def sweep(
+        self,
+        features: np.ndarray,
+        similarity: Similarity,
+        min_similarities: np.ndarray,
+        neighbours: Optional[TopK] = None,
+    ) -> np.ndarray:
+        """New entities at many thresholds at once: (T, m) int32, numbered as in ``group``.
+
+        features: (m, width) float32, as ``features`` gives them.
+        similarity: How vectors are compared.
+        min_similarities: (T,) thresholds, as similarities.
+        neighbours: The nearest neighbours of each mention; None to search them.
+        """
+        compared_by = self.feature_similarity(similarity)
+        if neighbours is None:
+            neighbours = nearest_in_corpus(features, self.n_neighbors, compared_by)
+        valid = neighbours.valid
+        source, target = neighbours.ids[valid], np.nonzero(valid)[0]
+        thresholds = -min_similarities
+        if self.method != "average":
+            weight = -neighbours.scores[valid]
+            swept = graph.sweep(
+                0,
+                len(features),
+                source,
+                target,
+                weight,
+                thresholds=thresholds,
+                leftover=self.method,
+            )
+            return swept.cluster
+        limit, euclidean = float(thresholds.max()), compared_by.metric != "ip"
+        joins = average_joins(features, source, target, limit, euclidean=euclidean)
+        order = np.argsort(thresholds, kind="stable")
+        labels = labels_at(len(features), joins, thresholds[order].astype(np.float32))
+        groups = np.empty_like(labels)
+        for row, place in enumerate(order.tolist()):
+            groups[place] = number_clusters(labels[row], len(features))
+        return groups
+
+
+def hashed_ngrams(strings: Sequence[str]) -> np.ndarray:
+    """Character n-grams of strings, hashed: (m, N_HASHED) float32 of length 1.
+
+    Equal strings have equal rows whatever the other strings are, so rows can be stored.
+    """
+    vectorizer = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 4), n_features=N_HASHED)
+    return vectorizer.transform(strings).toarray().astype(np.float32)

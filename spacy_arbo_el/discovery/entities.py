@@ -1,0 +1,176 @@
+"""A new entity: its name, its mentions, and the entities of the knowledge base nearest to it."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from ..arrays import TopK, unit
+from ..calibration.logistic import probability
+from ..kb.knowledge_base import ArboKB
+from ..mentions.records import MentionKey, MentionRecord
+
+# How many entities of the knowledge base are named beside a new one.
+N_NEAREST = 3
+
+
+class NearestEntity(NamedTuple):
+    """An entity of the knowledge base, and the probability that a mention is that entity."""
+
+    kb_id: str
+    title: str
+    probability: float
+
+
+class RefusedEntity(NamedTuple):
+    """An entity of the knowledge base that was a candidate, and why it was refused."""
+
+    kb_id: str
+    title: str
+    probability: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class NewEntity:
+    """A new entity.
+
+    id: A hash of where its first mention stands, so it stays when more documents follow.
+    name: The text of its most central mention.
+    members: Its mentions, in the order of their documents.
+    medoid: The number of the most central mention.
+    cohesion: The mean cosine of the mentions with the medoid; 1.0 for a single mention.
+    nearest: The most probable entities of the knowledge base, by any of the mentions.
+    """
+
+    id: str
+    name: str
+    members: Tuple[MentionRecord, ...]
+    medoid: int
+    cohesion: float
+    nearest: Tuple[RefusedEntity, ...]
+
+    @property
+    def documents(self) -> int:
+        """How many documents mention it."""
+        return len({record.key[0] for record in self.members})
+
+    def to_dict(self) -> Dict[str, Any]:
+        """JSON-serialisable."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "members": [_member_dict(record) for record in self.members],
+            "medoid": self.medoid,
+            "cohesion": self.cohesion,
+            "nearest": [entity._asdict() for entity in self.nearest],
+        }
+
+
+def _member_dict(record: MentionRecord) -> Dict[str, Any]:
+    _, start, end = record.key
+    return {
+        "document": record.document,
+        "start": start,
+        "end": end,
+        "text": record.text,
+        "label": record.label,
+        "before": one_line(record.before),
+        "after": one_line(record.after),
+    }
+
+
+def one_line(text: str) -> str:
+    """The text with single spaces for all white space, none at its ends."""
+    return " ".join(text.split())
+
+
+def new_entity_id(key: MentionKey) -> str:
+    """The id of a new entity whose first mention has this key."""
+    place = "{}:{}:{}".format(*key)
+    return "NEW-" + hashlib.blake2b(place.encode("utf8"), digest_size=5).hexdigest()
+
+
+def merge_duplicates(groups: np.ndarray, keys: Sequence[MentionKey]) -> np.ndarray:
+    """Groups in which mentions with the same key share a group: those of a repeated text.
+
+    groups: (m,) int64.
+    keys: The key of each mention.
+    """
+    if len(set(keys)) == len(keys):
+        return groups
+    first: Dict[MentionKey, int] = {}
+    return np.array([first.setdefault(key, group) for key, group in zip(keys, groups.tolist())])
+
+
+def cluster_ids(groups: np.ndarray, keys: Sequence[MentionKey]) -> List[str]:
+    """The id of each mention's new entity, made of the key of the entity's first mention.
+
+    groups: (m,) int64, -1 for mentions that are linked; these get "".
+    keys: The key of each mention.
+    """
+    ids = {-1: ""}
+    for group, key in zip(groups.tolist(), keys):
+        if group not in ids:
+            ids[group] = new_entity_id(key)
+    return [ids[group] for group in groups.tolist()]
+
+
+def describe(
+    entity_id: str,
+    members: Sequence[MentionRecord],
+    vectors: np.ndarray,
+    nearest: Sequence[Sequence[NearestEntity]],
+    threshold: float,
+) -> NewEntity:
+    """The new entity that consists of the given mentions.
+
+    members: Its m mentions, in the order of their documents.
+    vectors: (m, width) float32, prepared.
+    nearest: For each mention the most probable entities, best first.
+    threshold: The probability that a link had to have.
+    """
+    medoid, cohesion = 0, 1.0
+    if len(members) > 1:
+        units = unit(vectors)
+        # The member with the largest mean cosine to all is the one nearest to their sum.
+        medoid = int((units @ units.sum(axis=0)).argmax())
+        others = np.delete(units @ units[medoid], medoid)
+        cohesion = round(float(others.mean()), 4)
+    refused = tuple(_refused(entity, threshold) for entity in most_probable(nearest))
+    return NewEntity(entity_id, members[medoid].text, tuple(members), medoid, cohesion, refused)
+
+
+def nearest_entities(candidates: TopK, kb: ArboKB) -> List[List[NearestEntity]]:
+    """The first ``N_NEAREST`` candidates of each mention.
+
+    candidates: Positions in the knowledge base; scores are log-odds.
+    """
+    candidates = candidates.first(N_NEAREST)
+    entities = kb.entities.at_all(np.unique(candidates.ids[candidates.valid]).tolist())
+    probabilities = np.round(probability(candidates.scores), 4)
+    rows = zip(candidates.ids.tolist(), probabilities.tolist())
+    return [
+        [
+            NearestEntity(entities[position].id, entities[position].title, value)
+            for position, value in zip(*row)
+            if position in entities
+        ]
+        for row in rows
+    ]
+
+
+def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> List[NearestEntity]:
+    """The ``N_NEAREST`` most probable entities of several mentions, each once, best first."""
+    best: Dict[str, NearestEntity] = {}
+    entities = (entity for row in nearest for entity in row)
+    for entity in sorted(entities, key=lambda entity: -entity.probability):
+        best.setdefault(entity.kb_id, entity)
+    return list(best.values())[:N_NEAREST]
+
+
+def _refused(entity: NearestEntity, threshold: float) -> RefusedEntity:
+    if entity.probability < threshold:
+        return RefusedEntity(*entity, f"below the threshold of {threshold:g}")
+    return RefusedEntity(*entity, "refused by the inference procedure")

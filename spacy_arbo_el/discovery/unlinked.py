@@ -1,0 +1,183 @@
+"""Mentions that no entity fits: those of one batch, and a store that more are added to."""
+
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Sequence
+
+import numpy as np
+
+from ..encoders.inputs import SpanInputs
+from ..mentions.batch import MentionBatch
+from ..mentions.records import MentionKey, MentionRecord
+from .clustering import Discovery
+from .entities import NearestEntity
+
+
+@dataclass(frozen=True)
+class Unlinked:
+    """``m`` mentions that no entity fits, in the order of their documents.
+
+    records: The record of each.
+    documents: (m,) int64, ascending, the number of the document each is in.
+    nearest: For each the most probable entities of the knowledge base, best first.
+    inputs: The m spans that they are encoded from.
+    vectors: (m, width) float32, prepared.
+    """
+
+    records: Sequence[MentionRecord]
+    documents: np.ndarray
+    nearest: Sequence[List[NearestEntity]]
+    inputs: SpanInputs
+    vectors: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def keys(self) -> List[MentionKey]:
+        """What identifies each mention."""
+        return [record.key for record in self.records]
+
+    @property
+    def normalized(self) -> List[str]:
+        """The normalized surface form of each mention."""
+        return [record.normalized for record in self.records]
+
+    @classmethod
+    def from_batch(
+        cls, batch: MentionBatch, nearest: Sequence[List[NearestEntity]], first_document: int = 0
+    ) -> "Unlinked":
+        """The mentions of an encoded batch.
+
+        nearest: For each mention the most probable entities, best first.
+        first_document: The number of the batch's first document.
+        """
+        documents = batch.documents + first_document
+        return cls(batch.records, documents, nearest, batch.inputs, batch.encoded)
+
+    @classmethod
+    def concat(cls, parts: Sequence["Unlinked"]) -> "Unlinked":
+        """The mentions of several sets one after the other; at least one set."""
+        return cls(
+            [record for part in parts for record in part.records],
+            np.concatenate([part.documents for part in parts]),
+            [nearest for part in parts for nearest in part.nearest],
+            SpanInputs.concat([part.inputs for part in parts]),
+            np.concatenate([part.vectors for part in parts]),
+        )
+
+
+class GrowableArray:
+    """Rows of numbers that more can be added to: the array behind them doubles when it is full."""
+
+    def __init__(self) -> None:
+        self._buffer = np.zeros((0, 0), dtype=np.float32)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def array(self) -> np.ndarray:
+        """(n, width) float32."""
+        return self._buffer[: self._count]
+
+    def extend(self, rows: np.ndarray) -> None:
+        """Add rows (m, width), m > 0."""
+        start, self._count = self._count, self._count + len(rows)
+        if self._count > len(self._buffer):
+            larger = np.empty((max(self._count, 2 * start), rows.shape[1]), dtype=np.float32)
+            if start:
+                larger[:start] = self._buffer[:start]
+            self._buffer = larger
+        self._buffer[start : self._count] = rows
+
+
+class Rows:
+    """The unlinked mentions that are stored, one row per mention.
+
+    Inputs are stored in parts, so the cost of adding a document does not depend on what is stored.
+
+    records: The record of each mention.
+    nearest: For each mention the most probable entities of the knowledge base, best first.
+    """
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.records: List[MentionRecord] = []
+        self._documents: List[int] = []
+        self.nearest: List[List[NearestEntity]] = []
+        self._inputs: List[SpanInputs] = []
+        self._vectors = GrowableArray()
+        self._features, self._ngram_weight = GrowableArray(), 0.0
+        self._row_of: Dict[MentionKey, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def row(self, key: MentionKey) -> int:
+        """The row of a mention, -1 where it is not stored."""
+        return self._row_of.get(key, -1)
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """(n, width) float32, prepared."""
+        return self._vectors.array
+
+    @property
+    def inputs(self) -> SpanInputs:
+        """The n spans that mentions are encoded from."""
+        if len(self._inputs) != 1:
+            self._inputs = [SpanInputs.concat(self._inputs)]
+        return self._inputs[0]
+
+    def features(self, discovery: Discovery) -> np.ndarray:
+        """What mentions are compared by: (n, width) float32. Those of new rows only are computed.
+
+        discovery: Its ``features``.
+        """
+        weight = discovery.ngram_weight
+        if not weight:
+            return self.vectors
+        if weight != self._ngram_weight:
+            self._features, self._ngram_weight = GrowableArray(), weight
+        done = len(self._features)
+        if done < len(self):
+            normalized = [record.normalized for record in self.records[done:]]
+            self._features.extend(discovery.features(self.vectors[done:], normalized))
+        return self._features.array
+
+    def extend(self, mentions: Unlinked) -> None:
+        """Add mentions, none of which is stored yet."""
+        if not len(mentions):
+            return
+        self._row_of.update(zip(mentions.keys, range(len(self), len(self) + len(mentions))))
+        self.records.extend(mentions.records)
+        self._documents.extend(mentions.documents.tolist())
+        self.nearest.extend(mentions.nearest)
+        self._inputs.append(mentions.inputs)
+        self._vectors.extend(mentions.vectors)
+
+    def take(self, rows: np.ndarray) -> Unlinked:
+        """The mentions at ``rows``, in that order."""
+        places = rows.tolist()
+        return Unlinked(
+            [self.records[row] for row in places],
+            np.array([self._documents[row] for row in places], dtype=np.int64),
+            [self.nearest[row] for row in places],
+            self.inputs.take(rows),
+            self.vectors[rows],
+        )
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Remove all mentions but those at ``rows``, which move up."""
+        kept = self.take(rows)
+        self._clear()
+        self.extend(kept)
+
+    def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
+        """Encode all mentions anew."""
+        self._vectors, self._features = GrowableArray(), GrowableArray()
+        if len(self):
+            self._vectors.extend(encode(self.inputs))
