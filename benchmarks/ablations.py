@@ -1,11 +1,11 @@
-"""One factor of training at a time, on dev: what each is worth.
+"""What each setting of training contributes to accuracy on dev.
 
     python benchmarks/ablations.py CONFIG TRAIN.spacy DEV.spacy KB OUTPUT
 
-Trains CONFIG once as it is and once with each change of ``VARIANTS``, for as many steps, and prints
-a Markdown table. What is in OUTPUT already is not trained again, so the variants may be spread over
-runs (``--only``) or machines. Accuracies are those of ``arbo compare``: from entities' texts alone
-each for itself, and with exemplars by directed clustering.
+Trains CONFIG once as it is and once with each change of ``VARIANTS``, for the same number of steps,
+and prints a Markdown table. Variants with results in OUTPUT are not trained again, so that several
+runs (``--only``) or machines can share them. Accuracies are those of ``arbo compare``: independent
+linking by the texts of entities alone, and directed clustering with exemplars.
 """
 
 import argparse
@@ -29,30 +29,27 @@ from spacy_arbo_el.io import write_file
 
 LINKER = "components.arbo_linker"
 POOLING = f"{LINKER}.model.mention.pooling"
+VERBALIZATION = f"{LINKER}.retriever.verbalization"
 
 
 def misc(section: str, name: str, **settings: Any) -> Dict[str, Any]:
-    """A registered function in place of the one a section of the config names."""
+    """A change of the config: another registered part in a section."""
     return {section: {"@misc": f"spacy-arbo-el.{name}.v1", **settings}}
 
 
 VARIANTS: Dict[str, Dict[str, Any]] = {
     "as configured": {},
     "cache refreshed each epoch only": misc(
-        f"{LINKER}.refresh", "CacheRefresh", every=0, on_the_fly=False
+        f"{LINKER}.objective.refresh", "CacheRefresh", every=0, on_the_fly=False
     ),
-    "in-batch negatives": misc(f"{LINKER}.negatives", "InBatchNegatives"),
+    "in-batch negatives": misc(f"{LINKER}.objective.negatives", "InBatchNegatives"),
     "pooling: cls": misc(POOLING, "ClsPooling"),
     "pooling: start": misc(POOLING, "StartPooling"),
     "pooling: first_last": misc(POOLING, "FirstLastPooling"),
     "window: 32": {f"{LINKER}.model.mention.window": 32},
     "window: 64": {f"{LINKER}.model.mention.window": 64},
-    "one text: the name alone": misc(
-        f"{LINKER}.verbalization", "TitleDescription", aliases=False, types=False
-    ),
-    "one text: name + aliases": misc(
-        f"{LINKER}.verbalization", "TitleDescription", aliases=True, types=False
-    ),
+    "one text: the name alone": misc(VERBALIZATION, "TitleDescription", aliases=False, types=False),
+    "one text: name + aliases": misc(VERBALIZATION, "TitleDescription", aliases=True, types=False),
 }
 
 
@@ -72,7 +69,7 @@ def configured(options: argparse.Namespace, changes: Dict[str, Any]) -> Config:
 
 
 def trained(options: argparse.Namespace, changes: Dict[str, Any]) -> Language:
-    """A pipeline after so many steps, without evaluations on the way."""
+    """A pipeline after the given number of steps, without evaluations in between."""
     nlp = init_nlp(configured(options, changes))
     settings = nlp.config.interpolate()
     T = registry.resolve(settings["training"], schema=ConfigSchemaTraining)
@@ -91,13 +88,13 @@ def run(options: argparse.Namespace, name: str) -> Dict[str, Any]:
     seconds = time.perf_counter() - start
     calibrate_pipeline(nlp, list(read_docs(options.dev, nlp.vocab)))
     results = compare_procedures(nlp, list(MentionCorpus(options.dev)(nlp)))
-    alone, together = results["independent"], results["directed, exemplars"]
+    independent, directed = results["independent"], results["directed, exemplars"]
     return {
-        "names alone": alone["arbo_acc"],
-        "R@64": alone["arbo_recall_at_64"],
-        "with exemplars": together["arbo_acc"],
-        "seen": together["arbo_acc_seen"],
-        "unseen": together["arbo_acc_unseen"],
+        "names alone": independent["arbo_acc"],
+        "R@64": independent["arbo_recall_at_64"],
+        "with exemplars": directed["arbo_acc"],
+        "seen": directed["arbo_acc_seen"],
+        "unseen": directed["arbo_acc_unseen"],
         "seconds": seconds,
     }
 
@@ -112,17 +109,17 @@ def main() -> None:
     options = parser.parse_args()
     wanted = [name.strip() for name in options.only.split(";") if name.strip()] or list(VARIANTS)
     options.output.mkdir(parents=True, exist_ok=True)
-    found = {}
+    results = {}
     for name in VARIANTS:
         path = options.output / f"{name.replace(' ', '_').replace(':', '')}.json"
         if not path.exists() and name in wanted:
             write_file(path, json.dumps(run(options, name)).encode("utf8"))
         if path.exists():
-            found[name] = json.loads(path.read_text("utf8"))
-    columns = list(next(iter(found.values())))[:-1]
+            results[name] = json.loads(path.read_text("utf8"))
+    columns = list(next(iter(results.values())))[:-1]
     print("| " + " | ".join(["", *columns, "training"]) + " |")
     print("|---" * (len(columns) + 2) + "|")
-    for name, scores in found.items():
+    for name, scores in results.items():
         cells = [f"{100 * scores[c]:.2f}" if scores[c] is not None else "–" for c in columns]
         print("| " + " | ".join([name, *cells, f"{scores['seconds']:.0f} s"]) + " |")
 

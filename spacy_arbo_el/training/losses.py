@@ -1,49 +1,106 @@
-"""Losses: pure functions over arrays of logits, with their gradients.
+"""Losses over the similarities of each query to its positives and negatives.
 
-A loss takes logits (b, n), which of them are positives (b, n) bool and which are there at all
-(b, n) bool, and gives the loss of each query (b,) and its gradient (b, n). A query without a
-positive, or without anything to tell it from, has loss 0.
+A loss is called with three arrays for ``b`` queries of ``n`` targets each:
+
+similarities: (b, n) float32.
+positive: (b, n) bool, which targets are positives; the others are negatives.
+valid: (b, n) bool, which targets exist; the others are padding.
+
+It gives the loss of each query, (b,), and its gradient with respect to the similarities, (b, n).
+A query without a positive has loss 0. So has a query with one positive and no negative.
 """
 
+from dataclasses import dataclass
 from typing import Callable, Tuple
 
 import numpy as np
 from spacy.util import registry
 
-Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], Tuple[np.ndarray, np.ndarray]]
+LossAndGradient = Tuple[np.ndarray, np.ndarray]
+Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], LossAndGradient]
+
+
+@registry.losses("spacy-arbo-el.SoftmaxPositiveNegative.v1")
+@dataclass(frozen=True)
+class SoftmaxPositiveNegative:
+    """The loss of the arborescence paper, §2.3, see ``softmax_positive_negative``.
+
+    The default. It suits positives that are mentions as well as entities, and hard negatives::
+
+        [components.arbo_linker.objective.loss]
+        @losses = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
+        scale = 20.0
+
+    scale: Similarities are multiplied by this number to give logits (an inverse temperature). 20
+        suits cosine similarity; use about 1 or less for inner products and squared distances.
+    """
+
+    scale: float = 20.0
+
+    def __call__(
+        self, similarities: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient:
+        losses, d_logits = softmax_positive_negative(self.scale * similarities, positive, valid)
+        return losses, self.scale * d_logits
+
+
+@registry.losses("spacy-arbo-el.CrossEntropy.v1")
+@dataclass(frozen=True)
+class CrossEntropy:
+    """Softmax cross-entropy over the positives and the negatives, see ``cross_entropy``.
+
+    The usual loss with in-batch negatives (``InBatchNegatives``)::
+
+        [components.arbo_linker.objective.loss]
+        @losses = "spacy-arbo-el.CrossEntropy.v1"
+        scale = 20.0
+
+    scale: Similarities are multiplied by this number to give logits (an inverse temperature). 20
+        suits cosine similarity; use about 1 or less for inner products and squared distances.
+    """
+
+    scale: float = 20.0
+
+    def __call__(
+        self, similarities: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient:
+        losses, d_logits = cross_entropy(self.scale * similarities, positive, valid)
+        return losses, self.scale * d_logits
 
 
 def softmax_positive_negative(
-    logits: np.ndarray, positive: np.ndarray, there: np.ndarray
-) -> Tuple[np.ndarray, np.ndarray]:
+    logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
+) -> LossAndGradient:
     """Arborescence paper, §2.3: ``-sum log p`` over positives ``- sum log(1 - p)`` over negatives.
 
-    p is the softmax over all of a query's edges. Computed in log space: the term of a
-    negative whose p is nearly 1 stays exact, and the gradient never exceeds the number of edges.
+    p is the softmax over all targets of a query. It is computed in log space: the term of a
+    negative whose p is nearly 1 stays exact, and the gradient never exceeds the number of targets.
+
+    RETURNS: The losses (b,) and the gradient with respect to the logits, (b, n).
     """
-    there = there & (positive & there).any(axis=1, keepdims=True)
-    positive, negative = positive & there, there & ~positive
-    scores = np.where(there, logits, -np.inf).astype(np.float64)
+    valid = valid & (positive & valid).any(axis=1, keepdims=True)
+    positive, negative = positive & valid, valid & ~positive
+    scores = np.where(valid, logits, -np.inf).astype(np.float64)
     top = np.max(scores, axis=1, keepdims=True, initial=-np.inf)
     scores = scores - np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    log_rest = _log_of_the_others(log_p)
+    log_rest = _log_one_minus(log_p)
     losses = -np.where(positive, log_p, 0.0).sum(axis=1)
     losses -= np.where(negative, log_rest, 0.0).sum(axis=1)
-    p = np.where(there, np.exp(log_p), 0.0)
+    p = np.where(valid, np.exp(log_p), 0.0)
     # p_j * p_m / (1 - p_m) for all pairs j != m with m a negative; each is at most 1.
     with np.errstate(invalid="ignore"):
         pairs = log_p[:, :, None] + (log_p - log_rest)[:, None, :]
-    keep = negative[:, None, :] & there[:, :, None] & ~np.eye(logits.shape[1], dtype=bool)
-    pushed = np.exp(np.where(keep, pairs, -np.inf)).sum(axis=2)
+    keep = negative[:, None, :] & valid[:, :, None] & ~np.eye(logits.shape[1], dtype=bool)
+    push = np.exp(np.where(keep, pairs, -np.inf)).sum(axis=2)
     count = positive.sum(axis=1, keepdims=True)
-    gradient = count * p - positive + np.where(negative, p, 0.0) - pushed
-    return losses, np.where(there, gradient, 0.0)
+    gradient = count * p - positive + np.where(negative, p, 0.0) - push
+    return losses, np.where(valid, gradient, 0.0)
 
 
-def _log_of_the_others(log_p: np.ndarray) -> np.ndarray:
-    """(b, n) log p -> log(1 - p), as the log of the sum over all others."""
+def _log_one_minus(log_p: np.ndarray) -> np.ndarray:
+    """(b, n) log p -> log(1 - p), as the log of the sum over the other targets."""
     size = log_p.shape[1]
     others = np.where(np.eye(size, dtype=bool), -np.inf, log_p[:, None, :])
     top = others.max(axis=2, initial=-np.inf)
@@ -52,18 +109,19 @@ def _log_of_the_others(log_p: np.ndarray) -> np.ndarray:
         return safe + np.log(np.exp(others - safe[:, :, None]).sum(axis=2))
 
 
-def cross_entropy(
-    logits: np.ndarray, positive: np.ndarray, there: np.ndarray
-) -> Tuple[np.ndarray, np.ndarray]:
-    """Softmax cross-entropy: minus the log of the positives' share of the probability."""
-    there = there & (positive & there).any(axis=1, keepdims=True)
-    all_scores = np.where(there, logits, -np.inf).astype(np.float64)
-    own_scores = np.where(positive & there, all_scores, -np.inf)
-    total, share = _softmax(all_scores)
-    hits, inside = _softmax(own_scores)
-    some = there.any(axis=1)
-    losses = np.where(some, np.where(some, total, 0.0) - np.where(some, hits, 0.0), 0.0)
-    return losses, share - inside
+def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -> LossAndGradient:
+    """Softmax cross-entropy: minus the log of the probability of the positives.
+
+    RETURNS: The losses (b,) and the gradient with respect to the logits, (b, n).
+    """
+    valid = valid & (positive & valid).any(axis=1, keepdims=True)
+    scores = np.where(valid, logits, -np.inf).astype(np.float64)
+    positive_scores = np.where(positive & valid, scores, -np.inf)
+    log_total, p = _softmax(scores)
+    log_positive, p_positive = _softmax(positive_scores)
+    some = valid.any(axis=1)
+    losses = np.where(some, np.where(some, log_total, 0.0) - np.where(some, log_positive, 0.0), 0.0)
+    return losses, p - p_positive
 
 
 def _softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
@@ -74,15 +132,3 @@ def _softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore"):
         log_total = (top + np.log(total))[:, 0]
     return log_total, exp / np.where(total > 0, total, 1.0)
-
-
-@registry.misc("spacy-arbo-el.SoftmaxPositiveNegative.v1")
-def make_softmax_positive_negative() -> Loss:
-    """The loss of the arborescence paper, §2.3."""
-    return softmax_positive_negative
-
-
-@registry.misc("spacy-arbo-el.CrossEntropy.v1")
-def make_cross_entropy() -> Loss:
-    """Softmax cross-entropy over the positive and the negatives."""
-    return cross_entropy

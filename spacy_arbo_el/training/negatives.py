@@ -1,101 +1,114 @@
-"""Which nodes each mention of a batch should move away from."""
+"""Which nodes each mention of a batch should become less similar to."""
 
+from dataclasses import dataclass
 from typing import Callable, Sequence
 
 import numpy as np
+import torch
 from spacy.util import registry
 
-from ..kb.texts import DistinctTexts
-from ..retrieval.entities import fill, first_of_each
-from ..retrieval.exact import Forbid, forbid_mask, forbid_pairs, nearest
+from ..arrays import first_of_each, take_or
+from ..retrieval.index.exact import Forbid, forbid_mask, forbid_pairs, nearest
 from .cache import EmbeddingCache
 from .positives import gold_texts
 from .table import GoldTable
 
+# (mentions (b,), table, cache) -> (b, k) int64 nodes, -1 for none
 Negatives = Callable[[np.ndarray, GoldTable, EmbeddingCache], np.ndarray]
+
+# Texts that are searched for each entity wanted: several may be of one entity.
+TEXTS_PER_ENTITY = 4
 
 
 @registry.misc("spacy-arbo-el.HardNegatives.v1")
-def hard_negatives(k: int = 10, mention_share: float = 0.5, same_type: bool = False) -> Negatives:
-    """The nearest wrong entities and the nearest wrong mentions, by cached vectors (paper, §2.3).
+@dataclass(frozen=True)
+class HardNegatives:
+    """The most similar wrong entities and wrong mentions, by cached vectors (paper, §2.3).
 
-    k: Negatives of a mention in all.
-    mention_share: The share of mentions among them, the rest are entities; 0.5 in the paper,
-        0.0 gives its k-NN negatives baseline.
-    same_type: Only entities of the mention's type (its label), and mentions with the same label.
+    The default. Half of each is the paper's choice; ``mention_share = 0.0`` gives its k-NN
+    negatives baseline::
 
-    RETURNS: Function (mentions (b,), table, cache) -> (b, k) int64 nodes, -1 for none.
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.HardNegatives.v1"
+        k = 10
+        mention_share = 0.5
+
+    k: The number of negatives per mention.
+    mention_share: The share of mentions among them, from 0 to 1; the others are entities.
+    same_type: Whether to choose only entities of the mention's type (its label), and mentions with
+        the same label.
     """
-    from_mentions = int(round(k * mention_share))
-    from_entities = k - from_mentions
 
-    def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        queries, metric = cache.mentions[mentions], cache.similarity.metric
-        other_texts = [forbid_pairs(*table.own_texts(mentions))]
-        # Mentions without a gold id could be of any entity.
-        other_mentions = [
-            forbid_pairs(*table.same_mentions(mentions)),
-            forbid_mask(table.cluster < 0),
-        ]
-        if same_type:
-            label = table.label[mentions]
-            other_texts.append(forbid_mask(~table.text_types.T[label]))
-            other_mentions.append(forbid_mask(table.label != label[:, None]))
-        # Names of one entity are near each other: look further, then keep the best of each.
-        wanted = from_entities * 4
-        _, texts = nearest(queries, cache.device_texts, wanted, metric, _all_of(other_texts))
-        entities = _one_text_each(cache.distinct, _filled_up(texts, wanted), from_entities)
-        _, others = nearest(
-            queries, cache.device_mentions, from_mentions, metric, _all_of(other_mentions)
-        )
-        others = _filled_up(others, from_mentions)
-        others = np.where(others >= 0, others + table.texts, -1)
+    k: int = 10
+    mention_share: float = 0.5
+    same_type: bool = False
+
+    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        n_mentions = int(round(self.k * self.mention_share))
+        entities = self._entities(mentions, table, cache, self.k - n_mentions)
+        others = self._mentions(mentions, table, cache, n_mentions)
         return np.concatenate([entities, others], axis=1)
 
-    return choose
+    def _entities(
+        self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
+    ) -> np.ndarray:
+        """The nearest text of each of the nearest wrong entities, (b, count)."""
+        forbidden = [forbid_pairs(*table.text_pairs(mentions))]
+        if self.same_type:
+            forbidden.append(forbid_mask(~table.text_types.T[table.label[mentions]]))
+        queries, metric = cache.mentions[mentions], cache.similarity.metric
+        k = count * TEXTS_PER_ENTITY
+        texts = nearest(queries, cache.device_texts, k, metric, _all_of(forbidden))
+        flat = texts.ids[texts.valid]
+        row = np.nonzero(texts.valid)[0]
+        places = first_of_each(row, table.text_entity[flat], len(texts), count)
+        return take_or(flat, places, -1)
+
+    def _mentions(
+        self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
+    ) -> np.ndarray:
+        """The nodes of the nearest wrong mentions, (b, count)."""
+        # Mentions without gold ids could be of any entity.
+        forbidden = [forbid_pairs(*table.mention_pairs(mentions)), forbid_mask(table.cluster < 0)]
+        if self.same_type:
+            forbidden.append(forbid_mask(table.label != table.label[mentions][:, None]))
+        queries, metric = cache.mentions[mentions], cache.similarity.metric
+        others = nearest(queries, cache.device_mentions, count, metric, _all_of(forbidden))
+        others = others.resized(count)
+        return np.where(others.valid, others.ids + table.n_texts, -1)
 
 
 def _all_of(forbidden: Sequence[Forbid]) -> Forbid:
-    def forbid(scores, start: int) -> None:
+    """Forbid what any of several functions forbids."""
+
+    def forbid(scores: torch.Tensor, start: int) -> None:
         for one in forbidden:
             one(scores, start)
 
     return forbid
 
 
-def _filled_up(rows: np.ndarray, k: int) -> np.ndarray:
-    """(b, k') rows -> (b, k), with -1 for none."""
-    return np.pad(rows, ((0, 0), (0, k - rows.shape[1])), constant_values=-1)
-
-
-def _one_text_each(distinct: DistinctTexts, texts: np.ndarray, k: int) -> np.ndarray:
-    """The nearest text of each of the k nearest entities, (b, k)."""
-    there = texts >= 0
-    mention = np.nonzero(there)[0]
-    text = texts[there]
-    owner = distinct.row_entities[distinct.row_offsets[:-1][text]]
-    return fill(text, first_of_each(mention, owner, len(texts), k), -1)
-
-
 @registry.misc("spacy-arbo-el.InBatchNegatives.v1")
-def in_batch_negatives() -> Negatives:
+@dataclass(frozen=True)
+class InBatchNegatives:
     """The gold entities of the batch's other mentions (the baseline of the paper's §3.2).
 
-    Entities that are gold for a mention as well are left out for it, and none comes twice.
+    It needs no search, and large batches. Hard negatives train better encoders::
 
-    RETURNS: Function (mentions (b,), table, cache) -> (b, k) int64 nodes, -1 for none; k is the
-        number of different gold texts in the batch.
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.InBatchNegatives.v1"
+
+    A mention's own gold entities are left out for it, and no text occurs twice. The number of
+    negatives is the number of different gold texts in the batch.
     """
 
-    def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         texts = gold_texts(mentions, table, cache)
         texts = np.unique(texts[texts >= 0])
         nodes = np.tile(texts, (len(mentions), 1))
-        mention, own = table.own_texts(mentions)
-        at = np.searchsorted(texts, own)
-        there = at < len(texts)
-        there[there] = texts[at[there]] == own[there]
-        nodes[mention[there], at[there]] = -1
+        row, own_text = table.text_pairs(mentions)
+        column = np.searchsorted(texts, own_text)
+        in_batch = column < len(texts)
+        in_batch[in_batch] = texts[column[in_batch]] == own_text[in_batch]
+        nodes[row[in_batch], column[in_batch]] = -1
         return nodes
-
-    return choose

@@ -1,6 +1,7 @@
-"""Which node each mention of a batch should move towards."""
+"""Which nodes each mention of a batch should become more similar to."""
 
-from typing import Callable
+from dataclasses import dataclass
+from typing import Any, Callable, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -10,115 +11,159 @@ from ..graph.positives import ENTITY
 from .cache import EmbeddingCache
 from .table import GoldTable
 
+# (mentions (b,), table, cache) -> (b, p) int64 nodes, -1 for none
 Positives = Callable[[np.ndarray, GoldTable, EmbeddingCache], np.ndarray]
 
 
 @registry.misc("spacy-arbo-el.ArborescencePositives.v1")
-def arborescence_positives(with_entity: bool = False) -> Positives:
-    """The mention's parent in the arborescence of its whole gold cluster (paper, §2.3).
+@dataclass(frozen=True)
+class ArborescencePositives:
+    """The parent of the mention in the arborescence of its whole gold cluster (paper, §2.3).
 
-    The graph joins all mentions of the cluster with each other and the gold entity with all of
-    them; the cluster's entity is, for each mention, the nearest of its texts. The parent is
-    thus a text of the entity or another mention.
+    The graph of a cluster is complete: all its mentions, and the gold entity, which for each
+    mention is the most similar of its texts. The parent is thus a text of the entity or another
+    mention.
 
-    with_entity: Give a mention whose parent is another mention its entity as a second
-        positive. Not in the paper; it helps linking to entities that have no exemplars.
+    The default, and the best choice for linking with exemplars (``docs/results.md``). Set
+    ``with_entity`` where entities without exemplars matter too::
 
-    RETURNS: Function (mentions (b,), table, cache) -> (b, 1 or 2) int64 nodes, -1 for none.
+        [components.arbo_linker.objective.positives]
+        @misc = "spacy-arbo-el.ArborescencePositives.v1"
+        with_entity = true
+
+    with_entity: Whether a mention whose parent is another mention gets its entity as a second
+        positive. This is not in the paper.
     """
 
-    return _parents_as_positives(graph.gold_parents, with_entity)
+    with_entity: bool = False
+
+    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return _parents(graph.gold_parents, self.with_entity, mentions, table, cache)
 
 
 @registry.misc("spacy-arbo-el.Arborescence1NNPositives.v1")
-def arborescence_1nn_positives(with_entity: bool = False) -> Positives:
-    """As ``ArborescencePositives``, over gold entity, query and its nearest gold mention (§3.2)."""
-    return _parents_as_positives(graph.gold_parents_1nn, with_entity)
+@dataclass(frozen=True)
+class Arborescence1NNPositives:
+    """As ``ArborescencePositives``, over entity, mention and the nearest gold mention (§3.2).
+
+    Use it to compare with the paper, or for entities that have few exemplars: the gold entity
+    takes part in every step::
+
+        [components.arbo_linker.objective.positives]
+        @misc = "spacy-arbo-el.Arborescence1NNPositives.v1"
+
+    with_entity: As in ``ArborescencePositives``.
+    """
+
+    with_entity: bool = False
+
+    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return _parents(graph.gold_parents_1nn, self.with_entity, mentions, table, cache)
 
 
 @registry.misc("spacy-arbo-el.Arborescence1RandPositives.v1")
-def arborescence_1rand_positives(with_entity: bool = False) -> Positives:
-    """As ``ArborescencePositives``, over gold entity, query and a random gold mention (§3.2).
+@dataclass(frozen=True)
+class Arborescence1RandPositives:
+    """As ``ArborescencePositives``, over entity, mention and a random gold mention (§3.2).
 
-    Drawn from NumPy's global state, which ``[training.seed]`` sets and a checkpoint keeps.
+    Use it as ``Arborescence1NNPositives``, which it is about as good as::
+
+        [components.arbo_linker.objective.positives]
+        @misc = "spacy-arbo-el.Arborescence1RandPositives.v1"
+
+    The mention is drawn from NumPy's global random state, which ``[training.seed]`` sets and a
+    checkpoint saves.
+
+    with_entity: As in ``ArborescencePositives``.
     """
 
-    def find_parents(*args, **kwargs):
-        rng = np.random.default_rng(np.random.randint(2**31 - 1))
-        return graph.gold_parents_1rand(*args, rng=rng, **kwargs)
+    with_entity: bool = False
 
-    return _parents_as_positives(find_parents, with_entity)
-
-
-def _parents_as_positives(find_parents: Callable, with_entity: bool) -> Positives:
-    """Positives by a function of ``graph`` that finds parents in gold clusters."""
-
-    def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        clusters = np.unique(table.cluster[mentions])
-        clusters = clusters[clusters >= 0]
-        members, bounds = table.members(clusters)
-        text, similarity = nearest_gold_texts(members, bounds, table, cache)
-        position = np.full(len(table.cluster), -1, dtype=np.int64)
-        position[members] = np.arange(len(members))
-        known = np.flatnonzero(position[mentions] >= 0)
-        queries = position[mentions[known]]
-        parent = find_parents(
-            cache.mentions[members],
-            similarity,
-            bounds,
-            queries=queries,
-            metric=cache.similarity.metric,
-        )
-        by_mention = parent >= 0
-        own = np.where(parent == ENTITY, text[queries], -1)
-        positives = np.full((len(mentions), 1 + with_entity), -1, dtype=np.int64)
-        positives[known, 0] = np.where(by_mention, table.texts + members[parent], own)
-        if with_entity:
-            positives[known, 1] = np.where(parent == ENTITY, -1, text[queries])
-        return positives
-
-    return choose
+    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return _parents(_random_parents, self.with_entity, mentions, table, cache)
 
 
 @registry.misc("spacy-arbo-el.EntityPositives.v1")
-def entity_positives() -> Positives:
-    """The nearest text of the mention's gold entity (the baselines of the paper, §3.2)."""
+@dataclass(frozen=True)
+class EntityPositives:
+    """The most similar text of the mention's gold entity.
 
-    def choose(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    The baselines of the paper (§3.2) use it. Choose it for linking without exemplars::
+
+        [components.arbo_linker.objective.positives]
+        @misc = "spacy-arbo-el.EntityPositives.v1"
+    """
+
+    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         return gold_texts(mentions, table, cache)[:, None]
 
-    return choose
+
+def _random_parents(*args: Any, **kwargs: Any) -> np.ndarray:
+    """``graph.gold_parents_1rand`` with a generator that NumPy's global state seeds."""
+    rng = np.random.default_rng(np.random.randint(2**31 - 1))
+    return graph.gold_parents_1rand(*args, rng=rng, **kwargs)
+
+
+def _parents(
+    find_parents: Callable[..., np.ndarray],
+    with_entity: bool,
+    mentions: np.ndarray,
+    table: GoldTable,
+    cache: EmbeddingCache,
+) -> np.ndarray:
+    """The parents of mentions in the arborescences of their gold clusters.
+
+    find_parents: Finds them, as ``graph.gold_parents`` does.
+    with_entity: Whether a mention whose parent is another mention gets its entity too.
+    RETURNS: (b, 1 + with_entity) int64 nodes, -1 for none.
+    """
+    clusters = np.unique(table.cluster[mentions])
+    members, offsets = table.members(clusters[clusters >= 0])
+    text, similarity = nearest_gold_texts(members, offsets, table, cache)
+    row = np.full(len(table.cluster), -1, dtype=np.int64)
+    row[members] = np.arange(len(members))
+    labelled = np.flatnonzero(row[mentions] >= 0)
+    queries = row[mentions[labelled]]
+    vectors, metric = cache.mentions[members], cache.similarity.metric
+    parent = find_parents(vectors, similarity, offsets, queries=queries, metric=metric)
+    own_text = np.where(parent == ENTITY, text[queries], -1)
+    positives = np.full((len(mentions), 1 + with_entity), -1, dtype=np.int64)
+    positives[labelled, 0] = np.where(parent >= 0, table.n_texts + members[parent], own_text)
+    if with_entity:
+        positives[labelled, 1] = np.where(parent == ENTITY, -1, text[queries])
+    return positives
 
 
 def gold_texts(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-    """The nearest text of each mention's gold entities, (b,) int64, -1 for none."""
+    """The most similar text of each mention's gold entities, (b,) int64, -1 for none."""
     order = np.argsort(table.cluster[mentions], kind="stable")
     cluster = table.cluster[mentions][order]
-    bounds = np.concatenate([[0], np.flatnonzero(np.diff(cluster)) + 1, [len(order)]])
+    offsets = np.concatenate([[0], np.flatnonzero(np.diff(cluster)) + 1, [len(order)]])
     texts = np.full(len(mentions), -1, dtype=np.int64)
-    texts[order], _ = nearest_gold_texts(mentions[order], bounds, table, cache)
+    texts[order], _ = nearest_gold_texts(mentions[order], offsets, table, cache)
     return texts
 
 
 def nearest_gold_texts(
-    mentions: np.ndarray, bounds: np.ndarray, table: GoldTable, cache: EmbeddingCache
-):
-    """The nearest text among those of each mention's gold entities.
+    mentions: np.ndarray, offsets: np.ndarray, table: GoldTable, cache: EmbeddingCache
+) -> Tuple[np.ndarray, np.ndarray]:
+    """The most similar text of each mention's gold entities.
 
-    mentions, bounds: Mentions in groups that share their gold ids.
-    RETURNS: texts (m,) int64, -1 where no gold id is in the KB, and similarities (m,) float32.
+    mentions: (m,) int64, in groups that share their gold ids.
+    offsets: Where each group starts, and the end of the last.
+    RETURNS: Texts (m,) int64 and similarities (m,) float32; -1 and -inf where no gold id is in the
+        knowledge base.
     """
     text = np.full(len(mentions), -1, dtype=np.int64)
     similarity = np.full(len(mentions), -np.inf, dtype=np.float32)
-    # A loop over clusters, not mentions: each turn is one matrix product.
-    for start, end in zip(bounds[:-1], bounds[1:]):
-        if end == start:
+    # A loop over clusters, not mentions: each iteration is one matrix product.
+    for start, end in zip(offsets[:-1], offsets[1:]):
+        if start == end:
             continue
         own = table.texts_of(mentions[start])
         if not len(own):
             continue
-        group = cache.mentions[mentions[start:end]]
-        scores = cache.similarity.blocks(group, cache.texts[own])
+        scores = cache.similarity.blocks(cache.mentions[mentions[start:end]], cache.texts[own])
         best = scores.argmax(axis=1)
         text[start:end] = own[best]
         similarity[start:end] = np.take_along_axis(scores, best[:, None], axis=1)[:, 0]

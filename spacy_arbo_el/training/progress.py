@@ -1,8 +1,9 @@
-"""What people see of training: a line at each evaluation, and what happens between them."""
+"""The logger of a training: a line per evaluation, and a progress bar in between."""
 
 import logging
 import sys
 import time
+from dataclasses import dataclass
 from typing import IO, Any, Callable, Dict, Iterator, List, Literal, Optional, Tuple
 
 import tqdm
@@ -11,11 +12,11 @@ from spacy.util import registry
 from wasabi import row
 
 from ..log import log
-from .clock import Times
+from .timer import StepTimes
+from .trainer import Trainer
 
-Setup = Callable[
-    [Language, IO, IO], Tuple[Callable[[Optional[Dict[str, Any]]], None], Callable[[], None]]
-]
+LogStep = Callable[[Optional[Dict[str, Any]]], None]
+Finalize = Callable[[], None]
 SCORES = {
     "ACC": "arbo_acc",
     "R@1": "arbo_recall_at_1",
@@ -28,52 +29,90 @@ ALIGNS: List[Literal["r"]] = ["r"] * len(WIDTHS)
 
 
 @registry.loggers("spacy-arbo-el.Progress.v1")
-def progress_logger(progress_bar: bool = True) -> Setup:
-    """A line at each evaluation on dev, in per cent where it is a score.
+@dataclass(frozen=True)
+class Progress:
+    """Prints a line for each evaluation, with scores in per cent, and one for each refresh.
 
-    LOSS: the mean of a step since the last line. SCORE: what the best model is chosen by; a star
-    marks the best so far. S/STEP: seconds a training step took, refreshes and evaluations apart;
-    MINING: the share of it that choosing positives and negatives took. TIME: since the start.
-    In between, a line for each refresh of the vectors.
+    E and #: The epoch and the step.
+    LOSS: The mean loss of a step since the last line.
+    ACC and R@k: Accuracy, and recall at k candidates.
+    SCORE: The score that the best model is chosen by. A star marks the best so far.
+    S/STEP: Seconds per training step, without refreshes and evaluations.
+    MINING: The share of these seconds that choosing positives and negatives took.
+    TIME: The time since the start.
 
-    progress_bar: Show a bar of the steps to the next evaluation, where a terminal is there.
+    Use it in place of spaCy's console logger::
+
+        [training.logger]
+        @loggers = "spacy-arbo-el.Progress.v1"
+        progress_bar = true
+
+    progress_bar: Whether to show a bar of the steps until the next evaluation, in a terminal.
     """
 
-    def setup(nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr):
-        from ..linker import ArboLinker
+    progress_bar: bool = True
 
-        linkers = [(name, pipe) for name, pipe in nlp.pipeline if isinstance(pipe, ArboLinker)]
-        every = nlp.config["training"]["eval_frequency"]
-        level, start, last = log.level, time.monotonic(), -1
+    def __call__(
+        self, nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr
+    ) -> Tuple[LogStep, Finalize]:
+        table = _ProgressTable(nlp, stdout, stderr, self.progress_bar and stderr.isatty())
+        return table.log_step, table.finalize
+
+
+class _ProgressTable:
+    """The table of one training while it is printed."""
+
+    def __init__(self, nlp: Language, stdout: IO, stderr: IO, progress_bar: bool):
+        self._pipes = [pipe for _, pipe in nlp.pipeline]
+        self._stdout = stdout
+        self._interval = nlp.config["training"]["eval_frequency"]
+        self._start, self._last_step = time.monotonic(), -1
+        self._log_level = log.level
         log.setLevel(logging.INFO)
-        stdout.write(row(HEADER, widths=WIDTHS, aligns=ALIGNS) + "\n")
-        stdout.write(row(["-" * width for width in WIDTHS], widths=WIDTHS, aligns=ALIGNS) + "\n")
-        shown = progress_bar and stderr.isatty()
-        bar = tqdm.tqdm(total=every, file=stderr, leave=False, disable=not shown)
+        self._write_row(HEADER)
+        self._write_row(["-" * width for width in WIDTHS])
+        self._bar = tqdm.tqdm(
+            total=self._interval, file=stderr, leave=False, disable=not progress_bar
+        )
 
-        def log_step(info: Optional[Dict[str, Any]]) -> None:
-            nonlocal last
-            bar.update(1)
-            if info is None:
-                return
-            bar.clear()
-            took = [pipe.learner.clock.take() for _, pipe in linkers]
-            steps, last = info["step"] - last, info["step"]
-            cells = list(_cells(info, steps, took, time.monotonic() - start))
-            stdout.write(row(cells, widths=WIDTHS, aligns=ALIGNS) + "\n")
-            stdout.flush()
-            bar.reset(every)
+    def log_step(self, info: Optional[Dict[str, Any]]) -> None:
+        """Count a step.
 
-        def finalize() -> None:
-            bar.close()
-            log.setLevel(level)
+        info: What the training loop reports at an evaluation; None for steps without one.
+        """
+        self._bar.update(1)
+        if info is None:
+            return
+        self._bar.clear()
+        steps, self._last_step = info["step"] - self._last_step, info["step"]
+        seconds = time.monotonic() - self._start
+        self._write_row(list(_cells(info, steps, self._step_times(), seconds)))
+        self._stdout.flush()
+        self._bar.reset(self._interval)
 
-        return log_step, finalize
+    def finalize(self) -> None:
+        self._bar.close()
+        log.setLevel(self._log_level)
 
-    return setup
+    def _step_times(self) -> List[StepTimes]:
+        """The times of the steps since the last line, of each linker of the pipeline."""
+        trainers = [getattr(pipe, "trainer", None) for pipe in self._pipes]
+        return [trainer.timer.take() for trainer in trainers if isinstance(trainer, Trainer)]
+
+    def _write_row(self, cells: Any) -> None:
+        self._stdout.write(row(cells, widths=WIDTHS, aligns=ALIGNS) + "\n")
 
 
-def _cells(info: Dict[str, Any], steps: int, took: List[Times], seconds: float) -> Iterator[str]:
+def _cells(
+    info: Dict[str, Any], steps: int, times: List[StepTimes], seconds: float
+) -> Iterator[str]:
+    """The cells of a line, in the order of ``HEADER``.
+
+    info: What the training loop reports.
+    steps: The number of steps since the last line.
+    times: How long they took, for each linker.
+    seconds: The time since the start.
+    """
     scores, losses = info["other_scores"] or {}, info["losses"]
     yield str(info["epoch"])
     yield str(info["step"])
@@ -81,12 +120,12 @@ def _cells(info: Dict[str, Any], steps: int, took: List[Times], seconds: float) 
     for key in SCORES.values():
         value = scores.get(key)
         yield "-" if value is None else f"{100 * value:.2f}"
-    best = info["score"] == max(info["checkpoints"])[0]
-    yield f"{info['score']:.3f}" + ("*" if best else " ")
-    counted = sum(times.steps for times in took)
-    choosing = sum(times.choosing for times in took)
-    spent = choosing + sum(times.encoding for times in took)
-    yield f"{spent / counted:.2f}" if counted else "-"
-    yield f"{100 * choosing / spent:.0f}%" if spent else "-"
+    is_best = info["score"] == max(info["checkpoints"])[0]
+    yield f"{info['score']:.3f}" + ("*" if is_best else " ")
+    timed_steps = sum(linker.steps for linker in times)
+    choosing = sum(linker.choosing for linker in times)
+    total = choosing + sum(linker.encoding for linker in times)
+    yield f"{total / timed_steps:.2f}" if timed_steps else "-"
+    yield f"{100 * choosing / total:.0f}%" if total else "-"
     minutes, rest = divmod(int(seconds), 60)
     yield f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

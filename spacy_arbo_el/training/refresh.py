@@ -1,6 +1,6 @@
-"""How old the vectors may get that positives and negatives are chosen on."""
+"""How old the cached vectors may get on which positives and negatives are chosen."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from spacy.util import registry
 
@@ -9,25 +9,34 @@ from ..errors import Errors
 NEVER = -1
 
 
-class Refresh(NamedTuple):
-    """When all texts and mentions are encoded anew in training.
+@registry.misc("spacy-arbo-el.CacheRefresh.v1")
+@dataclass(frozen=True)
+class CacheRefresh:
+    """When training encodes all texts and mentions again.
 
-    every: Mentions trained on between two refreshes; 0 for as many as there are with a gold id,
-        an epoch; -1 for never.
-    on_the_fly: Whether the vectors that a batch computes on its way take the place of older ones.
+    The default is once per epoch. A smaller interval keeps the vectors closer to the present
+    encoder. It costs time, since each refresh encodes the knowledge base and all mentions::
+
+        [components.arbo_linker.objective.refresh]
+        @misc = "spacy-arbo-el.CacheRefresh.v1"
+        every = 20000
+
+    every: The number of mentions to train on between two refreshes. 0 for an epoch, which is as
+        many as have a gold id; -1 for never.
+    on_the_fly: Whether the vectors that a training step computes replace the cached ones.
     """
 
-    every: int
-    on_the_fly: bool
+    every: int = 0
+    on_the_fly: bool = True
 
-    def is_due(self, seen: int, in_epoch: int) -> bool:
-        """Whether to refresh after ``seen`` mentions, if an epoch has ``in_epoch``."""
-        return self.every != NEVER and seen >= (self.every or in_epoch)
+    def __post_init__(self) -> None:
+        if self.every < NEVER:
+            raise ValueError(Errors.E604.format(value=self.every))
 
+    def is_due(self, seen: int, epoch_size: int) -> bool:
+        """Whether to refresh now.
 
-@registry.misc("spacy-arbo-el.CacheRefresh.v1")
-def cache_refresh(every: int = 0, on_the_fly: bool = True) -> Refresh:
-    """A schedule for the embedding cache, see ``Refresh``."""
-    if every < NEVER:
-        raise ValueError(Errors.E508.format(value=every))
-    return Refresh(every, on_the_fly)
+        seen: The number of mentions trained on since the last refresh.
+        epoch_size: The number of mentions in an epoch.
+        """
+        return self.every != NEVER and seen >= (self.every or epoch_size)

@@ -1,21 +1,24 @@
-"""One update: distinct sequences in, gradients out."""
+"""One training step: from the nodes of a batch to gradients in the encoders."""
 
-from typing import NamedTuple, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Tuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from thinc.api import Model
 
-from ..encoders.sequences import Sequences
+from ..encoders.inputs import SpanInputs
 from ..retrieval.similarity import Similarity
 from .losses import Loss
 
 
-class Batch(NamedTuple):
-    """A batch as nodes (texts first, then mentions).
+@dataclass(frozen=True)
+class Batch:
+    """A batch of mentions with their targets, all as nodes of ``GoldTable``.
 
-    queries: (b,) int64 nodes of the mentions that learn.
-    positives, negatives: (b, p) and (b, k) int64 nodes, -1 for none.
+    queries: (b,) int64, the mentions.
+    positives: (b, p) int64, -1 for none.
+    negatives: (b, k) int64, -1 for none.
     """
 
     queries: np.ndarray
@@ -23,8 +26,15 @@ class Batch(NamedTuple):
     negatives: np.ndarray
 
 
-class Encoded(NamedTuple):
-    """What was encoded: rows and raw vectors (n, width), of texts and of mentions."""
+@dataclass(frozen=True)
+class EncodedBatch:
+    """What a step has encoded.
+
+    texts: Rows of texts.
+    text_vectors: (len(texts), width) float32, raw.
+    mentions: Rows of mentions.
+    mention_vectors: (len(mentions), width) float32, raw.
+    """
 
     texts: np.ndarray
     text_vectors: np.ndarray
@@ -35,55 +45,69 @@ class Encoded(NamedTuple):
 def train_step(
     model: Model,
     batch: Batch,
-    text_sequences: Sequences,
-    mention_sequences: Sequences,
+    text_inputs: SpanInputs,
+    mention_inputs: SpanInputs,
     similarity: Similarity,
     loss: Loss,
-) -> Tuple[float, Encoded]:
-    """Encode each distinct sequence of the batch once, and bring back the loss's gradient.
+) -> Tuple[float, EncodedBatch]:
+    """Compute the loss of a batch, and leave its gradients in the model for ``finish_update``.
 
-    RETURNS: the mean loss of the queries and what was encoded. Gradients are
-        left in the model, for ``finish_update``.
+    Each distinct node is one span, and each passage is encoded once, however many spans it has.
+
+    model: The dual encoder.
+    batch: The mentions and their targets.
+    text_inputs: The spans of all texts.
+    mention_inputs: The spans of all mentions.
+    similarity: Compares mentions with their targets.
+    loss: The loss over the similarities.
+    RETURNS: The mean loss of the queries, and what was encoded.
     """
     targets = np.concatenate([batch.positives, batch.negatives], axis=1)
-    there = targets >= 0
-    used, place = np.unique(np.concatenate([batch.queries, targets[there]]), return_inverse=True)
-    split = int(np.searchsorted(used, len(text_sequences)))
-    texts, mentions = used[:split], used[split:] - len(text_sequences)
-    text_vectors, backprop_texts = _begin(model.get_ref("entity"), text_sequences.take(texts))
-    mention_vectors, backprop_mentions = _begin(
-        model.get_ref("mention"), mention_sequences.take(mentions)
+    valid = targets >= 0
+    nodes, row = np.unique(np.concatenate([batch.queries, targets[valid]]), return_inverse=True)
+    n_texts = int(np.searchsorted(nodes, len(text_inputs)))
+    texts, mentions = nodes[:n_texts], nodes[n_texts:] - len(text_inputs)
+    text_vectors, backprop_texts = _begin_update(model.get_ref("entity"), text_inputs.take(texts))
+    mention_vectors, backprop_mentions = _begin_update(
+        model.get_ref("mention"), mention_inputs.take(mentions)
     )
     raw = np.concatenate([text_vectors, mention_vectors])
     vectors = similarity.prepare(raw)
 
-    query = place[: len(batch.queries)]
-    target = np.zeros(targets.shape, dtype=np.int64)
-    target[there] = place[len(batch.queries) :]
-    left, right = vectors[query], vectors[target]
-    logits = similarity.scale * similarity.paired(left, right)
+    query_row = row[: len(batch.queries)]
+    target_row = np.zeros(targets.shape, dtype=np.int64)
+    target_row[valid] = row[len(batch.queries) :]
+    queries, target_vectors = vectors[query_row], vectors[target_row]
     positive = np.zeros(targets.shape, dtype=bool)
     positive[:, : batch.positives.shape[1]] = True
-    losses, d_logits = loss(logits, positive, there)
+    losses, d_similarities = loss(similarity.paired(queries, target_vectors), positive, valid)
 
-    d_similarity = (similarity.scale * d_logits / len(losses)).astype(np.float32)
-    d_left, d_right = similarity.paired_backward(left, right, d_similarity)
-    gradients = np.concatenate([d_left, d_right[there]])
-    d_vectors = _sum_by_node(np.concatenate([query, target[there]]), gradients, len(used))
+    d_mean = (d_similarities / len(losses)).astype(np.float32)
+    d_queries, d_targets = similarity.paired_backward(queries, target_vectors, d_mean)
+    d_vectors = _sum_by_row(
+        np.concatenate([query_row, target_row[valid]]),
+        np.concatenate([d_queries, d_targets[valid]]),
+        len(nodes),
+    )
     d_raw = similarity.prepare_backward(raw, d_vectors)
-    backprop_texts(d_raw[:split])
-    backprop_mentions(d_raw[split:])
-    return float(losses.mean()), Encoded(texts, text_vectors, mentions, mention_vectors)
+    backprop_texts(d_raw[:n_texts])
+    backprop_mentions(d_raw[n_texts:])
+    return float(losses.mean()), EncodedBatch(texts, text_vectors, mentions, mention_vectors)
 
 
-def _begin(tower: Model, sequences: Sequences):
-    if not len(sequences):
-        return np.zeros((0, tower.get_dim("nO")), dtype=np.float32), lambda d: None
-    vectors, backprop = tower.begin_update(sequences)
-    return tower.ops.to_numpy(vectors), lambda d: backprop(tower.ops.asarray2f(d))
+def _begin_update(
+    tower: Model, inputs: SpanInputs
+) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
+    """The vectors of spans, and the function that takes their gradients back."""
+    if not len(inputs):
+        return np.zeros((0, tower.get_dim("nO")), dtype=np.float32), lambda d_vectors: None
+    ops: Any = tower.ops
+    vectors, backprop = tower.begin_update(inputs)
+    return ops.to_numpy(vectors), lambda d_vectors: backprop(ops.asarray2f(d_vectors))
 
 
-def _sum_by_node(node: np.ndarray, gradients: np.ndarray, nodes: int) -> np.ndarray:
-    ones = np.ones(len(node), dtype=np.float32)
-    sums = csr_matrix((ones, (node, np.arange(len(node)))), shape=(nodes, len(node)))
+def _sum_by_row(rows: np.ndarray, gradients: np.ndarray, n_rows: int) -> np.ndarray:
+    """Gradients (g, width) summed by the row that each belongs to: (n_rows, width) float32."""
+    ones = np.ones(len(rows), dtype=np.float32)
+    sums = csr_matrix((ones, (rows, np.arange(len(rows)))), shape=(n_rows, len(rows)))
     return np.asarray(sums @ gradients, dtype=np.float32)

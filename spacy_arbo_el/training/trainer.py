@@ -1,89 +1,150 @@
-"""The road turned round: mentions of a batch -> positives, negatives, loss, gradients."""
+"""Trains the dual encoder: mentions of a batch -> positives, negatives, loss, gradients."""
 
 import time
-from typing import Tuple
+from dataclasses import dataclass
+from typing import Dict, Mapping, Optional, Tuple
 
 import numpy as np
 from thinc.api import Model
 
+from ..encoders.inputs import SpanInputs
+from ..errors import Errors
+from ..kb.texts import DistinctTexts
+from ..retrieval.datastore import Datastore
 from .cache import EmbeddingCache
-from .clock import Clock
-from .losses import Loss
-from .negatives import Negatives
-from .positives import Positives
-from .refresh import Refresh
+from .objective import Objective
 from .step import Batch, train_step
 from .table import GoldTable
+from .timer import StepTimer
+
+
+@dataclass(frozen=True)
+class _TrainingData:
+    """What training derives from the datastore.
+
+    content: The content of the datastore that it belongs to.
+    texts: The distinct texts of the knowledge base.
+    text_inputs: The same, tokenized.
+    table: The gold labels of the exemplars.
+    cache: The vectors of texts and exemplars on which positives and negatives are chosen.
+    """
+
+    content: int
+    texts: DistinctTexts
+    text_inputs: SpanInputs
+    table: GoldTable
+    cache: EmbeddingCache
 
 
 class Trainer:
-    """Chooses what a batch learns from, and keeps the cache it chooses on in good order.
+    """Trains the dual encoder on mentions that the datastore holds as exemplars.
 
-    refresh: When the cache's vectors are renewed.
-    clock: Is told how long each step takes.
-    seen: Mentions trained on since the last refresh.
+    Entities and exemplars may be added in the middle of training. The cached vectors of the
+    others stay as they are until the next refresh.
+
+    name: The name of the component, for errors.
+    model: The dual encoder.
+    datastore: The knowledge base and the exemplars.
+    objective: How positives and negatives are chosen, the loss, and when to refresh.
+    timer: How long the steps take.
+    seen: The number of mentions trained on since the last refresh.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        table: GoldTable,
-        cache: EmbeddingCache,
-        positives: Positives,
-        negatives: Negatives,
-        loss: Loss,
-        refresh: Refresh,
-        clock: Clock,
-    ):
+    def __init__(self, name: str, model: Model, datastore: Datastore, objective: Objective):
+        self.name = name
         self.model = model
-        self.table = table
-        self.cache = cache
-        self.positives = positives
-        self.negatives = negatives
-        self.loss = loss
-        self.refresh = refresh
-        self.clock = clock
+        self.datastore = datastore
+        self.objective = objective
+        self.timer = StepTimer()
         self.seen = 0
-        self._in_epoch = int((table.cluster >= 0).sum())
+        self._data: Optional[_TrainingData] = None
 
-    @property
-    def refresh_due(self) -> bool:
-        """Whether it is time to bring the vectors in KB and store up to date."""
-        return self.refresh.is_due(self.seen, self._in_epoch)
+    def step(self, rows: np.ndarray) -> Tuple[float, int]:
+        """Compute the gradients of a batch of mentions.
 
-    def refreshed(self) -> None:
-        """Tell the trainer that the vectors in KB and store are new."""
-        self.cache.reload()
-        self.seen = 0
-
-    def step(self, mentions: np.ndarray) -> Tuple[float, int]:
-        """Gradients for a batch of stored mentions.
-
-        mentions: (b,) int64 rows in the store.
-        RETURNS: the mean loss, and the number of mentions that had something to learn from.
+        rows: (b,) int64, their rows in the exemplar store.
+        RETURNS: The mean loss, and the number of mentions that had a positive.
         """
-        mentions = np.unique(mentions[self.table.cluster[mentions] >= 0])
+        if not self.datastore.encoder.is_ready:
+            raise ValueError(Errors.E504.format(name=self.name))
+        data = self._current_data()
+        mentions = np.unique(rows[data.table.cluster[rows] >= 0])
         self.seen += len(mentions)
-        if not len(mentions):
-            return 0.0, 0
         start = time.perf_counter()
-        positive = self.positives(mentions, self.table, self.cache)
-        learns = (positive >= 0).any(axis=1)
-        mentions, positive = mentions[learns], positive[learns]
-        if not len(mentions):
+        batch = self._choose_targets(mentions, data)
+        if not len(batch.queries):
             return 0.0, 0
-        negative = self.negatives(mentions, self.table, self.cache)
         chosen = time.perf_counter()
         loss, encoded = train_step(
             self.model,
-            Batch(mentions + self.table.texts, positive, negative),
-            self.cache.text_sequences,
-            self.cache.store.windows,
-            self.cache.similarity,
-            self.loss,
+            batch,
+            data.text_inputs,
+            self.datastore.exemplars.inputs,
+            data.cache.similarity,
+            self.objective.loss,
         )
-        if self.refresh.on_the_fly:
-            self.cache.update_texts(encoded.texts, encoded.text_vectors)
-            self.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
-        self.clock.add(chosen - start, time.perf_counter() - chosen)
-        return loss, len(mentions)
+        if self.objective.refresh.on_the_fly:
+            data.cache.update_texts(encoded.texts, encoded.text_vectors)
+            data.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
+        self.timer.add(chosen - start, time.perf_counter() - chosen)
+        return loss, len(batch.queries)
+
+    def _choose_targets(self, mentions: np.ndarray, data: _TrainingData) -> Batch:
+        """The mentions that have a positive, with their positives and negatives."""
+        objective, table, cache = self.objective, data.table, data.cache
+        none = np.zeros((0, 0), dtype=np.int64)
+        if not len(mentions):
+            return Batch(mentions, none, none)
+        positives = objective.positives(mentions, table, cache)
+        has_positive = (positives >= 0).any(axis=1)
+        mentions, positives = mentions[has_positive], positives[has_positive]
+        negatives = objective.negatives(mentions, table, cache) if len(mentions) else none
+        return Batch(mentions + table.n_texts, positives, negatives)
+
+    def _current_data(self) -> _TrainingData:
+        """The data of the present datastore, after a refresh if one is due."""
+        datastore, data = self.datastore, self._data
+        if data is None or self.objective.refresh.is_due(self.seen, data.table.n_labelled):
+            datastore.refresh()
+            self.seen = 0
+            if data is not None and data.content == datastore.content:
+                data.cache.load(data.texts.vectors(datastore.kb.rows), datastore.exemplars.vectors)
+        elif not datastore.is_current or data.content != datastore.content:
+            datastore.complete()
+            datastore.changed()
+        if data is None or data.content != datastore.content:
+            data = self._data = self._read_datastore()
+        return data
+
+    def _read_datastore(self) -> _TrainingData:
+        datastore = self.datastore
+        kb, exemplars, settings = datastore.kb, datastore.exemplars, datastore.settings
+        texts = kb.distinct_texts(settings.verbalization)
+        return _TrainingData(
+            datastore.content,
+            texts,
+            datastore.encoder.read_texts(texts.texts),
+            GoldTable(exemplars.records, kb, texts),
+            EmbeddingCache(settings.similarity, texts.vectors(kb.rows), exemplars.vectors),
+        )
+
+    # Checkpoints
+
+    def state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, int]]:
+        """What a checkpoint saves: the cached vectors, and ``seen``."""
+        data = self._data
+        if data is None or data.content != self.datastore.content:
+            return {}, {}
+        return {"texts": data.cache.texts, "mentions": data.cache.mentions}, {"seen": self.seen}
+
+    def restore(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, int]) -> None:
+        """Continue with the cached vectors of a checkpoint.
+
+        The datastore must hold the same entities and exemplars as when it was saved.
+        """
+        self._data = None
+        if state:
+            self.datastore.refresh()
+            self._data = self._read_datastore()
+            self._data.cache.load_prepared(arrays["texts"], arrays["mentions"])
+            self.seen = state["seen"]

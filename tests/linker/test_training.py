@@ -1,6 +1,7 @@
-"""Training: it learns, it repeats, it goes on, its memory is bounded."""
+"""Training of the component: losses, reproducibility, new mentions, averages, configs."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_config
 from thinc.api import Adam
 
-from spacy_arbo_el.inference.independent import independent
+from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.training.refresh import Refresh
+from spacy_arbo_el.training.refresh import CacheRefresh
 
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, write_corpus
@@ -33,37 +34,50 @@ def train_a_little(nlp, steps=4, drop=0.1, lr=5e-5):
     return losses
 
 
-def test_one_seed_gives_the_same_losses():
+def test_same_seed_gives_the_same_losses():
     assert train_a_little(build()) == train_a_little(build())
 
 
-def test_a_smaller_memory_gives_the_same_losses():
-    small = {"mention": {"kept_tokens": 0, "train_tokens": 512}}
-    large = {"mention": {"kept_tokens": 100_000, "train_tokens": 512}}
-    a = train_a_little(build(model=small), drop=0.1)
-    b = train_a_little(build(model=large), drop=0.1)
+def test_recomputed_activations_give_the_same_losses():
+    recomputed = {"mention": {"kept_tokens": 0, "train_tokens": 512}}
+    kept = {"mention": {"kept_tokens": 100_000, "train_tokens": 512}}
+    a = train_a_little(build(model=recomputed), drop=0.1)
+    b = train_a_little(build(model=kept), drop=0.1)
     assert a == pytest.approx(b, rel=1e-4)
 
 
-def test_loss_falls_on_what_is_trained():
+def test_loss_of_training_examples_falls():
     nlp = build()
     losses = train_a_little(nlp, steps=12, drop=0.0, lr=1e-4)
     assert np.mean(losses[-3:]) < 0.7 * np.mean(losses[:3])
 
 
+def part(registry, name, **settings):
+    """The section of a config that names a registered part."""
+    return {f"@{registry}": f"spacy-arbo-el.{name}.v1", **settings}
+
+
 def test_every_config_part_trains():
-    parts = {
-        "similarity": [{"@misc": "spacy-arbo-el.Dot.v1", "scale": 0.5},
-                       {"@misc": "spacy-arbo-el.NegativeSquaredEuclidean.v1", "scale": 0.1}],
-        "loss": [{"@misc": "spacy-arbo-el.CrossEntropy.v1"}],
-        "positives": [{"@misc": "spacy-arbo-el.EntityPositives.v1"},
-                      {"@misc": "spacy-arbo-el.ArborescencePositives.v1", "with_entity": True}],
-        "verbalization": [{"@misc": "spacy-arbo-el.Names.v1", "description": True}],
-    }  # fmt: skip
-    for name, options in parts.items():
-        for option in options:
-            losses = train_a_little(build(**{name: option}), steps=2)
-            assert np.isfinite(losses).all() and losses[0] > 0, option
+    softmax = "SoftmaxPositiveNegative"
+    positives = part("misc", "ArborescencePositives", with_entity=True)
+    configs = [
+        {
+            "retriever": {"similarity": part("misc", "Dot")},
+            "objective": {"loss": part("losses", softmax, scale=0.5)},
+        },
+        {
+            "retriever": {"similarity": part("misc", "NegativeSquaredEuclidean")},
+            "objective": {"loss": part("losses", softmax, scale=0.1)},
+        },
+        {"objective": {"loss": part("losses", "CrossEntropy")}},
+        {"objective": {"positives": part("misc", "EntityPositives")}},
+        {"objective": {"positives": positives}},
+        {"objective": {"negatives": part("misc", "InBatchNegatives")}},
+        {"retriever": {"verbalization": part("misc", "Names", description=True)}},
+    ]
+    for config in configs:
+        losses = train_a_little(build(**config), steps=2)
+        assert np.isfinite(losses).all() and losses[0] > 0, config
 
 
 def test_separate_towers_train():
@@ -81,17 +95,17 @@ def test_separate_towers_train():
     assert any((a != b).any() for a, b in zip(before, after))
 
 
-def test_mentions_unseen_by_initialize_are_taken_up():
+def test_update_stores_mentions_that_initialize_has_not_seen():
     nlp = build(train=TRAIN[:4])
     linker = nlp.get_pipe("arbo_linker")
-    known = len(linker.exemplars)
+    stored = len(linker.exemplars)
     linker.update(examples(nlp, TRAIN[8:]), sgd=nlp.create_optimizer())
-    assert len(linker.exemplars) == known + 4
+    assert len(linker.exemplars) == stored + 4
     doc = nlp(annotated(nlp, TRAIN[9]))
     assert doc.ents[0].kb_id_ == "metal"
 
 
-def test_training_goes_on_after_loading(tmp_path):
+def test_training_continues_after_loading(tmp_path):
     nlp = build()
     train_a_little(nlp, steps=2)
     nlp.to_disk(tmp_path / "model")
@@ -102,7 +116,7 @@ def test_training_goes_on_after_loading(tmp_path):
     assert again.evaluate(examples(again, DEV))["arbo_mentions"] == len(DEV)
 
 
-def test_vectors_follow_the_weights():
+def test_refresh_encodes_again_after_updates():
     nlp = build()
     linker = nlp.get_pipe("arbo_linker")
     linker.refresh()
@@ -111,22 +125,23 @@ def test_vectors_follow_the_weights():
     linker.refresh()
     assert (linker.kb.rows.array() != before[0]).any()
     assert (linker.exemplars.vectors != before[1]).any()
-    texts = [text for entity in linker.kb for text in linker.memory.verbalization(entity)]
-    fresh = linker.encoding.encode_texts(texts)
-    np.testing.assert_array_equal(linker.kb.rows.array(), fresh)
+    verbalize = linker.datastore.settings.verbalization
+    texts = [text for entity in linker.kb for text in verbalize(entity)]
+    expected = linker.encoder.encode_texts(linker.encoder.read_texts(texts))
+    np.testing.assert_array_equal(linker.kb.rows.array(), expected)
 
 
 def test_use_params_is_undone():
     nlp = build()
     linker = nlp.get_pipe("arbo_linker")
     linker.refresh()
-    before = linker.encoding.fingerprint
+    before = linker.encoder.fingerprint
     with nlp.use_params({"nothing": None}):
-        assert linker.encoding.fingerprint == before
-    assert linker.encoding.fingerprint == before
+        assert linker.encoder.fingerprint == before
+    assert linker.encoder.fingerprint == before
 
 
-def test_averaged_weights_are_used_and_given_back():
+def test_use_params_links_and_saves_with_averaged_weights():
     nlp = build()
     linker = nlp.get_pipe("arbo_linker")
     optimizer = Adam(1e-3, use_averages=True)
@@ -135,25 +150,25 @@ def test_averaged_weights_are_used_and_given_back():
     shim = linker.model.get_ref("mention").shims[0]
     trained = {name: p.detach().clone() for name, p in shim._model.named_parameters()}
     linker.refresh()
-    fingerprint, vectors = linker.encoding.fingerprint, linker.kb.rows.array()
+    fingerprint, vectors = linker.encoder.fingerprint, linker.kb.rows.array()
     with nlp.use_params(optimizer.averages):
         for name, p in shim._model.named_parameters():
             if (shim.id, name) in optimizer.averages:
                 np.testing.assert_array_equal(p.detach(), optimizer.averages[shim.id, name])
-        assert linker.encoding.fingerprint != fingerprint
+        assert linker.encoder.fingerprint != fingerprint
         linker.refresh()
         assert (linker.kb.rows.array() != vectors).any()
         data = nlp.to_bytes()
     for name, p in shim._model.named_parameters():
         assert (p == trained[name]).all()
-    assert linker.encoding.fingerprint == fingerprint
-    # What was saved in between has the averages.
+    assert linker.encoder.fingerprint == fingerprint
+    # The bytes that were saved within use_params hold the averages.
     again = build().from_bytes(data).get_pipe("arbo_linker").model.get_ref("mention").shims[0]
     name, p = next(iter(again._model.named_parameters()))
     np.testing.assert_array_equal(p.detach(), optimizer.averages[shim.id, name])
 
 
-def test_empty_batches_and_docs_without_mentions():
+def test_updates_without_mentions_have_no_loss():
     nlp = build()
     linker = nlp.get_pipe("arbo_linker")
     assert linker.update([]) == {"arbo_linker": 0.0}
@@ -163,12 +178,12 @@ def test_empty_batches_and_docs_without_mentions():
     }
 
 
-NONSENSE = ["blarg", "fizzle", "quorn", "snibbet", "wuggle", "zorp", "tramble", "plick"]
+MADE_UP_NAMES = ["blarg", "fizzle", "quorn", "snibbet", "wuggle", "zorp", "tramble", "plick"]
 
 
 @pytest.mark.slow
-def test_training_reaches_a_stated_accuracy():
-    """Names that say nothing, which only training can tie to their contexts."""
+def test_training_links_made_up_names_by_context():
+    """Only training can connect names without meaning to their contexts."""
     rng = random.Random(0)
     topics = [
         ("violin orchestra symphony concert melody", "composer of music"),
@@ -180,17 +195,17 @@ def test_training_reaches_a_stated_accuracy():
     for i, (words, about) in enumerate(topics):
         for j in range(2):
             kb_id = f"{i}-{j}"
-            entities.append(Entity(kb_id, NONSENSE[j], about))
+            entities.append(Entity(kb_id, MADE_UP_NAMES[j], about))
             for _ in range(8):
                 some = rng.sample(words.split(), 3)
                 texts.append(
-                    f"The {some[0]} and the {some[1]} of [{NONSENSE[j]}|{kb_id}] {some[2]}."
+                    f"The {some[0]} and the {some[1]} of [{MADE_UP_NAMES[j]}|{kb_id}] {some[2]}."
                 )
     rng.shuffle(texts)
     held_out, training = texts[:20], texts[20:]
     nlp = build(entities, train=training)
     linker = nlp.get_pipe("arbo_linker")
-    linker.inference = independent(exemplars=0)
+    linker.inference = Independent(n_exemplars=0)
     data = examples(nlp, training)
     optimizer = Adam(1e-4)
     fix_random_seed(0)
@@ -213,21 +228,21 @@ def test_spacy_train_with_the_configs(config, paths, tmp_path):
     overrides["training.logger.progress_bar"] = False
     train(CONFIGS / config, tmp_path / "out", overrides=overrides)
     nlp = spacy.load(tmp_path / "out" / "model-best")
-    # Three steps teach nothing, and bare names can't tell apart entities that share one.
+    # Three steps teach little, and names alone can't distinguish entities that share one.
     assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
-    # The curves that the callback fitted on dev are kept in the config.
+    # The curves that the callback fitted on dev are saved in the config.
     saved = load_config(tmp_path / "out" / "model-best" / "config.cfg")
     assert saved["components"]["arbo_linker"]["calibration"]["entity"] is not None
 
 
-def test_new_mentions_in_mid_epoch_do_not_encode_the_rest_again():
+def test_new_mentions_in_mid_epoch_encode_only_what_is_new():
     nlp = build(train=TRAIN[:2])
     linker = nlp.get_pipe("arbo_linker")
     encoded = []
-    encode = linker.encoding.encode_texts
-    linker.encoding.encode_texts = lambda texts: encoded.append(len(texts)) or encode(texts)
+    encode = linker.encoder.encode_texts
+    linker.encoder.encode_texts = lambda inputs: encoded.append(len(inputs)) or encode(inputs)
     optimizer = nlp.create_optimizer()
-    linker.learner.objective = linker.learner.objective._replace(refresh=Refresh(1000, True))
+    linker.trainer.objective = replace(linker.trainer.objective, refresh=CacheRefresh(1000))
     for text in TRAIN[2:6]:
         linker.update(examples(nlp, [text]), sgd=optimizer)
     assert encoded == [len(ENTITIES)]
@@ -236,7 +251,7 @@ def test_new_mentions_in_mid_epoch_do_not_encode_the_rest_again():
     assert encoded == [len(ENTITIES), 1]
 
 
-def test_a_corrected_label_counts():
+def test_update_with_another_label_relabels_the_exemplar():
     nlp = build()
     linker = nlp.get_pipe("arbo_linker")
     assert nlp(annotated(nlp, TRAIN[8])).ents[0].kb_id_ == "planet"

