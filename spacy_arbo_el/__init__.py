@@ -1,3 +1,45 @@
-"""Entity linking and entity discovery for spaCy by directed minimax clustering."""
+"""Trainable entity linking and entity discovery for spaCy.
+
+The public names are imported when they are first used: ``import spacy_arbo_el`` is fast.
+"""
+
+from importlib import import_module
+from typing import Any, List
 
 __version__ = "0.1.0"
+
+_NAMES = {
+    "ArboKB": "kb.knowledge_base",
+    "ArboLinker": "linker",
+    "Calibration": "calibration.calibration",
+    "Candidate": "annotations",
+    "Decisions": "inference.decisions",
+    "Entity": "kb.entity",
+    "Evidence": "annotations",
+    "Explanation": "explanations.explanation",
+    "Link": "annotations",
+    "LinkingStages": "linking.stages",
+    "MentionBatch": "mentions.batch",
+    "MentionRecord": "mentions.records",
+    "Neighbours": "retrieval.neighbours",
+    "NewEntities": "discovery.new_entities",
+    "NewEntity": "discovery.entities",
+    "Ranking": "reranking.protocol",
+    "RankingContext": "reranking.protocol",
+    "SpanInputs": "encoders.inputs",
+    "TopK": "arrays",
+    "find_linker": "linker",
+    "render_evidence": "explanations.html",
+    "to_displacy": "explanations.html",
+}
+__all__ = ["__version__", *_NAMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+
+
+def __dir__() -> List[str]:
+    return sorted(__all__)

@@ -1,44 +1,44 @@
 """What a Doc carries after linking.
 
-- ``kb_id_`` of the spans that were linked, and of their tokens for ``doc.ents``: the entity's id,
-  or "NIL", as spaCy has it.
+- ``kb_id_`` of the spans that were linked, and for ``doc.ents`` of their tokens: the entity's id,
+  or "NIL", as in spaCy.
 - ``span._.arbo``: a ``Link``, with the ranked candidates, the score, the evidence and the id of
-  the new-entity cluster. (The name is a setting of the component.)
+  the new entity. (The name is a setting of the component.)
 
 A ``Link`` is kept as plain values in ``doc.user_data``, so it survives ``doc.to_bytes``,
-``DocBin(store_user_data=True)``, ``span.as_doc(copy_user_data=True)`` and ``n_process``. What does
-not survive: a DocBin without user data keeps only ``kb_id_``; and a link is found by its span's
-character offsets, so a retokenization that moves a span's borders loses it.
+``DocBin(store_user_data=True)``, ``span.as_doc(copy_user_data=True)`` and ``n_process``. A DocBin
+without user data keeps only ``kb_id_``. A link belongs to its span's character offsets: a
+retokenization that moves the span's borders loses it.
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from spacy.tokens import Doc, Span
 
 from .errors import Errors
 from .kb.entity import NIL
-from .mentions import Offsets, SpanGetter, find_mentions, offsets_of_span
+from .mentions.getters import Offsets, SpanGetter, find_mentions, offsets_of_span
 
 
 class Candidate(NamedTuple):
-    """An entity that was considered, and the chance that it is the right one."""
+    """An entity that was considered, and the probability that it is the correct one."""
 
     kb_id: str
     score: float
 
 
 class Evidence(NamedTuple):
-    """One stop on the path from an entity to a mention.
+    """One step of the path from an entity to a mention.
 
     kind: "entity", "exemplar" or "mention".
-    id: The entity's id, the exemplar's id, or the mention's "start:end" in the document.
-    text: The entity's title, or the exemplar's or the mention's text.
-    context: Text round an exemplar; empty for the others.
-    weight: The chance that the step to here is right; 1.0 for the start of the path and for an
+    id: The entity's id, the exemplar's id, or the mention's "start:end" in the document. The id of
+        a mention or exemplar of another document begins with a fingerprint of that document.
+    text: The entity's title, or the surface form of the exemplar or mention.
+    context: The text round an exemplar, or round a mention of another document; else empty.
+    weight: The probability that the step is correct. 1.0 for the start of the path, and for an
         exemplar, which hangs under its own entity by its label.
-    document: For a mention or exemplar of another document, what that is called: its ``doc_id``, or
-        a fingerprint of its text. The id then begins with the fingerprint.
+    document: The other document's ``doc_id``, or the fingerprint where it has none; else empty.
     """
 
     kind: str
@@ -51,17 +51,17 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """What the linker found for one mention.
+    """The link of one mention.
 
     kb_id: The entity's id, or "NIL".
-    score: The chance that the link is right, that of the weakest step of its path; for NIL, the
-        chance of the best candidate that was refused (0.0 where there was none).
-    ids, scores: The ranked candidates, best first, and the chance of each; ``candidates`` has them
-        as pairs.
-    evidence: The path that carried the link, entity first, the mention itself last; empty for NIL.
-    cluster: For NIL, the id of the new entity: mentions with one id are the same. "new-1" and so
-        on within a document; where documents are linked together, ids that stay ("NEW-5a0c…").
-        Empty for linked mentions.
+    score: The probability that the link is correct: that of the weakest step of its path. For NIL,
+        the probability of the best candidate, 0.0 where there is none.
+    ids: The ranked candidates, best first; ``candidates`` has them with their scores.
+    scores: The probability of each candidate.
+    evidence: The path that supports the link, from the entity to the mention; empty for NIL.
+    cluster: For NIL, the id of the new entity: mentions with the same id are the same entity. It is
+        "new-1" and so on within a document. Where a corpus is linked in one graph, ids are stable
+        ("NEW-5a0c…"). Empty for linked mentions.
     """
 
     kb_id: str
@@ -112,8 +112,12 @@ class Link:
         )
 
 
+# The links of a Doc by the character offsets of their mentions.
+DocLinks = Dict[Offsets, Link]
+
+
 class _LinkGetter:
-    """The getter behind ``span._.arbo``; its type tells our extensions from others'."""
+    """The getter behind ``span._.arbo``. Its type distinguishes our extensions from others."""
 
     def __init__(self, storage: str):
         self.storage = storage
@@ -124,7 +128,7 @@ class _LinkGetter:
 
 
 def register_extension(name: str) -> None:
-    """Make ``span._.<name>`` available; an extension of that name that is not ours is an error."""
+    """Make ``span._.<name>`` available. Raises ValueError where another package has that name."""
     if Span.has_extension(name):
         if not isinstance(Span.get_extension(name)[2], _LinkGetter):
             raise ValueError(Errors.E501.format(name=name))
@@ -135,24 +139,25 @@ def register_extension(name: str) -> None:
 
 
 def annotate(
-    doc: Doc, links: Dict[Offsets, Link], get_spans: SpanGetter, name: str, overwrite: bool
+    doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, name: str, overwrite: bool
 ) -> None:
-    """Write links onto a Doc. Which spans there are is never changed.
+    """Write links onto a Doc. Its spans stay the same.
 
     links: By character offsets.
-    overwrite: Whether to replace kb ids that are there already.
+    get_spans: Gives the mentions of the Doc.
+    name: Of the extension.
+    overwrite: Whether to replace existing kb ids.
     """
     for (start, end), link in links.items():
-        # Where spaCy keeps span extensions; not by way of a Span, which costs as much as the rest.
+        # Where spaCy keeps span extensions. Setting them on a Span takes as long as all the rest.
         doc.user_data[("._.", f"{name}_data", start, end)] = link.to_data()  # type: ignore[index]
-    key = getattr(get_spans, "spans_key", None)
-    if key is None:
+    if get_spans.spans_key is None:
         _annotate_ents(doc, links, overwrite)
     else:
-        _annotate_group(doc, key, links, overwrite)
+        _annotate_group(doc, get_spans.spans_key, links, overwrite)
 
 
-def _annotate_ents(doc: Doc, links: Dict[Offsets, Link], overwrite: bool) -> None:
+def _annotate_ents(doc: Doc, links: Mapping[Offsets, Link], overwrite: bool) -> None:
     for ent in doc.ents:
         link = links.get((ent.start_char, ent.end_char))
         if link is None or (ent.kb_id_ and not overwrite):
@@ -161,7 +166,7 @@ def _annotate_ents(doc: Doc, links: Dict[Offsets, Link], overwrite: bool) -> Non
             token.ent_kb_id_ = link.kb_id
 
 
-def _annotate_group(doc: Doc, key: str, links: Dict[Offsets, Link], overwrite: bool) -> None:
+def _annotate_group(doc: Doc, key: str, links: Mapping[Offsets, Link], overwrite: bool) -> None:
     group = doc.spans.get(key, [])
     for i, span in enumerate(group):
         link = links.get((span.start_char, span.end_char))
@@ -172,7 +177,9 @@ def _annotate_group(doc: Doc, key: str, links: Dict[Offsets, Link], overwrite: b
         )
 
 
-def annotate_new(doc: Doc, links: Dict[Offsets, Link], get_spans: SpanGetter, key: str) -> None:
+def annotate_new_entities(
+    doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, key: str
+) -> None:
     """Write mentions of new entities to the group ``doc.spans[key]``, with their ids as ``id_``."""
     new = []
     for span in find_mentions(doc, get_spans):

@@ -1,39 +1,25 @@
 """The factory behind ``nlp.add_pipe("arbo_linker")``, with its complete default config."""
 
-from typing import Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from spacy.language import Language
 from thinc.api import Config, Model
 
-from .discovery.grouping import Discovery
+from .discovery.clustering import Discovery
 from .inference.decisions import Inference
-from .kb.lookup import Lookup
-from .kb.verbalizations import Verbalization
 from .linker import ArboLinker
-from .mentions import SpanGetter
-from .retrieval.index import BuildIndex
-from .retrieval.lexical import BuildLexicon
-from .retrieval.similarity import Similarity
-from .rewriting.text import Rewrite
-from .training.losses import Loss
-from .training.negatives import Negatives
-from .training.positives import Positives
-from .training.refresh import Refresh
+from .mentions.reader import MentionSettings
+from .reranking.protocol import Reranker
+from .retrieval.settings import RetrieverSettings
+from .training.objective import Objective
 
 DEFAULT_CONFIG = """
 [arbo_linker]
 threshold = 0.0
-n_candidates = 64
-match_types = false
-max_exemplars = 0
 overwrite = true
 use_gold_ents = true
-labels_discard = []
 extension = "arbo"
 calibration = null
-rewrite = null
-lexicon = null
-lookup = null
 
 [arbo_linker.model]
 @architectures = "spacy-arbo-el.DualEncoder.v1"
@@ -49,49 +35,69 @@ train_tokens = 0
 kept_tokens = 16384
 
 [arbo_linker.model.mention.pooling]
-@misc = "spacy-arbo-el.MeanPooling.v1"
+@misc = "spacy-arbo-el.SpanMeanPooling.v1"
 
-[arbo_linker.span_getter]
+[arbo_linker.mentions]
+@misc = "spacy-arbo-el.Mentions.v1"
+normalizer = null
+labels_discard = []
+
+[arbo_linker.mentions.getter]
 @misc = "spacy-arbo-el.EntSpans.v1"
 
-[arbo_linker.verbalization]
+[arbo_linker.retriever]
+@misc = "spacy-arbo-el.Retriever.v1"
+lookup = null
+n_candidates = 64
+match_types = false
+max_exemplars = 0
+
+[arbo_linker.retriever.verbalization]
 @misc = "spacy-arbo-el.TitleDescription.v1"
 aliases = true
 types = true
 
-[arbo_linker.similarity]
+[arbo_linker.retriever.similarity]
 @misc = "spacy-arbo-el.Cosine.v1"
-scale = 20.0
 
-[arbo_linker.index]
+[arbo_linker.retriever.index]
 @misc = "spacy-arbo-el.FlatIndex.v1"
+
+[arbo_linker.reranker]
+@misc = "spacy-arbo-el.BestEvidence.v1"
 
 [arbo_linker.inference]
 @misc = "spacy-arbo-el.Clustering.v1"
 method = "arborescence"
-exemplars = 8
-mentions = 4
+n_exemplars = 8
+n_mentions = 4
 
 [arbo_linker.discovery]
 @misc = "spacy-arbo-el.Discovery.v1"
 threshold = 0.5
-neighbours = 4
-letters = 0.0
+n_neighbors = 4
+ngram_weight = 0.0
 method = "weak"
 spans_key = "new_entities"
 
-[arbo_linker.positives]
-@misc = "spacy-arbo-el.ArborescencePositives.v1"
+[arbo_linker.objective]
+@misc = "spacy-arbo-el.Objective.v1"
 
-[arbo_linker.negatives]
+[arbo_linker.objective.positives]
+@misc = "spacy-arbo-el.ArborescencePositives.v1"
+with_entity = false
+
+[arbo_linker.objective.negatives]
 @misc = "spacy-arbo-el.HardNegatives.v1"
 k = 10
 mention_share = 0.5
+same_type = false
 
-[arbo_linker.loss]
-@misc = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
+[arbo_linker.objective.loss]
+@losses = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
+scale = 20.0
 
-[arbo_linker.refresh]
+[arbo_linker.objective.refresh]
 @misc = "spacy-arbo-el.CacheRefresh.v1"
 every = 0
 on_the_fly = true
@@ -118,6 +124,7 @@ SCORE_WEIGHTS = {
 @Language.factory(
     "arbo_linker",
     assigns=["token.ent_kb_id", "span._.arbo"],
+    requires=["doc.ents"],
     default_config=Config().from_str(DEFAULT_CONFIG)["arbo_linker"],
     default_score_weights=SCORE_WEIGHTS,
 )
@@ -125,31 +132,19 @@ def make_arbo_linker(
     nlp: Language,
     name: str,
     model: Model,
-    span_getter: SpanGetter,
-    verbalization: Verbalization,
-    similarity: Similarity,
-    index: BuildIndex,
+    mentions: MentionSettings,
+    retriever: RetrieverSettings,
+    reranker: Reranker,
     inference: Inference,
-    positives: Positives,
-    negatives: Negatives,
-    loss: Loss,
-    refresh: Refresh,
     discovery: Optional[Discovery],
-    rewrite: Optional[Rewrite],
-    lexicon: Optional[BuildLexicon],
-    lookup: Optional[Lookup],
+    objective: Objective,
     scorer: Optional[Callable],
     threshold: float,
-    n_candidates: int,
-    match_types: bool,
-    max_exemplars: int,
     overwrite: bool,
     use_gold_ents: bool,
-    labels_discard: List[str],
     extension: str,
     calibration: Optional[Dict[str, List[float]]],
 ) -> ArboLinker:
-    """Build an ``ArboLinker``; the settings are explained there."""
-    settings = dict(locals())
-    settings["vocab"] = settings.pop("nlp").vocab
-    return ArboLinker(**settings)
+    """Build an ``ArboLinker``, which explains the settings."""
+    settings: Dict[str, Any] = dict(locals())
+    return ArboLinker(settings.pop("nlp").vocab, **settings)

@@ -1,6 +1,8 @@
-"""ArboLinker: the pipeline component. It walks the road; the rooms do the work."""
+"""ArboLinker: the pipeline component. It has a life cycle; the packages do the work."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import (
     Any,
     Callable,
@@ -12,76 +14,67 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
+    Union,
 )
 
 import numpy as np
 from spacy import util
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
-from .annotations import register_extension
-from .component.explaining import ExplainingLinker
-from .component.linking import LinkingLinker
-from .component.saving import check_threshold
-from .discovery.grouping import Discovery
+from .annotations import DocLinks, register_extension
+from .calibration.calibration import Calibration
+from .discovery.accept import accept
+from .discovery.clustering import Discovery
 from .discovery.new_entities import NewEntities
-from .encoders.encoding import DualEncoding
-from .inference.calibration import Calibration
+from .encoders.cached import CachedEncoder
+from .encoders.dual import DualEncoder
+from .explanations.explain import Explainer
+from .explanations.explanation import Explanation
 from .inference.decisions import Inference
-from .inference.ranker import Ranker
+from .kb.entity import Entity
 from .kb.knowledge_base import ArboKB
-from .kb.lookup import Lookup
-from .kb.verbalizations import Verbalization
-from .mentions import (
-    MentionReader,
-    SpanGetter,
-    gold_mentions_example,
-)
-from .retrieval.corrections import Corrections
+from .linking.corpus import CorpusLinker, CorpusMentions, ReadDocs
+from .linking.corrections import Corrections
+from .linking.documents import DocumentLinker
+from .linking.feedback import Feedback
+from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
+from .linking.stages import LinkingStages, StagePart
+from .linking.stream import Stream
+from .mentions.getters import gold_mentions_example
+from .mentions.reader import MentionReader, MentionSettings
+from .reranking.protocol import Reranker
+from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
-from .retrieval.index import BuildIndex
-from .retrieval.lexical import BuildLexicon
-from .retrieval.memory import Memory
+from .retrieval.retriever import Retriever
+from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
-from .rewriting.text import Rewrite
-from .training.learner import Learner, Objective
-from .training.losses import Loss
-from .training.negatives import Negatives
-from .training.positives import Positives
-from .training.refresh import Refresh
+from .training.objective import Objective
+from .training.trainer import Trainer
 
 
-class ArboLinker(ExplainingLinker):
-    """Links spans to entities of a knowledge base and groups those that nothing fits.
+class ArboLinker(TrainablePipe):
+    """Links spans to entities of a knowledge base, and groups those that no entity fits.
 
     model: The dual encoder.
-    span_getter: Which spans are mentions: ``doc.ents``, or a group of ``doc.spans``.
-    verbalization: The texts an entity is encoded from.
-    similarity: How near vectors are.
-    index: Builds the search index.
-    inference: From neighbours to links.
-    discovery: Groups the mentions that nothing fits into new entities; None leaves each alone.
-    positives, negatives, loss: What training pulls together and pushes apart, and how.
-    refresh: When training renews the vectors that it chooses positives and negatives on.
-    rewrite: What of a text is read in other words, such as abbreviations; None for nothing.
-    lexicon: Compares the strings of mentions, names and exemplars too, and lets a fitted
-        ranker weigh up all that speaks for an entity; None for vectors alone.
-    lookup: Finds entities by name beside those found by vector; None for vectors alone.
+    mentions: Which spans are linked, and how they are read.
+    retriever: What is searched for candidates, and how.
+    reranker: Scores the candidates.
+    inference: Decides on links.
+    discovery: Groups the mentions that no entity fits into new entities; None leaves each by
+        itself.
+    objective: What training pulls closer and pushes apart.
     scorer: For ``nlp.evaluate``.
-    threshold: The chance of being right that a link must have, 0 to 1; below it a
-        mention is NIL. 0.0 links whatever the graph can reach.
-    n_candidates: Candidates found for each mention, and kept on its ``Link``.
-    match_types: Whether a mention may only be linked to entities that have its label for a type,
-        or no type at all.
-    max_exemplars: Exemplars of an entity that are searched, those that stand for the others best;
-        0 for all.
-    overwrite: Whether kb ids that are there already are replaced.
-    use_gold_ents: Whether ``score`` links the reference's mentions (accuracy on given
-        mentions) or takes those the pipeline found (end to end).
-    labels_discard: Spans with these labels become NIL unseen.
+    threshold: The probability that a link must have, 0 to 1; a mention without one is NIL. 0.0
+        links whatever has a candidate.
+    overwrite: Whether existing kb ids are replaced.
+    use_gold_ents: Whether ``score`` links the reference's mentions (accuracy on given mentions) or
+        takes those that the pipeline finds (end to end).
     extension: Name of the attribute that carries the ``Link``: ``span._.arbo``.
     calibration: Curves from similarity to probability, see ``Calibration``.
     """
@@ -92,91 +85,112 @@ class ArboLinker(ExplainingLinker):
         model: Model,
         name: str = "arbo_linker",
         *,
-        span_getter: SpanGetter,
-        verbalization: Verbalization,
-        similarity: Similarity,
-        index: BuildIndex,
+        mentions: MentionSettings,
+        retriever: RetrieverSettings,
+        reranker: Reranker,
         inference: Inference,
-        positives: Positives,
-        negatives: Negatives,
-        loss: Loss,
-        refresh: Refresh,
-        rewrite: Optional[Rewrite] = None,
-        lexicon: Optional[BuildLexicon] = None,
-        lookup: Optional[Lookup] = None,
+        objective: Objective,
         discovery: Optional[Discovery] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
-        n_candidates: int = 64,
-        match_types: bool = False,
-        max_exemplars: int = 0,
         overwrite: bool = True,
         use_gold_ents: bool = True,
-        labels_discard: Sequence[str] = (),
         extension: str = "arbo",
         calibration: Optional[Mapping[str, Sequence[float]]] = None,
-    ):
+    ) -> None:
         self.vocab = vocab
         self.model = model
         self.name = name
-        self.similarity = similarity
-        self.inference = inference
-        self.discovery = discovery
-        self.new_entities = NewEntities()
         self.scorer = scorer
+        curves = Calibration.from_config(calibration)
         # The part of the state that spaCy's tools read and write.
         self.cfg: Dict[str, Any] = {
-            "threshold": threshold,
-            "n_candidates": n_candidates,
-            "match_types": match_types,
+            "threshold": check_threshold(threshold),
             "overwrite": overwrite,
             "use_gold_ents": use_gold_ents,
             "extension": extension,
-            "calibration": Calibration.from_config(calibration).to_config(),
+            "calibration": curves.to_config(),
         }
-        self._given = dict(self.cfg)
-        self.ranker: Optional[Ranker] = None
-        self.span_getter = span_getter
-        self.labels_discard = frozenset(labels_discard)
-        self.encoding = DualEncoding(model)
-        self.memory = Memory(
-            vocab,
-            self.encoding,
-            verbalization,
-            similarity,
-            index,
-            lexicon,
-            rewrite,
-            lookup,
-            max_exemplars,
+        self.initial_cfg = dict(self.cfg)
+        self.encoder = DualEncoder(model)
+        datastore = Datastore(vocab, self.encoder, retriever, mentions.normalizer)
+        self.stages = LinkingStages(
+            MentionReader(self.encoder, mentions),
+            self.encoder,
+            datastore,
+            Corrections(),
+            reranker,
+            inference,
+            discovery,
+            curves,
         )
-        self.reader = MentionReader(self.encoding, span_getter, rewrite)
-        objective = Objective(positives, negatives, loss, refresh)
-        self.learner = Learner(name, model, self.memory, objective)
+        self.streaming = Stream()
+        self.trainer = Trainer(name, model, datastore, objective)
         register_extension(extension)
-        check_threshold(threshold)
+
+    # Parts. Those of the stages can be set too.
+
+    datastore = StagePart[Datastore]()
+    reader = StagePart[MentionReader]()
+    reranker = StagePart[Reranker]()
+    inference = StagePart[Inference]()
+    discovery = StagePart[Optional[Discovery]]()
+
+    @property
+    def kb(self) -> ArboKB:
+        """The knowledge base. Entities that are added, updated or removed here count at once."""
+        return self.datastore.kb
+
+    @property
+    def exemplars(self) -> ExemplarStore:
+        """The labelled mentions that are searched beside the entities."""
+        return self.datastore.exemplars
+
+    @property
+    def mentions(self) -> MentionSettings:
+        """Which spans are linked."""
+        return self.reader.settings
+
+    @property
+    def similarity(self) -> Similarity:
+        """How vectors are compared."""
+        return self.datastore.settings.similarity
 
     @property
     def threshold(self) -> float:
-        """The chance of being right that a link must have."""
+        """The probability that a link must have."""
         return self.cfg["threshold"]
 
     @threshold.setter
     def threshold(self, value: float) -> None:
-        check_threshold(value)
-        self.cfg["threshold"] = value
+        self.cfg["threshold"] = check_threshold(value)
 
     @property
     def calibration(self) -> Calibration:
-        """The curves from similarity to probability, and the ranker."""
-        return replace(Calibration.from_config(self.cfg["calibration"]), ranker=self.ranker)
+        """The curves from similarity to probability."""
+        return self.stages.calibration
 
     @calibration.setter
     def calibration(self, value: Calibration) -> None:
         self.cfg["calibration"] = value.to_config()
-        self.ranker = value.ranker
+        self.stages = replace(self.stages, calibration=value)
 
-    # Knowledge base and exemplars
+    @contextmanager
+    def cached_encoder(self) -> Iterator["ArboLinker"]:
+        """Remember the vectors of mentions for a while, to link them again and again.
+
+        The weights must stay as they are.
+        """
+        cached = CachedEncoder(self.encoder)
+        self.stages = self.stages.with_encoder(cached)
+        self.datastore.encoder = cached
+        try:
+            yield self
+        finally:
+            self.stages = self.stages.with_encoder(self.encoder)
+            self.datastore.encoder = self.encoder
+
+    # Knowledge base and feedback
 
     def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool = False) -> None:
         """Take over a knowledge base.
@@ -184,7 +198,175 @@ class ArboLinker(ExplainingLinker):
         kb_loader: Function from a vocabulary to an ``ArboKB``.
         reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
         """
-        self.memory.set_kb(kb_loader, reencode=reencode)
+        self.datastore.set_kb(kb_loader, reencode=reencode)
+
+    def refresh(self) -> Retriever:
+        """Encode entities and exemplars whose vectors are not those of the present encoder.
+
+        Linking, training and saving do so by themselves.
+        """
+        self.encoder.require_ready(self.name)
+        return self.datastore.refresh()
+
+    def learn(self, span: Span, kb_id: str) -> None:
+        """Store which entity a mention is, see ``Feedback.learn``."""
+        self._feedback().learn(span, kb_id)
+
+    def reject_link(self, span: Span, kb_id: str) -> None:
+        """Store that a mention is not this entity, see ``Feedback.reject_link``."""
+        self._feedback().reject_link(span, kb_id)
+
+    def forget(self, span: Span) -> bool:
+        """Undo ``learn`` and ``reject_link`` for a mention. RETURNS: Whether there was anything."""
+        return self._feedback().forget(span)
+
+    def add_exemplars(self, docs: Iterable[Doc]) -> int:
+        """Store annotated mentions as exemplars. RETURNS: How many are new."""
+        return self._feedback().add_exemplars(docs)
+
+    def remove_exemplars(self, spans: Iterable[Span]) -> int:
+        """Remove exemplars from the store. RETURNS: How many were stored."""
+        return self._feedback().remove_exemplars(spans)
+
+    def _feedback(self) -> Feedback:
+        self.encoder.require_ready(self.name)
+        return Feedback(self.reader, self.datastore, self.stages.corrections)
+
+    # Linking
+
+    def predict(self, docs: Iterable[Doc]) -> List[DocLinks]:
+        """Link the mentions of docs, each doc for itself, without changing them.
+
+        With ``stream``, mentions that no entity fits are added to ``new_entities``.
+
+        RETURNS: For each doc its links by the mentions' character offsets.
+        """
+        if not self.stream:
+            return self.link_docs(docs)
+        return self._documents().link_and_keep(list(docs), self.streaming)
+
+    def link_docs(
+        self, docs: Iterable[Doc], stages: Optional[LinkingStages] = None
+    ) -> List[DocLinks]:
+        """As ``predict``, without adding to ``new_entities``.
+
+        stages: The stages to link with; by default the linker's own.
+        """
+        return self._documents(stages).link(list(docs))
+
+    def set_annotations(self, docs: Iterable[Doc], links: List[DocLinks]) -> None:
+        """Write the links of ``predict`` onto the docs; see ``annotations.py``."""
+        documents = self._documents()
+        for doc, of_doc in zip(docs, links):
+            documents.annotate(doc, of_doc, new_entities=self.stream)
+
+    def explain(self, span: Span, kb_id: Optional[str] = None) -> Explanation:
+        """Why a mention is linked so, or not at all; ``print`` it for a few lines of text.
+
+        span: One of the document's mentions, or any other span.
+        kb_id: An entity that was expected; the explanation says why it was not linked.
+        """
+        self.encoder.require_ready(self.name)
+        return Explainer(self.stages, self.threshold).explain(span, kb_id)
+
+    def _documents(self, stages: Optional[LinkingStages] = None) -> DocumentLinker:
+        self.encoder.require_ready(self.name)
+        settings = self.threshold, self.cfg["extension"], self.cfg["overwrite"]
+        return DocumentLinker(stages or self.stages, *settings)
+
+    # Linking a corpus. Without a threshold, the linker's own counts.
+
+    def link_corpus(self, docs: Iterable[Doc]) -> List[Doc]:
+        """Link the mentions of all docs in one graph, see ``CorpusLinker.linked``."""
+        docs = list(docs)
+        return list(self.link_stream(lambda: docs))
+
+    def link_stream(self, read: ReadDocs, *, threshold: Optional[float] = None) -> Iterator[Doc]:
+        """As ``link_corpus``, without all docs in memory: ``read`` gives them, twice."""
+        return self._corpus().linked(read, self._threshold(threshold))
+
+    def discover(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> NewEntities:
+        """Annotate docs, and group the mentions that no entity fits into new entities.
+
+        See ``CorpusLinker.discover``; ``accept`` adds a new entity to the knowledge base.
+        """
+        docs = list(docs)
+        return self.discover_stream(lambda: docs, threshold=threshold)
+
+    def discover_stream(
+        self,
+        read: ReadDocs,
+        *,
+        threshold: Optional[float] = None,
+        write: Callable[[Doc], None] = lambda doc: None,
+    ) -> NewEntities:
+        """As ``discover``, without all docs in memory; ``write`` is given each annotated doc."""
+        return self._corpus().discover(read, self._threshold(threshold), write)
+
+    def gather(self, read: ReadDocs) -> CorpusMentions:
+        """The mentions of a corpus with their candidates and neighbours, before any decision."""
+        return self._corpus().gather(read)
+
+    def _corpus(self) -> CorpusLinker:
+        return CorpusLinker(self.stages, self._documents())
+
+    def _threshold(self, value: Optional[float]) -> float:
+        return self.threshold if value is None else check_threshold(value)
+
+    # New entities
+
+    @property
+    def stream(self) -> bool:
+        """Whether ``nlp(doc)`` and ``nlp.pipe`` add to ``new_entities``. Off until it is set.
+
+        Each mention that no entity fits joins the most similar new entity, or begins one. What a
+        document gets depends on the documents before it, not on batches.
+        """
+        return self.streaming.is_on
+
+    @stream.setter
+    def stream(self, value: bool) -> None:
+        self.streaming.turn(value)
+
+    @property
+    def new_entities(self) -> NewEntities:
+        """The new entities that are kept, and saved with the pipeline.
+
+        What ``discover`` gave can be put here, to continue from it.
+        """
+        return self.streaming.new_entities
+
+    @new_entities.setter
+    def new_entities(self, value: NewEntities) -> None:
+        self.streaming.new_entities = value
+
+    def accept(
+        self,
+        name: str,
+        kb_id: Optional[str] = None,
+        *,
+        source: Optional[NewEntities] = None,
+        **settings: Any,
+    ) -> Entity:
+        """Add a new entity to the knowledge base, see ``discovery.accept``.
+
+        The next document links to it.
+
+        name: The new entity's id.
+        kb_id: The id to give it; by default that of "NEW-…" is "ENT-…".
+        source: What ``discover`` gave, unless the new entity is in ``new_entities``.
+        settings: title, description and max_aliases, as for ``discovery.accept``.
+        """
+        self.encoder.require_ready(self.name)
+        return accept(
+            self.new_entities if source is None else source,
+            name,
+            self.datastore,
+            self.stages.corrections.forget_outdated,
+            stored=self.new_entities,
+            kb_id=kb_id,
+            **settings,
+        )
 
     # Training
 
@@ -198,24 +380,27 @@ class ArboLinker(ExplainingLinker):
         """Load the encoder and the knowledge base, and store the corpus's mentions as exemplars.
 
         get_examples: Function that gives the training corpus.
-        kb_loader: Function from a vocabulary to an ``ArboKB``. Without one the KB that is
-            there stays, be it empty: then every mention is a new entity.
+        nlp: The pipeline.
+        kb_loader: Function from a vocabulary to an ``ArboKB``. Without one the present KB stays,
+            even if it is empty: then every mention is a new entity.
         """
         validate_get_examples(get_examples, "ArboLinker.initialize")
         self.model.initialize()
-        self.encoding.changed()
+        self.encoder.weights_changed()
         if kb_loader is not None:
             self.set_kb(kb_loader, reencode=True)
-        self.memory.exemplars, self.memory.corrections = ExemplarStore(), Corrections()
+        self.datastore.exemplars = ExemplarStore()
+        self.stages = replace(self.stages, corrections=Corrections())
         self.new_entities = NewEntities()
-        self.memory.changed()
+        self.datastore.changed()
         for batch in util.minibatch(get_examples(), size=256):
-            self._store([example.reference for example in batch])
-        self.memory.warn_of_unknown_ids()
+            self._store(batch)
+        self.datastore.warn_of_unknown_ids()
 
-    def _store(self, docs: Sequence[Doc]) -> np.ndarray:
-        """Keep the docs' labelled mentions as exemplars; their rows in the store."""
-        return self.memory.store(*self.reader.labelled(docs))
+    def _store(self, examples: Iterable[Example]) -> np.ndarray:
+        """Store the references' labelled mentions as exemplars. RETURNS: Their rows."""
+        batch = self.reader.read_docs(example.reference for example in examples)
+        return self.datastore.add_exemplars(batch.records, batch.inputs)
 
     def update(
         self,
@@ -227,18 +412,18 @@ class ArboLinker(ExplainingLinker):
     ) -> Dict[str, float]:
         """Learn from the reference mentions of a batch (arborescence paper, §2.3).
 
-        Mentions that ``initialize`` has not seen are taken up as exemplars first.
+        Mentions that ``initialize`` has not seen are stored as exemplars first.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, "ArboLinker.update")
-        self.encoding.require_ready(self.name)
-        rows = self._store([example.reference for example in examples])
+        self.encoder.require_ready(self.name)
+        rows = self._store(examples)
         if not len(rows):
             return losses
         set_dropout_rate(self.model, drop)
-        loss, count = self.learner.step(rows)
+        loss, count = self.trainer.step(rows)
         if sgd is not None and count:
             self.finish_update(sgd)
         losses[self.name] += loss
@@ -246,34 +431,28 @@ class ArboLinker(ExplainingLinker):
 
     def finish_update(self, sgd: Optimizer) -> None:
         self.model.finish_update(sgd)
-        self.encoding.changed()
+        self.encoder.weights_changed()
 
     def use_params(self, params: Dict) -> Iterator[None]:
         """Use other weights for a while; vectors are encoded again as they are needed."""
         for _ in super().use_params(params):
-            self.encoding.changed()
+            self.encoder.weights_changed()
             yield
-        self.encoding.changed()
+        self.encoder.weights_changed()
 
     def training_state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, Any]]:
         """What a checkpoint must keep of training beside the weights: arrays, and JSON."""
-        if len(self.exemplars.vectors) != len(self.exemplars):
-            self.memory.complete()
-        arrays, state = self.learner.state()
-        kept = {"exemplars": self.exemplars.to_bytes(), "ranker": self._ranker_to_bytes()}
-        arrays.update((name, np.frombuffer(data, dtype=np.uint8)) for name, data in kept.items())
-        return arrays, {"learner": state, "cfg": self.cfg}
+        arrays = Serializer(self).checkpoint()
+        cache, state = self.trainer.state()
+        return {**cache, **arrays}, {"trainer": state, "cfg": self.cfg}
 
     def restore_training_state(self, arrays: Dict[str, np.ndarray], state: Dict[str, Any]) -> None:
         """Take over what ``training_state`` gave, after the weights."""
-        self.cfg.update(state["cfg"])
-        self._ranker_from_bytes(arrays["ranker"].tobytes())
-        self.memory.exemplars = ExemplarStore().from_bytes(arrays["exemplars"].tobytes())
-        self.memory.changed()
-        self.encoding.changed()
-        self.learner.restore(arrays, state["learner"])
+        Serializer(self).restore_checkpoint(arrays, state["cfg"])
+        self.encoder.weights_changed()
+        self.trainer.restore(arrays, state["trainer"])
 
-    def score(self, examples: Iterable[Example], **kwargs) -> Dict[str, Any]:
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
         """Score linked examples; see ``evaluation/scorer.py`` for the keys.
 
         With ``use_gold_ents``, the reference's mentions are linked and scored where the pipeline
@@ -285,14 +464,76 @@ class ArboLinker(ExplainingLinker):
             return {}
         if self.cfg["use_gold_ents"]:
             examples = self._with_gold_mentions(examples)
-        kwargs.setdefault("get_spans", self.span_getter)
+        kwargs.setdefault("get_spans", self.mentions.getter)
         kwargs.setdefault("extension", self.cfg["extension"])
         return self.scorer(examples, **kwargs)
 
     def _with_gold_mentions(self, examples: List[Example]) -> List[Example]:
-        given = [gold_mentions_example(example, self.span_getter) for example in examples]
-        again = [example.predicted for example, is_new in given if is_new]
-        for docs in util.minibatch(again, size=64):
-            # Each for itself: what is scored is not kept as new entities.
-            self.set_annotations(docs, LinkingLinker.predict(self, docs))
+        given = [gold_mentions_example(example, self.mentions.getter) for example in examples]
+        unlinked = [example.predicted for example, is_new in given if is_new]
+        documents = self._documents()
+        for docs in util.minibatch(unlinked, size=64):
+            # What is scored is not kept as new entities.
+            for doc, links in zip(docs, documents.link(docs)):
+                documents.annotate(doc, links, new_entities=False)
         return [example for example, _ in given]
+
+    # Serialization
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # For nlp.pipe(n_process=…) where processes are spawned; this never touches a file.
+        settings = {
+            "mentions": self.mentions,
+            "retriever": self.datastore.settings,
+            "reranker": self.reranker,
+            "inference": self.inference,
+            "discovery": self.discovery,
+            "objective": self.trainer.objective,
+            "scorer": self.scorer,
+            **self.initial_cfg,
+        }
+        return rebuild, pickled_parts(self, settings)
+
+    def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
+        """Serialize.
+
+        exclude: Any of cfg, vocab, model, kb, exemplars, reranker, corrections, new_entities.
+        """
+        self._prepare_to_save()
+        return Serializer(self).to_bytes(exclude)
+
+    def from_bytes(
+        self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> "ArboLinker":
+        """Take over what ``to_bytes`` gave."""
+        Serializer(self).from_bytes(bytes_data, exclude)
+        return self
+
+    def to_disk(
+        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> None:
+        """Write the folder ``path``. exclude: As in ``to_bytes``."""
+        self._prepare_to_save()
+        Serializer(self).to_disk(Path(path), exclude)
+
+    def from_disk(
+        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> "ArboLinker":
+        """Read a folder that ``to_disk`` wrote."""
+        Serializer(self).from_disk(Path(path), exclude)
+        return self
+
+    def _prepare_to_save(self) -> None:
+        self._validate_serialization_attrs()
+        if self.encoder.is_ready:
+            self.refresh()
+
+
+def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
+    """The pipeline's linker: the one of that name, or the first."""
+    for pipe_name, pipe in nlp.pipeline:
+        if isinstance(pipe, ArboLinker) and name in (None, pipe_name):
+            return pipe
+    raise ValueError(
+        f"The pipeline {nlp.pipe_names} has no arbo_linker{f' {name!r}' if name else ''}."
+    )

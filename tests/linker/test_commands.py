@@ -1,4 +1,4 @@
-"""spaCy's own commands work unmodified on the component, and ours beside them."""
+"""Commands of spaCy and of this package on saved pipelines."""
 
 import json
 import subprocess
@@ -40,14 +40,14 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_evaluate(folder):
+def test_spacy_evaluate(folder):
     succeed("evaluate", "model", "dev.spacy", "--output", "scores.json", cwd=folder)
     scores = json.loads((folder / "scores.json").read_text())
     assert scores["arbo_mentions"] == len(DEV) and scores["nel_micro_f"] >= 0.75
 
 
 @pytest.mark.slow
-def test_assemble_and_fill_config(folder):
+def test_spacy_init_fill_config_and_assemble(folder):
     (folder / "partial.cfg").write_text(
         '[nlp]\nlang = "en"\npipeline = ["arbo_linker"]\n\n[components]\n\n'
         '[components.arbo_linker]\nfactory = "arbo_linker"\n'
@@ -59,7 +59,7 @@ def test_assemble_and_fill_config(folder):
     assert spacy.load(folder / "assembled").pipe_names == ["arbo_linker"]
 
 
-def test_find_threshold(folder, capsys):
+def test_spacy_find_threshold(folder, capsys):
     best, score, scores = find_threshold(
         folder / "model",
         folder / "dev.spacy",
@@ -68,68 +68,66 @@ def test_find_threshold(folder, capsys):
         "nel_micro_f",
         n_trials=3,
     )
-    assert len(scores) == 3 and scores[1.0] < scores[0.0], (
-        "nothing is certain, so 1.0 links nothing"
-    )
+    assert len(scores) == 3 and scores[1.0] < scores[0.0], "no link has the probability 1.0"
     assert 0.0 <= best <= 1.0 and score == max(scores.values())
 
 
 @pytest.mark.slow
-def test_our_commands(folder):
+def test_arbo_convert_calibrate_evaluate_and_show(folder):
     lines = []
     for i, marked in enumerate(TRAIN):
         text, mentions = parse(marked)
-        found = [
+        records = [
             {"start": a, "end": b, "label": "THING", "kb_id": kb_id} for a, b, kb_id in mentions
         ]
-        lines.append(json.dumps({"id": str(i), "text": text, "mentions": found}))
+        lines.append(json.dumps({"id": str(i), "text": text, "mentions": records}))
     (folder / "train.jsonl").write_text("\n".join(lines))
-    said = succeed("arbo", "convert", "train.jsonl", "train.spacy", cwd=folder)
-    assert f"{len(TRAIN)} docs" in said
+    output = succeed("arbo", "convert", "train.jsonl", "train.spacy", cwd=folder)
+    assert f"{len(TRAIN)} docs" in output
     assert "8 entities" in succeed("arbo", "kb", "build", "kb.jsonl", "kb", cwd=folder)
     assert "Names of several entities" in succeed("arbo", "kb", "info", "kb", cwd=folder)
-    said = succeed("arbo", "calibrate", "model", "dev.spacy", "-o", "calibrated", cwd=folder)
-    assert "sigmoid(" in said
-    said = succeed("arbo", "evaluate", "dev.spacy", "model", "-o", "table.json", cwd=folder)
-    assert "names alone" in said and "as configured" in said
+    output = succeed("arbo", "calibrate", "model", "dev.spacy", "-o", "calibrated", cwd=folder)
+    assert "sigmoid(" in output
+    output = succeed("arbo", "evaluate", "dev.spacy", "model", "-o", "table.json", cwd=folder)
+    assert "names alone" in output and "as configured" in output
     assert json.loads((folder / "table.json").read_text())["model: names alone"]["arbo_acc"] > 0.5
     arguments = ("dev.spacy", "calibrated", "--drop", "0.5", "-o", "dropped.json")
     assert "50% of the entities dropped" in succeed("arbo", "evaluate", *arguments, cwd=folder)
     dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
     assert dropped["arbo_acc"] < 1 and dropped["arbo_nil_r"] is not None
-    said = succeed("arbo", "show", "model", "dev.spacy", "-n", "2", cwd=folder)
-    assert "planet" in said and "←" in said
+    output = succeed("arbo", "show", "model", "dev.spacy", "-n", "2", cwd=folder)
+    assert "planet" in output and "←" in output
 
 
 @pytest.mark.slow
-def test_calibrating_with_a_lexicon_and_comparing(folder):
-    nlp = build(train=TRAIN[:4], lexicon={"@misc": "spacy-arbo-el.CharacterNgrams.v1"})
-    nlp.to_disk(folder / "lettered")
+def test_arbo_calibrate_fits_the_feature_ranker_and_arbo_compare(folder):
+    nlp = build(train=TRAIN[:4], reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"})
+    nlp.to_disk(folder / "ranked")
     texts = [annotated(nlp, text) for text in [*DEV, *TRAIN[4:]]]
     write_docbin(texts, folder / "more.spacy")
-    said = succeed("arbo", "calibrate", "lettered", "more.spacy", cwd=folder)
-    assert "arbo_linker, ranker: accuracy" in said
-    said = succeed(
-        "arbo", "compare", "dev.spacy", "model", "lettered", "-o", "tables.md", cwd=folder
+    output = succeed("arbo", "calibrate", "ranked", "more.spacy", cwd=folder)
+    assert "arbo_linker, reranker: accuracy" in output
+    output = succeed(
+        "arbo", "compare", "dev.spacy", "model", "ranked", "-o", "tables.md", cwd=folder
     )
     tables = (folder / "tables.md").read_text()
-    assert tables in said and "### dev: 8 mentions" in tables
+    assert tables in output and "### dev: 8 mentions" in tables
     rows = [line.split("|")[1].strip() for line in tables.splitlines() if line.startswith("|")]
-    assert [row for row in rows if row in ("model", "lettered")] == ["model", "lettered"] * 2
+    assert [row for row in rows if row in ("model", "ranked")] == ["model", "ranked"] * 2
     assert "directed, exemplars" in tables and "| 64 " in tables
 
 
 @pytest.mark.slow
-def test_our_commands_explain_what_is_wrong(folder):
+def test_invalid_input_is_a_message_without_a_traceback(folder):
     (folder / "broken.jsonl").write_text('{"id": "a", "title": "A"}\n{"id": "b", \n')
     result = run("arbo", "kb", "build", "broken.jsonl", "nowhere", cwd=folder)
-    said = result.stdout + result.stderr
-    assert result.returncode == 1 and "broken.jsonl, line 2" in said and "Traceback" not in said
+    output = result.stdout + result.stderr
+    assert result.returncode == 1 and "broken.jsonl, line 2" in output and "Traceback" not in output
     assert not (folder / "nowhere").exists()
 
 
 @pytest.mark.slow
-def test_untrained_pipeline_of_a_config(folder):
+def test_arbo_init_writes_the_untrained_pipeline_of_a_config(folder):
     write_docbin([annotated(spacy.blank("en"), text) for text in TRAIN], folder / "train2.spacy")
     config = Path(__file__).parents[2] / "configs" / "arborescence.cfg"
     options = ["--train", "train2.spacy", "--kb", "kb.jsonl"]
@@ -141,7 +139,7 @@ def test_untrained_pipeline_of_a_config(folder):
 
 
 @pytest.mark.slow
-def test_package_gives_a_wheel_that_links(folder):
+def test_spacy_package_builds_a_wheel_that_links(folder):
     options = ["--name", "arbo_test", "--version", "0.0.1", "--build", "wheel", "--force"]
     succeed("package", "model", folder, *options, cwd=folder)
     (wheel,) = (folder / "en_arbo_test-0.0.1" / "dist").glob("*.whl")
@@ -165,7 +163,7 @@ def test_package_gives_a_wheel_that_links(folder):
 
 
 @pytest.mark.slow
-def test_example_of_an_existing_app(folder):
+def test_example_existing_app_runs(folder):
     script = Path(__file__).parents[2] / "examples" / "existing_app.py"
     command = [sys.executable, script, "model"]
     result = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
@@ -183,7 +181,7 @@ def test_linking_benchmark_runs(folder):
 
 
 @pytest.mark.slow
-def test_ids_are_brought_to_those_of_a_knowledge_base(tmp_path):
+def test_arbo_convert_maps_ids_to_those_of_a_knowledge_base(tmp_path):
     (tmp_path / "medic.txt").write_text("D1|104300||Alzheimer disease|dementia\nD2||cough\n")
     mention = {"start": 0, "end": 5, "label": "Disease", "kb_id": "OMIM:104300"}
     record = {"id": "1", "text": "A. D. is known.", "mentions": [mention]}

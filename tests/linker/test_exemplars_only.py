@@ -1,10 +1,10 @@
-"""Entities that are known by labelled mentions alone (MOLEMAN, §3)."""
+"""Entities that have labelled mentions and no text (MOLEMAN, §3)."""
 
 import spacy
 from thinc.api import Adam
 
 from spacy_arbo_el.corpora.convert import write_docbin
-from spacy_arbo_el.kb.loaders import kb_from_corpus
+from spacy_arbo_el.corpora.kb import KBFromCorpus
 
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples
@@ -15,9 +15,9 @@ NO_TEXT = {"@misc": "spacy-arbo-el.NoText.v1"}
 def test_links_without_any_text_of_entities(tmp_path):
     blank = spacy.blank("en")
     write_docbin([annotated(blank, text) for text in TRAIN], tmp_path / "train.spacy")
-    nlp = build(verbalization=NO_TEXT)
+    nlp = build(retriever={"verbalization": NO_TEXT})
     linker = nlp.get_pipe("arbo_linker")
-    linker.set_kb(kb_from_corpus(tmp_path / "train.spacy"))
+    linker.set_kb(KBFromCorpus(tmp_path / "train.spacy"))
     gold = {e.kb_id_ for text in TRAIN for e in annotated(blank, text).ents} - {"NIL"}
     assert {entity.id for entity in linker.kb.entities} == gold
     assert not len(linker.kb.rows)
@@ -30,7 +30,7 @@ def test_links_without_any_text_of_entities(tmp_path):
 
 def test_training_and_round_trip_without_any_text(tmp_path):
     negatives = {"@misc": "spacy-arbo-el.HardNegatives.v1", "k": 4, "mention_share": 1.0}
-    nlp = build(verbalization=NO_TEXT, negatives=negatives)
+    nlp = build(retriever={"verbalization": NO_TEXT}, objective={"negatives": negatives})
     loss = nlp.update(examples(nlp, TRAIN), sgd=Adam(1e-4))["arbo_linker"]
     assert loss > 0
     before = nlp.evaluate(examples(nlp, DEV))

@@ -1,13 +1,15 @@
 """What spaCy's entity_linker gets wrong must work here (PEERS.md, "Faults of the incumbent")."""
 
+from dataclasses import replace
+
 import pytest
 import spacy
 from spacy import displacy
 from spacy.tokens import Span
 from spacy.training import Example
 
+from spacy_arbo_el.explanations.html import to_displacy
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.visualization import to_displacy
 
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples, without_links
@@ -17,7 +19,7 @@ def kb_ids(doc):
     return [ent.kb_id_ for ent in doc.ents]
 
 
-def test_ties_are_decided_the_same_way_every_time():
+def test_ties_are_always_decided_in_the_same_way():
     twins = [Entity("b", "Springfield"), Entity("a", "Springfield")]
     nlp = build(twins, train=[])
     doc = annotated(nlp, "He moved to [Springfield|a] last year.")
@@ -38,16 +40,16 @@ def test_any_batch_size_with_any_discarded_label(shared_nlp, batch_size, discard
             Span(doc, e.start, e.end, label="OTHER" if (i + j) % 2 else "THING", kb_id=e.kb_id)
             for j, e in enumerate(doc.ents)
         ]
-    kept = linker.labels_discard
+    reader = linker.reader
     try:
-        linker.labels_discard = frozenset(discarded)
+        linker.reader = replace(reader, settings=replace(linker.mentions, labels_discard=discarded))
         plain = [without_links(doc) for doc in docs]
         for doc, gold in zip(shared_nlp.pipe(plain, batch_size=batch_size), docs):
             for ent, right in zip(doc.ents, gold.ents):
-                # The training mentions are exemplars: each finds itself.
+                # The training mentions are exemplars: each is its own nearest neighbour.
                 assert ent.kb_id_ == ("NIL" if ent.label_ in discarded else right.kb_id_)
     finally:
-        linker.labels_discard = kept
+        linker.reader = reader
 
 
 def test_an_empty_kb_means_everything_is_new():
@@ -72,7 +74,7 @@ def test_entities_over_sentence_borders(shared_nlp):
 
 def test_spans_in_doc_spans_are_linked():
     getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "key": "sc"}
-    nlp = build(key="sc", span_getter=getter)
+    nlp = build(key="sc", mentions={"getter": getter})
     gold = annotated(nlp, TRAIN[1], key="sc")
     doc = without_links(gold, key="sc")
     doc.spans["sc"][0].id_ = "kept"
@@ -94,7 +96,7 @@ def test_an_updated_entity_gets_its_new_vector(nlp):
     assert abs(before - linker.kb.get_vector("fruit")).max() > 0.01
 
 
-def test_an_added_entity_is_found_at_once(nlp):
+def test_an_added_entity_is_linked_at_once(nlp):
     linker = nlp.get_pipe("arbo_linker")
     text = "Flights to [Kathmandu|city] were cancelled."
     assert kb_ids(nlp(without_links(annotated(nlp, text)))) != ["city"]
@@ -167,7 +169,7 @@ def test_spacy_is_imported_without_us():
     assert spacy.__version__.startswith("3.8")
 
 
-def test_a_corpus_is_linked_together_by_name_only():
+def test_only_link_corpus_links_documents_in_one_graph():
     nlp = build([Entity("far", "Zanzibar")], train=[], threshold=0.6)
     texts = [
         "They met [Quorn Ltd|x] there.",

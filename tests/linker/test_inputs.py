@@ -1,4 +1,4 @@
-"""Bad and odd input: a clear error, or a sane result."""
+"""Bad and unusual input: a clear error, or a sensible result."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from thinc.api import Config
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.loaders import kb_from_path
+from spacy_arbo_el.kb.loaders import KBFromPath
 
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
@@ -73,8 +73,8 @@ def test_kb_built_by_another_encoder(nlp, tmp_path):
     other.refresh()
     other.kb.to_disk(tmp_path / "kb")
     with pytest.raises(ValueError, match="another encoder.*reencode=True"):
-        linker.set_kb(kb_from_path(tmp_path / "kb"))
-    linker.set_kb(kb_from_path(tmp_path / "kb"), reencode=True)
+        linker.set_kb(KBFromPath(tmp_path / "kb"))
+    linker.set_kb(KBFromPath(tmp_path / "kb"), reencode=True)
     doc = nlp(without_links(annotated(nlp, DEV[0])))
     assert doc.ents[0].kb_id_ == "planet"
 
@@ -135,14 +135,14 @@ def test_unknown_gold_ids_in_training_data():
     assert all(ent.kb_id_ in [e.id for e in ENTITIES] for ent in doc.ents)
 
 
-def test_no_warning_when_all_is_known():
+def test_no_warning_when_all_gold_ids_are_in_the_kb():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         build()
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.5])
-def test_threshold_off_the_scale(threshold):
+def test_threshold_that_is_no_probability(threshold):
     with pytest.raises(ValueError, match="between 0 and 1"):
         build(threshold=threshold)
 
@@ -163,9 +163,9 @@ def test_kb_loader_of_the_wrong_kind(nlp):
         linker.set_kb(lambda vocab: vocab)
 
 
-def test_kb_path_that_is_not_there(tmp_path):
+def test_kb_path_that_does_not_exist(tmp_path):
     with pytest.raises(ValueError, match="does not exist"):
-        kb_from_path(tmp_path / "nowhere")(spacy.blank("en").vocab)
+        KBFromPath(tmp_path / "nowhere")(spacy.blank("en").vocab)
 
 
 def test_extension_name_that_is_taken():
@@ -176,7 +176,9 @@ def test_extension_name_that_is_taken():
 
 
 def test_overlapping_spans_in_a_group():
-    nlp = build(span_getter={"@misc": "spacy-arbo-el.GroupSpans.v1", "key": "sc"}, key="sc")
+    nlp = build(
+        mentions={"getter": {"@misc": "spacy-arbo-el.GroupSpans.v1", "key": "sc"}}, key="sc"
+    )
     doc = nlp.make_doc("The Amazon River floods.")
     doc.spans["sc"] = [Span(doc, 1, 2, "A"), Span(doc, 1, 3, "B"), Span(doc, 1, 3, "C")]
     doc = nlp(doc)
@@ -210,7 +212,7 @@ def test_nan_vectors_are_refused(nlp):
     linker = nlp.get_pipe("arbo_linker")
     weights = linker.model.get_ref("mention").shims[0]._model.get_input_embeddings().weight
     weights.data.fill_(float("nan"))
-    linker.encoding.changed()
+    linker.encoder.weights_changed()
     with pytest.raises(ValueError, match="NaN"):
         linker.refresh()
 

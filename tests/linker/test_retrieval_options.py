@@ -1,4 +1,4 @@
-"""Options of the linker that say what may be found: types, names, kinds of index."""
+"""Options of the retriever: types, lookup by name, approximate indexes."""
 
 import pytest
 import spacy
@@ -11,7 +11,7 @@ from .world import ENTITIES, annotated, without_links
 
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."
 LOOKUP = {"@misc": "spacy-arbo-el.StringLookup.v1"}
-IVF = {"@misc": "spacy-arbo-el.IVF.v1", "lists": 2, "probes": 2}
+IVF = {"@misc": "spacy-arbo-el.IVF.v1", "n_lists": 2, "n_probes": 2}
 
 
 def linked(nlp, text, label="THING"):
@@ -19,20 +19,20 @@ def linked(nlp, text, label="THING"):
     return nlp(without_links(doc)).ents[0]
 
 
-def found(nlp, text, label="THING"):
+def candidates(nlp, text, label="THING"):
     return [candidate.kb_id for candidate in linked(nlp, text, label)._.arbo.candidates]
 
 
-def test_types():
-    nlp = build(match_types=True)
+def test_match_types_restricts_candidates():
+    nlp = build(retriever={"match_types": True})
     linker = nlp.get_pipe("arbo_linker")
     assert linked(nlp, TEXT, "PLACE").kb_id_ == "river"
     assert linked(nlp, TEXT, "COMPANY").kb_id_ == "shop"
-    assert set(found(nlp, TEXT, "COMPANY")) == {"shop", "maker", "car"}
-    assert linked(nlp, TEXT, "THING").kb_id_ == "NIL", "there is nothing of that type"
+    assert set(candidates(nlp, TEXT, "COMPANY")) == {"shop", "maker", "car"}
+    assert linked(nlp, TEXT, "THING").kb_id_ == "NIL", "no entity has that type"
     linker.kb.add(Entity("any", "Amazon basin"))
-    assert found(nlp, TEXT, "THING") == ["any"], "no type is every type"
-    # Of several types in a document each is searched for itself.
+    assert candidates(nlp, TEXT, "THING") == ["any"], "no type is every type"
+    # Each of several types in a document is searched by itself.
     doc = annotated(nlp, "The [Amazon|river] and [Apple|maker] and [Amazon|shop].")
     labels = ("PLACE", "COMPANY", "COMPANY")
     doc.ents = [Span(doc, s.start, s.end, label) for s, label in zip(doc.ents, labels)]
@@ -43,52 +43,54 @@ def test_types():
         assert len(ids) == (2 if span.label_ == "PLACE" else 4)
 
 
-def test_names_beside_vectors(tmp_path):
+def test_lookup_adds_candidates_by_name(tmp_path):
     text = "The [qx-77 zorblat|odd] was seen."
     odd = Entity("odd", "a description that says nothing", aliases=["QX-77 zorblat"])
     texts = {"@misc": "spacy-arbo-el.TitleDescription.v1", "aliases": False, "types": False}
     options = {"n_candidates": 1, "verbalization": texts}
-    assert "odd" not in found(build([*ENTITIES, odd], **options), text)
-    nlp = build([*ENTITIES, odd], lookup=LOOKUP, **options)
-    ids = found(nlp, text)
+    assert "odd" not in candidates(build([*ENTITIES, odd], retriever=options), text)
+    nlp = build([*ENTITIES, odd], retriever={**options, "lookup": LOOKUP})
+    ids = candidates(nlp, text)
     assert ids == ["odd"]
-    assert found(nlp, "The [qx-77 zorblatt|odd] was seen.") == ["odd"], "alike is enough"
+    assert candidates(nlp, "The [qx-77 zorblatt|odd] was seen.") == ["odd"], (
+        "a similar name is enough"
+    )
     nlp.to_disk(tmp_path / "model")
-    assert found(spacy.load(tmp_path / "model"), text) == ids
-    # What is found by vector anyway has the very same score.
-    plain, named = build(), build(lookup=LOOKUP)
+    assert candidates(spacy.load(tmp_path / "model"), text) == ids
+    # A candidate that is retrieved by vector too has the same score.
+    plain, named = build(), build(retriever={"lookup": LOOKUP})
     assert linked(plain, TEXT)._.arbo == linked(named, TEXT)._.arbo
 
 
 @pytest.mark.parametrize("index", [IVF, {**IVF, "codes": "float16"}])
-def test_an_approximate_index_is_kept_with_the_pipeline(index, tmp_path):
+def test_an_approximate_index_is_saved_with_the_pipeline(index, tmp_path):
     many = [Entity(f"x{i}", f"thing number {i}") for i in range(300)]
-    nlp = build([*ENTITIES, *many], index=index)
-    expected = found(build([*ENTITIES, *many]), TEXT)[:5]
-    assert found(nlp, TEXT)[:5] == expected
+    nlp = build([*ENTITIES, *many], retriever={"index": index})
+    expected = candidates(build([*ENTITIES, *many]), TEXT)[:5]
+    assert candidates(nlp, TEXT)[:5] == expected
     nlp.to_disk(tmp_path / "model")
     folder = tmp_path / "model" / "arbo_linker" / "kb"
     again = spacy.load(tmp_path / "model")
     kb = again.get_pipe("arbo_linker").kb
     assert kb.index.source == folder / "index-1.faiss" or callable(kb.index.source)
-    assert found(again, TEXT)[:5] == expected
-    # Found at once, though the index was not built anew.
+    assert candidates(again, TEXT)[:5] == expected
+    # A new entity is retrieved at once, without building the index again.
     kb.add(Entity("new", "zorblat", "a thing"))
-    assert found(again, "A [zorblat|new] appeared.")[0] == "new"
+    assert candidates(again, "A [zorblat|new] appeared.")[0] == "new"
     assert kb.index.about["rows"] == len(many) + len(ENTITIES)
     kb.remove("new")
-    assert "new" not in found(again, "A [zorblat|new] appeared.")
+    assert "new" not in candidates(again, "A [zorblat|new] appeared.")
     (folder / "index-1.faiss").write_bytes(b"x" * (folder / "index-1.faiss").stat().st_size)
     with pytest.raises(ValueError, match="index-1.faiss is damaged"):
         spacy.load(tmp_path / "model")
 
 
-def test_a_few_exemplars_of_each_entity(tmp_path):
-    nlp = build(max_exemplars=1)
+def test_max_exemplars_limits_the_exemplars_of_each_entity(tmp_path):
+    nlp = build(retriever={"max_exemplars": 1})
     linker = nlp.get_pipe("arbo_linker")
     assert len(linker.refresh().exemplar_rows) == len(ENTITIES) < len(linker.exemplars)
     assert linked(nlp, TEXT).kb_id_ == "river"
     nlp.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
     assert len(again.refresh().exemplar_rows) == len(ENTITIES)
-    assert len(again.exemplars) == len(linker.exemplars), "the others are kept"
+    assert len(again.exemplars) == len(linker.exemplars), "the others are stored all the same"

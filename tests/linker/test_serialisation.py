@@ -113,7 +113,7 @@ def test_docs_keep_their_links(shared_nlp):
     assert doc[:].as_doc(copy_user_data=True).ents[0]._.arbo == link
 
 
-def test_what_was_set_at_run_time_is_saved(nlp, tmp_path):
+def test_settings_changed_at_run_time_are_saved(nlp, tmp_path):
     nlp.get_pipe("arbo_linker").threshold = 0.25
     nlp.to_disk(tmp_path / "model")
     assert spacy.load(tmp_path / "model").get_pipe("arbo_linker").threshold == 0.25
@@ -168,7 +168,7 @@ def test_damaged_pipelines_are_refused(nlp, tmp_path):
 def test_another_verbalization_on_loading_counts(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     names = {"@misc": "spacy-arbo-el.Names.v1"}
-    config = {"components.arbo_linker.verbalization": names}
+    config = {"components.arbo_linker.retriever.verbalization": names}
     linker = spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker")
-    texts = linker.kb.distinct_texts(linker.memory.verbalization).texts
+    texts = linker.kb.distinct_texts(linker.datastore.settings.verbalization).texts
     assert ("quicksilver", "") in texts and len(texts) < len(linker.kb.rows)

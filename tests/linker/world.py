@@ -1,4 +1,4 @@
-"""A small world with real ambiguity, for tests of the whole component."""
+"""A small knowledge base and corpus with real ambiguity, for tests of the whole component."""
 
 import re
 from pathlib import Path
@@ -83,7 +83,7 @@ def annotated(nlp: Language, marked: str, key: str = "", label: str = "THING") -
 
 
 def without_links(doc: Doc, key: str = "") -> Doc:
-    """The same mentions, not linked."""
+    """A copy with the same mentions and without links."""
     copy = Doc(doc.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
     old = doc.spans[key] if key else doc.ents
     spans = [Span(copy, s.start, s.end, label=s.label) for s in old]
@@ -100,7 +100,7 @@ def examples(nlp: Language, marked: List[str], key: str = "") -> List[Example]:
 
 
 def write_corpus(folder: Path) -> Dict[str, str]:
-    """The small world in files, as overrides of a config's ``paths``."""
+    """Writes corpus and knowledge base to files. RETURNS: Overrides for a config's ``paths``."""
     nlp = spacy.blank("en")
     write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")
     write_docbin([annotated(nlp, text) for text in DEV], folder / "dev.spacy")

@@ -1,15 +1,16 @@
-"""One correction changes the next prediction at once, is undone, and is kept."""
+"""A correction changes the next prediction at once, can be undone, and is saved."""
 
 import pytest
 import spacy
 from spacy.tokens import Span
 
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.linking.feedback import key_of
 
-from .conftest import build
-from .world import ENTITIES, annotated, without_links
+from ..linker.conftest import build
+from ..linker.world import ENTITIES, annotated, without_links
 
-LEXICON = {"lexicon": {"@misc": "spacy-arbo-el.CharacterNgrams.v1"}}
+FEATURES = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."
 OTHER = "A [jaguar|cat] hunted at night in the forest, and [jaguars|cat] swim well."
 
@@ -22,7 +23,7 @@ def ids(nlp, text):
     return [ent.kb_id_ for ent in linked(nlp, text).ents]
 
 
-@pytest.fixture(params=[{}, LEXICON], ids=["plain", "lexicon"])
+@pytest.fixture(params=[{}, FEATURES], ids=["best evidence", "feature ranker"])
 def nlp(request):
     return build(**request.param)
 
@@ -37,7 +38,7 @@ def test_learn_and_forget(nlp, tmp_path):
     assert link.kb_id == "cat" and link.score > 0.999
     assert [step.kind for step in link.evidence] == ["entity", "exemplar", "mention"]
     assert ids(nlp, OTHER) == other, "nothing else has changed"
-    # In much the same words, too.
+    # In a similar context, too.
     assert ids(nlp, TEXT.replace("Boats", "Ships")) == ["cat"]
     # Kept on disk and in bytes.
     nlp.to_disk(tmp_path / "model")
@@ -46,14 +47,14 @@ def test_learn_and_forget(nlp, tmp_path):
     assert ids(build().from_bytes(nlp.to_bytes()), TEXT) == ["cat"]
     assert again.get_pipe("arbo_linker").forget(linked(again, TEXT).ents[0])
     assert ids(again, TEXT) == ["river"]
-    # The last word counts, and what was before comes back.
+    # The last correction counts, and forgetting it restores the first link.
     linker.learn(span, "shop")
     assert ids(nlp, TEXT) == ["shop"]
     assert linker.forget(span) and not linker.forget(span)
     assert linked(nlp, TEXT).ents[0]._.arbo == before
 
 
-def test_a_mention_of_training_gets_its_label_back(nlp):
+def test_forget_restores_the_label_of_a_training_mention(nlp):
     linker = nlp.get_pipe("arbo_linker")
     count = len(linker.exemplars)
     span = linked(nlp, OTHER).ents[0]
@@ -61,10 +62,10 @@ def test_a_mention_of_training_gets_its_label_back(nlp):
     assert ids(nlp, OTHER)[0] == "car" and len(linker.exemplars) == count
     linker.forget(span)
     assert ids(nlp, OTHER) == ["cat", "cat"]
-    assert linker.exemplars.items[linker.exemplars.row(linker._key(span))].kb_ids == ("cat",)
+    assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("cat",)
 
 
-def test_nil_and_not_this_one(nlp):
+def test_learn_nil_and_reject_links(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]
     linker.learn(span, "NIL")
@@ -77,12 +78,12 @@ def test_nil_and_not_this_one(nlp):
         assert link.kb_id not in seen and link.kb_id != "NIL"
         assert not set(seen) & {candidate.kb_id for candidate in link.candidates}
         seen.append(link.kb_id)
-        linker.refuse(span, link.kb_id)
+        linker.reject_link(span, link.kb_id)
     linker.forget(span)
     assert ids(nlp, TEXT) == ["river"]
 
 
-def test_a_threshold_does_not_overrule_what_was_learned(nlp):
+def test_the_threshold_does_not_overrule_a_correction(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.threshold = 0.9999
     assert ids(nlp, TEXT) == ["NIL"]
@@ -90,7 +91,7 @@ def test_a_threshold_does_not_overrule_what_was_learned(nlp):
     assert ids(nlp, TEXT) == ["cat"]
 
 
-def test_learn_needs_an_entity(nlp):
+def test_learn_raises_for_an_unknown_entity(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]
     with pytest.raises(ValueError, match="no entity 'city' for the mention 'Amazon'.*Add it first"):
@@ -98,12 +99,12 @@ def test_learn_needs_an_entity(nlp):
     linker.kb.add(Entity("city", "Amazonas"))
     linker.learn(span, "city")
     assert ids(nlp, TEXT) == ["city"]
-    # Where the entity goes, the correction has nothing to say.
+    # Once the entity is removed, the correction has no effect.
     linker.kb.remove("city")
     assert ids(nlp, TEXT) == ["river"]
 
 
-def test_exemplars_come_and_go():
+def test_add_and_remove_exemplars():
     nlp = build([*ENTITIES, Entity("brook", "Brook", "a small stream")])
     linker = nlp.get_pipe("arbo_linker")
     text = "We fished in the [Glimmerling|brook] near our village."
@@ -117,7 +118,7 @@ def test_exemplars_come_and_go():
     assert linker.remove_exemplars([Span(docs[0], 0, 1)]) == 0
 
 
-def test_batches_do_not_matter(nlp):
+def test_corrections_do_not_depend_on_batches(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.learn(linked(nlp, TEXT).ents[0], "cat")
     texts = [TEXT, OTHER, TEXT.replace("Boats", "Ships")]
@@ -127,8 +128,8 @@ def test_batches_do_not_matter(nlp):
 
 
 @pytest.mark.parametrize("kind", ["Independent", "Consensus"])
-def test_an_inference_without_exemplars_heeds_people_too(kind):
-    nlp = build(inference={"@misc": f"spacy-arbo-el.{kind}.v1", "exemplars": 0})
+def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
+    nlp = build(inference={"@misc": f"spacy-arbo-el.{kind}.v1", "n_exemplars": 0})
     linker = nlp.get_pipe("arbo_linker")
     linker.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"]

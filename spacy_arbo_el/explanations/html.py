@@ -1,4 +1,4 @@
-"""Linked Docs for displaCy: links with an address, new entities without one, and the evidence."""
+"""Linked Docs as HTML: drawn by displaCy, with the evidence for each link under them."""
 
 from html import escape
 from typing import Any, Dict, Iterable, List, Optional
@@ -6,12 +6,13 @@ from typing import Any, Dict, Iterable, List, Optional
 from spacy import displacy
 from spacy.tokens import Doc, Span
 
-from .annotations import Evidence, Link, links_of
-from .kb.entity import NIL
-from .mentions import SpanGetter, ent_spans, find_mentions
+from ..annotations import Evidence, links_of
+from ..kb.entity import NIL
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions
+from .explanation import Explanation
 
-# Candidates that are shown of a mention that got no entity.
-NEAREST = 3
+# Candidates that are shown for a mention that is not linked.
+SHOWN = 3
 
 _STYLE = """<style>
 .arbo { font: 15px/1.8 system-ui, sans-serif; margin: 0 0 2.5rem }
@@ -33,12 +34,14 @@ def to_displacy(
     """A Doc as input for ``displacy.render(..., style="ent", manual=True)``.
 
     displaCy itself draws "NIL" as a link like any other. Here a mention that no entity fits
-    shows its label and the number of the new entity, and no link.
+    shows its label and the id of its new entity, and no link.
 
-    kb_url_template: Address of an entity, ``{}`` stands for its id.
+    doc: A linked Doc.
+    kb_url_template: Address of an entity; ``{}`` stands for its id.
     get_spans: Which spans to draw; ``doc.ents`` by default.
+    extension: The attribute that carries the links.
     """
-    spans = find_mentions(doc, get_spans or ent_spans())
+    spans = find_mentions(doc, get_spans or EntSpans())
     ents = [_entity(span, kb_url_template, extension) for span in without_overlap(spans)]
     return {"text": doc.text, "ents": ents, "title": doc.user_data.get("title")}
 
@@ -51,17 +54,21 @@ def render_evidence(
     extension: str = "arbo",
     page: bool = True,
 ) -> str:
-    """Linked Docs as HTML: each as displaCy draws it, under it the path that carried each link.
+    """Linked Docs as HTML: each as displaCy draws it, and under it the evidence for each link.
 
-    The parameters are those of ``to_displacy``. page: Whether the HTML is a page of its own.
+    docs: Linked Docs.
+    kb_url_template, get_spans, extension: As in ``to_displacy``.
+    page: Whether the HTML is a complete page.
     """
-    settings = {"get_spans": get_spans, "extension": extension}
     parts = []
     for doc in docs:
-        drawn = to_displacy(doc, kb_url_template=kb_url_template, **settings)  # type: ignore[arg-type]
+        drawn = to_displacy(
+            doc, kb_url_template=kb_url_template, get_spans=get_spans, extension=extension
+        )
         parts.append(displacy.render(drawn, style="ent", manual=True, jupyter=False))
-        spans = find_mentions(doc, get_spans or ent_spans())
-        rows = (_paths(span, link) for span, link in zip(spans, links_of(doc, spans, extension)))
+        spans = find_mentions(doc, get_spans or EntSpans())
+        links = zip(spans, links_of(doc, spans, extension))
+        rows = (as_html(Explanation(span.text, link)) for span, link in links if link is not None)
         parts.append(f"<ol class='arbo'>{''.join(rows)}</ol>\n")
     body = _STYLE + "".join(parts)
     if not page:
@@ -70,21 +77,23 @@ def render_evidence(
     return f"{head}<body>{body}</body></html>\n"
 
 
-def _paths(span: Span, link: Optional[Link]) -> str:
+def as_html(explanation: Explanation) -> str:
+    """An explanation as an item of a list: the path that supported the link, or what is nearest."""
+    link = explanation.link
     if link is None:
-        return ""
-    if link.evidence:
+        steps = escape(explanation.outcome)
+    elif link.evidence:
         steps = "<span class='arrow'>→</span>".join(map(_step, link.evidence))
     else:
-        near = "; ".join(f"{c.kb_id} ({c.score:.2f})" for c in link.candidates[:NEAREST])
+        shown = "; ".join(f"{c.kb_id} ({c.score:.2f})" for c in link.candidates[:SHOWN])
         new = f"new entity {link.cluster}" if link.cluster else "no entity"
-        said = f"{new}; nearest: {near or 'nothing'}"
-        steps = f"<span class='step nil'>{escape(said)}</span>"
-    return f"<li><b>{escape(span.text)}</b> {steps}</li>"
+        text = escape(f"{new}; nearest: {shown or 'nothing'}")
+        steps = f"<span class='step nil'>{text}</span>"
+    return f"<li><b>{escape(explanation.mention)}</b> {steps}</li>"
 
 
 def _step(step: Evidence) -> str:
-    """A stop on a path; where it stands and the text round it show when pointed at."""
+    """A step of a path; its id, document and context show when it is pointed at."""
     about = " · ".join(part for part in (step.id, step.document, step.context) if part)
     return (
         f"<span class='step {escape(step.kind)}' title='{escape(about)}'>{escape(step.text)} "
@@ -108,7 +117,7 @@ def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[
 
 
 def without_overlap(spans: Iterable[Span]) -> List[Span]:
-    """Spans in order, those left out that begin before the last one has ended."""
+    """Spans in order, without those that begin before the previous one has ended."""
     kept: List[Span] = []
     for span in spans:
         if not kept or span.start_char >= kept[-1].end_char:

@@ -1,4 +1,4 @@
-"""New entities that are kept, from document to document, and taken into the knowledge base."""
+"""New entities that grow from document to document, and are accepted into the knowledge base."""
 
 import copy
 import random
@@ -13,8 +13,8 @@ from spacy.training import Example
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.kb.entity import Entity
 
-from .conftest import build
-from .world import DEV, annotated, without_links
+from ..linker.conftest import build
+from ..linker.world import DEV, annotated, without_links
 
 NEW = [
     "The [Zorblat|x] landed on the roof.",
@@ -40,7 +40,7 @@ def nlp():
     return build(threshold=0.6)
 
 
-def test_streaming_is_off_until_it_is_set(nlp):
+def test_streaming_is_off_by_default(nlp):
     linker = nlp.get_pipe("arbo_linker")
     (doc,) = nlp.pipe(docs_of(nlp, NEW[:1]))
     assert clusters([doc]) == ["new-1"] and len(linker.new_entities) == 0
@@ -48,7 +48,7 @@ def test_streaming_is_off_until_it_is_set(nlp):
 
 
 def many(count, seed=0):
-    """A corpus of made-up things, each in a few sentences of its own and in any order."""
+    """A corpus of invented names, each in a few sentences, in random order."""
     rng = random.Random(seed)
     letters = "bdfgklmnprstvz"
     names = [
@@ -59,34 +59,34 @@ def many(count, seed=0):
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 64])
-def test_pieces_and_batches_make_no_difference(nlp, batch_size):
+def test_streaming_does_not_depend_on_batches(nlp, batch_size):
     texts = [*NEW, *many(60), *NEW[:2]]
     linker = nlp.get_pipe("arbo_linker")
     runs, at_once = [], []
     for pieces in (1, 5, 50):
         linker.new_entities, linker.stream = NewEntities(), True
         size = -(-len(texts) // pieces)
-        found, persisting = [], []
+        names, stable = [], []
         for start in range(0, len(texts), size):
             docs = list(nlp.pipe(docs_of(nlp, texts[start : start + size]), batch_size=batch_size))
-            persisting.append(set(linker.new_entities.ids))
-            found += clusters(docs)
-        at_once.append(found)
-        runs.append([linker.new_entities.resolve(name) for name in found])
+            stable.append(set(linker.new_entities.ids))
+            names += clusters(docs)
+        at_once.append(names)
+        runs.append([linker.new_entities.resolve(name) for name in names])
         assert linker.new_entities.documents == len(texts)
-        # Ids stay: what was there after a piece still leads somewhere at the end.
+        # Ids are stable: each still resolves at the end.
         final = set(linker.new_entities.ids)
-        kept = [name for ids in persisting for name in ids if name in final]
-        assert len(kept) >= 0.9 * sum(map(len, persisting))
-        assert all(linker.new_entities.resolve(name) in final for ids in persisting for name in ids)
+        kept = [name for ids in stable for name in ids if name in final]
+        assert len(kept) >= 0.9 * sum(map(len, stable))
+        assert all(linker.new_entities.resolve(name) in final for ids in stable for name in ids)
     assert at_once[0] == at_once[1] == at_once[2] and runs[0] == runs[1] == runs[2]
     linker.stream = False
-    together = docs_of(nlp, texts)
-    linker.discover(together)
-    assert adjusted_rand_score(clusters(together), runs[0]) >= 0.95
+    corpus = docs_of(nlp, texts)
+    linker.discover(corpus)
+    assert adjusted_rand_score(clusters(corpus), runs[0]) >= 0.95
 
 
-def test_docs_carry_ids_and_span_groups(nlp):
+def test_streaming_writes_ids_and_a_span_group(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.stream = True
     docs = list(nlp.pipe(docs_of(nlp)))
@@ -101,26 +101,26 @@ def test_docs_carry_ids_and_span_groups(nlp):
     assert clusters(nlp.pipe(docs_of(nlp))) == names and len(linker.new_entities.rows) == before[1]
 
 
-def test_accepting_lets_the_next_document_link(nlp, tmp_path):
+def test_the_next_document_links_to_an_accepted_entity(nlp, tmp_path):
     linker = nlp.get_pipe("arbo_linker")
     linker.stream = True
     list(nlp.pipe(docs_of(nlp)))
     (zorblat,) = (one for one in linker.new_entities if one.name == "Zorblat")
     encoded = []
-    encode = linker.encoding.encode_windows
-    linker.encoding.encode_windows = lambda w: encoded.append(len(w)) or encode(w)
+    encode = linker.encoder.encode_mentions
+    linker.encoder.encode_mentions = lambda w: encoded.append(len(w)) or encode(w)
     entity = linker.accept(zorblat.id, "E77", title="Zorblat", description="a kind of craft")
-    assert encoded == [], "mentions are not encoded a second time"
+    assert encoded == [], "mentions are not encoded again"
     assert entity == linker.kb.get("E77") and entity.types == ("THING",)
     assert entity.meta["discovered_as"] == zorblat.id and entity.meta["mentions"] == 4
     assert (
         linker.new_entities.resolve(zorblat.id) == "E77" and zorblat.id not in linker.new_entities
     )
-    assert [item.kb_ids for item in linker.exemplars.items[-4:]] == [("E77",)] * 4
+    assert [item.kb_ids for item in linker.exemplars.records[-4:]] == [("E77",)] * 4
     doc = nlp(docs_of(nlp, ["A [Zorblat|x] landed on the roof of the town hall."])[0])
     assert doc.ents[0].kb_id_ == "E77"
     assert doc.ents[0]._.arbo.evidence[0].id == "E77"
-    # All of it is kept, and goes on.
+    # New entities are saved, and streaming can continue.
     nlp.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model")
     kept = again.get_pipe("arbo_linker")
@@ -131,24 +131,24 @@ def test_accepting_lets_the_next_document_link(nlp, tmp_path):
     assert clusters([again(docs_of(again, NEW[1:2])[0])]) == [kept.new_entities.ids[0]]
 
 
-def test_accepting_what_was_discovered_and_what_is_there(nlp):
+def test_accepting_discovered_and_existing_entities(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    found = linker.discover(docs_of(nlp))
-    one = found[0]
+    discovered = linker.discover(docs_of(nlp))
+    one = discovered[0]
     with pytest.raises(KeyError, match="no new entity"):
         linker.accept(one.id)
-    entity = linker.accept(one.id, found=found)
+    entity = linker.accept(one.id, source=discovered)
     assert entity.id == one.id.replace("NEW-", "ENT-") and entity.title == one.name
-    assert one.id not in found
-    other = found[0]
-    assert linker.accept(other.id, "river", found=found) == linker.kb.get("river")
-    assert linker.exemplars.items[-1].kb_ids == ("river",)
+    assert one.id not in discovered
+    other = discovered[0]
+    assert linker.accept(other.id, "river", source=discovered) == linker.kb.get("river")
+    assert linker.exemplars.records[-1].kb_ids == ("river",)
     with pytest.raises(ValueError, match="E001|NIL"):
-        linker.accept(found.ids[0], "NIL", found=found)
-    assert len(found) == 1, "nothing is half done"
+        linker.accept(discovered.ids[0], "NIL", source=discovered)
+    assert len(discovered) == 1, "a failed call changes nothing"
 
 
-def test_new_entities_go_on_from_what_was_discovered(nlp):
+def test_streaming_continues_from_discovered_entities(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.new_entities, linker.stream = linker.discover(docs_of(nlp, NEW[:4])), True
     zorblat = linker.new_entities.ids[:]
@@ -156,7 +156,7 @@ def test_new_entities_go_on_from_what_was_discovered(nlp):
     assert names[0] in zorblat and names[1] == names[2] not in zorblat
 
 
-def test_other_weights_encode_new_entities_anew(nlp):
+def test_changed_weights_encode_new_entities_again(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.stream = True
     list(nlp.pipe(docs_of(nlp)))
@@ -166,14 +166,14 @@ def test_other_weights_encode_new_entities_anew(nlp):
             getattr(layer.shims[0]._model, "parameters", lambda: [])() if layer.shims else []
         ):
             parameter.data *= 1.01
-    linker.encoding.changed()
+    linker.encoder.weights_changed()
     names = clusters(nlp.pipe(docs_of(nlp, NEW[:1])))
     assert names == [linker.new_entities.ids[0]]
-    assert linker.new_entities.fingerprint == linker.encoding.fingerprint
+    assert linker.new_entities.fingerprint == linker.encoder.fingerprint
     assert abs(linker.new_entities.rows.vectors - before).max() > 1e-4
 
 
-def test_streaming_needs_one_process(nlp):
+def test_streaming_in_several_processes_raises(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.stream = True
     with pytest.raises(ValueError, match="one process"):
@@ -192,7 +192,7 @@ def test_without_a_discovery(nlp):
         alone(docs_of(alone)[0])
 
 
-def test_linking_a_stream_of_docs_reads_them_twice(nlp):
+def test_link_stream_reads_documents_twice(nlp):
     linker = nlp.get_pipe("arbo_linker")
     texts = [*DEV, *NEW]
     reads = []
@@ -213,7 +213,7 @@ def test_linking_a_stream_of_docs_reads_them_twice(nlp):
     assert list(linker.link_stream(lambda: [])) == []
 
 
-def test_evidence_from_other_documents_says_which():
+def test_evidence_names_other_documents():
     far = Entity("E1", "Quorn Limited", "food company of the village")
     nlp = build([far, Entity("E2", "Zanzibar")], train=[], threshold=0.5)
     linker = nlp.get_pipe("arbo_linker")
@@ -230,22 +230,22 @@ def test_evidence_from_other_documents_says_which():
     assert others[0].id.count(":") == 2 and steps[-1].document == ""
 
 
-def test_a_second_reading_in_another_order_is_found_out(nlp):
+def test_another_order_in_the_second_pass_raises(nlp):
     linker = nlp.get_pipe("arbo_linker")
     orders = iter([DEV, DEV[::-1]])
     with pytest.raises(ValueError, match="second time"):
         list(linker.link_stream(lambda: docs_of(nlp, next(orders))))
 
 
-def test_texts_that_come_again_have_one_id(nlp):
+def test_repeated_texts_have_one_id(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.discovery = replace(linker.discovery, method="strong", threshold=1.0)
     docs = docs_of(nlp, NEW[:1] * 4)
-    found = linker.discover(docs)
-    assert clusters(docs) == found.ids * 4 and len(found[0].members) == 1
+    discovered = linker.discover(docs)
+    assert clusters(docs) == discovered.ids * 4 and len(discovered[0].members) == 1
 
 
-def test_accepting_takes_back_what_was_said_before(nlp):
+def test_accepting_forgets_outdated_corrections(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.stream = True
     docs = list(nlp.pipe(docs_of(nlp)))
@@ -255,31 +255,31 @@ def test_accepting_takes_back_what_was_said_before(nlp):
     assert not linker.forget(docs[0].ents[0])
 
 
-def test_what_goes_wrong_while_accepting_leaves_all_as_it_was(nlp, monkeypatch):
+def test_a_failure_while_accepting_changes_nothing(nlp, monkeypatch):
     linker = nlp.get_pipe("arbo_linker")
-    found = linker.discover(docs_of(nlp))
-    before, exemplars = found.to_bytes(), len(linker.exemplars)
+    discovered = linker.discover(docs_of(nlp))
+    before, exemplars = discovered.to_bytes(), len(linker.exemplars)
 
     def fail(texts):
         raise RuntimeError("out of memory")
 
     with monkeypatch.context() as patch:
-        patch.setattr(linker.encoding, "encode_texts", fail)
+        patch.setattr(linker.encoder, "encode_texts", fail)
         with pytest.raises(RuntimeError, match="out of memory"):
-            linker.accept(found.ids[0], "E77", found=found)
+            linker.accept(discovered.ids[0], "E77", source=discovered)
     assert "E77" not in linker.kb and len(linker.exemplars) == exemplars
-    assert found.to_bytes() == before
-    assert linker.accept(found.ids[0], "E77", found=found).id == "E77"
+    assert discovered.to_bytes() == before
+    assert linker.accept(discovered.ids[0], "E77", source=discovered).id == "E77"
 
 
-def test_accepting_elsewhere_and_scoring_leave_what_is_kept_in_order(nlp):
+def test_accepting_from_another_source_and_scoring_keep_the_stream_consistent(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.stream = True
     docs = list(nlp.pipe(docs_of(nlp)))
     name = docs[0].ents[0]._.arbo.cluster
     linker.stream = False
-    found = linker.discover(docs_of(nlp))
-    linker.accept(name, "E77", found=found)
+    discovered = linker.discover(docs_of(nlp))
+    linker.accept(name, "E77", source=discovered)
     assert name not in linker.new_entities and linker.new_entities.resolve(name) == "E77"
     linker.stream = True
     before = linker.new_entities.to_bytes()
@@ -288,7 +288,10 @@ def test_accepting_elsewhere_and_scoring_leave_what_is_kept_in_order(nlp):
     copy.deepcopy(linker).predict(docs_of(nlp))
 
 
-@pytest.mark.parametrize("settings", [{"match_types": True}, {"labels_discard": ["THING"]}, {}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"retriever": {"match_types": True}}, {"mentions": {"labels_discard": ["THING"]}}, {}],
+)
 def test_nothing_to_link(settings):
     nlp = build(**settings)
     linker = nlp.get_pipe("arbo_linker")
@@ -297,10 +300,10 @@ def test_nothing_to_link(settings):
 
 
 @pytest.mark.parametrize("streams", [True, False])
-def test_new_entities_have_one_type_where_types_count(streams):
+def test_new_entities_have_one_type_with_match_types(streams):
     texts = NEW[:1] + NEW[2:3]
     for types, expected in ((False, 1), (True, 2)):
-        nlp = build(threshold=0.6, match_types=types)
+        nlp = build(threshold=0.6, retriever={"match_types": types})
         linker = nlp.get_pipe("arbo_linker")
         docs = [
             without_links(annotated(nlp, text, label=label))

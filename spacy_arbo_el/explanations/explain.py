@@ -1,0 +1,131 @@
+"""Explaining a link: what supported it, or what kept an entity from being linked."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from spacy.tokens import Span
+
+from ..annotations import Link
+from ..calibration.logistic import probability
+from ..kb.entity import NIL
+from ..linking.feedback import key_of
+from ..linking.stages import LinkingStages
+from ..mentions.getters import offsets_of_span
+from .explanation import SHOWN, Explanation, shown_probability
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """Explains the links of a linker.
+
+    stages: Its stages.
+    threshold: The probability that a link must have.
+    """
+
+    stages: LinkingStages
+    threshold: float
+
+    def explain(self, span: Span, kb_id: Optional[str] = None) -> Explanation:
+        """Why a mention is linked so. Its document is linked anew, with its other mentions.
+
+        span: One of the document's mentions, or any other span.
+        kb_id: An entity that was expected.
+        """
+        if span.label_ in self.stages.reader.settings.labels_discard:
+            return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
+        spans = self.stages.reader.mentions_to_link(span.doc)
+        offsets = [offsets_of_span(other) for other in spans]
+        if offsets_of_span(span) not in offsets:
+            spans, offsets = [*spans, span], [*offsets, offsets_of_span(span)]
+        row = offsets.index(offsets_of_span(span))
+        linked = self.stages.link([spans], self.threshold)
+        link = linked.links[row]
+        ids = {link.kb_id, *link.ids[:SHOWN]} - {NIL}
+        titles = {entity_id: self.stages.datastore.kb.get(entity_id).title for entity_id in ids}
+        expected = kb_id if kb_id is not None and kb_id != link.kb_id else ""
+        reason = ""
+        if expected:
+            reason = self._reason(expected, span, link, linked.ranked.batch.encoded[row])
+        return Explanation(
+            span.text,
+            link,
+            self._outcome(link, titles.get(link.kb_id, "")),
+            titles,
+            expected,
+            reason,
+        )
+
+    def _outcome(self, link: Link, title: str) -> str:
+        if not link.is_nil:
+            return f"{link.kb_id} ({title}), probability {shown_probability(link.score)}"
+        if not link.ids:
+            return "NIL: it has no candidates"
+        if link.score < self.threshold:
+            best = link.candidates[0]
+            return (
+                f"NIL: the most probable candidate, {best.kb_id}, has a probability of "
+                f"{shown_probability(best.score)}, below the threshold of {self.threshold:g}"
+            )
+        return "NIL: by a correction, or no entity reaches it"
+
+    def _reason(self, kb_id: str, span: Span, link: Link, vector: np.ndarray) -> str:
+        """Why a mention is not linked to an entity."""
+        datastore = self.stages.datastore
+        if kb_id == NIL:
+            return (
+                f"a link needs a probability of {self.threshold:g}, and this one has "
+                f"{shown_probability(link.score)}"
+            )
+        position = datastore.kb.entities.position(kb_id)
+        if position < 0:
+            return "not in the knowledge base"
+        entity = datastore.kb.entities.at(position)
+        if entity.id == link.kb_id:
+            return f"redirects to {entity.id}, which is what was linked"
+        if datastore.settings.match_types and entity.types and span.label_ not in entity.types:
+            types = ", ".join(entity.types)
+            return f"excluded by type: the entity is {types}, the mention {span.label_}"
+        correction = self.stages.corrections.items.get(key_of(span))
+        if correction is not None and (
+            correction.kb_id is not None or kb_id in correction.rejected
+        ):
+            return "excluded by a correction; linker.forget(span) undoes it"
+        if entity.id not in link.ids:
+            return self._not_retrieved(position, vector)
+        return self._not_chosen(link, list(link.ids).index(entity.id))
+
+    def _not_chosen(self, link: Link, rank: int) -> str:
+        """Why a candidate was not linked to."""
+        score = link.scores[rank]
+        place = f"candidate number {rank + 1} with a probability of {shown_probability(score)}"
+        if link.is_nil and score < self.threshold:
+            return f"{place}, which is below the threshold of {self.threshold:g}"
+        if link.is_nil:
+            return (
+                f"{place}, but the inference procedure left the mention out: others are too close"
+            )
+        if rank == 0:
+            return f"overruled by another cluster: {place}, but {_influence(link)}"
+        return f"{place}: others are more probable"
+
+    def _not_retrieved(self, position: int, vector: np.ndarray) -> str:
+        datastore = self.stages.datastore
+        search = datastore.refresh().entities
+        similarity = search.similarity_of(vector[None], np.array([[position]]))[0, 0]
+        if not np.isfinite(similarity):
+            return "it has no text with a vector, and none of its exemplars was retrieved"
+        score = float(probability(self.stages.calibration.logits("entity", similarity)))
+        return (
+            f"not among the {datastore.settings.n_candidates} candidates: its nearest text has a "
+            f"similarity of {similarity:.2f}, a probability of {shown_probability(score)}"
+        )
+
+
+def _influence(link: Link) -> str:
+    """Which mention or exemplar led a link to where it is."""
+    for step in reversed(link.evidence[:-1]):
+        if step.kind != "entity":
+            where = f" in {step.document}" if step.document else ""
+            return f'the {step.kind} "{step.text}" ({step.id}{where}) led it to {link.kb_id}'
+    return f"{link.kb_id} won"

@@ -1,0 +1,58 @@
+"""Why a mention is linked so: the data that text and HTML show."""
+
+from dataclasses import dataclass, field
+from typing import Iterator, Mapping, Optional
+
+from ..annotations import Evidence, Link
+
+# Candidates that are shown.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a mention is linked to an entity, or to none. ``str()`` gives a few lines of text.
+
+    mention: The surface form.
+    link: What the mention was linked to, with candidates and evidence; None where the linker
+        leaves the mention out.
+    outcome: The decision and its reason in words; empty where only the link is known.
+    titles: Titles of entities by id.
+    expected: The entity that was asked about, "" for none.
+    reason: Why the mention is not linked to ``expected``.
+    """
+
+    mention: str
+    link: Optional[Link]
+    outcome: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    expected: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f'"{self.mention}": {self.outcome}'
+        if self.link is not None:
+            yield from map(_step, self.link.evidence)
+            shown = [
+                f"{c.kb_id} ({self.titles.get(c.kb_id, c.kb_id)}) {shown_probability(c.score)}"
+                for c in self.link.candidates[:SHOWN]
+            ]
+            if shown:
+                yield f"  candidates: {'; '.join(shown)}"
+        if self.reason:
+            yield f"{self.expected}: {self.reason}"
+
+
+def _step(step: Evidence) -> str:
+    context = f" … {step.context} …" if step.context else ""
+    if step.document and step.document not in step.id:
+        context = f" in {step.document}{context}"
+    return f'  {step.kind} {step.id} "{step.text}" ({shown_probability(step.weight)}){context}'
+
+
+def shown_probability(probability: float) -> str:
+    """A probability in two digits, or as many as it takes to tell it from 0 and 1."""
+    return f"{probability:.2f}" if 0.005 <= probability < 0.995 else f"{probability:.4f}"

@@ -1,0 +1,162 @@
+"""What people have said about single mentions: this entity, none, or not that one."""
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+import srsly
+
+from ..arrays import TopK, unit
+from ..mentions.batch import MentionBatch
+from ..mentions.records import MentionKey
+from ..reranking.protocol import Ranking
+from ..retrieval.datastore import Datastore
+from ..retrieval.exemplars import ExemplarStore
+from ..retrieval.neighbours import Neighbours
+
+# A mention with the same surface form whose cosine to a corrected one is at least this is
+# corrected too.
+MIN_COSINE = 0.9
+# Log-odds of what a person has said; a probability of 1 in double precision.
+CERTAIN_LOGIT = 40.0
+
+
+class Correction(NamedTuple):
+    """What was said about a mention.
+
+    kb_id: The entity that it is, "" for none in the knowledge base, None where only entities were
+        rejected.
+    rejected: Entities that it is not.
+    before: The ids that the mention was stored with before, None where it was not stored.
+    """
+
+    kb_id: Optional[str]
+    rejected: Tuple[str, ...] = ()
+    before: Optional[Tuple[str, ...]] = None
+
+
+class Corrections:
+    """Corrections by the key of the mention, which is stored as an exemplar.
+
+    A correction holds for the mention itself, and for mentions with the same surface form in a
+    similar context.
+    """
+
+    def __init__(self) -> None:
+        self.items: Dict[MentionKey, Correction] = {}
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def to_bytes(self) -> bytes:
+        return srsly.msgpack_dumps([[list(key), *item] for key, item in self.items.items()])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Corrections":
+        corrections = cls()
+        items: Any = srsly.msgpack_loads(data)
+        for (document, start, end), kb_id, rejected, before in items:
+            before = None if before is None else tuple(before)
+            corrections.items[document, start, end] = Correction(kb_id, tuple(rejected), before)
+        return corrections
+
+    def forget_outdated(self, keys: Iterable[MentionKey], kb_id: str) -> None:
+        """Forget what was said about mentions before they became an entity: "none", or "not it".
+
+        keys: The mentions.
+        kb_id: The entity that they have become.
+        """
+        for key in keys:
+            correction = self.items.get(key)
+            if correction is not None and (correction.kb_id == "" or kb_id in correction.rejected):
+                del self.items[key]
+
+    def apply(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        ranking: Ranking,
+        datastore: Datastore,
+    ) -> Tuple[Neighbours, Ranking, np.ndarray]:
+        """Neighbours and ranking that leave corrected mentions no other choice.
+
+        A mention whose entity was given has this one candidate and this one exemplar. Rejected
+        entities are no candidates.
+
+        RETURNS: Also (m,) bool, the mentions that a correction holds for. No other mention may
+            influence them: they have no mentions as neighbours.
+        """
+        corrected = np.zeros(len(batch), dtype=bool)
+        matches = self._matches(batch, datastore.exemplars)
+        if not matches:
+            return neighbours, ranking, corrected
+        corrected[list(matches)] = True
+        keep = np.ones(ranking.candidates.ids.shape, dtype=bool)
+        keep_exemplars = np.ones(neighbours.exemplars.ids.shape, dtype=bool)
+        given: List[Tuple[int, int, int]] = []
+        for mention, row in matches.items():
+            correction = self.items[datastore.exemplars.records[row].key]
+            positions = datastore.kb.entities.positions_of(
+                [correction.kb_id or "", *correction.rejected]
+            )
+            position, rejected = int(positions[0]), positions[1:][positions[1:] >= 0]
+            if correction.kb_id == "" or position >= 0:
+                keep[mention] = keep_exemplars[mention] = False
+                if position >= 0:
+                    given.append((mention, row, position))
+            else:
+                keep[mention] = ~np.isin(ranking.candidates.ids[mention], rejected)
+                owners = neighbours.exemplar_entities[mention]
+                keep_exemplars[mention] = ~np.isin(owners, rejected)
+        mentions = neighbours.mentions.where(~corrected[:, None])
+        neighbours = _with_given_exemplars(neighbours, keep_exemplars, given)
+        ranking = _with_given_candidates(ranking.where(keep), given)
+        return neighbours.with_mentions(mentions), ranking, corrected
+
+    def _matches(self, batch: MentionBatch, store: ExemplarStore) -> Dict[int, int]:
+        """For each mention that a correction holds for, the row of the corrected exemplar."""
+        if not self.items:
+            return {}
+        rows = {key: store.row(key) for key in self.items}
+        by_surface_form: Dict[str, List[int]] = {}
+        for row in rows.values():
+            record = store.records[row]
+            by_surface_form.setdefault((record.normalized or record.text).lower(), []).append(row)
+        matches = {}
+        for mention, record in enumerate(batch.records):
+            if record.key in rows:
+                matches[mention] = rows[record.key]
+                continue
+            same_form = by_surface_form.get(record.normalized.lower())
+            if same_form:
+                own = unit(batch.encoded[mention : mention + 1])[0]
+                cosines = unit(store.vectors[same_form]) @ own
+                if cosines.max() >= MIN_COSINE:
+                    matches[mention] = same_form[int(cosines.argmax())]
+        return matches
+
+
+def _with_given_exemplars(
+    neighbours: Neighbours, keep: np.ndarray, given: List[Tuple[int, int, int]]
+) -> Neighbours:
+    owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(keep)
+    exemplars = neighbours.exemplars.where(keep)
+    width = max(exemplars.width, 1)
+    ids, scores = (array.copy() for array in _arrays(exemplars.resized(width)))
+    entities = owners.resized(width).ids.copy()
+    for mention, row, position in given:
+        ids[mention, 0], scores[mention, 0], entities[mention, 0] = row, np.inf, position
+    return neighbours.with_exemplars(TopK(ids, scores), entities)
+
+
+def _with_given_candidates(ranking: Ranking, given: List[Tuple[int, int, int]]) -> Ranking:
+    width = max(ranking.candidates.width, 1)
+    exemplars = TopK(ranking.exemplars, ranking.candidates.scores).resized(width).ids.copy()
+    ids, scores = (array.copy() for array in _arrays(ranking.candidates.resized(width)))
+    for mention, row, position in given:
+        ids[mention, 0], scores[mention, 0] = position, CERTAIN_LOGIT
+        exemplars[mention, 0] = row
+    return Ranking(TopK(ids, scores), exemplars)
+
+
+def _arrays(table: TopK) -> Tuple[np.ndarray, np.ndarray]:
+    return table.ids, table.scores

@@ -1,0 +1,98 @@
+"""Learning from single mentions without training: ``learn``, ``reject_link`` and ``forget``."""
+
+from dataclasses import dataclass, replace
+from typing import Iterable, Tuple
+
+from spacy.tokens import Doc, Span
+
+from ..errors import Errors
+from ..kb.entity import NIL
+from ..mentions.reader import MentionReader
+from ..mentions.records import MentionKey, keys_of
+from ..retrieval.datastore import Datastore
+from .corrections import Correction, Corrections
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """Takes up exemplars and corrections.
+
+    An exemplar counts from the next document on. A correction is an exemplar that decides its own
+    mention, and mentions with the same surface form in a similar context.
+
+    reader: Reads mentions.
+    datastore: Where they are stored.
+    corrections: What was said about them.
+    """
+
+    reader: MentionReader
+    datastore: Datastore
+    corrections: Corrections
+
+    def learn(self, span: Span, kb_id: str) -> None:
+        """Store which entity a mention is, "NIL" for none in the knowledge base.
+
+        Raises ValueError where the knowledge base has no entity of that id.
+        """
+        if kb_id == NIL:
+            self._correct(span, Correction(""), ())
+            return
+        if self.datastore.kb.entities.position(kb_id) < 0:
+            raise ValueError(Errors.E510.format(id=kb_id, text=span.text))
+        self._correct(span, Correction(kb_id), (kb_id,))
+
+    def reject_link(self, span: Span, kb_id: str) -> None:
+        """Store that a mention is not this entity. Several can be rejected, one call for each."""
+        before = self.corrections.items.get(key_of(span))
+        rejected = before.rejected if before is not None and before.kb_id is None else ()
+        self._correct(span, Correction(None, tuple(dict.fromkeys((*rejected, kb_id)))), ())
+
+    def forget(self, span: Span) -> bool:
+        """Undo ``learn`` and ``reject_link`` for a mention. RETURNS: Whether there was anything."""
+        key, store = key_of(span), self.datastore.exemplars
+        correction = self.corrections.items.pop(key, None)
+        if correction is None:
+            return False
+        if correction.before is None:
+            store.remove([key])
+        else:
+            store.relabel(key, correction.before)
+        self.datastore.changed()
+        return True
+
+    def add_exemplars(self, docs: Iterable[Doc]) -> int:
+        """Store the annotated mentions of docs (``span.kb_id_``) as exemplars, each once.
+
+        RETURNS: How many are new.
+        """
+        before = len(self.datastore.exemplars)
+        batch = self.reader.read_docs(docs)
+        self.datastore.add_exemplars(batch.records, batch.inputs)
+        return len(self.datastore.exemplars) - before
+
+    def remove_exemplars(self, spans: Iterable[Span]) -> int:
+        """Remove exemplars from the store. RETURNS: How many were stored."""
+        store = self.datastore.exemplars
+        keys = {key for key in map(key_of, spans) if store.row(key) >= 0}
+        for key in keys:
+            self.corrections.items.pop(key, None)
+        store.remove(keys)
+        self.datastore.changed()
+        return len(keys)
+
+    def _correct(self, span: Span, correction: Correction, kb_ids: Tuple[str, ...]) -> None:
+        key, store = key_of(span), self.datastore.exemplars
+        row, existing = store.row(key), self.corrections.items.get(key)
+        before = existing.before if existing is not None else None
+        if row >= 0 and existing is None:
+            before = store.records[row].kb_ids
+        batch = self.reader.read([[span]])
+        (record,) = batch.records
+        self.datastore.add_exemplars([replace(record, kb_ids=kb_ids)], batch.inputs)
+        self.corrections.items[key] = correction._replace(before=before)
+        self.datastore.changed()
+
+
+def key_of(span: Span) -> MentionKey:
+    """What identifies a mention."""
+    return keys_of([span])[0]

@@ -1,0 +1,225 @@
+"""The stages from mentions to links, written once: whatever links calls these."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, List, Optional, Sequence, TypeVar
+
+import numpy as np
+from spacy.tokens import Span
+
+from ..annotations import Link
+from ..arrays import TopK
+from ..calibration.calibration import Calibration
+from ..calibration.logistic import log_odds
+from ..discovery.clustering import Discovery
+from ..encoders.inputs import SpanInputs
+from ..encoders.protocol import Encoder
+from ..inference.decisions import Decisions, Inference
+from ..mentions.batch import MentionBatch
+from ..mentions.reader import MentionReader
+from ..reranking.protocol import Ranking, RankingContext, Reranker
+from ..retrieval.datastore import Datastore
+from ..retrieval.neighbours import Neighbours
+from .corrections import Corrections
+from .links import make_links, numbers_within
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RankedMentions:
+    """Mentions before they are decided on.
+
+    corrected: (m,) bool, mentions that a correction holds for; no other mention influences them.
+    """
+
+    batch: MentionBatch
+    neighbours: Neighbours
+    ranking: Ranking
+    corrected: np.ndarray
+
+    @classmethod
+    def concat(cls, parts: Sequence["RankedMentions"]) -> "RankedMentions":
+        """The mentions of several batches one after the other; at least one batch."""
+        return cls(
+            MentionBatch.concat([part.batch for part in parts]),
+            Neighbours.concat([part.neighbours for part in parts]),
+            Ranking.concat([part.ranking for part in parts]),
+            np.concatenate([part.corrected for part in parts]),
+        )
+
+    def with_mentions(self, mentions: TopK) -> "RankedMentions":
+        """The same with other neighbours among the mentions."""
+        mentions = mentions.where(~self.corrected[:, None])
+        return replace(self, neighbours=self.neighbours.with_mentions(mentions))
+
+
+@dataclass(frozen=True)
+class LinkedMentions:
+    """Mentions as they were linked, each document for itself."""
+
+    ranked: RankedMentions
+    decisions: Decisions
+    links: List[Link]
+
+
+@dataclass(frozen=True)
+class LinkingStages:
+    """The parts of a linker, and the stages that they do in turn.
+
+    ``dataclasses.replace`` gives stages with other parts, to link by another inference procedure or
+    another calibration without changing the linker.
+
+    reader: Docs -> mentions.
+    encoder: Mentions -> vectors.
+    datastore: What is searched: the knowledge base and the exemplars.
+    corrections: What people have said about single mentions.
+    reranker: Neighbours -> ranked candidates.
+    inference: Ranked candidates -> links.
+    discovery: Groups the mentions that no entity fits; None leaves each by itself.
+    calibration: Similarities -> log-odds.
+    """
+
+    reader: MentionReader
+    encoder: Encoder
+    datastore: Datastore
+    corrections: Corrections
+    reranker: Reranker
+    inference: Inference
+    discovery: Optional[Discovery]
+    calibration: Calibration
+
+    def with_encoder(self, encoder: Encoder) -> "LinkingStages":
+        """The same stages with another encoder for mentions; its vectors must be comparable."""
+        return replace(self, encoder=encoder, reader=replace(self.reader, encoder=encoder))
+
+    @property
+    def context(self) -> RankingContext:
+        """What the reranker can look at."""
+        n_candidates = self.datastore.settings.n_candidates
+        return RankingContext(self.datastore, self.calibration, n_candidates)
+
+    # The stages
+
+    def read(self, spans: Sequence[Sequence[Span]]) -> MentionBatch:
+        """Mentions of documents; for each document its spans, which may be none."""
+        return self.reader.read(spans)
+
+    def encode(self, batch: MentionBatch) -> MentionBatch:
+        """The batch with its vectors."""
+        return batch.with_vectors(self.encode_inputs(batch.inputs))
+
+    def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
+        """Spans of mentions -> (n, width) float32, prepared for comparing."""
+        vectors = self.encoder.encode_mentions(inputs)
+        return self.datastore.settings.similarity.prepare(vectors)
+
+    def retrieve(self, batch: MentionBatch, n_mentions: Optional[int] = None) -> Neighbours:
+        """The neighbours of mentions.
+
+        n_mentions: How many other mentions of the document; by default as many as the inference
+            procedure looks at.
+        """
+        retriever = self.datastore.refresh()
+        allowed = self.datastore.allowed_entities(batch)
+        neighbours = retriever.neighbours(
+            batch,
+            self.datastore.settings.n_candidates,
+            self.inference.n_exemplars,
+            self.inference.n_mentions if n_mentions is None else n_mentions,
+            allowed=allowed,
+            named=self.datastore.named_entities(batch),
+        )
+        return neighbours if allowed is None else neighbours.within_labels(batch.labels)
+
+    def rerank(self, batch: MentionBatch, neighbours: Neighbours) -> RankedMentions:
+        """The ranked candidates of mentions, with corrections applied."""
+        ranking = self.reranker(batch, neighbours, self.context)
+        corrected = self.corrections.apply(batch, neighbours, ranking, self.datastore)
+        return RankedMentions(batch, *corrected)
+
+    def decide(self, ranked: RankedMentions, threshold: float) -> Decisions:
+        """The links of mentions. threshold: The probability that a link must have."""
+        return self.inference(
+            ranked.batch,
+            ranked.neighbours,
+            ranked.ranking,
+            self.calibration,
+            log_odds(threshold),
+        )
+
+    def group_unlinked(
+        self, batch: MentionBatch, decisions: Decisions, within_documents: bool
+    ) -> np.ndarray:
+        """The new entities of mentions that are not linked: (m,) int64, -1 for linked ones.
+
+        within_documents: Whether the mentions of each document are grouped by themselves.
+        """
+        groups = np.full(len(batch), -1, dtype=np.int64)
+        rows = np.flatnonzero(decisions.entities < 0)
+        if self.discovery is None:
+            groups[rows] = np.arange(len(rows))
+        elif len(rows):
+            settings = self.datastore.settings
+            normalized = [batch.records[row].normalized for row in rows.tolist()]
+            groups[rows] = self.discovery.group(
+                self.discovery.features(batch.encoded[rows], normalized),
+                settings.similarity,
+                self.calibration,
+                batch.documents[rows] if within_documents else None,
+                batch.labels[rows] if settings.match_types else None,
+            )
+        return groups
+
+    def describe(
+        self,
+        mentions: range,
+        batch: MentionBatch,
+        candidates: TopK,
+        decisions: Decisions,
+        cluster_ids: Sequence[str],
+    ) -> List[Link]:
+        """The links of some of the mentions in words, see ``make_links``."""
+        kb, exemplars = self.datastore.kb, self.datastore.exemplars
+        return make_links(
+            mentions, batch.records, candidates, decisions, cluster_ids, kb, exemplars
+        )
+
+    # The stages in turn
+
+    def rank(
+        self, spans: Sequence[Sequence[Span]], n_mentions: Optional[int] = None
+    ) -> RankedMentions:
+        """From spans to ranked candidates. n_mentions: As in ``retrieve``."""
+        batch = self.encode(self.read(spans))
+        return self.rerank(batch, self.retrieve(batch, n_mentions))
+
+    def link(self, spans: Sequence[Sequence[Span]], threshold: float) -> LinkedMentions:
+        """Link the mentions of documents, each document for itself.
+
+        spans: For each document its mentions.
+        threshold: The probability that a link must have.
+        """
+        ranked = self.rank(spans)
+        decisions = self.decide(ranked, threshold)
+        batch = ranked.batch
+        groups = self.group_unlinked(batch, decisions, within_documents=True)
+        cluster_ids = numbers_within(batch.documents, groups)
+        rows = range(len(batch))
+        candidates = ranked.ranking.candidates
+        links = self.describe(rows, batch, candidates, decisions, cluster_ids)
+        return LinkedMentions(ranked, decisions, links)
+
+
+class StagePart(Generic[T]):
+    """An attribute of a linker that stands for the part of the same name of its ``stages``."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, linker: Any, owner: Optional[type] = None) -> T:
+        if linker is None:
+            raise AttributeError(f"{self.name} belongs to a linker, not to its class")
+        return getattr(linker.stages, self.name)
+
+    def __set__(self, linker: Any, value: T) -> None:
+        linker.stages = replace(linker.stages, **{self.name: value})

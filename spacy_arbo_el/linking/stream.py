@@ -1,0 +1,123 @@
+"""New entities that are kept from document to document."""
+
+import os
+from dataclasses import replace
+from typing import Dict, List, Optional, Sequence
+
+import numpy as np
+from spacy.tokens import Span
+
+from ..annotations import Link
+from ..discovery.entities import nearest_entities
+from ..discovery.new_entities import NewEntities
+from ..discovery.unlinked import Unlinked
+from ..errors import Errors
+from ..mentions.records import MentionKey
+from ..retrieval.mention_search import nearest_earlier
+from .stages import LinkedMentions, LinkingStages
+
+
+class Stream:
+    """Adds the mentions that no entity fits to new entities, document after document.
+
+    What a document gets depends on the documents before it, not on batches.
+
+    new_entities: The new entities so far.
+    """
+
+    def __init__(self) -> None:
+        self.new_entities = NewEntities()
+        # The process in which streaming was turned on, None for off.
+        self.process: Optional[int] = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether documents add to ``new_entities``."""
+        return self.process is not None
+
+    def turn(self, on: bool) -> None:
+        """Start or stop to keep new entities, in this process."""
+        self.process = os.getpid() if on else None
+
+    def link(
+        self, stages: LinkingStages, spans: Sequence[Sequence[Span]], threshold: float
+    ) -> List[Link]:
+        """Link the mentions of documents, and add those that are not linked to new entities.
+
+        stages: The stages of linking; they must have a discovery.
+        spans: For each document its mentions.
+        threshold: The probability that a link must have.
+        RETURNS: The links, with the ids of new entities.
+        """
+        if self.process != os.getpid():
+            raise ValueError(Errors.E707)
+        if stages.discovery is None:
+            raise ValueError(Errors.E709)
+        linked = stages.link(spans, threshold)
+        self.new_entities.threshold = threshold
+        self.new_entities.sync(stages.encode_inputs, stages.encoder.fingerprint)
+        names = _Attaching(stages, self.new_entities, linked).names()
+        self.new_entities.documents += len(spans)
+        return [
+            replace(link, cluster=names[row]) if row in names else link
+            for row, link in enumerate(linked.links)
+        ]
+
+
+class _Attaching:
+    """The mentions of a batch on their way to new entities."""
+
+    def __init__(
+        self, stages: LinkingStages, new_entities: NewEntities, linked: LinkedMentions
+    ) -> None:
+        self.stages, self.new_entities, self.linked = stages, new_entities, linked
+        self._names: Dict[int, str] = {}
+        # Mentions that are to be added at once, and their rows in the batch.
+        self._waiting: Dict[MentionKey, int] = {}
+
+    def names(self) -> Dict[int, str]:
+        """The new entity of each row of the batch that is not linked."""
+        batch, new_entities = self.linked.ranked.batch, self.new_entities
+        rows = np.flatnonzero(self.linked.decisions.entities < 0)
+        documents = batch.documents[rows]
+        for group in np.split(rows, np.flatnonzero(np.diff(documents)) + 1):
+            keys = {batch.records[row].key: row for row in group.tolist()}
+            # The same text is the same document: its mentions are stored already.
+            if any(key in self._waiting or new_entities.rows.row(key) >= 0 for key in keys):
+                self._attach()
+            stored = {key: row for key, row in keys.items() if new_entities.rows.row(key) >= 0}
+            self._names.update((row, new_entities.id_of(key)) for key, row in stored.items())
+            self._waiting.update((key, row) for key, row in keys.items() if key not in stored)
+        self._attach()
+        return self._names
+
+    def _attach(self) -> None:
+        rows = np.array(list(self._waiting.values()), dtype=np.int64)
+        if not len(rows):
+            return
+        ranked = self.linked.ranked
+        nearest = nearest_entities(ranked.ranking.candidates.take(rows), self.stages.datastore.kb)
+        batch = ranked.batch.take(rows)
+        unlinked = Unlinked.from_batch(batch, nearest, self.new_entities.documents)
+        names = self.new_entities.attach(unlinked, self._earlier(unlinked))
+        self._names.update(zip(rows.tolist(), names))
+        self._waiting.clear()
+
+    def _earlier(self, unlinked: Unlinked) -> np.ndarray:
+        """(n, k) int64 rows of the earlier mentions that are similar enough to be the same."""
+        discovery, settings = self.stages.discovery, self.stages.datastore.settings
+        assert discovery is not None
+        rows = self.new_entities.rows
+        nearest = nearest_earlier(
+            rows.features(discovery),
+            discovery.features(unlinked.vectors, unlinked.normalized),
+            discovery.n_neighbors,
+            discovery.feature_similarity(settings.similarity),
+        )
+        similar = nearest.scores >= discovery.min_similarity(self.stages.calibration)
+        if settings.match_types:
+            labels = [record.label for record in (*rows.records, *unlinked.records)]
+            numbers = np.unique(labels, return_inverse=True)[1].reshape(-1)
+            similar &= numbers[nearest.ids] == numbers[len(rows) :, None]
+        # Unlike TopK.where, entries keep their columns.
+        return np.where(similar, nearest.ids, -1)
