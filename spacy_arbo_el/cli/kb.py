@@ -1,33 +1,24 @@
-"""``arbo kb …``: build and look at knowledge bases. ``kb_edit.py`` has what changes them."""
+"""``arbo kb …``: build, check and search knowledge bases. ``kb_edit.py`` has the edits."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
-from .kb_edit import (
-    add_command,
-    encode_command,
-    export_command,
-    merge_command,
-    progress,
-    remove_command,
-    show_skipped,
-)
+from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show_skipped
+
+if TYPE_CHECKING:
+    from ..kb.knowledge_base import ArboKB
 
 FORMATS = "jsonl, table, obo, umls, wikidata, medic, medic-half, medic-2012, spacy"
 
 kb_cli = typer.Typer(
     name="kb", help="Build, search and edit knowledge bases.", no_args_is_help=True
 )
-kb_cli.command("add")(add_command)
-kb_cli.command("remove")(remove_command)
-kb_cli.command("merge")(merge_command)
-kb_cli.command("encode")(encode_command)
-kb_cli.command("export")(export_command)
+add_edit_commands(kb_cli)
 
 
 @kb_cli.command("build")
@@ -37,18 +28,18 @@ def build_command(
     output: Path = Arg(..., help="Folder of the knowledge base"),
     format: str = Opt("jsonl", "--format", "-f", help=f"One of: {FORMATS}"),
     columns: List[str] = Opt([], "--column", help="table: field=column, such as title=Name"),
-    separator: Optional[str] = Opt(None, "--separator", help="table: between aliases or types"),
-    languages: List[str] = Opt([], "--language", help="umls, wikidata: of names"),
-    sources: List[str] = Opt([], "--source", help="umls: vocabularies of names"),
-    types: List[str] = Opt([], "--type", help="wikidata: only instances of these"),
-    scopes: List[str] = Opt([], "--scope", help="obo: synonyms that become aliases"),
+    separator: Optional[str] = Opt(None, "--separator", help="table: separates aliases and types"),
+    languages: List[str] = Opt([], "--language", help="umls, wikidata: language of names"),
+    sources: List[str] = Opt([], "--source", help="umls: vocabulary of names"),
+    types: List[str] = Opt([], "--type", help="wikidata: only instances of these types"),
+    scopes: List[str] = Opt([], "--scope", help="obo: scope of synonyms that become aliases"),
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
-    dtype: str = Opt("float32", "--dtype", help="Of the vectors: float32 or float16"),
+    dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
     # fmt: on
 ) -> None:
-    """Build a knowledge base of entities. Options may be repeated where several make sense.
+    """Build a knowledge base. Options for several values may be repeated.
 
-    Without --model, vectors are made when a pipeline gets the knowledge base.
+    Without --model, a pipeline computes the vectors when it loads the knowledge base.
     """
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import build
@@ -77,41 +68,42 @@ def build_command(
     msg.good(f"{output}: {len(kb)} entities, {names} names, {len(kb.rows)} vectors")
 
 
-def _encode_with(model: Path):
-    from .kb_edit import encode_with, load_linker
-
+def _encode_with(model: Path) -> "Callable[[ArboKB], int]":
     linker = load_linker(model)
     return lambda kb: encode_with(linker, kb)
 
 
 @kb_cli.command("info")
 def info_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
-    """Say what a knowledge base holds."""
+    """Print what a knowledge base contains."""
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people():
-        kb = ArboKB.for_reading(path)
-        types = [(kind or "none", n) for kind, n in kb.entities.type_counts().items()]
-        manifest = kb.database.manifest()
-        count = kb.database.value
-        rows = {
-            "Entities": len(kb),
-            "Names": kb.get_size_aliases(),
-            "Names of several entities": count(
-                "SELECT count(*) FROM (SELECT 1 FROM name GROUP BY folded "
-                "HAVING count(DISTINCT position) > 1)"
-            ),
-            "Types": ", ".join(f"{kind} ({n})" for kind, n in types[:20]) or "–",
-            "With description": count("SELECT count(*) FROM entity WHERE description != ''"),
-            "Other ids that lead here": count("SELECT count(*) FROM redirect"),
-            "Vectors": f"{len(kb.rows)}, {kb.rows.width} wide, {manifest['dtype']}",
-            "Entities without up-to-date vectors": count("SELECT count(*) FROM dirty"),
-            "Encoder": kb.fingerprint or "none yet",
-            "Search index": _index_text(kb.index.about) if kb.index else "none: exact search",
-            "Edits": manifest["generation"],
-            "Size": f"{sum(f.stat().st_size for f in path.iterdir()) / 1e6:.1f} MB",
-        }
+        rows = _info(ArboKB.for_reading(path))
+        rows["Size"] = f"{sum(f.stat().st_size for f in path.iterdir()) / 1e6:.1f} MB"
     msg.table(rows)
+
+
+def _info(kb: "ArboKB") -> Dict[str, Any]:
+    types = [(name or "none", n) for name, n in kb.entities.type_counts().items()]
+    manifest = kb.database.manifest()
+    count = kb.database.value
+    return {
+        "Entities": len(kb),
+        "Names": kb.get_size_aliases(),
+        "Names of several entities": count(
+            "SELECT count(*) FROM (SELECT 1 FROM name GROUP BY folded "
+            "HAVING count(DISTINCT position) > 1)"
+        ),
+        "Types": ", ".join(f"{name} ({n})" for name, n in types[:20]) or "–",
+        "With description": count("SELECT count(*) FROM entity WHERE description != ''"),
+        "Redirected ids": count("SELECT count(*) FROM redirect"),
+        "Vectors": f"{len(kb.rows)}, {kb.rows.width} wide, {manifest['dtype']}",
+        "Entities without up-to-date vectors": count("SELECT count(*) FROM dirty"),
+        "Encoder": kb.fingerprint or "none yet",
+        "Search index": _index_text(kb.index.about) if kb.index else "none: exact search",
+        "Edits": manifest["generation"],
+    }
 
 
 def _index_text(about: Dict[str, Any]) -> str:
@@ -120,7 +112,7 @@ def _index_text(about: Dict[str, Any]) -> str:
 
 @kb_cli.command("verify")
 def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
-    """Read every byte of a knowledge base and name what is damaged or doesn't belong."""
+    """Read every byte of a knowledge base. Print what is damaged or of another knowledge base."""
     from ..kb.folder import verify
 
     problems = verify(path)
@@ -128,7 +120,7 @@ def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> 
         msg.fail(problem)
     if problems:
         raise typer.Exit(1)
-    msg.good(f"{path} is whole")
+    msg.good(f"{path} is undamaged")
 
 
 @kb_cli.command("search")
@@ -136,46 +128,57 @@ def search_command(
     # fmt: off
     path: Path = Arg(..., help="Folder of a knowledge base"),
     query: str = Arg(..., help="An id, a name, or free text"),
-    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline that reads free text"),
+    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline that encodes free text"),
     types: List[str] = Opt([], "--type", help="Only entities of these types; may be repeated"),
-    limit: int = Opt(10, "--limit", "-n", help="Entities to show"),
+    limit: int = Opt(10, "--limit", "-n", help="Number of entities per kind of search"),
     # fmt: on
 ) -> None:
-    """Find entities by id, by name (as it is, then alike), and with --model by meaning."""
+    """Search entities by id, by exact name, by similar names, and with --model by vector."""
     from rich.console import Console
     from rich.table import Table
 
     from ..kb.knowledge_base import ArboKB
-    from ..kb.lookup import alike
 
     with errors_for_people():
         kb = ArboKB.for_reading(path)
-        found = []
-        if query in kb:
-            found.append(("id", kb.entities.position(query), 1.0))
-        found += [("name", p, 1.0) for p in kb.entities.named(query.casefold())]
-        found += [("alike", p, score) for p, score in alike(kb.entities, query, limit)]
-        if model is not None:
-            found += [("meaning", p, score) for p, score in _by_meaning(model, kb, query, limit)]
-        entities = kb.entities.at_all([position for _, position, _ in found])
+        hits = list(_search(kb, query, model, limit))
+        entities = kb.entities.at_all([position for _, position, _ in hits])
     table = Table("By", "Score", "Id", "Title", "Types", "Description")
     shown = set()
-    for how, position, score in found:
+    for kind, position, score in hits:
         entity = entities[position]
         if position not in shown and (not types or set(types) & set(entity.types)):
             shown.add(position)
-            kinds = ", ".join(entity.types)
+            names = ", ".join(entity.types)
             about = entity.description[:80]
-            table.add_row(how, f"{score:.2f}", entity.id, entity.title, kinds, about)
+            table.add_row(kind, f"{score:.2f}", entity.id, entity.title, names, about)
     Console(width=130).print(table)
 
 
-def _by_meaning(model: Path, kb, query: str, limit: int):
-    from .kb_edit import load_linker
+def _search(
+    kb: "ArboKB", query: str, model: Optional[Path], limit: int
+) -> Iterator[Tuple[str, int, float]]:
+    """(kind of search, position, score) of entities; one may occur several times."""
+    from ..kb.lookup import similar_names
 
+    if query in kb:
+        yield "id", kb.entities.position(query), 1.0
+    for position in kb.entities.with_name(query.casefold()):
+        yield "name", position, 1.0
+    for position, similarity in similar_names(kb.entities, query, limit):
+        yield "similar name", position, similarity
+    if model is not None:
+        yield from _search_by_vector(model, kb, query, limit)
+
+
+def _search_by_vector(
+    model: Path, kb: "ArboKB", query: str, limit: int
+) -> Iterator[Tuple[str, int, float]]:
     linker = load_linker(model)
     linker.set_kb(lambda vocab: kb)
-    retriever = linker.refresh()
-    vector = linker.similarity.prepare(linker.encoding.encode_texts([(query, "")]))
-    entities, similarities = retriever.entities.nearest(vector, limit)
-    return [(int(p), float(s)) for p, s in zip(entities[0], similarities[0]) if p >= 0]
+    retriever, encoder = linker.refresh(), linker.encoder
+    vector = encoder.encode_texts(encoder.read_texts([(query, "")]))
+    nearest = retriever.entities.nearest(linker.similarity.prepare(vector), limit)
+    for position, similarity in zip(nearest.ids[0].tolist(), nearest.scores[0].tolist()):
+        if position >= 0:
+            yield "vector", position, similarity

@@ -1,52 +1,76 @@
-"""``arbo kb add``, ``remove``, ``merge`` and ``encode``: each one transaction on the folder."""
+"""``arbo kb add``, ``remove``, ``merge``, ``encode`` and ``export``; each edit is a transaction."""
 
 from pathlib import Path
-from typing import List, Optional
+from typing import TYPE_CHECKING, Iterable, List, Optional
 
+import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
 
+if TYPE_CHECKING:
+    from ..kb.entity import Entity
+    from ..kb.importers import ImportReport
+    from ..kb.knowledge_base import ArboKB
+    from ..linker import ArboLinker
 
-def load_linker(model: Path):
+
+def load_linker(model: Path) -> "ArboLinker":
     """The linker of a saved pipeline."""
     import spacy
 
-    from ..evaluation.report import find_linker
+    from ..linker import find_linker
 
     return find_linker(spacy.load(model))
 
 
-def encode_with(linker, kb) -> int:
-    """Encode what of a knowledge base has changed; how many texts that were."""
-    encoding = linker.encoding
-    return kb.sync(linker.memory.verbalization, encoding.encode_texts, encoding.fingerprint)
+def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:
+    """Encode the texts of a knowledge base that have changed. RETURNS: How many."""
+    encoder = linker.encoder
+    return kb.sync(
+        linker.datastore.settings.verbalization,
+        lambda texts: encoder.encode_texts(encoder.read_texts(texts)),
+        encoder.fingerprint,
+    )
 
 
-def _check_encoder(linker, kb) -> None:
+def _check_encoder(linker: "ArboLinker", kb: "ArboKB") -> None:
     from ..errors import Errors
 
-    if kb.fingerprint and kb.fingerprint != linker.encoding.fingerprint:
-        expected = linker.encoding.fingerprint
+    expected = linker.encoder.fingerprint
+    if kb.fingerprint and kb.fingerprint != expected:
         raise ValueError(Errors.E025.format(found=kb.fingerprint, expected=expected))
+
+
+def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
+    """The entities, with a progress bar."""
+    from tqdm import tqdm
+
+    return tqdm(entities, unit=" entities", leave=False)
+
+
+def show_skipped(report: "ImportReport") -> None:
+    """Print what an import left out, and why."""
+    for reason, count in report.skipped.most_common():
+        msg.info(f"{count} left out: {reason}")
 
 
 def add_command(
     # fmt: off
     path: Path = Arg(..., help="Folder of a knowledge base"),
-    source: Optional[Path] = Arg(None, help="File of entities; or give --id"),
-    format: str = Opt("jsonl", "--format", "-f", help="As of arbo kb build"),
-    replace: bool = Opt(False, "--replace", help="Replace entities of the same ids"),
-    id: str = Opt("", "--id", help="Of a single entity"),
-    title: str = Opt("", "--title", help="Of a single entity"),
-    description: str = Opt("", "--description", help="Of a single entity"),
-    aliases: List[str] = Opt([], "--alias", help="Of a single entity; may be repeated"),
-    types: List[str] = Opt([], "--type", help="Of a single entity; may be repeated"),
+    source: Optional[Path] = Arg(None, help="File of entities, unless --id is given"),
+    format: str = Opt("jsonl", "--format", "-f", help="Format of the file, see arbo kb build"),
+    replace: bool = Opt(False, "--replace", help="Replace entities with the same ids"),
+    id: str = Opt("", "--id", help="Id of a single entity"),
+    title: str = Opt("", "--title", help="Title of a single entity"),
+    description: str = Opt("", "--description", help="Description of a single entity"),
+    aliases: List[str] = Opt([], "--alias", help="Alias of a single entity; may be repeated"),
+    types: List[str] = Opt([], "--type", help="Type of a single entity; may be repeated"),
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes them"),
     # fmt: on
 ) -> None:
-    """Add entities to a knowledge base, all or none, and encode just these."""
+    """Add entities to a knowledge base, all or none. With --model, only these are encoded."""
     from ..kb.entity import Entity
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import import_into
@@ -69,24 +93,11 @@ def add_command(
     msg.good(f"{path}: {count} added, {total} entities, {texts} texts encoded")
 
 
-def progress(entities):
-    """Entities, counted on the screen while they pass."""
-    from tqdm import tqdm
-
-    return tqdm(entities, unit=" entities", leave=False)
-
-
-def show_skipped(report) -> None:
-    """Say what an import left out, and why."""
-    for reason, count in report.skipped.most_common():
-        msg.info(f"{count} left out: {reason}")
-
-
 def remove_command(
     path: Path = Arg(..., help="Folder of a knowledge base"),
-    ids: List[str] = Arg(..., help="Entities to take out"),
+    ids: List[str] = Arg(..., help="Ids of the entities to remove"),
 ) -> None:
-    """Take entities out of a knowledge base, all or none."""
+    """Remove entities from a knowledge base, all or none."""
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people(), ArboKB.open(path) as kb:
@@ -97,10 +108,10 @@ def remove_command(
 
 def merge_command(
     path: Path = Arg(..., help="Folder of a knowledge base"),
-    old: str = Arg(..., help="Id that will lead to the other from now on"),
+    old: str = Arg(..., help="Id that leads to the other one afterwards"),
     new: str = Arg(..., help="Id that stays"),
 ) -> None:
-    """Make one entity of two, with the names of both."""
+    """Merge two entities into one with the names of both."""
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people(), ArboKB.open(path) as kb:
@@ -112,8 +123,7 @@ def encode_command(
     path: Path = Arg(..., help="Folder of a knowledge base"),
     model: Path = Arg(..., help="Pipeline whose linker encodes it"),
 ) -> None:
-    """Bring a knowledge base's vectors up to date, or make them anew where they are another
-    encoder's."""
+    """Encode what has changed in a knowledge base, or all of it if its encoder was another one."""
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people(), ArboKB.open(path) as kb:
@@ -125,10 +135,19 @@ def export_command(
     path: Path = Arg(..., help="Folder of a knowledge base"),
     output: Path = Arg(..., help="JSONL file to write"),
 ) -> None:
-    """Write the entities of a knowledge base as JSONL, one a line."""
+    """Write the entities of a knowledge base as JSONL, one per line."""
     from ..kb.importers import write_entities_jsonl
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people():
         count = write_entities_jsonl(ArboKB.for_reading(path), output)
     msg.good(f"{output}: {count} entities")
+
+
+def add_edit_commands(app: typer.Typer) -> None:
+    """Add these commands to ``arbo kb``."""
+    app.command("add")(add_command)
+    app.command("remove")(remove_command)
+    app.command("merge")(merge_command)
+    app.command("encode")(encode_command)
+    app.command("export")(export_command)

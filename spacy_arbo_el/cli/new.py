@@ -1,8 +1,8 @@
-"""``arbo new``: the new entities that a pipeline keeps, looked at and corrected."""
+"""``arbo new``: the new entities that a pipeline keeps, to inspect and to correct."""
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import List
+from typing import TYPE_CHECKING, Iterator, List
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -10,20 +10,24 @@ from wasabi import msg
 
 from ._util import errors_for_people
 
+if TYPE_CHECKING:
+    from ..linker import ArboLinker
+
 new_cli = typer.Typer(
     name="new",
-    help="New entities that a pipeline keeps (`arbo discover --keep`, or streaming).",
+    help="New entities that a pipeline keeps, from `arbo discover --keep` or from streaming.",
     no_args_is_help=True,
 )
 MODEL = Arg(..., help="Pipeline with a linker that keeps new entities")
+NAME = Arg(..., help="Id of the new entity")
 
 
 @contextmanager
-def _editing(model: Path):
-    """The pipeline's linker, which is written when all went well."""
+def _edited_linker(model: Path) -> Iterator["ArboLinker"]:
+    """The pipeline's linker. The pipeline is saved if no error occurs."""
     import spacy
 
-    from ..evaluation.report import find_linker
+    from ..linker import find_linker
 
     with errors_for_people():
         nlp = spacy.load(model)
@@ -35,25 +39,25 @@ def _editing(model: Path):
 def list_command(
     # fmt: off
     model: Path = MODEL,
-    limit: int = Opt(20, "--limit", "-n", help="At most this many, the largest first"),
+    limit: int = Opt(20, "--limit", "-n", help="Maximum number of new entities to list"),
     # fmt: on
 ) -> None:
-    """New entities, the largest first, with their names and what came near."""
+    """List the new entities with their names and the nearest entities, the largest first."""
     import spacy
     from rich.console import Console
     from rich.table import Table
 
-    from ..evaluation.report import find_linker
+    from ..linker import find_linker
 
     with errors_for_people():
-        found = find_linker(spacy.load(model)).new_entities
-    table = Table(title=f"{len(found)} new entities", title_justify="left")
+        new_entities = find_linker(spacy.load(model)).new_entities
+    table = Table(title=f"{len(new_entities)} new entities", title_justify="left")
     for column in ("id", "name", "mentions", "documents", "cohesion", "nearest in the KB"):
         table.add_column(column, overflow="fold")
-    for one in found[:limit]:
-        near = "; ".join(f"{n.title} ({n.kb_id}, {n.chance:.2f})" for n in one.nearest)
+    for one in new_entities[:limit]:
+        nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
         counts = str(len(one.members)), str(one.documents), f"{one.cohesion:.2f}"
-        table.add_row(one.id, one.name, *counts, near)
+        table.add_row(one.id, one.name, *counts, nearest)
     Console(width=130).print(table)
 
 
@@ -61,36 +65,36 @@ def list_command(
 def show_command(
     # fmt: off
     model: Path = MODEL,
-    name: str = Arg(..., help="The new entity"),
+    name: str = NAME,
     # fmt: on
 ) -> None:
-    """The mentions of a new entity, with the numbers that `split` takes."""
+    """Show the mentions of a new entity. `arbo new split` takes their numbers."""
     import spacy
 
-    from ..evaluation.report import find_linker
+    from ..discovery.entities import one_line
+    from ..linker import find_linker
 
     with errors_for_people():
-        one = find_linker(spacy.load(model)).new_entities[name]
-    print(f"{one.id}: {one.name}, cohesion {one.cohesion:.2f}")
-    for number, member in enumerate(one.members):
-        where = member.doc_id or f"document {member.document + 1}"
-        print(f"{number:4d}  … {member.before} [{member.text}] {member.after} …  ({where})")
+        entity = find_linker(spacy.load(model)).new_entities[name]
+    print(f"{entity.id}: {entity.name}, cohesion {entity.cohesion:.2f}")
+    for number, member in enumerate(entity.members):
+        before, after = one_line(member.before), one_line(member.after)
+        print(f"{number:4d}  … {before} [{member.text}] {after} …  ({member.document})")
 
 
 @new_cli.command("accept")
 def accept_command(
     # fmt: off
     model: Path = MODEL,
-    name: str = Arg(..., help="The new entity"),
-    kb_id: str = Opt("", "--id", help="Its id in the knowledge base; its own by default"),
-    title: str = Opt("", "--title", help="Its title; its name by default"),
-    description: str = Opt("", "--description", help="What it is"),
+    name: str = NAME,
+    kb_id: str = Opt("", "--id", help="Its id in the knowledge base; by default the present one"),
+    title: str = Opt("", "--title", help="Its title; by default its name"),
+    description: str = Opt("", "--description", help="Its description"),
     # fmt: on
 ) -> None:
-    """Take a new entity into the knowledge base, its mentions as exemplars."""
-    with _editing(model) as linker:
-        texts = {"title": title, "description": description}
-        entity = linker.accept(name, kb_id or None, **texts)
+    """Add a new entity to the knowledge base, with its mentions as exemplars."""
+    with _edited_linker(model) as linker:
+        entity = linker.accept(name, kb_id or None, title=title, description=description)
     msg.good(f"{entity.id}: {entity.title}")
 
 
@@ -98,38 +102,38 @@ def accept_command(
 def merge_command(
     # fmt: off
     model: Path = MODEL,
-    into: str = Arg(..., help="The new entity that stays"),
-    others: List[str] = Arg(..., help="Those that become part of it"),
+    into: str = Arg(..., help="Id of the new entity that stays"),
+    others: List[str] = Arg(..., help="Ids of the new entities to merge into it"),
     # fmt: on
 ) -> None:
-    """Make one new entity of several."""
-    with _editing(model) as linker:
-        one = linker.new_entities.merge(into, *others)
-    msg.good(f"{one.id}: {len(one.members)} mentions")
+    """Merge new entities."""
+    with _edited_linker(model) as linker:
+        entity = linker.new_entities.merge(into, *others)
+    msg.good(f"{entity.id}: {len(entity.members)} mentions")
 
 
 @new_cli.command("split")
 def split_command(
     # fmt: off
     model: Path = MODEL,
-    name: str = Arg(..., help="The new entity"),
-    members: List[int] = Arg(..., help="The numbers of mentions to split off, from 0"),
+    name: str = NAME,
+    members: List[int] = Arg(..., help="Numbers of the mentions to split off, from 0"),
     # fmt: on
 ) -> None:
-    """Make a new entity of its own of some of one's mentions."""
-    with _editing(model) as linker:
-        one = linker.new_entities.split(name, members)
-    msg.good(f"{one.id}: {len(one.members)} mentions, apart from {name}")
+    """Split some mentions off from a new entity. They become another new entity."""
+    with _edited_linker(model) as linker:
+        entity = linker.new_entities.split(name, members)
+    msg.good(f"{entity.id}: {len(entity.members)} mentions, split off from {name}")
 
 
 @new_cli.command("reject")
 def reject_command(
     # fmt: off
     model: Path = MODEL,
-    name: str = Arg(..., help="The new entity"),
+    name: str = NAME,
     # fmt: on
 ) -> None:
-    """Say that this is no entity."""
-    with _editing(model) as linker:
+    """Mark a new entity as no entity."""
+    with _edited_linker(model) as linker:
         linker.new_entities.reject(name)
     msg.good(f"{name}: rejected")

@@ -1,28 +1,36 @@
-"""``arbo show``: look at links, their evidence, and what is new."""
+"""``arbo show``: links with their evidence, and new entities."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Set, Tuple
 
 from spacy.cli._util import Arg, Opt
+from spacy.tokens import Doc, Span
 
 from ._util import errors_for_people
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..annotations import Link
+    from ..linker import ArboLinker
 
 
 def show_command(
     # fmt: off
     model: Path = Arg(..., help="Pipeline with a linker"),
-    corpus: Path = Arg(..., help=".spacy with mentions"),
-    limit: int = Opt(5, "--limit", "-n", help="Documents to show; all are linked"),
+    corpus: Path = Arg(..., help=".spacy file with mentions"),
+    limit: int = Opt(5, "--limit", "-n", help="Number of documents to show; all are linked"),
     # fmt: on
 ) -> None:
-    """Link all documents together; show the links of some, why, and what is new in all of them."""
+    """Link all documents in one graph. Show some links with their evidence, and new entities."""
     import spacy
     from rich.console import Console
     from rich.markup import escape
     from tqdm import tqdm
 
     from ..corpora.reader import MentionCorpus
-    from ..evaluation.report import find_linker
+    from ..linker import find_linker
 
     console = Console(width=130)
     with errors_for_people():
@@ -33,48 +41,51 @@ def show_command(
     for number, doc in enumerate(docs[:limit], 1):
         console.print(f"\n[bold]{number}.[/bold] {escape(doc.text)}")
         console.print(_links_table(doc, linker))
-    console.print(_new_table(docs, linker))
+    console.print(_new_entities_table(docs, linker))
 
 
-def _new_table(docs, linker):
+def _links(doc: Doc, linker: "ArboLinker") -> Iterator[Tuple[Span, "Link"]]:
+    for span in linker.mentions.getter(doc):
+        link = span._.get(linker.cfg["extension"])
+        if link is not None:
+            yield span, link
+
+
+def _new_entities_table(docs: Iterable[Doc], linker: "ArboLinker") -> "Table":
     from rich.table import Table
 
-    texts, places = defaultdict(Counter), defaultdict(set)
-    for number, doc in enumerate(docs, 1):
-        for span in linker.span_getter(doc):
-            link = span._.get(linker.cfg["extension"])
-            if link is not None and link.cluster:
+    texts: Dict[str, Counter] = defaultdict(Counter)
+    documents: Dict[str, Set[int]] = defaultdict(set)
+    for number, doc in enumerate(docs):
+        for span, link in _links(doc, linker):
+            if link.cluster:
                 texts[link.cluster][span.text] += 1
-                places[link.cluster].add(number)
+                documents[link.cluster].add(number)
     table = Table(title="\nDiscovered: not in the knowledge base", title_justify="left")
-    for column in ("new entity", "mentions", "documents", "called"):
+    for column in ("new entity", "mentions", "documents", "names"):
         table.add_column(column, overflow="fold")
-    for cluster in sorted(texts, key=lambda c: -sum(texts[c].values())):
+    for cluster in sorted(texts, key=lambda cluster: -sum(texts[cluster].values())):
         names = ", ".join(f"{text} ({count})" for text, count in texts[cluster].most_common())
-        total, where = sum(texts[cluster].values()), len(places[cluster])
-        table.add_row(cluster, str(total), str(where), names)
+        total = sum(texts[cluster].values())
+        table.add_row(cluster, str(total), str(len(documents[cluster])), names)
     return table
 
 
-def _links_table(doc, linker):
+def _links_table(doc: Doc, linker: "ArboLinker") -> "Table":
     from rich.table import Table
 
     table = Table(show_edge=False)
-    for column in ("mention", "link", "entity", "chance", "why"):
+    for column in ("mention", "link", "entity", "probability", "evidence"):
         table.add_column(column, overflow="fold")
-    for span in linker.span_getter(doc):
-        link = span._.get(linker.cfg["extension"])
-        if link is None:
-            continue
-        if link.is_nil:
-            best = (
-                f"best refused: {link.candidates[0].kb_id}" if link.candidates else "no candidates"
-            )
-            table.add_row(span.text, link.cluster or "NIL", "", f"{link.score:.2f}", best)
-        else:
-            title = linker.kb.get(link.kb_id).title
-            steps = " ← ".join(
-                f"{step.kind} “{step.text}” ({step.weight:.2f})" for step in link.evidence[1:]
-            )
-            table.add_row(span.text, link.kb_id, title, f"{link.score:.2f}", steps)
+    for span, link in _links(doc, linker):
+        table.add_row(span.text, *_link_cells(link, linker))
     return table
+
+
+def _link_cells(link: "Link", linker: "ArboLinker") -> List[str]:
+    score = f"{link.score:.2f}"
+    if link.is_nil:
+        best = f"best candidate: {link.candidates[0].kb_id}" if link.candidates else "no candidates"
+        return [link.cluster or "NIL", "", score, best]
+    steps = (f"{step.kind} “{step.text}” ({step.weight:.2f})" for step in link.evidence[1:])
+    return [link.kb_id, linker.kb.get(link.kb_id).title, score, " ← ".join(steps)]

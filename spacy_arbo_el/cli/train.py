@@ -1,4 +1,4 @@
-"""``arbo train``: ``spacy train`` that a kill does no harm."""
+"""``arbo train``: ``spacy train`` with checkpoints."""
 
 import logging
 from pathlib import Path
@@ -16,18 +16,16 @@ def train_command(
     ctx: typer.Context,
     config: Path = Arg(..., help="Training config", exists=True),
     output: Path = Opt(..., "--output", "-o", help="Folder for model-best and model-last"),
-    resume: bool = Opt(
-        False, "--resume", help="Go on from the checkpoint of a run that was killed"
-    ),
+    resume: bool = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint"),
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at each evaluation only"),
-    code: Optional[Path] = Opt(None, "--code", "-c", help="Python file with functions of your own"),
-    verbose: bool = Opt(False, "--verbose", "-V", help="Show more of what happens"),
-    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    code: Optional[Path] = Opt(None, "--code", "-c", help="Python file with registered functions"),
+    verbose: bool = Opt(False, "--verbose", "-V", help="Show debug messages"),
+    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
     # fmt: on
 ) -> None:
-    """Train as spacy train does, with checkpoints: --resume goes on after a kill.
+    """Train as spacy train does, with checkpoints: --resume continues an interrupted run.
 
-    Settings of the config are overridden as there, such as --paths.train corpus/train.spacy.
+    Override settings of the config as in spacy train, such as --paths.train corpus/train.spacy.
     """
     from spacy import util
     from spacy.cli._util import (

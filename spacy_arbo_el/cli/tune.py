@@ -1,4 +1,4 @@
-"""``arbo tune``: λ for linking and λ for new entities, by what annotated text says."""
+"""``arbo tune``: the thresholds for linking and for discovery, tuned on annotated documents."""
 
 from pathlib import Path
 from typing import Optional
@@ -14,51 +14,49 @@ def tune_command(
     model: Path = Arg(..., help="Pipeline with a linker"),
     dev: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
     output: Optional[Path] = Opt(
-        None, "--output", "-o", help="Where to write it; over the old one by default"
+        None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
     ),
     drop: float = Opt(
         0.0,
         "--drop",
-        help="Share of dev's entities to take out of the KB meanwhile, so that mentions are NIL",
+        help="Share of dev's entities to remove from the KB while tuning, so that mentions are NIL",
     ),
-    seed: int = Opt(0, "--seed", help="Chooses the entities dropped"),
+    seed: int = Opt(0, "--seed", help="Determines which entities are removed"),
     score: str = Opt(
-        "arbo_acc", "--score", help="To tune linking by: arbo_acc, nel_micro_f, arbo_nil_f"
+        "arbo_acc", "--score", help="Score for linking: arbo_acc, nel_micro_f or arbo_nil_f"
     ),
-    discovery_score: str = Opt(
-        "ari", "--discovery-score", help="To tune new entities by: ari, b3_f"
-    ),
+    discovery_score: str = Opt("ari", "--discovery-score", help="Score for discovery: ari or b3_f"),
     curve: Optional[Path] = Opt(
         None,
         "--curve",
-        help="CSV of the scores at each threshold: precision and recall of NIL and of links",
+        help="CSV file of the scores at each threshold: precision and recall of NIL and of links",
     ),
     # fmt: on
 ) -> None:
-    """Tune λ for linking and λ for new entities, in one sweep; write them into the config."""
+    """Tune the thresholds for linking and for discovery. Write them to the pipeline's config."""
     import spacy
     from rich.console import Console
 
     from ..corpora.reader import read_docs
-    from ..evaluation.report import find_linker
     from ..evaluation.tuning import as_csv, as_table, store, tune
     from ..io import write_file
+    from ..linker import find_linker
 
     with errors_for_people():
         nlp = spacy.load(model)
         docs = list(read_docs(dev, nlp.vocab))
-        tuned = tune(find_linker(nlp), docs, drop, seed, score, discovery_score)
+        result = tune(find_linker(nlp), docs, drop, seed, score, discovery_score)
         if drop:
-            # The knowledge base that is saved is whole.
+            # The saved knowledge base has all its entities.
             nlp = spacy.load(model)
-        store(nlp, tuned)
+        store(nlp, result)
         nlp.to_disk(output or model)
         if curve is not None:
-            write_file(curve, as_csv(tuned.linking).encode("utf8"))
+            write_file(curve, as_csv(result.linking).encode("utf8"))
     console = Console(width=130)
-    console.print(as_table(tuned.linking, tuned.best_linking, "λ for linking"))
-    if tuned.discovery is not None:
-        rows = tuned.discovery.rows
+    console.print(as_table(result.linking, result.best_linking, "λ for linking"))
+    if result.discovery is not None:
+        rows = result.discovery.rows
         title = f"λ for new entities, {rows[0]['mentions']:g} mentions"
-        console.print(as_table(rows, tuned.best_discovery, title))
-    msg.good(f"{output or model}: {tuned.summary}")
+        console.print(as_table(rows, result.best_discovery, title))
+    msg.good(f"{output or model}: {result.summary}")

@@ -1,1 +1,1 @@
-"""Annotated text from files: readers, and the way from them to ``.spacy``."""
+"""Readers of annotated corpora, and their conversion to ``.spacy``."""

@@ -1,4 +1,4 @@
-"""Annotated text as the readers hand it on, before any tokenizer has seen it."""
+"""Annotated text as the readers return it, before tokenization."""
 
 from dataclasses import dataclass
 from typing import Iterable, Tuple
@@ -11,13 +11,14 @@ JOINER = "|"
 
 @dataclass(frozen=True)
 class AnnotatedMention:
-    """A stretch of text that names something.
+    """A mention in a text.
 
-    start, end: Character offsets into the text, end exclusive.
-    label: Its type ("Disease").
-    kb_ids: The entities it names. Several mean a composite ("breast and ovarian
-        cancer"), in the order of the annotation; none means NIL, no entity.
-    cluster: Which new entity a NIL mention belongs to; empty where that isn't known.
+    start: The offset of its first character.
+    end: The offset after its last character.
+    label: Its type, such as "Disease".
+    kb_ids: The ids of its entities, in the order of the annotation. A composite mention ("breast
+        and ovarian cancer") has several. A NIL mention has none.
+    cluster: The new entity that a NIL mention belongs to; empty if it is not annotated.
     """
 
     start: int
@@ -28,15 +29,19 @@ class AnnotatedMention:
 
     @property
     def kb_id(self) -> str:
-        """What goes into ``span.kb_id_``: the ids joined by ``|``, or "NIL"."""
+        """The value for ``span.kb_id_``: the ids joined by ``|``, or "NIL"."""
         return JOINER.join(self.kb_ids) or NIL
 
 
 @dataclass(frozen=True)
 class AnnotatedText:
-    """A document with its mentions, in the order of the annotation.
+    """A document with its mentions.
 
-    Raises ValueError where a mention is empty or lies outside the text.
+    Raises ValueError if a mention is empty or lies outside the text.
+
+    id: The id of the document.
+    text: Its text.
+    mentions: Its mentions, in the order of the annotation.
     """
 
     id: str
@@ -52,7 +57,7 @@ class AnnotatedText:
 
 
 def offsets_problem(start: int, end: int, length: int) -> str:
-    """Say what is wrong with offsets that fit no text of this length."""
+    """The message for offsets that don't fit a text of this length."""
     return (
         f"a mention from {start} to {end} doesn't fit a text of {length} characters. Offsets "
         "count characters from 0, the end is exclusive and greater than the start."
@@ -60,10 +65,12 @@ def offsets_problem(start: int, end: int, length: int) -> str:
 
 
 def split_ids(value: str, separators: str = JOINER) -> Tuple[str, ...]:
-    """The ids of an annotation such as ``D001943|D010051``, each once, in order.
+    """The ids of an annotation such as ``D001943|D010051``, without duplicates, in order.
 
-    Empty parts, ``-1`` (BC5CDR's "no concept") and ``NIL`` are left out, so that
-    nothing left means NIL.
+    Empty parts, ``-1`` (BC5CDR's "no concept") and ``NIL`` are left out. A NIL mention has no ids.
+
+    value: The annotation.
+    separators: Characters that separate ids.
     """
     for separator in separators:
         value = value.replace(separator, JOINER)
@@ -71,5 +78,5 @@ def split_ids(value: str, separators: str = JOINER) -> Tuple[str, ...]:
 
 
 def unique(ids: Iterable[str]) -> Tuple[str, ...]:
-    """The ids that stand for something, each once, in order."""
+    """The ids that name a concept, without duplicates, in order."""
     return tuple(dict.fromkeys(id_ for id_ in ids if id_ not in ("", "-1", NIL)))

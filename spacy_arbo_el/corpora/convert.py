@@ -1,4 +1,4 @@
-"""From annotated text to spaCy's documents, with every mention exactly where it was."""
+"""Conversion of annotated text to spaCy documents, with exact offsets of every mention."""
 
 import warnings
 from collections import Counter
@@ -10,10 +10,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from ..errors import Errors, Warnings
-from ..io import replacing
+from ..io import PathLike, replacing
 from .annotated import AnnotatedMention, AnnotatedText
 from .concepts import normalise_ids
-from .files import PathLike
 from .jsonl import read_jsonl
 from .medmentions import read_medmentions
 from .pubtator import read_pubtator
@@ -42,20 +41,28 @@ def convert_corpus(
     exclude_ids: Optional[Iterable[str]] = None,
     spans_key: Optional[str] = None,
 ) -> Dict[str, int]:
-    """Convert a corpus to ``.spacy``, all or nothing, and count what was met.
+    """Convert a corpus to ``.spacy`` and count its mentions.
 
+    If the conversion fails, the previous file stays. Raises ValueError for an unknown format, for a
+    file without documents and for an invalid line (with file and line).
+
+    input_path: The corpus.
+    output_path: The ``.spacy`` file.
     format: "pubtator", "jsonl" or "medmentions".
-    nlp: Its tokenizer and vocabulary are used, nothing else.
-    labels: Keep only mentions with these labels; all by default.
-    concept_map: From equivalent id to concept (``read_concept_map``), see ``normalise_ids``.
-    exclude_ids: Ids of documents to leave out, such as abstracts never to train on.
+    nlp: Only its tokenizer and its vocabulary are used.
+    labels: Keep only mentions with these labels; None keeps all.
+    concept_map: From equivalent id to concept, see ``normalise_ids``.
+    exclude_ids: Ids of documents to leave out, such as those of a test set.
     spans_key: See ``make_doc``.
-
-    RETURNS: docs, mentions, composite (mentions with several concepts), nil, retokenised (mentions
-        whose borders cut a token), overlapping (mentions left out of ``doc.ents``), duplicates
-        (documents whose id came before) and excluded (documents left out by id).
-    Raises ValueError for an unknown format, a file without documents, or a broken line (with file
-    and line).
+    RETURNS: The numbers of these:
+        docs: documents.
+        mentions: mentions.
+        composite: mentions with several concepts.
+        nil: mentions without a concept.
+        retokenised: mentions that begin or end inside a token.
+        overlapping: mentions left out of ``doc.ents``.
+        duplicates: documents left out because their id came before.
+        excluded: documents left out by ``exclude_ids``.
     """
     counts: Counter = Counter(dict.fromkeys(COUNTED, 0))
     texts = select(
@@ -79,7 +86,14 @@ def convert_corpus(
 def read_corpus(
     path: PathLike, format: str, counts: Optional[Counter] = None
 ) -> Iterator[AnnotatedText]:
-    """Read a corpus in one of the formats. Raises ValueError for a format there isn't."""
+    """Read a corpus.
+
+    Raises ValueError for an unknown format.
+
+    path: The corpus.
+    format: "pubtator", "jsonl" or "medmentions".
+    counts: See ``read_pubtator``.
+    """
     if format == "pubtator":
         return read_pubtator(path, counts)
     readers = {"jsonl": read_jsonl, "medmentions": read_medmentions}
@@ -97,8 +111,8 @@ def select(
     exclude_ids: Optional[Iterable[str]] = None,
     counts: Optional[Counter] = None,
 ) -> Iterator[AnnotatedText]:
-    """Leave out documents by id and mentions by label, and bring ids to their concepts."""
-    # One label is easily given as a string, and its letters are never what was meant.
+    """Select documents by id and mentions by label, and map ids to concepts."""
+    # A string is one label, not a sequence of its characters.
     labels = [labels] if isinstance(labels, str) else labels
     kept = None if labels is None else frozenset(labels)
     excluded = frozenset(exclude_ids or ())
@@ -127,21 +141,23 @@ def make_doc(
     spans_key: Optional[str] = None,
     counts: Optional[Counter] = None,
 ) -> Doc:
-    """A document with the text exactly as it is and every mention at its exact offsets.
+    """Make a Doc with the same text and every mention at its exact offsets.
 
-    A span of spaCy begins and ends with a token, a mention where it likes: "non-small-cell" may be
-    one token with a mention inside. So the document is built from the tokenizer's tokens, cut once
-    more wherever a mention begins or ends inside one; a blank that a mention begins or ends with
-    becomes a token of its own. No mention is moved or dropped, and ``doc.text == text.text``.
+    A span of spaCy begins and ends at token boundaries. A mention can begin or end inside a token:
+    "non-small-cell" may be one token with a mention inside. Such tokens are split at the boundaries
+    of the mention. A space at the beginning or end of a mention becomes a token. No mention is
+    moved or dropped, and ``doc.text == text.text``.
 
-    spans_key: By default ``doc.spans["mentions"]`` has all mentions and ``doc.ents`` as many as it
-        can hold, which is those that don't overlap, longest first. With a key, all mentions go to
-        ``doc.spans[spans_key]`` and ``doc.ents`` stays empty.
-    counts: Where to count; see ``convert_corpus``.
+    ``span.kb_id_`` is the ids joined by ``|``, or "NIL". ``span.id_`` is the cluster of a new
+    entity. ``doc.user_data["doc_id"]`` is the id of the document. A ``.spacy`` file stores all
+    three. Raises ValueError if the tokenizer changes the text, since offsets are then meaningless.
 
-    ``span.kb_id_`` has the ids joined by ``|``, or "NIL"; ``span.id_`` the cluster of a new entity;
-    ``doc.user_data["doc_id"]`` the document's id. All of it survives in a ``.spacy`` file.
-    Raises ValueError where the tokenizer changes the text, so that offsets mean nothing.
+    nlp: Only its tokenizer and its vocabulary are used.
+    text: The document.
+    spans_key: All mentions go to ``doc.spans[spans_key]`` and ``doc.ents`` stays empty. With None,
+        all mentions go to ``doc.spans["mentions"]``, and those that don't overlap go to
+        ``doc.ents`` too, the longest first.
+    counts: Counts mentions, see ``convert_corpus``.
     """
     counts = Counter() if counts is None else counts
     tokens = _token_borders(nlp, text)
@@ -163,7 +179,7 @@ def make_doc(
 
 
 def _token_borders(nlp: Language, text: AnnotatedText) -> List[Tuple[int, int]]:
-    # The tokenizer alone: nlp.make_doc refuses texts over nlp.max_length, which is for parsers.
+    # Not nlp.make_doc: it refuses texts longer than nlp.max_length, a limit for parsers.
     tokenized = nlp.tokenizer(text.text)
     if tokenized.text != text.text:
         raise ValueError(Errors.E113.format(doc=text.id))
@@ -179,7 +195,7 @@ def _doc_with_borders(
     starts = {mention.start for mention in mentions}
     ends = {mention.end for mention in mentions}
     inside = {border for token in tokens for border in token}
-    # Where the blank after a token begins; a blank that is a token itself stays one.
+    # Where the space after a token begins. A space that is a token stays a token.
     gaps = {end for _, end in tokens} - {start for start, _ in tokens}
     borders = sorted(inside | starts | ends | ({0, len(text)} if text else set()))
     words: List[str] = []
@@ -202,12 +218,12 @@ def _span(doc: Doc, mention: AnnotatedMention) -> Span:
         kb_id=mention.kb_id,
         span_id=mention.cluster,
     )
-    assert span is not None, "every border of a mention is one of a token"
+    assert span is not None, "mentions begin and end at token boundaries"
     return span
 
 
 def longest_first(spans: Iterable[Span]) -> List[Span]:
-    """The spans that don't overlap, chosen longest first, in the order of the text."""
+    """Select spans that don't overlap, the longest first. They are returned in text order."""
     taken: Set[int] = set()
     chosen = []
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
@@ -218,9 +234,12 @@ def longest_first(spans: Iterable[Span]) -> List[Span]:
 
 
 def write_docbin(docs: Iterable[Doc], path: PathLike) -> int:
-    """Write documents to a ``.spacy`` file, all or nothing; returns how many.
+    """Write documents to a ``.spacy`` file.
 
-    Raises ValueError where there are none: an empty corpus is never what was meant.
+    If writing fails, the previous file stays. Raises ValueError if there are no documents, since an
+    empty corpus is a mistake.
+
+    RETURNS: The number of documents.
     """
     docbin = DocBin(store_user_data=True)
     for doc in docs:

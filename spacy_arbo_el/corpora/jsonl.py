@@ -1,26 +1,25 @@
-"""The project's own format: JSONL, one document a line.
+"""The format of this project: JSONL, one document per line.
 
     {"id": "d1", "text": "Ada met Lovelace.", "mentions": [
         {"start": 0, "end": 3, "label": "PERSON", "kb_id": "ada_l"},
         {"start": 8, "end": 16, "label": "PERSON", "kb_id": null, "cluster": "new-1"}]}
 
-(on one line). Offsets count characters, the end is exclusive. ``kb_id`` is an entity's id, several
-joined by ``|``, or null or "NIL" where no entity is meant; ``cluster`` may name the new entity.
-Other keys are ignored.
+A document is on one line. Offsets count characters; the end is exclusive. ``kb_id`` is the id of an
+entity. The ids of a composite mention are joined by ``|``. A NIL mention has null or "NIL".
+``cluster`` is optional and names a new entity. Other keys are ignored.
 """
 
 import json
 from typing import Any, Dict, Iterable, Iterator
 
-from ..io import replacing
+from ..io import PathLike, is_text, json_kind, line_error, read_records, replacing
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .files import PathLike, is_text, line_error, read_lines
 
 
 def read_jsonl(path: PathLike) -> Iterator[AnnotatedText]:
-    """Yield the documents of a JSONL file, one at a time; empty lines are skipped.
+    """Yield the documents of a JSONL file. Empty lines are skipped.
 
-    Raises ValueError with file, line and problem at the first line that isn't right.
+    Raises ValueError with file, line and problem at the first invalid line.
     """
     lines_of: Dict[str, int] = {}
     for number, record in read_records(path):
@@ -40,7 +39,12 @@ def read_jsonl(path: PathLike) -> Iterator[AnnotatedText]:
 
 
 def write_jsonl(texts: Iterable[AnnotatedText], path: PathLike) -> int:
-    """Write documents in the format ``read_jsonl`` reads, all or nothing; returns how many."""
+    """Write documents in the format that ``read_jsonl`` reads.
+
+    If writing fails, the previous file stays.
+
+    RETURNS: The number of documents.
+    """
     count = 0
     with replacing(path) as file:
         for text in texts:
@@ -49,29 +53,8 @@ def write_jsonl(texts: Iterable[AnnotatedText], path: PathLike) -> int:
     return count
 
 
-def read_records(path: PathLike) -> Iterator[Any]:
-    """Yield (line number, JSON object) for each line that isn't empty.
-
-    Raises ValueError with file and line where a line is no JSON object.
-    """
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as err:
-            problem = f"no valid JSON: {err.msg} at column {err.colno}. One object a line."
-            raise line_error(path, number, problem) from None
-        except (ValueError, RecursionError) as err:
-            raise line_error(path, number, f"no valid JSON: {err}.") from None
-        if not isinstance(record, dict):
-            problem = f"expected a JSON object, got {_kind(record)}."
-            raise line_error(path, number, problem)
-        yield number, record
-
-
 class _Problem(Exception):
-    """What is wrong with a record; the caller adds where."""
+    """What is wrong with a record. The caller adds file and line."""
 
 
 def _annotated_text(record: Dict[str, Any]) -> AnnotatedText:
@@ -79,7 +62,7 @@ def _annotated_text(record: Dict[str, Any]) -> AnnotatedText:
     text = _string(record, "text", empty=True)
     mentions = _get(record, "mentions")
     if not isinstance(mentions, list):
-        raise _Problem(f"'mentions' must be a list, got {_kind(mentions)}.")
+        raise _Problem(f"'mentions' must be a list, got {json_kind(mentions)}.")
     return AnnotatedText(
         id_, text, tuple(_mention(m, i, len(text)) for i, m in enumerate(mentions, 1))
     )
@@ -88,7 +71,7 @@ def _annotated_text(record: Dict[str, Any]) -> AnnotatedText:
 def _mention(record: Any, position: int, length: int) -> AnnotatedMention:
     try:
         if not isinstance(record, dict):
-            raise _Problem(f"must be an object, got {_kind(record)}.")
+            raise _Problem(f"must be an object, got {json_kind(record)}.")
         start, end = _integer(record, "start"), _integer(record, "end")
         if not 0 <= start < end <= length:
             raise _Problem(offsets_problem(start, end, length))
@@ -114,7 +97,7 @@ def _get(record: Dict[str, Any], key: str) -> Any:
 def _string(record: Dict[str, Any], key: str, empty: bool = False) -> str:
     value = _get(record, key)
     if not isinstance(value, str):
-        raise _Problem(f"{key!r} must be a string, got {_kind(value)}.")
+        raise _Problem(f"{key!r} must be a string, got {json_kind(value)}.")
     if not is_text(value):
         raise _Problem(f"{key!r} holds half a character (a lone surrogate). Write it in full.")
     if not (value.strip() or empty):
@@ -124,15 +107,10 @@ def _string(record: Dict[str, Any], key: str, empty: bool = False) -> str:
 
 def _integer(record: Dict[str, Any], key: str) -> int:
     value = _get(record, key)
-    # JSON's true is an int to Python, but not an offset to anyone.
+    # JSON's true is an int in Python, but not a valid offset.
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _Problem(f"{key!r} must be a whole number, got {_kind(value)}.")
+        raise _Problem(f"{key!r} must be a whole number, got {json_kind(value)}.")
     return value
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
-    return names.get(type(value), "null" if value is None else f"the number {value!r:.20}")
 
 
 def _record(text: AnnotatedText) -> Dict[str, Any]:

@@ -1,27 +1,27 @@
-"""MedMentions as JSONL of tokenised sentences, one document a line.
+"""MedMentions as JSONL of tokenised sentences, one document per line.
 
     {"pmid": "1", "sents": [{"tokens": ["Cystic", "fibrosis", "."],
                              "mentions": [[0, 2, "C0010674", "cystic fibrosis"]]}]}
 
-(on one line). A mention is its first token, the token after its last, the concept's UMLS id (CUI)
-and its text. Tokens and sentences are joined by blanks, so that offsets are certain; the word
-pieces of an uncased encoder are the same as those of running text.
+A document is on one line. A mention consists of its first token, the token after its last, the UMLS
+id (CUI) of its concept and its text. Tokens and sentences are joined by spaces, so that offsets are
+exact. An uncased encoder sees the same word pieces as in running text.
 """
 
 from typing import Any, Dict, Iterator, List, Tuple
 
+from ..io import PathLike, line_error
 from .annotated import AnnotatedMention, AnnotatedText, split_ids
-from .files import PathLike, line_error
 from .jsonl import read_records
 
-# The corpus has no types in this form.
+# These files have no types.
 LABEL = "CONCEPT"
 
 
 def read_medmentions(path: PathLike) -> Iterator[AnnotatedText]:
-    """Yield the documents of a file, one at a time; empty lines are skipped.
+    """Yield the documents of a file. Empty lines are skipped.
 
-    Raises ValueError with file, line and problem at the first line that isn't right.
+    Raises ValueError with file, line and problem at the first invalid line.
     """
     lines_of: Dict[str, int] = {}
     for number, record in read_records(path):

@@ -1,4 +1,4 @@
-"""Documents written a part at a time, so that a corpus need not fit into memory."""
+"""Writing of corpora that don't fit into memory: several files with some documents each."""
 
 from pathlib import Path
 from typing import Iterable
@@ -9,16 +9,20 @@ from spacy.util import minibatch
 from ..errors import Errors
 from ..io import replacing_folder, write_file
 
-# Documents in a file.
+# Documents per file.
 PART = 1000
 
 
 def write_parts(docs: Iterable[Doc], path: Path, part: int = PART) -> int:
-    """Write docs, user data included, all or nothing; ``read_docs`` reads them in this order.
+    """Write documents with their user data. ``read_docs`` reads them in the same order.
 
-    path: A file where it ends in ".spacy"; else a folder of files, each of ``part`` docs.
-        ValueError where that is there and holds anything else.
-    RETURNS: How many docs.
+    If writing fails, the previous files stay. Raises ValueError if the folder exists and contains
+    other files.
+
+    docs: The documents.
+    path: A file if it ends in ".spacy", otherwise a folder.
+    part: The number of documents per file in a folder.
+    RETURNS: The number of documents.
     """
     count = 0
     if path.suffix == ".spacy":

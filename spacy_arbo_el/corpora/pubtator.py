@@ -1,10 +1,10 @@
-"""PubTator, the format of NCBI Disease, BC5CDR and most biomedical corpora.
+"""PubTator, the format of NCBI Disease, BC5CDR and many biomedical corpora.
 
     8808605|t|The title.
     8808605|a|The abstract.
     8808605<tab>0<tab>9<tab>The title<tab>Disease<tab>D005955
 
-Documents stand apart by empty lines. Offsets count the characters of title + one blank + abstract.
+Empty lines separate documents. Offsets count the characters of title + one space + abstract.
 """
 
 import re
@@ -13,23 +13,25 @@ from collections import Counter
 from typing import Iterator, List, Optional, Set
 
 from ..errors import Warnings
+from ..io import PathLike, line_error, read_lines
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .files import PathLike, line_error, read_lines
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
 
 
 def read_pubtator(path: PathLike, counts: Optional[Counter] = None) -> Iterator[AnnotatedText]:
-    """Yield the documents of a PubTator file, one at a time.
+    """Yield the documents of a PubTator file.
 
-    Ids joined by ``|`` or ``+`` become several ``kb_ids``, ``-1`` or nothing becomes NIL.
-    Relation lines (``CID``) and the columns after the ids (BC5CDR's composite names) are skipped.
-    A document whose id came before is left out with a warning: the first one stays.
+    Ids joined by ``|`` or ``+`` become several ``kb_ids``. An id of ``-1`` or an empty one becomes
+    NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's composite names) are
+    skipped. Of documents with the same id, the first is kept; the others are left out with a
+    warning.
 
-    counts: Where to count what was left out, under "duplicates".
-    Raises ValueError with file, line and problem at the first line that isn't right, in
-    particular where the text of an annotation isn't what stands at its offsets.
+    Raises ValueError with file, line and problem at the first invalid line, for example if the text
+    of an annotation differs from the text at its offsets.
+
+    counts: Counts the documents left out, under "duplicates".
     """
     seen: Set[str] = set()
     for document in _documents(path):
@@ -44,7 +46,7 @@ def read_pubtator(path: PathLike, counts: Optional[Counter] = None) -> Iterator[
 
 
 class _Document:
-    """A document while its lines come in."""
+    """A document while its lines are read."""
 
     def __init__(self, id_: str, title: str, line: int) -> None:
         self.id = id_
@@ -58,7 +60,7 @@ class _Document:
         return f"{self.title} {self.abstract}"
 
     def add_line(self, line: str) -> None:
-        """Take the next line; raises _Problem where it doesn't belong."""
+        """Add the next line. Raises _Problem if it is not a line of this document."""
         match = TEXT_LINE.fullmatch(line)
         if match:
             self._add_abstract(match[1], match[3])
@@ -71,9 +73,9 @@ class _Document:
             self.mentions.append(_mention(columns, self.text))
 
     def finish(self) -> "_Document":
-        """The document when it is complete; raises _Problem where it isn't."""
+        """The document. Raises _Problem if it is not complete."""
         if self.abstract is None:
-            problem = f"document {self.id} has no abstract. Add '{self.id}|a|' where it is empty."
+            problem = f"document {self.id} has no abstract. Add '{self.id}|a|' if it is empty."
             raise _Problem(problem)
         return self
 
@@ -90,7 +92,7 @@ class _Document:
 
 
 class _Problem(Exception):
-    """What is wrong with a line; the caller adds where."""
+    """What is wrong with a line. The caller adds file and line."""
 
 
 def _documents(path: PathLike) -> Iterator[_Document]:
@@ -116,7 +118,7 @@ def _documents(path: PathLike) -> Iterator[_Document]:
 
 
 def _is_relation(columns: List[str]) -> bool:
-    """Whether this is a line such as ``id, CID, D008750, D007022``: a name where an offset goes."""
+    """Whether a line is a relation, such as ``id, CID, D008750, D007022``."""
     return len(columns) == 4 and re.fullmatch(r"[A-Za-z_]+", columns[1]) is not None
 
 
@@ -126,11 +128,11 @@ def _mention(columns: List[str], text: str) -> AnnotatedMention:
     start, end = _offset(columns[1]), _offset(columns[2])
     if not 0 <= start < end <= len(text):
         raise _Problem(offsets_problem(start, end, len(text)))
-    # NCBI Disease pads a column with blanks here and there; the offsets count.
+    # NCBI Disease pads some columns with spaces. The offsets are correct.
     if columns[3].strip() != text[start:end].strip():
         raise _Problem(
             f"the annotation says {columns[3]!r}, but the text from {start} to {end} is "
-            f"{text[start:end]!r}. Offsets count the characters of title + one blank + abstract."
+            f"{text[start:end]!r}. Offsets count the characters of title + one space + abstract."
         )
     label = columns[4].strip()
     if not label:

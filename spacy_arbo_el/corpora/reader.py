@@ -1,4 +1,4 @@
-"""The corpus reader for ``spacy train``: documents whose mentions are given, their links not."""
+"""The corpus reader for ``spacy train``: documents with mentions, but without links."""
 
 import random
 from itertools import islice
@@ -12,7 +12,7 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors
-from .files import check_exists
+from ..io import check_exists
 
 SUFFIX = ".spacy"
 
@@ -25,25 +25,33 @@ def create_mention_corpus(
     shuffle: bool = False,
     seed: int = 0,
 ) -> Callable[[Language], Iterable[Example]]:
-    """The reader ``spacy-arbo-el.MentionCorpus.v1``, see ``MentionCorpus``."""
+    """Read examples for linking from ``.spacy`` files. Use it for training and for evaluation::
+
+        [corpora.train]
+        @readers = "spacy-arbo-el.MentionCorpus.v1"
+        path = ${paths.train}
+
+    The settings are those of ``MentionCorpus``.
+    """
     return MentionCorpus(path, gold_mentions=gold_mentions, limit=limit, shuffle=shuffle, seed=seed)
 
 
 class MentionCorpus:
-    """Read examples for linking from ``.spacy``.
+    """Reads examples for linking from ``.spacy`` files.
 
-    The predicted document has the reference's own tokens, and by default its mentions as well
-    (entities and span groups, with labels), but neither ``kb_id_`` nor ``id_``: with these the
-    mentions are given and the links are to be found, so that ``spacy train`` and ``nlp.evaluate``
-    can work on a pipeline that has only a linker.
+    The predicted document has the tokens of the reference. By default it has its mentions too:
+    entities and span groups with their labels, but without ``kb_id_`` and ``id_``. With these,
+    ``spacy train`` and ``nlp.evaluate`` work for a pipeline that has only a linker.
 
-    path: A file, or a folder of ``.spacy`` files (in the order of their names).
-    gold_mentions: False gives predicted documents without mentions, for a pipeline that finds them.
-    limit: At most this many documents; 0 means all.
-    shuffle: Give the documents in another order at every pass, the same for the same seed.
+    Raises ValueError if there is no path, or for a file that is not a ``.spacy`` file. Raises
+    FileNotFoundError if there is no such file.
 
-    Raises ValueError without a path or for a file that isn't a ``.spacy`` file,
-    FileNotFoundError where there is nothing.
+    path: A file, or a folder of ``.spacy`` files, which are read in the order of their names.
+    gold_mentions: Whether predicted documents have mentions. Use False for a pipeline that finds
+        the mentions itself.
+    limit: The maximum number of documents; 0 for no limit.
+    shuffle: Whether the documents come in another order in each pass.
+    seed: Determines these orders.
     """
 
     def __init__(
@@ -75,7 +83,7 @@ class MentionCorpus:
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Yield the documents of a ``.spacy`` file or of a folder of them; empty ones are skipped."""
+    """Yield the documents of a ``.spacy`` file or of a folder of them. Empty ones are skipped."""
     path = check_exists(path, "Convert the corpus first, or correct the path.")
     files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not files:
@@ -92,21 +100,24 @@ def _read_docbin(path: Path, vocab: Vocab) -> Iterator[Doc]:
                 yield doc
     except OSError:
         raise
-    # What zlib, msgpack, NumPy and spaCy raise on broken bytes has no common base.
+    # zlib, msgpack, NumPy and spaCy raise different errors on invalid bytes.
     except Exception as err:
         raise ValueError(Errors.E116.format(path=path, problem=err)) from err
 
 
 def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:
-    """A copy with the same tokens and, if asked, the same mentions, but without any link."""
+    """A copy with the same tokens, but without links.
+
+    mentions: Whether the copy has the same mentions.
+    """
     return copied(doc, _unlinked_span if mentions else None)
 
 
 def copied(doc: Doc, change: Optional[Callable[[Doc, Span], Span]]) -> Doc:
     """A copy with the same tokens and ``doc_id``.
 
-    change: Function from the copy and one of the entities and grouped spans of the Doc to the
-        copy's; None for none of them.
+    change: Makes a span of the copy from the copy and a span of the Doc, one of ``doc.ents`` or
+        ``doc.spans``. None copies no spans.
     """
     copy = Doc(
         doc.vocab,

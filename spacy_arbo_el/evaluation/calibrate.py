@@ -1,185 +1,216 @@
-"""Fitting the curves from similarity to probability on annotated text (a dev set)."""
+"""Fitting the calibration and the reranker on annotated documents (a dev set)."""
 
-from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import (
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, ClassVar, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
-from spacy.util import ensure_path, minibatch, registry
+from spacy.util import ensure_path, registry
 
+from ..arrays import TopK
+from ..calibration.calibration import Calibration
+from ..calibration.logistic import fit_logistic
 from ..corpora.reader import read_docs
-from ..discovery.grouping import Discovery
-from ..inference.calibration import Calibration
-from ..inference.curves import Curve, fit_curve
-from ..inference.independent import independent
-from ..inference.ranker import Ranker, fit_ranker
+from ..discovery.clustering import Discovery
 from ..linker import ArboLinker
-from ..log import log
-from ..mentions import gold_ids
-from ..retrieval.candidates import Candidates
-from ..retrieval.neighbours import Neighbours, nearest_in_corpus
+from ..linking.stages import LinkingStages
+from ..mentions.batch import MentionBatch
+from ..mentions.records import gold_ids
+from ..reranking.feature_ranker import FeatureRanker
+from ..reranking.protocol import Ranking, Reranker
+from ..retrieval.mention_search import nearest_in_corpus
+from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
-from .gold import gold_positions, is_gold
+from .labels import annotated_batches, gold_positions, is_gold
+
+# Mentions with a common element are of the same entity. Empty if the entity is not annotated.
+Identity = Set[str]
+# Similarities of edges (n,) and whether the edges are correct (n,) bool.
+LabelledEdges = Tuple[np.ndarray, np.ndarray]
 
 
-class _Observed(NamedTuple):
-    """The neighbours of the annotated mentions of a batch, and what is right.
+class Fitted(NamedTuple):
+    """The parts of a linker that are fitted on annotated documents."""
+
+    calibration: Calibration
+    reranker: Reranker
+
+    def install(self, linker: ArboLinker) -> None:
+        """Use these parts in a linker."""
+        linker.calibration = self.calibration
+        linker.reranker = self.reranker
+
+    @property
+    def reranker_accuracy(self) -> Optional[float]:
+        """The accuracy of a fitted ``FeatureRanker`` on held-out documents; None for others."""
+        weights = self.reranker.weights if isinstance(self.reranker, FeatureRanker) else None
+        return None if weights is None else weights.accuracy
+
+
+class AnnotatedMentions(NamedTuple):
+    """Annotated mentions with their neighbours.
 
     gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
-    keys: For each mention what it shares with mentions of the same entity, new ones included.
+    identities: The entity of each mention, which can be a new one.
     """
 
+    batch: MentionBatch
     neighbours: Neighbours
     gold: np.ndarray
-    keys: List[Set[str]]
+    identities: List[Identity]
+
+    @classmethod
+    def retrieve(
+        cls, stages: LinkingStages, docs: Iterable[Doc], batch_size: int
+    ) -> Optional["AnnotatedMentions"]:
+        """The annotated mentions of documents; None if there are none."""
+        batches: List[MentionBatch] = []
+        neighbours: List[Neighbours] = []
+        identities: List[Identity] = []
+        for spans in annotated_batches(stages.reader, docs, batch_size):
+            batches.append(stages.encode(stages.read(spans)))
+            neighbours.append(stages.retrieve(batches[-1]))
+            identities += [_identity(span) for group in spans for span in group]
+        if not batches:
+            return None
+        batch = MentionBatch.concat(batches)
+        gold = gold_positions(stages.datastore.kb, [record.kb_ids for record in batch.records])
+        return cls(batch, Neighbours.concat(neighbours), gold, identities)
 
 
-def fit_calibration(linker: ArboLinker, docs: Iterable[Doc], batch_size: int = 64) -> Calibration:
-    """Curves that say how often an edge of each kind is right, given its similarity.
+def fit_calibration(
+    linker: ArboLinker, docs: Iterable[Doc], *, from_scratch: bool = False, batch_size: int = 64
+) -> Fitted:
+    """Fit the curves from similarities to probabilities, and the reranker. The linker is unchanged.
 
-    An edge between mentions is of consequence only where the two would otherwise go to different
-    entities; its curve is fitted on such edges. Among all, most join what belongs together
-    anyway, and would make it far too sure of itself. That of new entities is fitted on what is near
-    in the whole corpus.
+    Each curve predicts how often an edge of its kind is correct, given its similarity. The curve of
+    edges between mentions is fitted on pairs whose best candidates differ, since only there such an
+    edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
+    the curve would be much too confident. The curves of new entities are fitted on the nearest
+    mentions of the whole corpus.
 
-    docs: Annotated docs that the linker was not trained on. Mentions without annotation are left
-        out. Where the data shows nothing for a kind of edge, its present curve stays.
+    docs: Annotated documents that the linker was not trained on. Mentions without annotation are
+        left out.
+    from_scratch: Whether a curve gets its default if it can't be fitted on the documents.
+        Otherwise it stays as it is.
+    batch_size: The number of documents per batch.
     """
-    observed, vectors, forms, keyed = [], [], [], []  # type: ignore[var-annotated]
-    for batch in minibatch(docs, size=batch_size):
-        groups = [[s for s in linker.mentions_of(doc) if s.kb_id_] for doc in batch]
-        if any(groups):
-            flat = [span for group in groups for span in group]
-            gold, keys = gold_positions(linker, flat), list(map(_keys, flat))
-            encoded = linker.encode_mentions(groups)
-            observed.append(_Observed(linker.find_neighbours(groups, encoded), gold, keys))
-            vectors.append(encoded[0])
-            forms += encoded[1]
-            keyed += keys
-    calibration = _with_curves(replace(linker.calibration, ranker=None), _entity_edges(observed))
-    ranker = _fit_ranker(observed)
-    if ranker is not None:
-        log.info("Ranker fitted, held-out accuracy %.4f", ranker.accuracy)
-        calibration = replace(calibration, ranker=ranker)
-    calibration = _with_curves(calibration, _mention_edges(observed, calibration))
-    if vectors:
-        whole = np.concatenate(vectors)
-        near = fit_new(Discovery(), whole, linker.similarity, keyed)
-        calibration = calibration if near is None else replace(calibration, near=near)
-        if linker.discovery is not None:
-            features = linker.discovery.features(whole, forms)
-            new = fit_new(linker.discovery, features, linker.similarity, keyed)
-            calibration = calibration if new is None else replace(calibration, new=new)
-    return calibration
+    stages = linker.stages
+    if from_scratch:
+        unfitted = stages.reranker.from_bytes(b"")
+        stages = replace(stages, calibration=Calibration(), reranker=unfitted)
+    mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
+    if mentions is None:
+        return Fitted(stages.calibration, stages.reranker)
+    batch, neighbours, gold, identities = mentions
+    stages = _with_curve(stages, "entity", _entity_edges(neighbours, gold))
+    stages = _with_curve(stages, "exemplar", _exemplar_edges(neighbours, gold))
+    reranker = stages.reranker.fit(batch, neighbours, gold, stages.context)
+    stages = replace(stages, reranker=reranker)
+    ranked = stages.rerank(batch, neighbours)
+    edges = mention_edges(ranked.ranking, ranked.neighbours.mentions, identities)
+    stages = _with_curve(stages, "mention", edges)
+    similarity = stages.datastore.settings.similarity
+    for kind, discovery in (("same_mention", Discovery()), ("same_new_entity", stages.discovery)):
+        if discovery is not None:
+            features = discovery.features(batch.encoded, batch.normalized)
+            edges = same_entity_edges(discovery, features, similarity, identities)
+            stages = _with_curve(stages, kind, edges)
+    return Fitted(stages.calibration, stages.reranker)
 
 
-# A kind of edge, similarities (n,), and whether the edges are right (n,) bool
-Edges = Tuple[str, np.ndarray, np.ndarray]
+def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:
+    curve = fit_logistic(*edges)
+    change: Dict[str, Any] = {} if curve is None else {kind: curve}
+    return replace(stages, calibration=replace(stages.calibration, **change))
 
 
-def _with_curves(calibration: Calibration, edges: Iterable[Edges]) -> Calibration:
-    points = defaultdict(list)
-    for kind, similarity, right in edges:
-        points[kind].append((similarity, right))
-    for kind, parts in points.items():
-        curve = fit_curve(*(np.concatenate(column) for column in zip(*parts)))
-        if curve is not None:
-            calibration = replace(calibration, **{kind: curve})  # type: ignore[arg-type]
-    return calibration
+def _entity_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
+    """The edge of each mention from its nearest entity."""
+    nearest = neighbours.entities.first(1)
+    return nearest.scores.ravel(), is_gold(nearest.ids, gold).ravel()
 
 
-def _entity_edges(observed: Iterable[_Observed]) -> Iterator[Edges]:
-    for neighbours, gold, _ in observed:
-        nearest, owners = neighbours.entities[:, :1], neighbours.exemplar_entity
-        yield "entity", neighbours.entity_similarity[:, :1].ravel(), is_gold(nearest, gold).ravel()
-        yield "exemplar", neighbours.exemplar_similarity.ravel(), is_gold(owners, gold).ravel()
+def _exemplar_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
+    """The edges of each mention from its nearest exemplars."""
+    correct = is_gold(neighbours.exemplar_entities, gold)
+    return neighbours.exemplars.scores.ravel(), correct.ravel()
 
 
-def _mention_edges(observed: Iterable[_Observed], calibration: Calibration) -> Iterator[Edges]:
-    """Edges between mentions whose likeliest entities differ."""
-    for neighbours, _, keys in observed:
-        entity = independent(exemplars=1)(neighbours, calibration, -np.inf).entity
-        mention, column = np.nonzero(neighbours.mentions >= 0)
-        other = neighbours.mentions[mention, column]
-        differ = entity[mention] != entity[other]
-        mention, column, other = mention[differ], column[differ], other[differ]
-        same = [bool(keys[m] & keys[o]) for m, o in zip(mention.tolist(), other.tolist())]
-        yield "mention", neighbours.mention_similarity[mention, column], np.array(same, dtype=bool)
+def mention_edges(ranking: Ranking, nearest: TopK, identities: Sequence[Identity]) -> LabelledEdges:
+    """The edges between nearest mentions whose best candidates differ."""
+    best = ranking.candidates.resized(1).ids[:, 0]
+    return _edges(nearest, nearest.valid & (best[:, None] != best[nearest.ids]), identities)
 
 
-def fit_new(
-    discovery: Discovery, features: np.ndarray, similarity: Similarity, keys: Sequence[Set[str]]
-) -> Optional[Curve]:
-    """The curve of new entities, on edges between near mentions of any documents.
+def same_entity_edges(
+    discovery: Discovery,
+    features: np.ndarray,
+    similarity: Similarity,
+    identities: Sequence[Identity],
+) -> LabelledEdges:
+    """The edges between the nearest mentions of a corpus whose entities are annotated.
 
-    features: (m, width), see ``Discovery``. keys: For each mention what it shares with mentions of
-        the same entity; none where that is not known.
+    discovery: How mentions are compared.
+    features: (m, width) float32, see ``Discovery.features``.
+    similarity: How vectors are compared.
+    identities: The entity of each mention.
     """
-    by = discovery.compared_by(similarity)
-    found, near = nearest_in_corpus(features, discovery.neighbours, by)
-    told = np.array([bool(key) for key in keys], dtype=bool)
-    mention, column = np.nonzero((found >= 0) & told[:, None] & told[found])
-    other = found[mention, column]
-    same = [bool(keys[m] & keys[o]) for m, o in zip(mention.tolist(), other.tolist())]
-    return fit_curve(near[mention, column], np.array(same, dtype=bool))
+    compared_by = discovery.feature_similarity(similarity)
+    nearest = nearest_in_corpus(features, discovery.n_neighbors, compared_by)
+    annotated = np.array([bool(identity) for identity in identities], dtype=bool)
+    keep = nearest.valid & annotated[:, None] & annotated[nearest.ids]
+    return _edges(nearest, keep, identities)
 
 
-def _fit_ranker(observed: Sequence[_Observed]) -> Optional[Ranker]:
-    weighed = [
-        (candidates, is_gold(candidates.entities, gold))
-        for candidates, gold in ((seen.neighbours.candidates, seen.gold) for seen in observed)
-        if candidates is not None
-    ]
-    if not weighed:
-        return None
-    columns = zip(*(candidates[:3] for candidates, _ in weighed))
-    right = np.concatenate([right for _, right in weighed])
-    # Documents are numbered from 0 in each batch.
-    starts = np.cumsum([0, *(seen.neighbours.document.max() + 1 for seen in observed[:-1])])
-    documents = [seen.neighbours.document + start for seen, start in zip(observed, starts)]
-    return fit_ranker(Candidates(*map(np.concatenate, columns)), right, np.concatenate(documents))
+def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> LabelledEdges:
+    """The edges at which ``keep`` (m, k) is True; correct between mentions of the same entity."""
+    pairs = zip(np.nonzero(keep)[0].tolist(), nearest.ids[keep].tolist())
+    correct = [bool(identities[m] & identities[n]) for m, n in pairs]
+    return nearest.scores[keep], np.array(correct, dtype=bool)
 
 
-def _keys(span: Span) -> Set[str]:
+def _identity(span: Span) -> Identity:
     ids = gold_ids(span)
     return set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
 
 
-def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Calibration]:
-    """Fit every linker of a pipeline, in place, and write the curves into the pipeline's config."""
+def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Fitted]:
+    """Calibrate every linker of a pipeline in place. The curves are written to its config."""
     fitted = {}
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, ArboLinker):
-            pipe.calibration = fitted[name] = fit_calibration(pipe, docs)
+            fitted[name] = fit_calibration(pipe, docs)
+            fitted[name].install(pipe)
             nlp.get_pipe_config(name)["calibration"] = pipe.calibration.to_config()
     return fitted
 
 
 @registry.callbacks("spacy-arbo-el.Calibrate.v1")
-def calibrate_before_saving(path: Path) -> Callable[[Language], Language]:
-    """For ``[training.before_to_disk]``: calibrate on a dev set whenever the pipeline is saved.
+@dataclass(frozen=True)
+class Calibrate:
+    """Calibrates the linkers of a pipeline on a dev set before the pipeline is saved.
 
-    ``arbo train`` does so before each evaluation too, so that the best model is chosen by what is
-    saved; in ``spacy train`` an evaluation goes by the curves of the one before it.
+    Use it whenever you train, so that scores are probabilities and thresholds have a meaning::
+
+        [training.before_to_disk]
+        @callbacks = "spacy-arbo-el.Calibrate.v1"
+        path = ${paths.dev}
+
+    ``arbo train`` also calibrates before each evaluation, so that the best model is chosen by the
+    scores of the saved one. With ``spacy train``, an evaluation uses the calibration of the
+    previous one.
+
+    path: The annotated documents, a ``.spacy`` file or a folder of them.
     """
 
-    def calibrate(nlp: Language) -> Language:
-        calibrate_pipeline(nlp, list(read_docs(ensure_path(path), nlp.vocab)))
-        return nlp
+    path: Path
 
-    calibrate.before_scoring = True  # type: ignore[attr-defined]
-    return calibrate
+    # Read by the training loop of ``arbo train``.
+    before_scoring: ClassVar[bool] = True
+
+    def __call__(self, nlp: Language) -> Language:
+        calibrate_pipeline(nlp, list(read_docs(ensure_path(self.path), nlp.vocab)))
+        return nlp

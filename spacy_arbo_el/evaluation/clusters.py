@@ -1,6 +1,6 @@
-"""How well mentions are grouped: scores of one clustering against another.
+"""Scores of predicted clusters of mentions against gold clusters.
 
-MUC is left out: it gives the best score to a single cluster of everything.
+MUC is left out: a single cluster of all mentions gets its best score.
 """
 
 from typing import Dict, Hashable, Sequence, Tuple
@@ -15,13 +15,17 @@ from ..errors import Errors
 
 
 def cluster_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> Dict[str, float]:
-    """Scores of predicted clusters of n mentions, each 1.0 where they are the gold ones.
+    """Scores of predicted clusters of mentions. Each is 1.0 for the gold clusters.
 
-    gold, predicted: For each mention a label; mentions with one label are one cluster.
-    RETURNS: "ari" and "nmi" (adjusted Rand index, normalised mutual information), "b3_p", "b3_r",
-        "b3_f" (B³: precision and recall of the mentions' clusters), "ceafe_p", "ceafe_r", "ceafe_f"
-        (CEAF-e: clusters aligned one to one), "pairs_p", "pairs_r", "pairs_f" (pairs of mentions of
-        one cluster) and "purity". Without mentions all are 0.0.
+    gold: The gold label of each mention. Mentions with the same label are one cluster.
+    predicted: The predicted label of each mention.
+    RETURNS: These scores, all 0.0 if there are no mentions:
+        ari: The adjusted Rand index.
+        nmi: The normalised mutual information.
+        b3_p, b3_r, b3_f: B³, precision and recall of each mention's cluster.
+        ceafe_p, ceafe_r, ceafe_f: CEAF-e, with clusters aligned one to one.
+        pairs_p, pairs_r, pairs_f: Scores of the pairs of mentions in the same cluster.
+        purity: The share of mentions that are in the main gold cluster of their cluster.
     """
     if len(gold) != len(predicted):
         raise ValueError(Errors.E701.format(gold=len(gold), predicted=len(predicted)))
@@ -34,20 +38,24 @@ def cluster_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> D
     in_gold, in_predicted = np.bincount(left), np.bincount(right)
     common = overlap.tocoo()
     n = len(left)
-    together = _pairs(common.data)
+    shared = _pairs(common.data)
     aligned = _best_alignment(overlap, in_gold, in_predicted)
     return {
         "ari": float(adjusted_rand_score(left, right)),
         "nmi": float(normalized_mutual_info_score(left, right)),
         **dict(zip(("b3_p", "b3_r", "b3_f"), b_cubed(left, right))),
         **rates("ceafe", aligned / len(in_predicted), aligned / len(in_gold)),
-        **rates("pairs", _share(together, _pairs(in_predicted)), _share(together, _pairs(in_gold))),
+        **rates("pairs", _share(shared, _pairs(in_predicted)), _share(shared, _pairs(in_gold))),
         "purity": float(overlap.max(axis=0).sum() / n),
     }
 
 
 def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, float]:
-    """B³ precision, recall and F1 of clusters of n mentions, n > 0; (n,) numbers from 0."""
+    """B³: precision, recall and F1 of clusters of n > 0 mentions.
+
+    gold: (n,) int64, the number of each mention's gold cluster, from 0.
+    predicted: (n,) int64, the number of its predicted cluster, from 0.
+    """
     common = _overlap(gold, predicted).tocoo()
     squares = common.data**2 / len(gold)
     precision = float((squares / np.bincount(predicted)[common.col]).sum())
@@ -56,28 +64,29 @@ def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, floa
 
 
 def _overlap(gold: np.ndarray, predicted: np.ndarray) -> csr_matrix:
-    """How many mentions each two clusters have in common."""
-    overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))  # doubles are summed
+    """The number of mentions that each pair of clusters has in common."""
+    overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))
+    # Adds up the ones of equal pairs.
     overlap.sum_duplicates()
     return overlap
 
 
 def _numbers(labels: Sequence[Hashable]) -> np.ndarray:
-    known: Dict[Hashable, int] = {}
-    return np.array([known.setdefault(label, len(known)) for label in labels], dtype=np.int64)
+    numbers: Dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64)
 
 
 def _pairs(sizes: np.ndarray) -> float:
     return float((sizes * (sizes - 1)).sum() / 2)
 
 
-def _share(part: float, whole: float) -> float:
-    """Of no pairs at all, all are right."""
-    return part / whole if whole else 1.0
+def _share(part: float, total: float) -> float:
+    """The share of a part; 1.0 if the total is 0."""
+    return part / total if total else 1.0
 
 
 def rates(name: str, precision: float, recall: float) -> Dict[str, float]:
-    """Precision, recall and F1 under the names "…_p", "…_r" and "…_f"."""
+    """Precision, recall and F1, named with the suffixes "_p", "_r" and "_f"."""
     f = _f1(precision, recall)
     return {f"{name}_p": float(precision), f"{name}_r": float(recall), f"{name}_f": float(f)}
 
@@ -90,8 +99,8 @@ def _f1(precision: float, recall: float) -> float:
 def _best_alignment(overlap: csr_matrix, in_gold: np.ndarray, in_predicted: np.ndarray) -> float:
     """The sum of Dice coefficients of the best one to one alignment of clusters.
 
-    Only clusters that have a mention in common need to be aligned with each other, so that each
-    component of these is solved for itself.
+    Only clusters with a common mention can be aligned. So each connected component of these is
+    solved separately.
     """
     rows, columns = overlap.shape
     common = overlap.tocoo()

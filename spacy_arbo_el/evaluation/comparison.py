@@ -1,40 +1,43 @@
-"""The paper's tables for pipelines of one's own: recall@k, and inference procedures."""
+"""The tables of the arborescence paper for other pipelines: recall@k and inference procedures."""
 
 from typing import Any, Dict, List, Mapping, Sequence
 
 from spacy.language import Language
 from spacy.training import Example
 
-from ..inference.clustering import clustering
+from ..inference.clustering import Clustering
 from ..inference.decisions import Inference
-from ..inference.independent import independent
-from .report import encoding_once, find_linker, scores_of
+from ..inference.independent import Independent
+from ..linker import find_linker
+from .report import scores_of, with_inference
 from .scorer import RECALLS
 
-# Table 6 of the paper, and the same with stored mentions beside the entities.
+# Table 6 of the paper, and the same procedures with exemplars.
 PROCEDURES: Mapping[str, Inference] = {
-    "independent": independent(exemplars=0),
-    "undirected": clustering("undirected", exemplars=0),
-    "directed": clustering("arborescence", exemplars=0),
-    "independent, exemplars": independent(exemplars=8),
-    "undirected, exemplars": clustering("undirected"),
-    "directed, exemplars": clustering("arborescence"),
+    "independent": Independent(n_exemplars=0),
+    "undirected": Clustering("undirected", n_exemplars=0),
+    "directed": Clustering("arborescence", n_exemplars=0),
+    "independent, exemplars": Independent(n_exemplars=8),
+    "undirected, exemplars": Clustering("undirected"),
+    "directed, exemplars": Clustering("arborescence"),
 }
 
 
 def compare_procedures(nlp: Language, examples: Sequence[Example]) -> Dict[str, Dict[str, Any]]:
-    """Scores of a pipeline's linker on given mentions, under each of ``PROCEDURES``."""
-    with encoding_once(find_linker(nlp)) as linker:
+    """Scores of a pipeline's linker on gold mentions, for each of ``PROCEDURES``."""
+    linker = find_linker(nlp)
+    with linker.cached_encoder():
         return {
-            name: scores_of(nlp, linker, inference, examples)
+            name: scores_of(linker, with_inference(linker.stages, inference), examples)
             for name, inference in PROCEDURES.items()
         }
 
 
 def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]], title: str) -> str:
-    """Two tables over pipelines: recall@k (the paper's Table 1) and accuracy (its Table 6).
+    """Two tables with one row per pipeline: recall@k (Table 1) and accuracy (Table 6).
 
-    results: For each pipeline's name what ``compare_procedures`` gave.
+    results: The results of ``compare_procedures`` by the name of the pipeline.
+    title: The heading.
     """
     counts = {scores["independent"]["arbo_mentions"] for scores in results.values()}
     recall = [["recall@k, entities alone", *map(str, RECALLS)]]
@@ -52,10 +55,9 @@ def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]], title: s
 
 
 def _accuracy(scores: Mapping[str, Any]) -> str:
-    whole, seen, unseen = (
-        _percent(scores[key]) for key in ("arbo_acc", "arbo_acc_seen", "arbo_acc_unseen")
-    )
-    return f"{whole} ({seen} / {unseen})"
+    keys = ("arbo_acc", "arbo_acc_seen", "arbo_acc_unseen")
+    overall, seen, unseen = (_percent(scores[key]) for key in keys)
+    return f"{overall} ({seen} / {unseen})"
 
 
 def _percent(value: Any) -> str:

@@ -1,10 +1,11 @@
-"""Scores of linked Docs, for ``nlp.evaluate`` and for reports.
+"""Scores of linked documents, for ``nlp.evaluate`` and for reports.
 
-Unlike spaCy's own ``score_links``, a gold mention that the pipeline did not find counts as missed.
+Unlike in spaCy's ``score_links``, a gold mention that the pipeline did not find is a miss.
 """
 
 from collections import defaultdict
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from spacy.scorer import PRFScore
 from spacy.tokens import Span
@@ -13,17 +14,19 @@ from spacy.util import registry
 
 from ..annotations import Link
 from ..kb.entity import NIL
-from ..mentions import SpanGetter, ent_spans, find_mentions, gold_ids, offsets_of_span
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
+from ..mentions.records import gold_ids
 
 RECALLS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Outcome(NamedTuple):
-    """A gold mention or a predicted one, or both where they are the same stretch of text.
+    """A gold mention, a predicted mention, or both if they have the same offsets.
 
-    gold: The gold ids, empty for NIL; None where there is no gold mention.
-    predicted: The predicted id, "NIL" or an entity's; None where the mention was not found.
-    link: What the linker attached, if anything.
+    label: The label of the gold mention, or of the predicted one if there is no gold mention.
+    gold: The gold ids, empty for NIL; None if there is no gold mention.
+    predicted: The predicted id, which can be "NIL"; None if there is no predicted mention.
+    link: The link of the predicted mention; None if it has none.
     """
 
     label: str
@@ -32,27 +35,31 @@ class Outcome(NamedTuple):
     link: Optional[Link]
 
     @property
-    def right(self) -> bool:
+    def is_correct(self) -> bool:
+        """Whether the gold mention has the correct link, or none if it is NIL."""
         if self.gold is None or self.predicted is None:
             return False
         return self.predicted in self.gold if self.gold else self.predicted == NIL
 
 
 def outcomes(examples: Iterable[Example], get_spans: SpanGetter, extension: str) -> List[Outcome]:
-    """Gold and predicted mentions side by side, matched by character offsets.
+    """Match gold and predicted mentions by their character offsets.
 
-    Gold mentions without any annotation (empty ``kb_id_``, which is not "NIL") are left out.
+    Gold mentions without annotation are left out: their ``kb_id_`` is empty, not "NIL".
+
+    examples: Linked examples.
+    get_spans: Gives the mentions of a Doc.
+    extension: The attribute with the link of a span.
     """
-    found = []
+    results = []
     for example in examples:
         gold = {offsets_of_span(s): s for s in find_mentions(example.reference, get_spans)}
-        there = {offsets_of_span(s): s for s in find_mentions(example.predicted, get_spans)}
-        for offsets in sorted({*gold, *there}):
-            reference, predicted = gold.get(offsets), there.get(offsets)
-            if reference is not None and not reference.kb_id_:
-                continue
-            found.append(_outcome(reference, predicted, extension))
-    return found
+        predicted = {offsets_of_span(s): s for s in find_mentions(example.predicted, get_spans)}
+        for offsets in sorted({*gold, *predicted}):
+            span = gold.get(offsets)
+            if span is None or span.kb_id_:
+                results.append(_outcome(span, predicted.get(offsets), extension))
+    return results
 
 
 def _outcome(reference: Optional[Span], predicted: Optional[Span], extension: str) -> Outcome:
@@ -70,13 +77,16 @@ def _outcome(reference: Optional[Span], predicted: Optional[Span], extension: st
 
 
 def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
-    """All scores of a list of outcomes; None where there is nothing to score.
+    """The scores of outcomes. A score is None if there is nothing to score.
 
-    nel_*: spaCy's keys, end to end: a gold entity that was not found or got no link is a miss, a
-        link where there is none is a false alarm, a wrong link is both.
-    arbo_acc: Share of gold mentions that got what they should have, NIL included.
-    arbo_recall_at_k: Share of gold mentions in the KB whose entity is among the first k candidates.
-    arbo_nil_p, _r, _f: Precision, recall and F1 of NIL.
+    RETURNS: These scores:
+        nel_*: spaCy's keys, end to end. A gold entity without a link is a miss. A link without a
+            gold entity is a false positive. A wrong link is both.
+        arbo_acc: The share of gold mentions with the correct link, or NIL.
+        arbo_mentions: The number of gold mentions.
+        arbo_recall_at_k: The share of gold mentions with an entity that have it among the first k
+            candidates.
+        arbo_nil_p, _r, _f: Precision, recall and F1 of NIL.
     """
     per_type: Dict[str, PRFScore] = defaultdict(PRFScore)
     for result in results:
@@ -98,38 +108,34 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
         "nel_f_per_type": {label: prf.to_dict() for label, prf in sorted(per_type.items())},
         "nel_score": micro.fscore if len(micro) else None,
         "nel_score_desc": "micro F",
-        "arbo_acc": _mean([result.right for result in gold]),
+        "arbo_acc": _mean([result.is_correct for result in gold]),
         "arbo_mentions": len(gold),
         **_prf("arbo_nil", nil),
     }
     linkable = [result for result in gold if result.gold]
     for k in RECALLS:
-        scores[f"arbo_recall_at_{k}"] = _mean([_within(result, k) for result in linkable])
+        scores[f"arbo_recall_at_{k}"] = _mean([_is_candidate(result, k) for result in linkable])
     return scores
 
 
 def _count_link(prf: PRFScore, result: Outcome) -> None:
     is_entity = bool(result.gold)
     is_link = result.predicted not in (None, NIL)
-    if result.right and is_entity:
+    if result.is_correct and is_entity:
         prf.tp += 1
         return
     prf.fn += is_entity
     prf.fp += is_link
 
 
-def _within(result: Outcome, k: int) -> bool:
-    found = result.link.ids[:k] if result.link else ()
-    return any(kb_id in (result.gold or ()) for kb_id in found)
+def _is_candidate(result: Outcome, k: int) -> bool:
+    candidates = result.link.ids[:k] if result.link else ()
+    return any(kb_id in (result.gold or ()) for kb_id in candidates)
 
 
 def _prf(name: str, prf: PRFScore) -> Dict[str, Optional[float]]:
-    some = len(prf) > 0
-    return {
-        f"{name}_p": prf.precision if some else None,
-        f"{name}_r": prf.recall if some else None,
-        f"{name}_f": prf.fscore if some else None,
-    }
+    values = (prf.precision, prf.recall, prf.fscore) if len(prf) else (None, None, None)
+    return dict(zip((f"{name}_p", f"{name}_r", f"{name}_f"), values))
 
 
 def _mean(values: List[Any]) -> Optional[float]:
@@ -137,16 +143,20 @@ def _mean(values: List[Any]) -> Optional[float]:
 
 
 @registry.scorers("spacy-arbo-el.linker_scorer.v1")
-def make_linker_scorer() -> Callable:
-    """The scorer of ``arbo_linker``."""
+@dataclass(frozen=True)
+class LinkerScorer:
+    """The scorer of ``arbo_linker``, the default. For its scores, see ``score_outcomes``::
 
-    def score(
+    [components.arbo_linker.scorer]
+    @scorers = "spacy-arbo-el.linker_scorer.v1"
+    """
+
+    def __call__(
+        self,
         examples: Iterable[Example],
         *,
         get_spans: Optional[SpanGetter] = None,
         extension: str = "arbo",
         **kwargs: Any,
     ) -> Dict[str, Any]:
-        return score_outcomes(outcomes(examples, get_spans or ent_spans(), extension))
-
-    return score
+        return score_outcomes(outcomes(examples, get_spans or EntSpans(), extension))

@@ -1,31 +1,26 @@
-"""λ for linking and λ for new entities: what each value gives, in one sweep each."""
+"""Scores of linking and discovery at many thresholds, each in one sweep."""
 
-from typing import Any, Dict, Hashable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from spacy.tokens import Doc, Span
-from spacy.util import minibatch
 
-from ..discovery.grouping import Discovery
+from ..calibration.logistic import Curve, fit_logistic, similarity_at
+from ..discovery.clustering import Discovery
 from ..errors import Errors
-from ..inference.calibration import log_odds, similarity_of
-from ..inference.curves import Curve
-from ..inference.decisions import weighed
 from ..kb.entity import NIL
 from ..linker import ArboLinker
-from ..mentions import find_mentions, gold_ids
-from .calibrate import fit_new
+from ..mentions.batch import MentionBatch
+from ..mentions.records import gold_ids
+from .calibrate import same_entity_edges
 from .clusters import b_cubed, rates
-from .gold import gold_positions, is_gold
+from .labels import annotated_batches, gold_positions, is_gold
 
-# Chances that are tried.
+# The probabilities that are tried.
 THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(3)
-# Unlinked mentions that λ for new entities is tuned on; where there are fewer, all mentions.
-FEWEST = 50
-
-Row = Dict[str, float]
-
+# Discovery is tuned on the unlinked mentions. If there are fewer, it is tuned on all mentions.
+MIN_UNLINKED = 50
 
 LINKING_SCORES = (
     "arbo_acc",
@@ -38,77 +33,82 @@ LINKING_SCORES = (
 )
 DISCOVERY_SCORES = ("ari", "b3_f")
 
+# Scores by name.
+Row = Dict[str, float]
+
 
 def check_score(name: str, choices: Sequence[str]) -> None:
-    """ValueError where that is nothing to tune by."""
+    """Raise ValueError if a name is not one of these scores."""
     if name not in choices:
         raise ValueError(Errors.E713.format(value=name, choices=", ".join(choices)))
 
 
-class Swept(NamedTuple):
+class ThresholdSweep(NamedTuple):
     """Annotated mentions, linked at T thresholds.
 
-    rows: For each threshold its scores. linked: (T, m) bool, which mentions got an entity.
-    vectors: (m, width) float32, prepared. forms: What is read for each.
-    labels: What each mention is: equal for mentions of one entity, known or new; None where it is
-        not known whether two are the same.
+    rows: The scores at each threshold.
+    linked: (T, m) bool, which mentions were linked.
+    batch: The mentions, encoded.
+    labels: The gold entity of each mention, new entities included: equal for mentions of the same
+        entity. None if the entity of a NIL mention is not annotated.
     """
 
     rows: List[Row]
     linked: np.ndarray
-    vectors: np.ndarray
-    forms: List[str]
+    batch: MentionBatch
     labels: List[Optional[Hashable]]
 
 
 def sweep_linking(
-    linker: ArboLinker, docs: Iterable[Doc], thresholds: np.ndarray = THRESHOLDS
-) -> Swept:
-    """Link annotated mentions at many thresholds; what is near them is found once.
+    linker: ArboLinker, docs: Sequence[Doc], thresholds: np.ndarray = THRESHOLDS
+) -> ThresholdSweep:
+    """Link annotated mentions at many thresholds. Candidates are retrieved and ranked only once.
 
-    The rows have "threshold" and, as in ``scorer.py``, "arbo_acc", "arbo_nil_p", "_r", "_f" and
-    "nel_micro_p", "_r", "_f": the curve of precision and recall of NIL, and of links.
+    Each row has "threshold" and scores as in ``scorer.py``: "arbo_acc", "arbo_nil_p", "_r", "_f"
+    and "nel_micro_p", "_r", "_f".
     """
-    found: List[Tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    vectors, all_forms, spans, discarded = [], [], [], []  # type: ignore[var-annotated]
-    for batch in minibatch(docs, size=64):
-        groups = [[s for s in linker.mentions_of(doc) if s.kb_id_] for doc in batch]
-        flat = [span for group in groups for span in group]
-        annotated = (s for doc in batch for s in find_mentions(doc, linker.span_getter) if s.kb_id_)
-        discarded += [bool(gold_ids(s)) for s in annotated if s.label_ in linker.labels_discard]
-        if not flat:
-            continue
-        encoded, forms = linker.encode_mentions(groups)
-        near = weighed(linker.find_neighbours(groups, (encoded, forms)), linker.calibration)
-        gold = gold_positions(linker, flat)
-        logits = [log_odds(float(threshold)) for threshold in thresholds]
-        decided = [linker.inference(near, linker.calibration, logit).entity for logit in logits]
-        entity = np.stack(decided)
-        right = is_gold(entity.T, gold).T
-        found.append((entity >= 0, right, np.array([bool(gold_ids(s)) for s in flat])))
-        vectors.append(encoded)
-        all_forms += forms
-        spans += flat
-    if not spans:
+    stages = linker.stages
+    batches: List[MentionBatch] = []
+    linked: List[np.ndarray] = []
+    correct: List[np.ndarray] = []
+    labels: List[Optional[Hashable]] = []
+    for spans in annotated_batches(stages.reader, docs):
+        ranked = stages.rank(spans)
+        decided = [stages.decide(ranked, float(threshold)).entities for threshold in thresholds]
+        entities = np.stack(decided)
+        gold = gold_positions(linker.kb, [record.kb_ids for record in ranked.batch.records])
+        linked.append(entities >= 0)
+        correct.append(is_gold(entities.T, gold).T)
+        batches.append(ranked.batch)
+        labels += [_label(span) for group in spans for span in group]
+    if not batches:
         raise ValueError(Errors.E712)
-    linked, right = (np.concatenate(column, axis=1) for column in list(zip(*found))[:2])
-    known = np.concatenate([part[2] for part in found])
-    # Mentions with labels that are left out are NIL at any threshold.
-    known = np.concatenate([known, np.array(discarded, dtype=bool)])
-    none = np.zeros(len(discarded), dtype=bool)
+    batch = MentionBatch.concat(batches)
+    # Mentions with discarded labels are NIL at every threshold.
+    discarded = _discarded_mentions(linker, docs)
+    never = np.zeros((len(thresholds), len(discarded)), dtype=bool)
+    has_gold = [bool(record.kb_ids) for record in batch.records]
+    has_gold += [bool(gold_ids(span)) for span in discarded]
+    columns = thresholds, np.hstack([*linked, never]), np.hstack([*correct, never])
     rows = [
-        _row(float(t), np.concatenate([a, none]), np.concatenate([b, none]), known)
-        for t, a, b in zip(thresholds, linked, right)
+        _scores(float(t), is_link, right, np.array(has_gold)) for t, is_link, right in zip(*columns)
     ]
-    labels = [_label(span) for span in spans]
-    return Swept(rows, linked, np.concatenate(vectors), all_forms, labels)
+    return ThresholdSweep(rows, np.hstack(linked), batch, labels)
 
 
-class Grouped(NamedTuple):
-    """New entities at many λ, for one way of grouping them.
+def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> List[Span]:
+    """The annotated mentions whose labels are discarded."""
+    mentions = (span for doc in docs for span in linker.reader.all_mentions(doc))
+    return [s for s in mentions if s.kb_id_ and s.label_ in linker.mentions.labels_discard]
 
-    curve: From similarity to the chance of being the same, in which λ is told.
-    rows: For each λ "threshold", "ari", "b3_f" and "mentions", how many were grouped.
+
+class DiscoverySweep(NamedTuple):
+    """New entities at many thresholds.
+
+    discovery: How mentions are grouped.
+    curve: From similarity to the probability that two mentions are the same new entity.
+    rows: For each threshold "threshold", "ari", "b3_f" and "mentions", the number of mentions
+        grouped.
     """
 
     discovery: Discovery
@@ -118,28 +118,33 @@ class Grouped(NamedTuple):
 
 def sweep_discovery(
     discovery: Discovery,
-    swept: Swept,
-    linking: int,
+    sweep: ThresholdSweep,
+    linking_row: int,
     linker: ArboLinker,
     thresholds: np.ndarray = THRESHOLDS[1:],
-) -> Grouped:
-    """Group mentions at many λ.
+) -> DiscoverySweep:
+    """Group mentions at many thresholds.
 
-    linking: The row of ``swept`` whose unlinked mentions are grouped; where these are few, all are.
+    discovery: How mentions are grouped.
+    sweep: The mentions.
+    linking_row: The row of the sweep whose unlinked mentions are grouped. All mentions are grouped
+        if there are few of these.
+    linker: Gives the similarity of vectors, and the curve if none can be fitted.
+    thresholds: The probabilities to try.
     """
-    told = np.array([label is not None for label in swept.labels])
-    chosen = np.flatnonzero(told & ~swept.linked[linking])
-    if len(chosen) < FEWEST:
-        chosen = np.flatnonzero(told)
+    annotated = np.array([label is not None for label in sweep.labels])
+    chosen = np.flatnonzero(annotated & ~sweep.linked[linking_row])
+    if len(chosen) < MIN_UNLINKED:
+        chosen = np.flatnonzero(annotated)
     if not len(chosen):
         raise ValueError(Errors.E712)
-    features = discovery.features(swept.vectors, swept.forms)
-    keys = [set() if label is None else {str(label)} for label in swept.labels]
-    fitted = fit_new(discovery, features, linker.similarity, keys)
-    curve = fitted or linker.calibration.new
-    least = np.array([similarity_of(float(t), curve) for t in thresholds])
-    groups = discovery.sweep(features[chosen], linker.similarity, least)
-    gold = np.unique([str(swept.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
+    features = discovery.features(sweep.batch.encoded, sweep.batch.normalized)
+    identities = [set() if label is None else {str(label)} for label in sweep.labels]
+    edges = same_entity_edges(discovery, features, linker.similarity, identities)
+    curve = fit_logistic(*edges) or linker.calibration.same_new_entity
+    min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
+    groups = discovery.sweep(features[chosen], linker.similarity, min_similarities)
+    gold = np.unique([str(sweep.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
     rows = [
         {
             "threshold": float(threshold),
@@ -149,35 +154,40 @@ def sweep_discovery(
         }
         for threshold, labels in zip(thresholds, groups)
     ]
-    return Grouped(discovery, curve, rows)
+    return DiscoverySweep(discovery, curve, rows)
 
 
 def best_row(rows: Sequence[Row], score: str) -> int:
-    """The number of the row with the best score; of equal ones, the middle of the first run."""
+    """The number of the row with the best score. If several are equal, the middle of the first run.
+
+    If the first run begins at the lowest threshold, that threshold is chosen.
+    """
     values = np.array([row[score] for row in rows])
     first = int(values.argmax())
     last = first
     while last + 1 < len(values) and values[last + 1] == values[first]:
         last += 1
-    # At the lower end everything is linked, which is what a threshold of 0 says.
+    # The lowest threshold, 0, says that everything is linked.
     return first if first == 0 else (first + last) // 2
 
 
-def _row(threshold: float, linked: np.ndarray, right: np.ndarray, known: np.ndarray) -> Row:
-    nil = ~known & ~linked
-    correct = right & known
-    accuracy = float((correct | nil).mean())
-    nil_scores = _rates("arbo_nil", nil.sum(), (~linked).sum(), (~known).sum())
-    micro = _rates("nel_micro", correct.sum(), linked.sum(), known.sum())
-    return {"threshold": threshold, "arbo_acc": accuracy, **nil_scores, **micro}
+def _scores(threshold: float, linked: np.ndarray, correct: np.ndarray, has_gold: np.ndarray) -> Row:
+    """The scores at one threshold, from (m,) bool arrays."""
+    correct = correct & has_gold
+    correct_nil = ~has_gold & ~linked
+    accuracy = float((correct | correct_nil).mean())
+    nil = _rates("arbo_nil", correct_nil.sum(), (~linked).sum(), (~has_gold).sum())
+    micro = _rates("nel_micro", correct.sum(), linked.sum(), has_gold.sum())
+    return {"threshold": threshold, "arbo_acc": accuracy, **nil, **micro}
 
 
-def _rates(name: str, right: Any, found: Any, wanted: Any) -> Row:
-    return rates(name, *(float(right / count) if count else 0.0 for count in (found, wanted)))
+def _rates(name: str, correct: Any, predicted: Any, gold: Any) -> Row:
+    """Precision, recall and F1 from counts."""
+    return rates(name, *(float(correct / n) if n else 0.0 for n in (predicted, gold)))
 
 
 def _label(span: Span) -> Optional[Hashable]:
-    """What a mention is: its gold ids or, for a new entity, its ``id_``."""
+    """The entity of a mention: its gold ids, or the ``id_`` of a new entity."""
     if span.kb_id_ == NIL:
         return ("new", span.id_) if span.id_ else None
-    return ("known", *sorted(gold_ids(span)))
+    return ("existing", *sorted(gold_ids(span)))

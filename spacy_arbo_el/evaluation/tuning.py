@@ -1,4 +1,4 @@
-"""Tuning both λ of a linker on annotated text, and keeping them in its config."""
+"""Tuning the thresholds of a linker on annotated documents, and storing them in its config."""
 
 import csv
 import io
@@ -10,16 +10,14 @@ from rich.table import Table
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..discovery.grouping import Discovery
-from ..inference.calibration import Calibration
-from ..linker import ArboLinker
-from .calibrate import fit_calibration
-from .dropping import drop_entities, without_dropped
-from .report import encoding_once, find_linker
+from ..discovery.clustering import Discovery
+from ..linker import ArboLinker, find_linker
+from .calibrate import Fitted, fit_calibration
+from .holdout import remove_entities, with_removed_as_nil
 from .thresholds import (
     DISCOVERY_SCORES,
     LINKING_SCORES,
-    Grouped,
+    DiscoverySweep,
     Row,
     best_row,
     check_score,
@@ -27,42 +25,46 @@ from .thresholds import (
     sweep_linking,
 )
 
-# What letters are tried to count for.
-LETTERS = (0.0, 0.1, 0.2)
-# Rows of a table; a curve in a file has them all.
-SHOWN = 21
+# The weights of character n-grams that are tried.
+NGRAM_WEIGHTS = (0.0, 0.1, 0.2)
+# Rows of a table. The CSV file has all rows.
+TABLE_ROWS = 21
 
 
-class Tuned(NamedTuple):
-    """What a sweep said.
+class TuningResult(NamedTuple):
+    """The scores at all thresholds, and the best thresholds.
 
-    linking: The scores at each threshold, and the best row. discovery: New entities at each λ, for
-        the best way of grouping them, and the best row; None where the linker has no discovery.
-    calibration: Fitted while entities were missing; None where none was dropped.
+    linking: The scores of linking at each threshold.
+    best_linking: The number of the best of these rows.
+    discovery: The scores of discovery with the best ``ngram_weight``; None if the linker has no
+        discovery.
+    best_discovery: The number of the best of its rows.
+    fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
     """
 
     linking: List[Row]
     best_linking: int
-    discovery: Optional[Grouped]
+    discovery: Optional[DiscoverySweep]
     best_discovery: int
-    calibration: Optional[Calibration]
+    fitted: Optional[Fitted]
 
     @property
     def threshold(self) -> float:
-        """λ for linking, as a chance."""
+        """The best threshold for linking."""
         return self.linking[self.best_linking]["threshold"]
 
     @property
     def summary(self) -> str:
-        """Both λ in a line."""
-        said = f"threshold = {self.threshold:g}"
+        """The best settings on one line."""
+        text = f"threshold = {self.threshold:g}"
         if self.discovery is not None:
-            found = self.found()
-            said += f", discovery.threshold = {found.threshold:g}, letters = {found.letters:g}"
-        return said
+            best = self.tuned_discovery()
+            text += f", discovery.threshold = {best.threshold:g}"
+            text += f", ngram_weight = {best.ngram_weight:g}"
+        return text
 
-    def found(self) -> Discovery:
-        """The discovery as it was tuned."""
+    def tuned_discovery(self) -> Discovery:
+        """The discovery with its best settings."""
         assert self.discovery is not None
         threshold = self.discovery.rows[self.best_discovery]["threshold"]
         return replace(self.discovery.discovery, threshold=threshold)
@@ -75,50 +77,55 @@ def tune(
     seed: int = 0,
     score: str = "arbo_acc",
     discovery_score: str = "ari",
-) -> Tuned:
-    """Find both λ on annotated docs, encoding each mention once.
+) -> TuningResult:
+    """Find the best thresholds for linking and discovery. Each mention is encoded once.
 
-    drop: The share of the docs' entities to take out of the linker's knowledge base first. What was
-        calibrated with all entities there has never seen a mention that nothing fits, so that it
-        is calibrated anew. The linker is left without these entities.
+    docs: Annotated documents.
+    drop: The share of their entities to remove from the linker's knowledge base first. They stay
+        removed. The linker is calibrated again, because a calibration with all entities never saw
+        a mention that is NIL.
+    seed: Determines which entities are removed.
+    score: The score to tune linking by.
+    discovery_score: The score to tune discovery by.
     """
     check_score(score, LINKING_SCORES)
     check_score(discovery_score, DISCOVERY_SCORES)
-    calibration = None
-    with encoding_once(linker):
+    fitted = None
+    with linker.cached_encoder():
         if drop:
-            drop_entities(linker, docs, drop, seed)
-            docs = without_dropped(docs, linker.kb)
-            linker.calibration = Calibration()
-            calibration = linker.calibration = fit_calibration(linker, docs)
-        swept = sweep_linking(linker, docs)
-    best = best_row(swept.rows, score)
+            remove_entities(linker, docs, drop, seed)
+            docs = with_removed_as_nil(docs, linker.kb)
+            fitted = fit_calibration(linker, docs, from_scratch=True)
+            fitted.install(linker)
+        linking = sweep_linking(linker, docs)
+    best = best_row(linking.rows, score)
     if linker.discovery is None:
-        return Tuned(swept.rows, best, None, 0, calibration)
-    tried = [replace(linker.discovery, letters=letters) for letters in LETTERS]
-    grouped = [sweep_discovery(one, swept, best, linker) for one in tried]
-    rows = [best_row(one.rows, discovery_score) for one in grouped]
-    values = [one.rows[row][discovery_score] for one, row in zip(grouped, rows)]
-    which = int(np.argmax(values))
-    return Tuned(swept.rows, best, grouped[which], rows[which], calibration)
+        return TuningResult(linking.rows, best, None, 0, fitted)
+    discoveries = [replace(linker.discovery, ngram_weight=weight) for weight in NGRAM_WEIGHTS]
+    sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
+    best_rows = [best_row(sweep.rows, discovery_score) for sweep in sweeps]
+    scores = [sweep.rows[row][discovery_score] for sweep, row in zip(sweeps, best_rows)]
+    i = int(np.argmax(scores))
+    return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted)
 
 
-def store(nlp: Language, tuned: Tuned, name: Optional[str] = None) -> None:
-    """Let a pipeline's linker, and its config, have what was tuned."""
+def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> None:
+    """Use the tuned settings in a pipeline's linker, and write them to its config."""
     linker = find_linker(nlp, name)
     config = nlp.get_pipe_config(linker.name)
-    linker.threshold = config["threshold"] = tuned.threshold
-    if tuned.calibration is not None:
-        linker.calibration = tuned.calibration
-    if tuned.discovery is not None:
-        linker.discovery = tuned.found()
-        linker.calibration = replace(linker.calibration, new=tuned.discovery.curve)
+    linker.threshold = config["threshold"] = result.threshold
+    if result.fitted is not None:
+        result.fitted.install(linker)
+    if result.discovery is not None:
+        curve = result.discovery.curve
+        linker.discovery = result.tuned_discovery()
+        linker.calibration = replace(linker.calibration, same_new_entity=curve)
         config["discovery"] = {"@misc": "spacy-arbo-el.Discovery.v1", **asdict(linker.discovery)}
     config["calibration"] = linker.calibration.to_config()
 
 
 def as_csv(rows: Sequence[Row]) -> str:
-    """Rows of scores, a line each, with a head."""
+    """Rows of scores as CSV with a header."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -127,14 +134,14 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 
 def as_table(rows: Sequence[Row], best: int, title: str) -> Table:
-    """Some of the rows as a table for the terminal, the best one marked."""
+    """Some of the rows as a table for the terminal. The best one is marked."""
     table = Table(title=title, title_justify="left")
     columns = [column for column in rows[0] if column != "mentions"]
     table.add_column("")
     for column in columns:
         table.add_column(column, justify="right")
-    shown = {*np.linspace(0, len(rows) - 1, SHOWN).round().astype(int).tolist(), best}
+    shown = {*np.linspace(0, len(rows) - 1, TABLE_ROWS).round().astype(int).tolist(), best}
     for number in sorted(shown):
-        marked = "→" if number == best else ""
-        table.add_row(marked, *(f"{rows[number][column]:.4g}" for column in columns))
+        marker = "→" if number == best else ""
+        table.add_row(marker, *(f"{rows[number][column]:.4g}" for column in columns))
     return table

@@ -1,11 +1,11 @@
-"""Annotated texts with mentions where nobody would put them."""
+"""Annotated texts with mentions at arbitrary offsets."""
 
 from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 
-# Letters and joints that a tokenizer keeps together or splits, whitespace of all kinds, characters
-# of more than one byte, code point or glyph.
+# Letters, characters at which tokenizers split, all kinds of whitespace, and characters of several
+# bytes, code points or glyphs.
 CHARACTERS = "abZ09 \t\n\r\u00a0\u2003\u2028\x0b\x85.,-/()'’&éßİ中🙂\u200d\u0301\U0001f1e9"
 PIECES = st.sampled_from(
     [" ", "  ", "\n\n", "can't", "non-small-cell", "G6PD", "e.g.", "http://a.b/c?d", "👩‍🔬", "é"]

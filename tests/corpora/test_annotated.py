@@ -18,11 +18,11 @@ from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText, spl
         ("|+|", ()),
     ],
 )
-def test_split_ids(value, ids):
+def test_split_ids_of_annotations(value, ids):
     assert split_ids(value, "+") == ids
 
 
-def test_only_the_given_separators_split():
+def test_split_ids_uses_only_the_given_separators():
     assert split_ids("A+B|C") == ("A+B", "C")
 
 
@@ -32,6 +32,6 @@ def test_kb_id_joins_the_ids():
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (2, 2), (2, 1), (0, 6)])
-def test_a_mention_outside_the_text_is_an_error(start, end):
+def test_mention_outside_the_text_is_an_error(start, end):
     with pytest.raises(ValueError, match=rf"'d7'.*from {start} to {end}.*5 characters"):
         AnnotatedText("d7", "12345", (AnnotatedMention(start, end, "X"),))

@@ -10,29 +10,29 @@ from spacy_arbo_el.corpora.concepts import (
 from spacy_arbo_el.kb.entity import Entity
 
 
-def test_strip_prefix():
+def test_strip_prefix_of_omim_and_mesh():
     assert strip_prefix(" OMIM:104300 ") == "104300"
     assert strip_prefix("MESH:D000544") == "D000544"
     assert strip_prefix("mesh:D000544") == "D000544"
     assert strip_prefix("DOID:7") == "DOID:7"
 
 
-def test_ids_go_to_their_concepts():
+def test_ids_are_mapped_to_their_concepts():
     concepts = {"C1": "C1", "264300": "C1", "D2": "D2"}
     assert normalise_ids(["OMIM:264300"], concepts) == ("C1",)
     assert normalise_ids(["D2", "264300", "C1"], concepts) == ("D2", "C1")
     assert normalise_ids(["-1", "", "NIL"], concepts) == ()
 
 
-def test_an_unknown_id_is_kept_without_its_prefix():
+def test_id_missing_from_the_map_is_kept_without_its_prefix():
     assert normalise_ids(["OMIM:99", "MESH:D9"], {"1": "1"}) == ("99", "D9")
 
 
-def test_a_map_that_knows_prefixes_is_asked_first():
+def test_id_with_its_prefix_is_looked_up_first():
     assert normalise_ids(["OMIM:99"], {"OMIM:99": "X"}) == ("X",)
 
 
-def test_without_a_map_ids_stay_as_they_are():
+def test_without_a_map_ids_are_unchanged():
     assert normalise_ids(("OMIM:99", "Q1")) == ("OMIM:99", "Q1")
 
 
@@ -55,18 +55,18 @@ def test_read_concept_map_from_file_and_folder(write):
         ('{"A": ["X"], "B": ["X"]}', "'X' belongs to two concepts, 'A' and 'B'"),
     ],
 )
-def test_a_broken_concept_map_says_what_is_wrong(write, content, problem):
+def test_invalid_concept_map_is_an_error_with_the_problem(write, content, problem):
     path = write(content, "map.json")
     with pytest.raises(ValueError, match=rf"map\.json: .*{problem}"):
         read_concept_map(path)
 
 
-def test_a_folder_without_a_concept_map(tmp_path):
+def test_folder_without_a_concept_map_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"concept_map\.json does not exist"):
         read_concept_map(tmp_path)
 
 
-def test_concept_map_of_entities_prefers_an_entity_s_own_id():
+def test_concept_map_of_entities_prefers_their_own_ids():
     entities = [
         Entity("D1", meta={"ids": ["D1", "7", "8"]}),
         Entity("D2", meta={"ids": ["D2", "8"]}),

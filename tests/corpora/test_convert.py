@@ -42,7 +42,7 @@ def test_every_mention_keeps_its_exact_offsets(nlp, text):
 
 @given(annotated_texts())
 @LIGHT
-def test_all_of_it_survives_in_a_spacy_file(nlp, text):
+def test_spacy_file_keeps_text_spans_and_doc_id(nlp, text):
     doc = make_doc(nlp, text)
     data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
     (again,) = DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab)
@@ -56,14 +56,14 @@ def test_all_of_it_survives_in_a_spacy_file(nlp, text):
 
 @given(annotated_texts())
 @LIGHT
-def test_tokens_are_cut_but_never_joined(nlp, text):
+def test_tokens_are_split_but_never_merged(nlp, text):
     starts = {token.idx for token in nlp.make_doc(text.text)}
     assert starts <= {token.idx for token in make_doc(nlp, text)}
 
 
 @given(annotated_texts())
 @LIGHT
-def test_entities_are_the_longest_mentions_that_fit(nlp, text):
+def test_doc_ents_are_the_longest_mentions_without_overlap(nlp, text):
     counts = Counter()
     doc = make_doc(nlp, text, counts=counts)
     assert len(doc.ents) + counts["overlapping"] == len(text.mentions)
@@ -72,7 +72,7 @@ def test_entities_are_the_longest_mentions_that_fit(nlp, text):
         assert any(len(ent) >= len(span) for ent in over)
 
 
-def test_without_mentions_the_tokens_are_the_tokenizer_s(nlp):
+def test_without_mentions_the_tokens_are_those_of_the_tokenizer(nlp):
     text = "  We can't  stop\n\nnow, e.g. at 5km. "
     doc = make_doc(nlp, text_of(text))
     assert [(t.text, t.whitespace_) for t in doc] == [
@@ -80,7 +80,7 @@ def test_without_mentions_the_tokens_are_the_tokenizer_s(nlp):
     ]
 
 
-def test_a_mention_inside_a_token_cuts_it(nlp):
+def test_mention_inside_a_token_splits_it(nlp):
     counts = Counter()
     text = text_of("An anti-G6PDx test", (8, 12, "Gene", ("D1",)), (0, 2, "X"))
     doc = make_doc(nlp, text, counts=counts)
@@ -89,7 +89,7 @@ def test_a_mention_inside_a_token_cuts_it(nlp):
     assert counts["retokenised"] == 1
 
 
-def test_a_blank_after_a_mention_of_a_blank_stays_a_token(nlp):
+def test_space_after_a_mention_of_a_space_is_a_token(nlp):
     doc = make_doc(nlp, text_of("a  b", (1, 2, "X")))
     assert [(token.text, token.whitespace_) for token in doc] == [
         ("a", ""),
@@ -99,13 +99,13 @@ def test_a_blank_after_a_mention_of_a_blank_stays_a_token(nlp):
     ]
 
 
-def test_blanks_at_the_ends_of_a_mention_belong_to_it(nlp):
+def test_spaces_at_the_ends_of_a_mention_are_part_of_it(nlp):
     doc = make_doc(nlp, text_of("one two three", (3, 8, "X", ("Q1",))))
     assert [ent.text for ent in doc.ents] == [" two "]
     assert doc.text == "one two three"
 
 
-def test_composite_nil_and_cluster(nlp):
+def test_composite_mentions_nil_and_clusters_are_stored(nlp):
     counts = Counter()
     text = text_of("a b c", (0, 1, "X", ("D2", "D1")), (2, 3, "X", (), "new-1"), (4, 5, "X"))
     doc = make_doc(nlp, text, counts=counts)
@@ -114,7 +114,7 @@ def test_composite_nil_and_cluster(nlp):
     assert (counts["composite"], counts["nil"], counts["mentions"]) == (1, 2, 3)
 
 
-def test_overlapping_mentions_longest_first(nlp):
+def test_of_overlapping_mentions_the_longest_is_in_doc_ents(nlp):
     text = text_of(
         "breast and ovarian cancer", (0, 6, "X"), (0, 25, "Y", ("A", "B")), (11, 25, "Z")
     )
@@ -123,21 +123,21 @@ def test_overlapping_mentions_longest_first(nlp):
     assert [span.label_ for span in doc.spans["mentions"]] == ["X", "Y", "Z"]
 
 
-def test_a_spans_key_takes_all_mentions_and_leaves_doc_ents_empty(nlp):
+def test_with_a_spans_key_doc_ents_is_empty(nlp):
     doc = make_doc(nlp, text_of("a b c", (0, 1, "X", ("Q1",)), (0, 3, "Y")), spans_key="sc")
     assert not doc.ents
     assert list(doc.spans) == ["sc"]
     assert [span.kb_id_ for span in doc.spans["sc"]] == ["Q1", "NIL"]
 
 
-def test_the_documents_can_be_aligned(nlp):
+def test_converted_documents_can_be_aligned(nlp):
     text = text_of("x-ray  of\n\nG6PDs", (0, 1, "X"), (10, 14, "Y", ("Q1",)))
     reference = make_doc(nlp, text)
     example = Example(nlp.make_doc(text.text), reference)
     assert example.alignment.y2x.lengths.sum()
 
 
-def test_a_tokenizer_that_changes_the_text_is_refused():
+def test_tokenizer_that_changes_the_text_is_an_error():
     nlp = spacy.blank("en")
     nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.lower().split())
     with pytest.raises(ValueError, match="changes the text of document 'd1'"):
@@ -159,11 +159,11 @@ def write_texts(write, *texts):
     return write("\n".join(map(json.dumps, records)), "corpus.jsonl")
 
 
-def test_convert_corpus_counts_and_selects(nlp, write, tmp_path):
+def test_convert_corpus_selects_mentions_and_counts_them(nlp, write, tmp_path):
     path = write_texts(
         write,
         ("abc d", [(0, 1, "X", "OMIM:7|C1"), (0, 3, "X", "C1|D2"), (4, 5, "Y", "C1")]),
-        ("never train on this", []),
+        ("test set", []),
         ("e", [(0, 1, "X", None)]),
     )
     out = tmp_path / "new" / "corpus.spacy"
@@ -192,13 +192,13 @@ def test_convert_corpus_counts_and_selects(nlp, write, tmp_path):
     assert second.user_data["doc_id"] == "d2"
 
 
-def test_one_label_may_be_a_string():
+def test_select_accepts_one_label_as_a_string():
     text = text_of("a b", (0, 1, "Disease"), (2, 3, "D"))
     (selected,) = select([text], labels="Disease")
     assert [mention.label for mention in selected.mentions] == ["Disease"]
 
 
-def test_convert_pubtator(nlp, write, tmp_path):
+def test_convert_pubtator_leaves_duplicates_out(nlp, write, tmp_path):
     document = "1|t|Flu.\n1|a|B.\n1\t0\t3\tFlu\tDisease\tD1\n\n"
     path = write(document * 2)
     with pytest.warns(UserWarning, match="came before"):
@@ -206,18 +206,18 @@ def test_convert_pubtator(nlp, write, tmp_path):
     assert (counts["docs"], counts["duplicates"], counts["mentions"]) == (1, 1, 1)
 
 
-def test_an_unknown_format_names_the_formats(nlp, write, tmp_path):
+def test_unknown_format_is_an_error_that_lists_the_formats(nlp, write, tmp_path):
     with pytest.raises(ValueError, match="no corpus format 'conll'.*'pubtator', 'jsonl'"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="conll", nlp=nlp)
 
 
-def test_a_corpus_of_nothing_is_an_error(nlp, write, tmp_path):
+def test_corpus_without_documents_is_an_error(nlp, write, tmp_path):
     with pytest.raises(ValueError, match="no documents to write to .*o.spacy"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="jsonl", nlp=nlp)
     assert not (tmp_path / "o.spacy").exists()
 
 
-def test_a_broken_corpus_leaves_the_old_file(nlp, write, tmp_path):
+def test_failed_conversion_keeps_the_previous_file(nlp, write, tmp_path):
     out = tmp_path / "out" / "o.spacy"
     good = write_texts(write, ("a", []))
     convert_corpus(good, out, format="jsonl", nlp=nlp)
@@ -229,5 +229,5 @@ def test_a_broken_corpus_leaves_the_old_file(nlp, write, tmp_path):
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_write_docbin_says_how_many(nlp, tmp_path):
+def test_write_docbin_returns_the_number_of_documents(nlp, tmp_path):
     assert write_docbin([nlp("a"), nlp("b")], tmp_path / "o.spacy") == 2

@@ -24,7 +24,7 @@ def without(record, key):
     return {name: value for name, value in record.items() if name != key}
 
 
-def test_a_document(write):
+def test_read_jsonl(write):
     records = [
         document(),
         document(id="d2", mentions=[{**MENTION, "kb_id": None, "cluster": "new-1"}], more=1),
@@ -40,7 +40,7 @@ def test_a_document(write):
     assert fourth == AnnotatedText("d4", "")
 
 
-BROKEN = [
+INVALID = [
     ("{", "no valid JSON: Expecting property name"),
     ("[]", "expected a JSON object, got a list"),
     ("3", "expected a JSON object, got the number 3"),
@@ -70,10 +70,10 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("record", "problem"), BROKEN, ids=[problem for _, problem in BROKEN])
-def test_a_broken_line_names_file_line_and_problem(write, record, problem):
+@pytest.mark.parametrize(("record", "problem"), INVALID, ids=[problem for _, problem in INVALID])
+def test_invalid_line_is_an_error_with_file_line_and_problem(write, record, problem):
     line = record if isinstance(record, str) else json.dumps(record)
-    path = write(f"{json.dumps(document(id='d0'))}\n\n{line}\n", "broken.jsonl")
+    path = write(f"{json.dumps(document(id='d0'))}\n\n{line}\n", "invalid.jsonl")
     texts = read_jsonl(path)
     assert next(texts).id == "d0"
     with pytest.raises(ValueError) as caught:
@@ -82,7 +82,7 @@ def test_a_broken_line_names_file_line_and_problem(write, record, problem):
     assert problem in str(caught.value)
 
 
-def test_an_id_used_twice_names_both_lines(write):
+def test_duplicate_id_is_an_error_that_names_both_lines(write):
     path = write("\n".join(json.dumps(document()) for _ in range(2)))
     with pytest.raises(ValueError, match="line 2: the document id 'd1' was used before, in line 1"):
         list(read_jsonl(path))
@@ -90,13 +90,13 @@ def test_an_id_used_twice_names_both_lines(write):
 
 @given(st.lists(annotated_texts(), max_size=4, unique_by=lambda text: text.id))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_written_and_read_again(tmp_path, texts):
+def test_write_jsonl_and_read_jsonl_round_trip(tmp_path, texts):
     path = tmp_path / "texts.jsonl"
     assert write_jsonl(texts, path) == len(texts)
     assert list(read_jsonl(path)) == texts
 
 
-def test_a_failed_write_leaves_the_old_file(write):
+def test_failed_write_keeps_the_previous_file(write):
     path = write("old")
 
     def texts():
@@ -133,7 +133,7 @@ CONTENTS = st.one_of(
 
 @given(CONTENTS)
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_bytes_give_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
+def test_any_bytes_are_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
     path = tmp_path / "fuzz.jsonl"
     path.write_bytes(content)
     try:

@@ -1,4 +1,4 @@
-"""The MedMentions reader: offsets, ids, and what is wrong where."""
+"""The MedMentions reader: offsets, ids, and errors."""
 
 import json
 
@@ -14,15 +14,15 @@ def write(path, *records):
     return path
 
 
-def test_mentions_stand_where_their_tokens_are(tmp_path):
+def test_mentions_are_at_the_offsets_of_their_tokens(tmp_path):
     sentences = [
         {"tokens": ["Cystic", "fibrosis", "."], "mentions": [[0, 2, "C1", "Cystic fibrosis"]]},
         {"tokens": ["Pa", "infects", "."], "mentions": [[0, 1, "C2", "Pa"], [1, 2, "C3", "x"]]},
     ]
     (text,) = read_medmentions(write(tmp_path / "a", {"pmid": "7", "sents": sentences}))
     assert text.id == "7" and text.text == "Cystic fibrosis . Pa infects ."
-    found = [(text.text[m.start : m.end], m.kb_ids) for m in text.mentions]
-    assert found == [("Cystic fibrosis", ("C1",)), ("Pa", ("C2",)), ("infects", ("C3",))]
+    mentions = [(text.text[m.start : m.end], m.kb_ids) for m in text.mentions]
+    assert mentions == [("Cystic fibrosis", ("C1",)), ("Pa", ("C2",)), ("infects", ("C3",))]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_mentions_stand_where_their_tokens_are(tmp_path):
         ({"pmid": "1", "sents": [3]}, "line 2"),
     ],
 )
-def test_what_is_wrong_and_where(tmp_path, record, problem):
+def test_invalid_line_is_an_error_with_line_and_problem(tmp_path, record, problem):
     path = write(tmp_path / "a", {"pmid": "0", "sents": []}, record)
     with pytest.raises(ValueError, match="line 2") as error:
         list(read_medmentions(path))
@@ -60,7 +60,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_anything_else_is_an_error_with_a_line(tmp_path_factory, value):
+def test_any_json_is_a_valid_document_or_an_error_with_its_line(tmp_path_factory, value):
     path = write(tmp_path_factory.mktemp("fuzz") / "a", value)
     try:
         for text in read_medmentions(path):

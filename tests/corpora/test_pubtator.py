@@ -10,14 +10,14 @@ from spacy_arbo_el.corpora.pubtator import read_pubtator
 GOOD = "1|t|Skin tumour.\n1|a|A colon cancer.\n1\t0\t11\tSkin tumour\tDisease\tD012878\n"
 
 
-def test_a_document(write):
+def test_read_pubtator(write):
     (text,) = read_pubtator(write(GOOD))
     assert text == AnnotatedText(
         "1", "Skin tumour. A colon cancer.", (AnnotatedMention(0, 11, "Disease", ("D012878",)),)
     )
 
 
-def test_all_the_traps_of_the_real_corpora(write):
+def test_peculiarities_of_the_real_corpora(write):
     lines = [
         "",  # NCBI train begins with an empty line
         "1|t|Ocular and auditory toxicity",
@@ -49,7 +49,7 @@ def test_offsets_count_code_points(write):
     assert text.mentions == (AnnotatedMention(4, 5, "X", ("D1",)),)
 
 
-def test_a_document_that_comes_twice_is_left_out_with_a_warning(write):
+def test_duplicate_document_is_left_out_with_a_warning(write):
     path, counts = write(f"{GOOD}\n{GOOD}\n2|t|T\n2|a|A\n"), Counter()
     with pytest.warns(UserWarning, match=r"input\.txt, line 5: document '1' came before"):
         texts = list(read_pubtator(path, counts))
@@ -86,7 +86,7 @@ HEAD = "1|t|Skin tumour.\n1|a|A colon cancer.\n"
         (HEAD + "1\t0\t4\tSkin\t \tD1\n", 3, "the label (column 5) is empty"),
     ],
 )
-def test_a_broken_line_names_file_line_and_problem(write, content, line, problem):
+def test_invalid_line_is_an_error_with_file_line_and_problem(write, content, line, problem):
     path = write(content)
     with pytest.raises(ValueError) as caught:
         list(read_pubtator(path))
@@ -94,8 +94,8 @@ def test_a_broken_line_names_file_line_and_problem(write, content, line, problem
     assert problem in str(caught.value)
 
 
-def test_what_comes_before_a_broken_line_is_read(write):
-    texts = read_pubtator(write(GOOD + "\nbroken"))
+def test_documents_before_an_invalid_line_are_read(write):
+    texts = read_pubtator(write(GOOD + "\ninvalid"))
     assert next(texts).id == "1"
     with pytest.raises(ValueError, match="line 5"):
         next(texts)
@@ -125,7 +125,7 @@ CONTENTS = st.one_of(
 @given(CONTENTS)
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*came before")
-def test_any_bytes_give_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
+def test_any_bytes_are_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
     path = tmp_path / "fuzz.txt"
     path.write_bytes(content)
     try:

@@ -33,7 +33,7 @@ def ids(examples):
     return [example.reference.user_data["doc_id"] for example in examples]
 
 
-def test_mentions_are_given_and_links_are_not(corpus):
+def test_predicted_documents_have_mentions_without_links(corpus):
     for example in create_mention_corpus(corpus)(spacy.blank("en")):
         x, y = example.predicted, example.reference
         assert x.text == y.text
@@ -52,7 +52,7 @@ def test_mentions_are_given_and_links_are_not(corpus):
 
 @given(annotated_texts().filter(lambda text: text.text))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_predicted_and_reference_always_share_their_tokens(nlp, tmp_path, text):
+def test_predicted_and_reference_have_the_same_tokens(nlp, tmp_path, text):
     path = tmp_path / "one.spacy"
     write_docbin([make_doc(nlp, text)], path)
     (example,) = MentionCorpus(path)(nlp)
@@ -61,21 +61,21 @@ def test_predicted_and_reference_always_share_their_tokens(nlp, tmp_path, text):
     assert len(example.predicted.spans["mentions"]) == len(text.mentions)
 
 
-def test_without_gold_mentions_there_are_none(corpus, nlp):
+def test_without_gold_mentions_predicted_documents_have_none(corpus, nlp):
     for example in create_mention_corpus(corpus, gold_mentions=False)(nlp):
         assert not example.predicted.ents
         assert not example.predicted.spans
         assert example.reference.ents
 
 
-def test_limit_holds_for_a_folder_as_well(corpus, nlp):
+def test_limit_of_documents_applies_to_files_and_folders(corpus, nlp):
     write_docbin([document(nlp, 9)], corpus.parent / "more" / "b.spacy")
     (corpus.parent / "notes.txt").write_text("not a corpus")
     assert ids(MentionCorpus(corpus.parent)(nlp)) == ["d0", "d1", "d2", "d3", "d4", "d9"]
     assert ids(MentionCorpus(corpus.parent, limit=3)(nlp)) == ["d0", "d1", "d2"]
 
 
-def test_shuffle_is_decided_by_the_seed(corpus, nlp):
+def test_shuffled_order_depends_on_the_seed(corpus, nlp):
     def passes(seed):
         reader = create_mention_corpus(corpus, shuffle=True, seed=seed)
         return [ids(reader(nlp)) for _ in range(4)]
@@ -86,7 +86,7 @@ def test_shuffle_is_decided_by_the_seed(corpus, nlp):
     assert all(sorted(order) == ["d0", "d1", "d2", "d3", "d4"] for order in passes(1))
 
 
-def test_every_pass_starts_anew(corpus, nlp):
+def test_each_pass_gives_new_documents(corpus, nlp):
     reader = create_mention_corpus(corpus)
     first, second = (list(reader(nlp)) for _ in range(2))
     first[0].predicted.ents = []
@@ -99,13 +99,13 @@ def test_empty_documents_are_skipped(nlp, tmp_path):
     assert [example.text for example in MentionCorpus(path)(nlp)] == ["a"]
 
 
-def test_it_is_found_by_its_name_in_a_config(corpus, nlp):
+def test_reader_is_registered(corpus, nlp):
     config = {"corpus": {"@readers": "spacy-arbo-el.MentionCorpus.v1", "path": str(corpus)}}
     reader = registry.resolve(config)["corpus"]
     assert len(list(reader(nlp))) == 5
 
 
-def test_nlp_evaluate_sees_the_mentions(corpus):
+def test_components_see_the_mentions_in_nlp_evaluate(corpus):
     seen = []
 
     @Language.component("test_arbo_sees_mentions")
@@ -119,12 +119,12 @@ def test_nlp_evaluate_sees_the_mentions(corpus):
     assert seen == [[("anti-G6PD", "")]] * 5
 
 
-def test_no_path(nlp):
+def test_missing_path_is_an_error(nlp):
     with pytest.raises(ValueError, match="has no path. Set it in the config"):
         create_mention_corpus(None)
 
 
-def test_a_path_to_nothing(nlp, tmp_path):
+def test_path_without_corpus_is_an_error(nlp, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"dev\.spacy does not exist. Convert"):
         list(create_mention_corpus(tmp_path / "dev.spacy")(nlp))
     with pytest.raises(FileNotFoundError, match=r"\*\.spacy does not exist. The folder holds no"):
@@ -133,9 +133,9 @@ def test_a_path_to_nothing(nlp, tmp_path):
 
 @given(st.binary(max_size=40), st.integers(0, 400))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_a_damaged_file_is_an_error_that_names_it(nlp, corpus, noise, cut):
+def test_damaged_file_is_an_error_with_its_path(nlp, corpus, noise, cut):
     path = corpus.with_name("damaged.spacy")
     for content in (noise, corpus.read_bytes()[:cut]):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"damaged\.spacy is no \.spacy file"):
+        with pytest.raises(ValueError, match=r"damaged\.spacy is no valid \.spacy file"):
             list(read_docs(path, nlp.vocab))

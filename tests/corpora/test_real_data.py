@@ -1,4 +1,4 @@
-"""What data/README.md says of the real corpora, counted. Skipped where they are not."""
+"""Counts of the real corpora against data/README.md. Skipped if the corpora are missing."""
 
 import json
 import re
@@ -28,14 +28,14 @@ CDR = {
 @pytest.mark.parametrize(
     ("file", "docs", "mentions", "composite", "duplicates"),
     [
-        # The README's 593 abstracts and 5,145 mentions count PMID 8528200, with its 11, twice.
+        # The README's 593 abstracts and 5,145 mentions count PMID 8528200 (11 mentions) twice.
         (NCBI["train"], 592, 5134, 115, 1),
         (NCBI["dev"], 100, 787, 30, 0),
         (CDR["train"], 500, 9385, 97, 0),
         (CDR["dev"], 500, 9591, 99, 0),
     ],
 )
-def test_counts(data_dir, file, docs, mentions, composite, duplicates):
+def test_numbers_of_documents_and_mentions(data_dir, file, docs, mentions, composite, duplicates):
     counts = Counter()
     texts = list(read_pubtator(data_dir / file, counts))
     assert len(texts) == docs
@@ -48,7 +48,7 @@ def test_counts(data_dir, file, docs, mentions, composite, duplicates):
 @pytest.mark.parametrize(
     ("split", "reachable", "out_of"), [("train", 5065, 5134), ("dev", 783, 787)]
 )
-def test_how_many_mentions_the_dictionary_can_answer(data_dir, split, reachable, out_of):
+def test_number_of_mentions_whose_concept_is_in_the_dictionary(data_dir, split, reachable, out_of):
     concept_map = read_concept_map(data_dir / "medic_half")
     concepts = set(concept_map.values())
     texts = select(read_pubtator(data_dir / NCBI[split]), concept_map=concept_map)
@@ -60,7 +60,7 @@ def test_how_many_mentions_the_dictionary_can_answer(data_dir, split, reachable,
 @pytest.mark.parametrize(
     ("file", "retokenised"), [(NCBI["train"], 9), (NCBI["dev"], 0), (CDR["dev"], 131)]
 )
-def test_converted_mentions_are_where_they_were(data_dir, nlp, tmp_path, file, retokenised):
+def test_converted_mentions_keep_their_offsets(data_dir, nlp, tmp_path, file, retokenised):
     path = tmp_path / "o.spacy"
     counts = convert_corpus(data_dir / file, path, format="pubtator", nlp=nlp)
     assert counts["retokenised"] == retokenised
@@ -75,23 +75,25 @@ def test_converted_mentions_are_where_they_were(data_dir, nlp, tmp_path, file, r
     assert not texts
 
 
-def test_no_abstract_is_one_never_to_train_on(data_dir):
-    never = read_ids(data_dir / "medic_half" / "test_pmids.txt")
-    assert len(never) == 1479
+def test_corpora_have_no_abstract_of_the_test_set(data_dir):
+    excluded = read_ids(data_dir / "medic_half" / "test_pmids.txt")
+    assert len(excluded) == 1479
     for file in [*NCBI.values(), *CDR.values()]:
-        found = set(re.findall(r"(?m)^(\d+)\|t\|", (data_dir / file).read_text(encoding="utf8")))
-        assert not found & never
+        pmids = set(re.findall(r"(?m)^(\d+)\|t\|", (data_dir / file).read_text(encoding="utf8")))
+        assert not pmids & excluded
 
 
 @pytest.mark.parametrize(
     ("split", "docs", "mentions"), [("train", 2258, 104281), ("dev", 377, 17720)]
 )
-def test_medmentions(data_dir, split, docs, mentions):
+def test_numbers_of_medmentions(data_dir, split, docs, mentions):
     path = data_dir / "medmentions" / f"st21pv_{split}.jsonl"
     texts = list(read_medmentions(path))
     assert (len(texts), sum(len(text.mentions) for text in texts)) == (docs, mentions)
-    # The file gives each mention's own text too; where sentences were cut amiss it is longer.
-    said = [m[3] for line in path.open() for s in json.loads(line)["sents"] for m in s["mentions"]]
-    found = [text.text[m.start : m.end] for text in texts for m in text.mentions]
-    same = ["".join(a.split()) == "".join(b.split()) for a, b in zip(said, found)]
+    # The file has the text of each mention too. It is longer where a sentence was split wrongly.
+    annotated_texts = [
+        m[3] for line in path.open() for s in json.loads(line)["sents"] for m in s["mentions"]
+    ]
+    at_offsets = [text.text[m.start : m.end] for text in texts for m in text.mentions]
+    same = ["".join(a.split()) == "".join(b.split()) for a, b in zip(annotated_texts, at_offsets)]
     assert sum(same) >= 0.998 * len(same)

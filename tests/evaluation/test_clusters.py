@@ -1,4 +1,4 @@
-"""Scores of clusters against their definitions, written out."""
+"""Scores of clusters against their definitions."""
 
 from itertools import combinations, permutations
 
@@ -20,18 +20,18 @@ def f1(p, r):
 
 
 @given(LABELS)
-def test_against_the_definitions(labels):
+def test_scores_equal_their_definitions(labels):
     gold, predicted = map(list, zip(*labels))
     scores = cluster_scores(gold, predicted)
-    ours, theirs = clusters(predicted), clusters(gold)
+    system, expected = clusters(predicted), clusters(gold)
     n = len(labels)
 
-    def of(groups, i):
+    def cluster_of(groups, i):
         return next(group for group in groups if i in group)
 
-    shared = [len(of(ours, i) & of(theirs, i)) for i in range(n)]
-    precision = sum(s / len(of(ours, i)) for i, s in enumerate(shared)) / n
-    recall = sum(s / len(of(theirs, i)) for i, s in enumerate(shared)) / n
+    shared = [len(cluster_of(system, i) & cluster_of(expected, i)) for i in range(n)]
+    precision = sum(s / len(cluster_of(system, i)) for i, s in enumerate(shared)) / n
+    recall = sum(s / len(cluster_of(expected, i)) for i, s in enumerate(shared)) / n
     assert scores["b3_p"] == pytest.approx(precision)
     assert scores["b3_r"] == pytest.approx(recall)
     assert scores["b3_f"] == pytest.approx(f1(precision, recall))
@@ -39,28 +39,29 @@ def test_against_the_definitions(labels):
     def dice(a, b):
         return 2 * len(a & b) / (len(a) + len(b))
 
-    few, many = sorted((ours, theirs), key=len)
+    few, many = sorted((system, expected), key=len)
     best = max(
         sum(dice(a, b) for a, b in zip(few, chosen)) for chosen in permutations(many, len(few))
     )
-    assert scores["ceafe_p"] == pytest.approx(best / len(ours))
-    assert scores["ceafe_r"] == pytest.approx(best / len(theirs))
+    assert scores["ceafe_p"] == pytest.approx(best / len(system))
+    assert scores["ceafe_r"] == pytest.approx(best / len(expected))
 
-    found = {pair for group in ours for pair in combinations(sorted(group), 2)}
-    right = {pair for group in theirs for pair in combinations(sorted(group), 2)}
-    assert scores["pairs_p"] == pytest.approx(len(found & right) / len(found) if found else 1.0)
-    assert scores["pairs_r"] == pytest.approx(len(found & right) / len(right) if right else 1.0)
-    purity = sum(max(len(group & other) for other in theirs) for group in ours) / n
+    pairs = {pair for group in system for pair in combinations(sorted(group), 2)}
+    correct = {pair for group in expected for pair in combinations(sorted(group), 2)}
+    both = len(pairs & correct)
+    assert scores["pairs_p"] == pytest.approx(both / len(pairs) if pairs else 1.0)
+    assert scores["pairs_r"] == pytest.approx(both / len(correct) if correct else 1.0)
+    purity = sum(max(len(group & other) for other in expected) for group in system) / n
     assert scores["purity"] == pytest.approx(purity)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=9))
-def test_the_right_clusters_are_perfect_whatever_they_are_called(gold):
+def test_correct_clusters_score_one_whatever_their_labels(gold):
     scores = cluster_scores(gold, [f"cluster {label}" for label in gold])
     assert all(value == pytest.approx(1.0) for value in scores.values())
 
 
-def test_nothing_and_unequal_lengths():
+def test_scores_without_mentions_and_error_for_unequal_lengths():
     assert set(cluster_scores([], []).values()) == {0.0}
     with pytest.raises(ValueError, match="2 gold labels but 1"):
         cluster_scores([1, 2], [1])

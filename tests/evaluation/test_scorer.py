@@ -1,4 +1,4 @@
-"""Scores against cases counted by hand."""
+"""Scores of outcomes, against cases counted by hand."""
 
 import pytest
 
@@ -11,16 +11,16 @@ def outcome(gold, predicted, ids=(), label="X"):
     return Outcome(label, gold, predicted, link)
 
 
-def test_counted_by_hand():
+def test_scores_of_links_and_nil():
     results = [
-        outcome(("A",), "A", ["A", "B"]),  # right
-        outcome(("A", "B"), "B", ["B"]),  # composite: one of its ids is right
-        outcome(("A",), "C", ["C", "A"]),  # wrong: a false alarm and a miss
-        outcome(("A",), "NIL", ["C"]),  # refused: a miss
-        outcome(("A",), None),  # not found: a miss
-        outcome((), "NIL"),  # NIL, rightly
-        outcome((), "A", ["A"]),  # a false alarm
-        outcome(None, "A", ["A"]),  # a mention that is none: a false alarm
+        outcome(("A",), "A", ["A", "B"]),  # correct
+        outcome(("A", "B"), "B", ["B"]),  # composite: one of its ids is correct
+        outcome(("A",), "C", ["C", "A"]),  # wrong: a false positive and a miss
+        outcome(("A",), "NIL", ["C"]),  # NIL: a miss
+        outcome(("A",), None),  # mention not found: a miss
+        outcome((), "NIL"),  # correct NIL
+        outcome((), "A", ["A"]),  # a false positive
+        outcome(None, "A", ["A"]),  # not a gold mention: a false positive
     ]
     scores = score_outcomes(results)
     assert scores["nel_micro_p"] == pytest.approx(2 / 5)
@@ -33,7 +33,7 @@ def test_counted_by_hand():
     assert scores["arbo_nil_r"] == pytest.approx(1 / 2)
 
 
-def test_types_are_scored_apart():
+def test_scores_per_type():
     results = [outcome(("A",), "A", label="P"), outcome(("A",), "B", label="Q")]
     scores = score_outcomes(results)
     assert scores["nel_f_per_type"]["P"]["f"] == 1.0
@@ -41,7 +41,7 @@ def test_types_are_scored_apart():
     assert scores["nel_macro_f"] == 0.5 and scores["nel_micro_f"] == 0.5
 
 
-def test_nothing_to_score():
+def test_scores_without_mentions_are_none():
     scores = score_outcomes([])
     assert scores["nel_micro_f"] is None and scores["arbo_acc"] is None
     assert scores["arbo_mentions"] == 0

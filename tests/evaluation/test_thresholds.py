@@ -1,4 +1,4 @@
-"""Both λ: each row of a sweep against linking at that very threshold."""
+"""Sweeps over thresholds: each row against linking or grouping at that threshold."""
 
 from dataclasses import replace
 
@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.evaluation.clusters import b_cubed, cluster_scores
-from spacy_arbo_el.evaluation.dropping import drop_entities, without_dropped
+from spacy_arbo_el.evaluation.holdout import remove_entities, with_removed_as_nil
 from spacy_arbo_el.evaluation.report import scores_of
 from spacy_arbo_el.evaluation.thresholds import best_row, sweep_discovery, sweep_linking
 from spacy_arbo_el.evaluation.tuning import as_csv, store, tune
-from spacy_arbo_el.mentions import gold_ids
+from spacy_arbo_el.mentions.records import gold_ids
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, without_links
@@ -36,96 +36,99 @@ def docs_of(nlp):
     return [annotated(nlp, text) for text in [*DEV, *TRAIN[6:], *NEW]]
 
 
-@pytest.mark.parametrize("settings", [{}, {"labels_discard": ["JUNK"]}])
-def test_rows_are_what_linking_at_the_threshold_scores(settings):
+@pytest.mark.parametrize("settings", [{}, {"mentions": {"labels_discard": ["JUNK"]}}])
+def test_linking_sweep_equals_linking_at_each_threshold(settings):
     nlp = build(train=TRAIN[:6], **settings)
     linker = nlp.get_pipe("arbo_linker")
     docs = [*docs_of(nlp), annotated(nlp, DEV[0], label="JUNK"), nlp.make_doc("none")]
     thresholds = np.array([0.0, 0.3, 0.6, 0.9])
-    swept = sweep_linking(linker, docs, thresholds)
-    assert swept.linked.shape == (4, len(swept.forms)) == (4, len(swept.labels))
-    for row in swept.rows:
+    sweep = sweep_linking(linker, docs, thresholds)
+    assert sweep.linked.shape == (4, len(sweep.batch)) == (4, len(sweep.labels))
+    for row in sweep.rows:
         linker.threshold = row["threshold"]
         examples = [Example(without_links(doc), doc) for doc in docs]
-        scores = scores_of(nlp, linker, linker.inference, examples)
+        scores = scores_of(linker, linker.stages, examples)
         for key in ("arbo_acc", "arbo_nil_p", "arbo_nil_r", "arbo_nil_f", "nel_micro_f"):
             assert row[key] == pytest.approx(scores[key] or 0.0), (row["threshold"], key)
 
 
-def test_dropping_entities(nlp):
+def test_mentions_of_removed_entities_are_nil(nlp):
     linker = nlp.get_pipe("arbo_linker")
     docs = docs_of(nlp)
     mentioned = {i for doc in docs for s in doc.ents for i in gold_ids(s)}
-    dropped = drop_entities(linker, docs, 0.5, seed=1)
-    assert len(dropped) == round(len(mentioned) / 2) and dropped < mentioned
-    assert len(linker.kb) == len(ENTITIES) - len(dropped)
-    for before, after in zip(docs, without_dropped(docs, linker.kb)):
+    removed = remove_entities(linker, docs, 0.5, seed=1)
+    assert len(removed) == round(len(mentioned) / 2) and removed < mentioned
+    assert len(linker.kb) == len(ENTITIES) - len(removed)
+    for before, after in zip(docs, with_removed_as_nil(docs, linker.kb)):
         for old, new in zip(before.ents, after.ents):
             assert (old.text, old.label_) == (new.text, new.label_)
-            if old.kb_id_ in dropped:
+            if old.kb_id_ in removed:
                 assert new.kb_id_ == "NIL" and new.id_ == old.kb_id_
             else:
                 assert new.kb_id_ == old.kb_id_ and new.id_ == ""
     linked = list(nlp.pipe([without_links(doc) for doc in docs]))
-    assert not dropped & {ent.kb_id_ for doc in linked for ent in doc.ents}
-    assert drop_entities(build(train=[]).get_pipe("arbo_linker"), docs, 0.5, seed=1) == dropped
+    assert not removed & {ent.kb_id_ for doc in linked for ent in doc.ents}
+    assert remove_entities(build(train=[]).get_pipe("arbo_linker"), docs, 0.5, seed=1) == removed
     with pytest.raises(ValueError, match="between 0 and 1"):
-        drop_entities(linker, docs, 2)
+        remove_entities(linker, docs, 2)
 
 
-def test_groups_at_each_threshold(nlp):
+def test_discovery_sweep_equals_grouping_at_each_threshold(nlp):
     linker = nlp.get_pipe("arbo_linker")
     docs = docs_of(nlp)
-    drop_entities(linker, docs, 0.5)
-    swept = sweep_linking(linker, without_dropped(docs, linker.kb), np.array([0.0, 0.5]))
+    remove_entities(linker, docs, 0.5)
+    linking = sweep_linking(linker, with_removed_as_nil(docs, linker.kb), np.array([0.0, 0.5]))
     thresholds = np.array([0.2, 0.5, 0.8])
-    for letters in (0.0, 0.2):
-        discovery = replace(linker.discovery, letters=letters)
-        grouped = sweep_discovery(discovery, swept, 1, linker, thresholds)
-        told = [i for i, label in enumerate(swept.labels) if label is not None]
-        assert grouped.rows[0]["mentions"] == len(told), "few are unlinked: all are grouped"
-        calibration = replace(linker.calibration, new=grouped.curve)
-        vectors, forms = swept.vectors[told], [swept.forms[i] for i in told]
-        for row in grouped.rows:
+    for ngram_weight in (0.0, 0.2):
+        discovery = replace(linker.discovery, ngram_weight=ngram_weight)
+        sweep = sweep_discovery(discovery, linking, 1, linker, thresholds)
+        annotated = [i for i, label in enumerate(linking.labels) if label is not None]
+        assert sweep.rows[0]["mentions"] == len(annotated), "few are unlinked: all are grouped"
+        calibration = replace(linker.calibration, same_new_entity=sweep.curve)
+        batch = linking.batch.take(np.array(annotated))
+        gold = [linking.labels[i] for i in annotated]
+        for row in sweep.rows:
             one = replace(discovery, threshold=row["threshold"])
-            found = one.group(one.features(vectors, forms), linker.similarity, calibration)
-            expected = cluster_scores([swept.labels[i] for i in told], found.tolist())
+            features = one.features(batch.encoded, batch.normalized)
+            expected = cluster_scores(
+                gold, one.group(features, linker.similarity, calibration).tolist()
+            )
             assert row["ari"] == pytest.approx(expected["ari"])
             assert row["b3_f"] == pytest.approx(expected["b3_f"])
 
 
-def test_best_row():
+def test_best_row_is_the_middle_of_equally_good_rows():
     rows = [{"threshold": t, "x": v} for t, v in ((0.0, 1.0), (0.1, 2.0), (0.2, 2.0), (0.3, 2.0))]
-    assert best_row(rows, "x") == 2, "the middle of what is equally good"
+    assert best_row(rows, "x") == 2
     assert best_row(rows[:1], "x") == 0 and best_row([rows[1], rows[2]], "x") == 0
 
 
-def test_nothing_to_tune_on(nlp):
+def test_tuning_without_annotated_mentions_is_an_error(nlp):
     with pytest.raises(ValueError, match="no annotated mention"):
         sweep_linking(nlp.get_pipe("arbo_linker"), [nlp.make_doc("nothing")])
 
 
-def test_what_is_tuned_is_kept(nlp, tmp_path):
+def test_tuned_settings_are_stored_and_saved(nlp, tmp_path):
     linker = nlp.get_pipe("arbo_linker")
     docs = docs_of(nlp)
-    tuned = tune(linker, docs, drop=0.4)
-    assert len(linker.kb) < len(ENTITIES) and tuned.calibration is not None
+    result = tune(linker, docs, drop=0.4)
+    assert len(linker.kb) < len(ENTITIES) and result.fitted is not None
     again = build(train=TRAIN[:6])
-    store(again, tuned)
+    store(again, result)
     again.to_disk(tmp_path / "model")
-    kept = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
-    assert kept.threshold == tuned.threshold and len(kept.kb) == len(ENTITIES)
-    assert kept.discovery == tuned.found() == again.get_pipe("arbo_linker").discovery
-    assert kept.calibration.new == pytest.approx(tuned.discovery.curve)
-    lines = as_csv(tuned.linking).splitlines()
+    loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
+    assert loaded.threshold == result.threshold and len(loaded.kb) == len(ENTITIES)
+    assert loaded.discovery == result.tuned_discovery() == again.get_pipe("arbo_linker").discovery
+    assert loaded.calibration.same_new_entity == pytest.approx(result.discovery.curve)
+    lines = as_csv(result.linking).splitlines()
     assert lines[0].startswith("threshold,arbo_acc,arbo_nil_p") and len(lines) > 90
     alone = build(train=[], discovery=None)
-    tuned = tune(alone.get_pipe("arbo_linker"), docs)
-    assert tuned.discovery is None and "letters" not in tuned.summary
-    store(alone, tuned)
+    result = tune(alone.get_pipe("arbo_linker"), docs)
+    assert result.discovery is None and "ngram_weight" not in result.summary
+    store(alone, result)
 
 
-def test_the_command(nlp, tmp_path):
+def test_tune_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")
     arguments = ["tune", tmp_path / "model", tmp_path / "dev.spacy", "-o", tmp_path / "tuned"]
@@ -134,8 +137,9 @@ def test_the_command(nlp, tmp_path):
     assert result.exit_code == 0, result.output
     assert "λ for linking" in result.output and "→" in result.output
     config = spacy.util.load_config(tmp_path / "tuned" / "config.cfg")["components"]["arbo_linker"]
-    said = f"threshold = {config['threshold']:g}, discovery.threshold = "
-    assert said + f"{config['discovery']['threshold']:g}" in result.output
+    summary = f"threshold = {config['threshold']:g}, discovery.threshold = "
+    output = " ".join(result.output.split())
+    assert summary + f"{config['discovery']['threshold']:g}" in output
     assert len((tmp_path / "curve.csv").read_text().splitlines()) > 90
     result = CliRunner().invoke(arbo_cli, [*map(str, arguments[:3]), "--score", "beauty"])
     assert result.exit_code == 1 and "no score 'beauty'" in result.output

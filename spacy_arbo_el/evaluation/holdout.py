@@ -1,0 +1,61 @@
+"""Holdout entities, removed from the knowledge base, whose mentions should be NIL."""
+
+from typing import Iterable, List, Set
+
+import numpy as np
+from spacy.tokens import Doc, Span
+
+from ..corpora.reader import copied
+from ..errors import Errors
+from ..kb.entity import NIL
+from ..kb.knowledge_base import ArboKB
+from ..linker import ArboLinker
+from ..mentions.records import ID_SEPARATOR, gold_ids
+
+
+def remove_entities(
+    linker: ArboLinker, docs: Iterable[Doc], share: float, seed: int = 0
+) -> Set[str]:
+    """Remove some of the entities of annotated documents from a linker's knowledge base.
+
+    Their exemplars are not searched any more. (The arborescence paper removes 10 %, §3.5.)
+
+    docs: Annotated documents.
+    share: The share of the entities in the documents to remove, 0 to 1.
+    seed: Determines which entities are chosen.
+    RETURNS: The ids of the removed entities.
+    """
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(Errors.E711.format(value=share))
+    spans = (span for doc in docs for span in linker.mentions.getter(doc))
+    mentioned = sorted({kb_id for span in spans for kb_id in _existing_ids(linker.kb, span)})
+    count = round(share * len(mentioned))
+    chosen = np.random.default_rng(seed).choice(len(mentioned), size=count, replace=False)
+    removed = {mentioned[i] for i in chosen.tolist()}
+    linker.kb.remove(sorted(removed))
+    return removed
+
+
+def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> List[Doc]:
+    """Copies of annotated documents. Mentions of entities that the KB doesn't contain become NIL.
+
+    The ``span.id_`` of such a mention is the id of its entity.
+    """
+    return [_with_removed_as_nil(doc, kb) for doc in docs]
+
+
+def _with_removed_as_nil(doc: Doc, kb: ArboKB) -> Doc:
+    def copy_span(copy: Doc, span: Span) -> Span:
+        ids, existing = gold_ids(span), _existing_ids(kb, span)
+        if not ids or existing:
+            kb_id, span_id = ID_SEPARATOR.join(existing) or span.kb_id_, span.id_
+        else:
+            kb_id, span_id = NIL, ID_SEPARATOR.join(sorted(ids))
+        return Span(copy, span.start, span.end, span.label, kb_id=kb_id, span_id=span_id)
+
+    return copied(doc, copy_span)
+
+
+def _existing_ids(kb: ArboKB, span: Span) -> List[str]:
+    """The gold ids of a span that the knowledge base contains, as the ids of its entities."""
+    return [kb.get(kb_id).id for kb_id in gold_ids(span) if kb_id in kb]

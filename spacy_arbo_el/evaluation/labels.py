@@ -1,0 +1,45 @@
+"""Annotated mentions and their gold entities."""
+
+from typing import Iterable, Iterator, List, Sequence
+
+import numpy as np
+from spacy.tokens import Doc, Span
+from spacy.util import minibatch
+
+from ..arrays import ragged_ranges
+from ..kb.knowledge_base import ArboKB
+from ..mentions.reader import MentionReader
+
+
+def annotated_batches(
+    reader: MentionReader, docs: Iterable[Doc], size: int = 64
+) -> Iterator[List[List[Span]]]:
+    """The mentions to link that are annotated, in batches with at least one mention.
+
+    reader: Finds the mentions.
+    docs: Annotated documents. A mention without a ``kb_id_`` is not annotated.
+    size: The number of documents per batch.
+    RETURNS: For each batch the mentions of each document.
+    """
+    for batch in minibatch(docs, size=size):
+        spans = [[s for s in reader.mentions_to_link(doc) if s.kb_id_] for doc in batch]
+        if any(spans):
+            yield spans
+
+
+def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
+    """The positions in the knowledge base of gold entities: (m, g) int64, -1 for none.
+
+    gold_ids: The gold ids of each of m mentions.
+    """
+    counts = np.array([len(ids) for ids in gold_ids], dtype=np.int64)
+    gold = np.full((len(gold_ids), max(counts.max(initial=0), 1)), -1, dtype=np.int64)
+    columns = ragged_ranges(np.zeros(len(gold_ids), dtype=np.int64), counts)
+    flat = [kb_id for ids in gold_ids for kb_id in ids]
+    gold[np.repeat(np.arange(len(gold_ids)), counts), columns] = kb.entities.positions_of(flat)
+    return gold
+
+
+def is_gold(entities: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """(m, c) bool, which of the entities (m, c) of each mention are gold (m, g)."""
+    return (entities[:, :, None] == gold[:, None, :]).any(axis=2) & (entities >= 0)
