@@ -1,4 +1,4 @@
-"""project.yml from end to end, on a tiny corpus in the real formats."""
+"""The workflows of project.yml and experiments/project.yml, from end to end on tiny data."""
 
 import json
 import shutil
@@ -7,11 +7,76 @@ import sys
 from pathlib import Path
 
 import pytest
+import spacy
+import srsly
+from weasel.util.config import substitute_project_variables
+
+from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 from .linker.world import DEV, ENTITIES, TRAIN, parse
 
 ROOT = Path(__file__).parents[1]
 IDS = {entity.id: f"D00000{i}" for i, entity in enumerate(ENTITIES)}
+
+
+def run_workflow(name, folder, **variables):
+    command = [sys.executable, "-m", "spacy", "project", "run", name, str(folder)]
+    for variable, value in variables.items():
+        command += [f"--vars.{variable}", value]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    return result.stdout
+
+
+def read_project(folder):
+    return substitute_project_variables(srsly.read_yaml(folder / "project.yml"))
+
+
+@pytest.mark.parametrize("folder", [ROOT, ROOT / "experiments"], ids=["project", "experiments"])
+def test_configs_scripts_and_data_of_the_commands_exist(folder):
+    scripts = [line for command in read_project(folder)["commands"] for line in command["script"]]
+    ours = ("configs/", "benchmarks/", "assets/")
+    words = {word for line in scripts for word in line.split()}
+    paths = {word for word in words if word.replace("../", "").startswith(ours)}
+    assert paths and all((folder / path).exists() for path in paths), paths
+
+
+def test_project_for_users_is_short():
+    assert len((ROOT / "project.yml").read_text(encoding="utf8").splitlines()) < 150
+
+
+# The project for users
+
+
+def to_jsonl(texts):
+    lines = []
+    for number, marked in enumerate(texts):
+        text, mentions = parse(marked)
+        spans = [{"start": s, "end": e, "label": "THING", "kb_id": i} for s, e, i in mentions]
+        lines.append(json.dumps({"id": str(number), "text": text, "mentions": spans}))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.slow
+def test_demo_and_discover_workflows_on_own_data(tmp_path):
+    shutil.copy(ROOT / "project.yml", tmp_path)
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    data = tmp_path / "mine"
+    data.mkdir()
+    for name, texts in {"train": TRAIN, "dev": [*DEV, *TRAIN], "test": DEV}.items():
+        (data / f"{name}.jsonl").write_text(to_jsonl(texts))
+    write_entities_jsonl(ENTITIES, data / "entities.jsonl")
+    printed = run_workflow("demo", tmp_path, dataset="tiny", data_dir="mine")
+    assert "model-best: as configured" in printed and "←" in printed
+    scores = json.loads((tmp_path / "metrics" / "tiny.json").read_text())
+    assert scores["model-best: as configured"]["arbo_mentions"] == len(DEV)
+    run_workflow("discover", tmp_path, dataset="tiny", data_dir="mine")
+    assert (tmp_path / "metrics" / "tiny_new.jsonl").exists()
+    assert (tmp_path / "metrics" / "tiny_new.html").exists()
+    assert spacy.load(tmp_path / "training" / "tiny" / "tuned").pipe_names == ["arbo_linker"]
+
+
+# The experiments
 
 
 def pubtator(texts, first_pmid):
@@ -29,12 +94,13 @@ def pubtator(texts, first_pmid):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    """A copy of the project beside a small data folder."""
-    folder = tmp_path_factory.mktemp("project")
-    shutil.copy(ROOT / "project.yml", folder)
-    shutil.copytree(ROOT / "configs", folder / "configs")
-    shutil.copytree(ROOT / "assets", folder / "assets")
+def experiments(tmp_path_factory):
+    """A copy of the experiments, with a small data folder in it."""
+    root = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "configs", root / "configs")
+    folder = root / "experiments"
+    folder.mkdir()
+    shutil.copy(ROOT / "experiments" / "project.yml", folder)
     data = folder / "small"
     for name in ("ncbi_disease", "bc5cdr", "medic_half"):
         (data / name).mkdir(parents=True)
@@ -53,13 +119,10 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_train_workflow_on_a_corpus(project):
-    command = [sys.executable, "-m", "spacy", "project", "run", "all", str(project)]
-    command += ["--vars.dataset", "ncbi", "--vars.data_dir", "small"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
-    metrics = json.loads((project / "metrics" / "ncbi_untrained.json").read_text())
+def test_all_workflow_of_the_experiments_on_a_corpus(experiments):
+    printed = run_workflow("all", experiments, dataset="ncbi", data_dir="small")
+    metrics = json.loads((experiments / "metrics" / "ncbi_untrained.json").read_text())
     assert {"ncbi_untrained: names alone", "model-best: as configured"} <= set(metrics)
     trained = metrics["model-best: as configured"]
     assert trained["arbo_mentions"] == len(DEV) and trained["arbo_acc"] >= 0.5
-    assert "excluded" in result.stdout, "the abstract in test_pmids.txt is left out"
+    assert "excluded" in printed, "the abstract in test_pmids.txt is left out"
