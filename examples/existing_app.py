@@ -2,8 +2,8 @@
 
     python examples/existing_app.py training/demo/model-best
 
-An app that has an entity ruler (it might as well have an NER) gets the linker, processes documents
-in two processes, is saved, loaded again, and gives the same links.
+The pipeline of the app has an entity ruler; it could also have an NER. It gets the linker,
+processes documents in two processes, is saved and loaded again, and gives the same links.
 """
 
 import sys
@@ -13,12 +13,12 @@ import spacy
 
 
 def existing_app(linker_pipeline):
-    """A pipeline with its own way to find mentions: here, the names that the app cares for."""
+    """A pipeline that finds mentions by itself: here, all names of the knowledge base."""
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
     kb = linker_pipeline.get_pipe("arbo_linker").kb
-    kinds = {name: (entity.types or ("ENTITY",))[0] for entity in kb for name in entity.names}
-    ruler.add_patterns([{"label": kind, "pattern": name} for name, kind in kinds.items()])
+    labels = {name: (entity.types or ("ENTITY",))[0] for entity in kb for name in entity.names}
+    ruler.add_patterns([{"label": label, "pattern": name} for name, label in labels.items()])
     return nlp
 
 
@@ -39,8 +39,8 @@ def main(model: str) -> None:
             print(f"  {ent.text} [{ent.label_}] -> {ent._.arbo.explain()}")
     with tempfile.TemporaryDirectory() as folder:
         nlp.to_disk(folder)
-        again = list(spacy.load(folder).pipe(texts))
-    assert links(again) == links(docs), "the reloaded pipeline links differently"
+        reloaded = list(spacy.load(folder).pipe(texts))
+    assert links(reloaded) == links(docs), "the reloaded pipeline links differently"
     print(f"{sum(map(len, links(docs)))} links, the same after saving and loading")
 
 

@@ -1,4 +1,4 @@
-"""The demo data in assets/ keeps its promises: offsets, ids, ambiguity, discovery."""
+"""The demo data in assets/ is as its README describes it: offsets, ids, ambiguity, discovery."""
 
 import importlib.util
 import json
@@ -160,7 +160,7 @@ def test_names_are_ambiguous(mentions, kb, new):
         name for name, ids in in_kb.items() if len({kb[id_]["types"][0] for id_ in ids}) < len(ids)
     ]
     assert len(same_type) >= 8
-    # New entities share names with known ones.
+    # New entities share names with those of the KB.
     assert len({name for entity in new.values() for name in names(entity)} & set(in_kb)) >= 2
 
 
@@ -175,7 +175,7 @@ def test_new_entities_can_be_discovered(mentions, new):
     assert len(count) >= 12
     for id_ in count:
         assert count[id_] >= 4 and len(places[id_]) >= 2, id_
-    assert sum(len(forms) > 1 for forms in surfaces.values()) >= 12
+    assert sum(len(distinct) > 1 for distinct in surfaces.values()) >= 12
     assert any(split == "dev" and mention["kb_id"] == "NIL" for split, _, mention in mentions)
 
 
@@ -194,8 +194,8 @@ def test_a_fifth_of_the_kb_is_unseen_in_train(mentions, kb):
     assert set(kb) <= seen["train"] | seen["dev"] | seen["test"]
 
 
-def test_edges_are_there(splits, mentions):
-    """Mentions at both ends of a text, and names that aren't ASCII."""
+def test_there_are_edge_cases(splits, mentions):
+    """Mentions at both ends of a text, adjacent mentions, and names that aren't ASCII."""
     docs = [doc for docs in splits.values() for doc in docs]
     assert any(doc["mentions"][0]["start"] == 0 for doc in docs)
     assert any(len(doc["text"]) == doc["mentions"][-1]["end"] for doc in docs)

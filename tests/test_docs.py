@@ -1,27 +1,143 @@
-"""The documentation says what the code does."""
+"""The documentation agrees with the code: examples, configs, commands, names and links."""
 
+import ast
 import importlib.util
 import re
 from pathlib import Path
 
+import pytest
+import typer
+from spacy.util import import_file, load_model_from_config
+from thinc.api import Config
+
+import spacy_arbo_el
+from spacy_arbo_el import ArboLinker, NewEntities
+from spacy_arbo_el.cli import arbo_cli
+
+from .linker.conftest import build
+from .linker.world import annotated, without_links
+
 ROOT = Path(__file__).parent.parent
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *(ROOT / folder / "README.md" for folder in ("assets", "examples", "experiments")),
+    ]
+)
+SUFFIXES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
-def test_the_picture_of_the_graph_is_what_its_script_draws():
-    script = ROOT / "docs" / "graph_example.py"
-    spec = importlib.util.spec_from_file_location("graph_example", script)
+def import_script(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def read(page):
+    return page.read_text(encoding="utf8")
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", read(page), re.S)
+
+
+def test_picture_of_the_graph_is_what_its_script_draws():
+    script = ROOT / "docs" / "graph_example.py"
     drawn = script.with_suffix(".svg").read_text(encoding="utf8")
-    assert module.picture() == drawn, "Run: python docs/graph_example.py"
+    assert import_script(script).picture() == drawn, "Run: python docs/graph_example.py"
 
 
-def test_the_examples_on_the_graph_give_what_their_comments_say():
-    text = (ROOT / "docs" / "graph.md").read_text(encoding="utf8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+def test_examples_on_the_graph_give_what_their_comments_say():
+    code = "\n".join(blocks(ROOT / "docs" / "graph.md", "python"))
     names = {}
     exec(code, names)
     promised = re.findall(r"^(\w+)\.(\w+) +# (\[.*\])", code, re.M)
     assert len(promised) == 5
     for name, field, value in promised:
         assert getattr(names[name], field).tolist() == eval(value)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+def test_links_lead_to_existing_files(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", read(page)):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+def test_python_code_uses_existing_names(page):
+    for code in blocks(page, "python"):
+        ast.parse(code)
+        for method in re.findall(r"\blinker\.(\w+)", code):
+            assert hasattr(ArboLinker, method), method
+        for method in re.findall(r"\bnew_entities\.(\w+)", code):
+            assert hasattr(NewEntities, method) or hasattr(NewEntities(), method), method
+        for names in re.findall(r"^from spacy_arbo_el import (.+)$", code, re.M):
+            assert all(hasattr(spacy_arbo_el, name) for name in names.split(", ")), names
+    for name in re.findall(r"`spacy_arbo_el\.(\w+)", read(page)):
+        assert hasattr(spacy_arbo_el, name) or (ROOT / "spacy_arbo_el" / name).exists(), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+def test_sections_of_configs_are_valid(page):
+    for name in ("custom_reranker", "custom_encoder"):
+        import_file(name, ROOT / "examples" / f"{name}.py")
+    builder = import_script(ROOT / "configs" / "build.py")
+    nlp = {"lang": "en", "pipeline": ["arbo_linker"]}
+    base = Config({"nlp": nlp, "components": {"arbo_linker": {"factory": "arbo_linker"}}})
+    for text in blocks(page, "ini"):
+        components = builder.read_partial(text).get("components", {})
+        if "arbo_linker" in components:
+            own = Config({"components": {"arbo_linker": components["arbo_linker"]}})
+            load_model_from_config(base.merge(own), auto_fill=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+def test_commands_and_their_options_exist(page):
+    for line in re.findall(r"python -m spacy arbo ([a-z][^`\n]*)", read(page)):
+        command = typer.main.get_command(arbo_cli)
+        words = line.split("#")[0].split()
+        while hasattr(command, "commands"):
+            assert words[0] in command.commands, line
+            command = command.commands[words.pop(0)]
+        options = {option for parameter in command.params for option in parameter.opts}
+        given = {word for word in words if re.fullmatch("--?[a-z-]+", word)}
+        # Options with a dot are settings of the config.
+        assert given <= options, (line, given - options)
+
+
+def packages_in_order():
+    table = read(ROOT / "ARCHITECTURE.md").split("## The packages")[1].split("Outside")[0]
+    return re.findall(r"^\| `(\w+)/`", table, re.M)
+
+
+def test_architecture_names_all_packages():
+    folders = {path.parent.name for path in (ROOT / "spacy_arbo_el").glob("*/__init__.py")}
+    assert set(packages_in_order()) == folders
+
+
+@pytest.mark.parametrize("package", packages_in_order())
+def test_packages_import_only_earlier_ones(package):
+    order = packages_in_order()
+    later = set(order[order.index(package) + 1 :])
+    for path in (ROOT / "spacy_arbo_el" / package).rglob("*.py"):
+        # Relative imports from the top of the package have a dot for each folder, and one more.
+        dots = "\\." * (len(path.relative_to(ROOT / "spacy_arbo_el").parts))
+        imported = re.findall(rf"^\s*from {dots}(\w+)", read(path), re.M)
+        imported += re.findall(rf"^\s*from {dots} import (.+)", read(path), re.M)
+        assert not later & set(imported), path
+
+
+@pytest.mark.slow
+def test_inference_procedure_of_the_architecture_links():
+    names = {}
+    exec("\n".join(blocks(ROOT / "ARCHITECTURE.md", "python")), names)
+    nlp = build()
+    text = "[Mercury|planet] is a planet. The probe circles the planet [Mercury|planet] at dawn."
+    nlp.get_pipe("arbo_linker").inference = names["OneSensePerDocument"]()
+    first, second = nlp(without_links(annotated(nlp, text))).ents
+    assert first.kb_id_ == second.kb_id_ == "planet"
+    assert first._.arbo.score == second._.arbo.score
+    assert {len(first._.arbo.evidence), len(second._.arbo.evidence)} <= {2, 3, 4}
+    assert nlp.get_pipe("arbo_linker").link_corpus([nlp.make_doc("Nothing.")])

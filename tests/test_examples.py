@@ -1,0 +1,91 @@
+"""The examples: short, and they train and link through a config that names them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.cli.train import train
+from spacy.util import import_file, load_config
+
+from .linker.world import DEV, annotated, examples, without_links, write_corpus
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+ENCODER = """
+[components.arbo_linker.model.mention]
+@architectures = "HashedFeatures.v1"
+width = 64
+rows = 16384
+"""
+RERANKER = """
+[components.arbo_linker.reranker]
+@misc = "WordOverlap.v1"
+bonus = {bonus}
+"""
+
+
+@pytest.mark.parametrize(("name", "lines"), [("custom_reranker", 40), ("custom_encoder", 60)])
+def test_example_is_short(name, lines):
+    assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf8").splitlines()) < lines
+
+
+@pytest.mark.parametrize("section", [ENCODER, RERANKER.format(bonus=0.5)])
+def test_readme_shows_the_section_of_the_config(section):
+    assert section.strip() in (EXAMPLES / "README.md").read_text(encoding="utf8")
+
+
+def config_with(section):
+    """The demo config with one section replaced."""
+    own = spacy.util.Config().from_str(with_parents(section))
+    return load_config(ROOT / "configs" / "demo.cfg").merge(own)
+
+
+def with_parents(section):
+    name = section.strip().split("]")[0][1:]
+    parents = [name[:i] for i, character in enumerate(name) if character == "."]
+    return "".join(f"[{parent}]\n\n" for parent in parents) + section
+
+
+def train_with(section, name, folder, **settings):
+    """What ``spacy train --code examples/<name>.py`` does with a config that has the section."""
+    import_file("python_code", EXAMPLES / f"{name}.py")
+    config_with(section).to_disk(folder / "my.cfg")
+    overrides = {**write_corpus(folder), "training.logger.progress_bar": False, **settings}
+    train(folder / "my.cfg", folder / "out", overrides=overrides)
+    return spacy.load(folder / "out" / "model-best")
+
+
+@pytest.mark.slow
+def test_custom_encoder_trains_and_links(tmp_path):
+    settings = {
+        "training.max_epochs": 8,
+        "training.eval_frequency": 8,
+        "training.optimizer.learn_rate.initial_rate": 0.01,
+    }
+    nlp = train_with(ENCODER, "custom_encoder", tmp_path, **settings)
+    linker = nlp.get_pipe("arbo_linker")
+    tower = linker.model.get_ref("mention")
+    assert tower.name == "hashed_features" and linker.kb.entity_vector_length == 64
+    untrained = np.random.default_rng(0).normal(size=(16384, 64)).astype(np.float32)
+    assert (tower.get_param("E") != untrained).any()
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
+
+
+@pytest.mark.slow
+def test_custom_reranker_trains_and_links(tmp_path):
+    scores = {}
+    for bonus in (0.0, 2.0):
+        folder = tmp_path / str(bonus)
+        folder.mkdir()
+        settings = {"training.max_epochs": 1, "training.eval_frequency": 3}
+        section = RERANKER.format(bonus=bonus)
+        nlp = train_with(section, "custom_reranker", folder, **settings)
+        assert repr(nlp.get_pipe("arbo_linker").reranker) == f"WordOverlap(bonus={bonus})"
+        assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
+        text = "Look at [Mercury|planet], a planet of the solar system."
+        (span,) = nlp(without_links(annotated(nlp, text))).ents
+        scores[bonus] = dict(span._.arbo.candidates)
+    # "planet", "solar" and "system" are in the description of the planet, not in that of the metal.
+    assert scores[2.0]["planet"] > scores[0.0]["planet"]
+    assert scores[2.0]["metal"] == pytest.approx(scores[0.0]["metal"], abs=1e-3)
