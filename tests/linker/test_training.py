@@ -222,7 +222,7 @@ def paths(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", sorted(path.name for path in CONFIGS.glob("*.cfg")))
+@pytest.mark.parametrize("config", sorted(path.name for path in CONFIGS.glob("systems/*.cfg")))
 def test_spacy_train_with_the_configs(config, paths, tmp_path):
     overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 2}
     overrides["training.logger.progress_bar"] = False
