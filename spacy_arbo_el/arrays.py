@@ -46,20 +46,6 @@ class TopK:
         )
 
     @classmethod
-    def best_of_each(cls, ids: np.ndarray, scores: np.ndarray, count: int) -> "TopK":
-        """The ``count`` best distinct ids of each row.
-
-        ids: (m, n) int64 in any order, -1 for none; an id may occur several times.
-        scores: (m, n) float32.
-        """
-        order = np.lexsort((ids, -scores), axis=1)
-        ids, scores = np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
-        valid = ids >= 0
-        flat = ids[valid]
-        places = first_of_each(np.nonzero(valid)[0], flat, len(ids), count)
-        return cls(take_or(flat, places, -1), take_or(scores[valid], places, -np.inf))
-
-    @classmethod
     def concat(cls, parts: Sequence["TopK"]) -> "TopK":
         """The rows of several tables one after the other, as wide as the widest."""
         width = max((part.width for part in parts), default=0)

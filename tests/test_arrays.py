@@ -43,21 +43,6 @@ def padded(row, width):
     return row[:width] + [(-1, -np.inf)] * (width - len(row))
 
 
-@given(tables(), st.integers(0, 7))
-def test_best_of_each_sorts_by_score_then_id_and_keeps_each_id_once(table, count):
-    expected = []
-    for row in rows_of(TopK(*table)):
-        best = {}
-        for i, score in row:
-            if i >= 0:
-                best[i] = max(best.get(i, -np.inf), score)
-        expected.append(padded(sorted(best.items(), key=lambda x: (-x[1], x[0])), count))
-    actual = TopK.best_of_each(*table, count)
-    assert rows_of(actual) == expected
-    assert actual.ids.dtype == np.int64 and actual.scores.dtype == np.float32
-    assert actual.ids.shape == (len(table[0]), count)
-
-
 @given(st.lists(top_ks, max_size=3))
 def test_concat_pads_all_rows_to_the_widest_table(parts):
     width = max((part.width for part in parts), default=0)

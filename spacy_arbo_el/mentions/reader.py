@@ -1,6 +1,6 @@
 """From Docs to batches of mentions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Iterable, List, Optional, Sequence, Tuple
 
@@ -68,10 +68,7 @@ class MentionReader:
         """
         numbered = [(number, group) for number, group in enumerate(spans) if group]
         if not numbered:
-            empty = MentionBatch.empty()
-            return MentionBatch(
-                [], empty.inputs, empty.documents, empty.labels, n_documents=len(spans)
-            )
+            return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
         inputs, normalized = self._inputs(groups)
         rest = iter(normalized)
