@@ -1,4 +1,5 @@
 # make demo: the main job on the demo data. make test: all tests.
+# make attacks: the tests of docs/reliability.md in full, which take long.
 # Both do the set-up themselves, once.
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ JOBS ?= 2
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test lint clean
+.PHONY: demo test attacks lint clean
 
 demo: $(READY)
 	. $(BIN)/activate && python -m spacy project run demo
@@ -21,6 +22,10 @@ demo: $(READY)
 test: $(READY)
 	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --durations=10 \
 		-n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+attacks: $(READY)
+	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m attack \
+		--attacks all $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

