@@ -244,6 +244,10 @@ class Errors(metaclass=_Coded):
         'The documents have no annotated mentions to tune on. Annotated spans have a kb_id_, "NIL" '
         "for no entity."
     )
+    E770 = (
+        "A thread that is linking can't edit the knowledge base, the exemplars or the corrections "
+        "at the same time: it would wait for itself. Make the edit when the linking has ended."
+    )
     E714 = "The weight of n-grams in discovery must be between 0 and 1, not {value!r}."
     E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
     E710 = (

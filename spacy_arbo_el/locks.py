@@ -1,0 +1,163 @@
+"""A lock for many readers or one writer."""
+
+import os
+import threading
+import weakref
+from contextlib import contextmanager
+from typing import Dict, Iterator
+
+from .errors import Errors
+
+_locks: "weakref.WeakSet[SharedLock]" = weakref.WeakSet()
+
+
+class SharedLock:
+    """Lets many threads read at the same time, or one thread write.
+
+    A thread may take it again while it has it, as a reader or as a writer. A reader that wants to
+    write is an error, since two such readers would wait for each other. A writer that is waiting
+    goes before new readers, so that edits are not kept waiting by a busy service.
+    """
+
+    def __init__(self) -> None:
+        self._reset()
+        _locks.add(self)
+
+    def _reset(self) -> None:
+        self._condition = threading.Condition(threading.Lock())
+        # How often each thread has the lock as a reader.
+        self._readers: Dict[int, int] = {}
+        self._writer = 0
+        self._depth = 0
+        self._waiting = 0
+
+    def __reduce__(self) -> tuple:
+        # A copy in another process has its own readers and writers.
+        return SharedLock, ()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the present thread has the lock, as a reader or as a writer."""
+        thread = threading.get_ident()
+        return self._writer == thread or thread in self._readers
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether the present thread has the lock as a writer."""
+        return self._writer == threading.get_ident()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Have the lock as one of its readers."""
+        if self.is_writing:
+            yield
+            return
+        self._begin_reading()
+        try:
+            yield
+        finally:
+            self._end_reading()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Have the lock alone. Raises RuntimeError where the thread has it as a reader."""
+        self._begin_writing()
+        try:
+            yield
+        finally:
+            self._end_writing()
+
+    @contextmanager
+    def writing_then_reading(self) -> Iterator["Downgrade"]:
+        """Have the lock alone, and after ``Downgrade.read`` as a reader, without a gap between."""
+        self._begin_writing()
+        downgrade = Downgrade(self)
+        try:
+            yield downgrade
+        finally:
+            if downgrade.is_done:
+                self._end_reading()
+            else:
+                self._end_writing()
+
+    def _begin_reading(self) -> None:
+        thread = threading.get_ident()
+        with self._condition:
+            if thread not in self._readers:
+                self._condition.wait_for(lambda: not self._writer and not self._waiting)
+            self._readers[thread] = self._readers.get(thread, 0) + 1
+
+    def _end_reading(self) -> None:
+        thread = threading.get_ident()
+        with self._condition:
+            self._readers[thread] -= 1
+            if not self._readers[thread]:
+                del self._readers[thread]
+                self._condition.notify_all()
+
+    def _begin_writing(self) -> None:
+        thread = threading.get_ident()
+        with self._condition:
+            if self._writer != thread:
+                if thread in self._readers:
+                    raise RuntimeError(Errors.E770)
+                self._waiting += 1
+                try:
+                    self._condition.wait_for(lambda: not self._writer and not self._readers)
+                finally:
+                    self._waiting -= 1
+                self._writer = thread
+            self._depth += 1
+
+    def _end_writing(self) -> None:
+        with self._condition:
+            self._depth -= 1
+            if not self._depth:
+                self._writer = 0
+                self._condition.notify_all()
+
+    def _keep_own(self) -> None:
+        """Forget what other threads have of the lock."""
+        thread = threading.get_ident()
+        reads, depth = self._readers.get(thread, 0), self._depth
+        is_writing = self.is_writing
+        self._reset()
+        if reads:
+            self._readers[thread] = reads
+        if is_writing:
+            self._writer, self._depth = thread, depth
+
+    def _downgrade(self) -> bool:
+        """Become a reader, unless an outer block still writes. RETURNS: Whether that was done."""
+        with self._condition:
+            if self._depth > 1:
+                return False
+            self._depth = self._writer = 0
+            self._readers[threading.get_ident()] = 1
+            self._condition.notify_all()
+            return True
+
+
+class Downgrade:
+    """The right to turn from the writer of a lock into a reader.
+
+    is_done: Whether that has happened.
+    """
+
+    def __init__(self, lock: SharedLock):
+        self._lock = lock
+        self.is_done = False
+
+    def read(self) -> None:
+        """Let other readers in. An outer block of the same thread that writes goes on alone."""
+        self.is_done = self.is_done or self._lock._downgrade()
+
+
+def _forget_other_threads() -> None:
+    # They do not exist in a forked process.
+    for lock in list(_locks):
+        lock._keep_own()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)
