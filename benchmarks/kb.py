@@ -25,7 +25,7 @@ import torch
 
 from spacy_arbo_el.io import replacing_folder
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.folder import LOCK
+from spacy_arbo_el.kb.folder import KB_FOLDER, LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build as build_kb
 from spacy_arbo_el.retrieval.entity_search import EntitySearch
@@ -98,7 +98,7 @@ def create(path: Path, count: int) -> Dict:
     """Build a knowledge base with float16 vectors and a quantised index."""
     synthetic = Synthetic(count)
     start = time.perf_counter()
-    with replacing_folder(path) as folder:
+    with replacing_folder(path, KB_FOLDER) as folder:
         with ArboKB.create(folder, dtype="float16") as kb:
             with kb.database.hurrying():
                 kb.add(map(entity, range(count)))

@@ -111,6 +111,18 @@ class Errors(metaclass=_Coded):
     )
     E028 = "The knowledge base in {where} was closed. Open it again to use it."
 
+    # Writing and opening folders: E030 to E049
+    E030 = (
+        "{path} is not replaced: it is not {noun}, or holds other files than that ({names}). "
+        "Choose a new or an empty folder."
+    )
+    E031 = "{path} is a file, not a folder for {noun}. Choose a new or an empty folder."
+    E032 = (
+        "{path} can't be replaced, since it is the working directory or a mounted disk. Name a new "
+        "folder in it, such as {inner}."
+    )
+    E033 = "{path} is a folder, not a file to write. Name a file."
+
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
@@ -123,10 +135,6 @@ class Errors(metaclass=_Coded):
     )
     E114 = "There are no documents to write to {path}. Check the input and the excluded ids."
     E115 = "The corpus reader has no path. Set it in the config or with --paths.train, --paths.dev."
-    E117 = (
-        "The folder {path} would be replaced, but it contains other files than part-*.spacy. "
-        "Choose a new or empty folder, or a file that ends in .spacy."
-    )
     E116 = (
         "{path} is no valid .spacy file ({problem}). It may be damaged or incomplete: convert the "
         "corpus again."

@@ -4,16 +4,28 @@ import ctypes
 import io
 import json
 import os
+import re
 import shutil
-import tempfile
-import uuid
+import stat
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterator, Tuple, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
 from .errors import Errors
+from .temporary import (
+    OLD,
+    Temporary,
+    is_temporary,
+    make_file,
+    make_folder,
+    remove_abandoned,
+    restore,
+    sync_folder,
+    sync_tree,
+)
 
 PathLike = Union[str, Path]
 
@@ -112,19 +124,27 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """A file to write to, which replaces the one at ``path`` when the block ends without an error.
 
     It has a temporary name in the same folder until then, and the folder is created if necessary.
-    On an error the old file stays as it was.
+    On an error the old file stays as it was. The file is on the disk when the block has ended.
     """
     # A link stays a link: the file it points to is replaced.
     target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(Errors.E033.format(path=path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    remove_abandoned(target)
+    temporary = Temporary(target, make_file)
     try:
-        with temporary.open("xb") as file:
+        with temporary.path.open("r+b") as file:
             yield file
-        os.replace(temporary, target)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary.path, target)
+        sync_folder(target.parent)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        temporary.path.unlink(missing_ok=True)
         raise
+    finally:
+        temporary.release()
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -133,32 +153,133 @@ def write_file(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-@contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """A folder to write to, which replaces ``path`` when the block ends without an error.
+@dataclass(frozen=True)
+class FolderKind:
+    """What folders of a kind hold. Only a folder that holds nothing else is replaced.
 
-    It has a temporary name until then. On an error the old folder stays as it was.
+    noun: What messages call such a folder, such as "a pipeline".
+    names: Function from an existing folder to a regular expression of all names that may be in it;
+        None where the folder is not of this kind.
+    nested: Whether it may hold folders. What is in these is not checked.
+    """
+
+    noun: str
+    names: Callable[[Path], Optional[str]]
+    nested: bool = False
+
+    def strangers(self, folder: Path) -> List[str]:
+        """The names in a folder that don't belong there. Symbolic links never belong there.
+
+        All names, where the folder is not of this kind.
+        """
+        pattern = re.compile(self.names(folder) or "(?!)")
+        return [
+            entry.name
+            for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)
+            if not self._belongs(entry, pattern)
+        ]
+
+    def _belongs(self, entry: "os.DirEntry[str]", pattern: "re.Pattern[str]") -> bool:
+        if entry.is_symlink():
+            return False
+        if is_temporary(entry.name):
+            return True
+        is_known = pattern.fullmatch(entry.name) is not None
+        return is_known and (entry.is_file() or (self.nested and entry.is_dir()))
+
+
+def _names_in_pipeline(folder: Path) -> Optional[str]:
+    """The pattern of names in a pipeline: spaCy's own, and the components that meta.json lists."""
+    try:
+        meta = json.loads((folder / "meta.json").read_bytes())
+        components = [*meta["components"], "config.cfg", "meta.json", "tokenizer", "vocab"]
+        return "|".join(re.escape(name) for name in components)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+# A folder that ``nlp.to_disk`` wrote.
+PIPELINE = FolderKind("a pipeline", _names_in_pipeline, nested=True)
+
+
+def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
+    """The real path of a folder that may be written: there is none, or it is empty or of the kind.
+
+    Otherwise ValueError. To be called before long work; ``replacing_folder`` calls it as well.
     """
     # A link stays a link: the folder it points to is replaced.
-    path = Path(os.path.realpath(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    target = Path(os.path.realpath(path))
+    if not os.path.lexists(target):
+        return target
+    if not target.is_dir():
+        raise ValueError(Errors.E031.format(path=path, noun=kind.noun))
+    strangers = kind.strangers(target)
+    if strangers:
+        names = ", ".join(strangers[:3])
+        if len(strangers) > 3:
+            names += f" and {len(strangers) - 3} more"
+        raise ValueError(Errors.E030.format(path=path, noun=kind.noun, names=names))
+    if os.path.ismount(target) or _is_working_directory(target):
+        raise ValueError(Errors.E032.format(path=path, inner=Path(path, "new")))
+    return target
+
+
+def _is_working_directory(folder: Path) -> bool:
+    """Whether the process is in the folder or below it."""
     try:
+        working = Path.cwd()
+    except OSError:  # it was removed
+        return False
+    return folder == working or folder in working.parents
+
+
+@contextmanager
+def replacing_folder(path: PathLike, kind: FolderKind) -> Iterator[Path]:
+    """A folder to write to, which replaces ``path`` when the block ends without an error.
+
+    Nothing is replaced but a folder of the same kind or an empty one; see ``check_replaceable``.
+    It has a temporary name until the end. On an error the old folder stays as it was. Everything
+    is on the disk when the block has ended. After a kill, ``path`` is the old folder or the new
+    one. Where the system can't exchange two folders in one step, ``path`` may be missing; then
+    ``restore`` brings the old folder back. The next ``replacing_folder`` does so too, and removes
+    temporary files that were left.
+
+    path: The folder.
+    kind: What a folder holds that may be replaced, such as ``PIPELINE``.
+    """
+    target = check_replaceable(path, kind)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    restore(target)
+    remove_abandoned(target)
+    temporary = Temporary(target, make_folder)
+    try:
+        folder = temporary.path / "new"
+        folder.mkdir()
         yield folder
-        folder.chmod(0o755)
-        if not path.exists():
-            os.replace(folder, path)
-        elif not _exchange(folder, path):
-            old = folder.with_name(folder.name + "-old")
-            os.replace(path, old)
-            try:
-                os.replace(folder, path)
-            except BaseException:
-                os.replace(old, path)
-                raise
-            shutil.rmtree(old)
+        sync_tree(folder)
+        # Files may have been put into the old one in the meantime.
+        check_replaceable(path, kind)
+        _swap(folder, target)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(temporary.path, ignore_errors=True)
+        temporary.release()
+
+
+def _swap(folder: Path, target: Path) -> None:
+    """Give a folder the name ``target``, and move what has this name beside the folder."""
+    if target.exists():
+        folder.chmod(stat.S_IMODE(target.stat().st_mode))
+    if not target.exists():
+        os.rename(folder, target)
+    elif not _exchange(folder, target):
+        old = folder.with_name(OLD)
+        os.rename(target, old)
+        try:
+            os.rename(folder, target)
+        except BaseException:
+            os.rename(old, target)
+            raise
+    sync_folder(target.parent)
 
 
 def _exchange(left: Path, right: Path) -> bool:

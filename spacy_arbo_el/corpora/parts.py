@@ -6,11 +6,12 @@ from typing import Iterable
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
-from ..errors import Errors
-from ..io import replacing_folder, write_file
+from ..io import FolderKind, replacing_folder, write_file
 
 # Documents per file.
 PART = 1000
+
+PARTS = FolderKind("a corpus of this format", lambda folder: r"part-\d{6,}\.spacy")
 
 
 def write_parts(docs: Iterable[Doc], path: Path, part: int = PART) -> int:
@@ -32,9 +33,7 @@ def write_parts(docs: Iterable[Doc], path: Path, part: int = PART) -> int:
             count += 1
         write_file(path, docbin.to_bytes())
         return count
-    if path.is_dir() and any(not file.match("part-*.spacy") for file in path.iterdir()):
-        raise ValueError(Errors.E117.format(path=path))
-    with replacing_folder(path) as folder:
+    with replacing_folder(path, PARTS) as folder:
         for number, batch in enumerate(minibatch(docs, part)):
             written = DocBin(docs=batch, store_user_data=True)
             (folder / f"part-{number:06d}.spacy").write_bytes(written.to_bytes())

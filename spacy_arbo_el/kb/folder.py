@@ -11,7 +11,7 @@ import srsly
 from filelock import FileLock, Timeout
 
 from ..errors import Errors
-from ..io import write_file
+from ..io import FolderKind, write_file
 from .database import Database
 from .store import EntityStore
 from .vectors import RowFiles, VectorRows
@@ -30,6 +30,32 @@ SUMMED = 1 << 24
 CHUNK = 1 << 22
 
 Manifest = Dict[str, Any]
+
+# The files of a knowledge base; SQLite's journal is there during an edit, or after a kill.
+FILES = (
+    r"manifest\.json|entities\.sqlite(-journal)?|write\.lock"
+    r"|(vectors|owners)-\d+\.bin|index-\d+\.\w+"
+)
+
+
+def _names_in_folder(folder: Path) -> Optional[str]:
+    """The pattern of the names in a knowledge base's folder; None where it is of something else."""
+    try:
+        shown = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return FILES if _is_sqlite(folder / DATABASE) else None
+    return FILES if isinstance(shown, dict) and shown.get("format") == FORMAT else None
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False
+
+
+KB_FOLDER = FolderKind("a knowledge base", _names_in_folder)
 
 
 def new_manifest(dtype: str) -> Manifest:

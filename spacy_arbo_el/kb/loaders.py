@@ -10,7 +10,7 @@ from ..errors import Errors
 from ..io import replacing_folder
 from .editing import DuplicateId
 from .entity import Entity
-from .folder import LOCK
+from .folder import KB_FOLDER, LOCK
 from .importers import READERS, ImportReport, read_entities_jsonl
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
@@ -89,7 +89,7 @@ def build(
     options: Further arguments of ``import_into``.
     RETURNS: The number of entities, and what was left out.
     """
-    with replacing_folder(path) as folder:
+    with replacing_folder(path, KB_FOLDER) as folder:
         with ArboKB.create(folder, dtype=dtype) as kb:
             with kb.database.hurrying():
                 report = import_into(kb, source, format, **options)

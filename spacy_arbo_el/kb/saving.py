@@ -55,7 +55,7 @@ def attached_index(path: Path, database: Database) -> Optional[AttachedIndex]:
 
 def write(database: Database, rows: VectorRows, index: Optional[AttachedIndex], path: Path) -> None:
     """Write all of it into a folder, which replaces an older one in one step."""
-    with replacing_folder(path) as target:
+    with replacing_folder(path, folder.KB_FOLDER) as target:
         copy = database.copy(target / folder.DATABASE)
         try:
             name = uuid.uuid4().hex

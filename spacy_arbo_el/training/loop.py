@@ -23,7 +23,7 @@ from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
 from ..errors import Errors
-from ..io import replacing_folder
+from ..io import PIPELINE, replacing_folder
 from .checkpoint import Checkpoint, Evaluation, read_checkpoint
 from .resume import ResumableRun, check_same_config
 
@@ -173,7 +173,7 @@ class _PipelineWriter:
             update_meta(self.settings, self.nlp, info)
         self.save()
         if is_best:
-            with replacing_folder(self.output / DIR_MODEL_BEST) as folder:
+            with replacing_folder(self.output / DIR_MODEL_BEST, PIPELINE) as folder:
                 shutil.copytree(self.output / DIR_MODEL_LAST, folder, dirs_exist_ok=True)
         info["output_path"] = str(self.output / DIR_MODEL_LAST)
 

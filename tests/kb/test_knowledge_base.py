@@ -9,6 +9,7 @@ from spacy.util import registry
 
 from spacy_arbo_el.io import replacing_folder
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.folder import KB_FOLDER
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import (
     Names,
@@ -235,9 +236,10 @@ def test_to_disk_and_to_bytes_keep_entities_and_vectors(kb, tmp_path):
 
 def test_a_save_that_fails_leaves_the_old_folder(kb, tmp_path):
     kb.to_disk(tmp_path / "kb")
-    with pytest.raises(OSError, match="disk full"), replacing_folder(tmp_path / "kb") as folder:
-        (folder / "manifest.json").write_bytes(b"new")
-        raise OSError("disk full")
+    with pytest.raises(OSError, match="disk full"):  # noqa: SIM117
+        with replacing_folder(tmp_path / "kb", KB_FOLDER) as folder:
+            (folder / "manifest.json").write_bytes(b"new")
+            raise OSError("disk full")
     assert len(ArboKB(spacy.blank("en").vocab).from_disk(tmp_path / "kb")) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["kb"]
 
