@@ -1,10 +1,14 @@
 """Helpers of the commands."""
 
 import re
+import unicodedata
 from contextlib import contextmanager
-from typing import Iterator
+from typing import TYPE_CHECKING, Iterator
 
 from wasabi import msg
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 # The beginning of the messages of this package and of spaCy.
 _CODED = re.compile(r"\[(arbo-)?E\d+\]")
@@ -24,4 +28,30 @@ def errors_for_people(only_coded: bool = False) -> Iterator[None]:
         text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
         if (only_coded or isinstance(error, KeyError)) and not _CODED.match(text):
             raise
-        msg.fail(text, exits=1)
+        msg.fail("\n".join(map(visible, text.split("\n"))), exits=1)
+
+
+# What reverses the direction of the text behind it.
+_DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+
+
+def visible(text: object) -> str:
+    """The text on one line, with what would control the terminal written out: ``\\x1b``."""
+    return "".join(map(_visible, str(text)))
+
+
+def _visible(character: str) -> str:
+    if character in "\t\n\r\v\f\u2028\u2029":
+        return " "
+    is_control = unicodedata.category(character) in ("Cc", "Cs") or ord(character) in _DIRECTIONS
+    return character.encode("unicode_escape").decode("ascii") if is_control else character
+
+
+def plain(text: object, style: str = "") -> "Text":
+    """The text for a table of rich, as it is: brackets are no markup. See ``visible``.
+
+    style: The style of all of it, such as "bold".
+    """
+    from rich.text import Text
+
+    return Text(visible(text), style)
