@@ -2,12 +2,19 @@
 
 import json
 import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from spacy_arbo_el import io
 from spacy_arbo_el.corpora.parts import PARTS
-from spacy_arbo_el.io import PIPELINE, FolderKind, replacing_folder, write_file
+from spacy_arbo_el.io import PIPELINE, FolderKind, replacing, replacing_folder, write_file
 from spacy_arbo_el.kb.folder import KB_FOLDER
+from spacy_arbo_el.temporary import restore
 
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
 
@@ -114,3 +121,173 @@ def test_what_pipelines_corpora_and_knowledge_bases_hold(tmp_path):
     assert PARTS.strangers(parts) == ["dev.spacy"]
     web = make(tmp_path / "w", "manifest.json")
     assert KB_FOLDER.strangers(web) == ["manifest.json"]
+
+
+@pytest.fixture(params=["exchange", "two renames"])
+def renaming(request, monkeypatch):
+    """Systems that exchange two folders in one step, and others."""
+    if request.param == "two renames":
+        monkeypatch.setattr(io, "_exchange", lambda left, right: False)
+    return request.param
+
+
+EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.listdir"}
+
+
+def killed_at(number, work):
+    """Run a function in a process that is killed before its nth change; whether it was killed."""
+    child = os.fork()
+    if not child:
+        left = [number]
+
+        def count(event, arguments):
+            if event in EVENTS:
+                left[0] -= 1
+                if not left[0]:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        exchange = io._exchange
+
+        def counted_exchange(*folders):
+            count("os.rename", ())
+            done = exchange(*folders)
+            count("os.rename", ())
+            return done
+
+        io._exchange = counted_exchange
+        sys.addaudithook(count)
+        work()
+        os._exit(0)
+    return os.waitpid(child, 0)[1] != 0
+
+
+def test_a_folder_killed_at_any_step_is_the_old_or_the_new_one(tmp_path, renaming):
+    path, results, number, before = tmp_path / "x", set(), 0, "0"
+    fill(path, "0")
+    while True:
+        number += 1
+        was_killed = killed_at(number, lambda: fill(path, str(number)))
+        restore(path)  # as a reader does
+        found = contents(path)["letter-1"]
+        assert found in (before, str(number))
+        results.add(found == str(number))
+        before = found
+        if not was_killed:
+            break
+    assert number > 15 and results == {True, False}
+    assert contents(tmp_path) == {"x/letter-1": str(number)}, "no temporary file is left"
+
+
+def test_a_file_killed_at_any_step_is_the_old_or_the_new_one(tmp_path):
+    path, number, results = tmp_path / "x", 0, set()
+    write_file(path, b"0")
+    before = "0"
+    while True:
+        number += 1
+        was_killed = killed_at(number, lambda: write_file(path, str(number).encode()))
+        found = path.read_text()
+        assert found in (before, str(number))
+        results.add(found == str(number))
+        before = found
+        if not was_killed:
+            break
+    assert number > 4 and results == {True, False}
+    assert os.listdir(tmp_path) == ["x"], "no temporary file is left"
+
+
+def test_a_kill_between_two_renames_is_repaired_by_the_next_write(tmp_path, monkeypatch):
+    monkeypatch.setattr(io, "_exchange", lambda left, right: False)
+    path = tmp_path / "x"
+    for number in range(1, 60):
+        fill(path, "old")
+        killed_at(number, lambda: fill(path))
+        if not path.exists():
+            break
+    else:
+        pytest.fail("no kill came between the two renames")
+    with pytest.raises(ZeroDivisionError), replacing_folder(path, LETTERS):
+        1 / 0
+    assert contents(tmp_path) == {"x/letter-1": "old"}
+
+
+def test_what_a_living_writer_has_begun_is_not_removed(tmp_path):
+    fill(tmp_path / "x", "old")
+    with replacing_folder(tmp_path / "x", LETTERS) as folder:
+        with replacing(tmp_path / "file") as file:
+            write_file(tmp_path / "file", b"second")
+            fill(tmp_path / "x", "second")
+            file.write(b"first")
+        (folder / "letter-1").write_text("first")
+    assert contents(tmp_path) == {"file": "first", "x/letter-1": "first"}
+
+
+def test_only_our_own_temporary_names_are_removed(tmp_path):
+    digits = "0" * 32
+    ours = [f".x.{digits}.tmp", f".y.{digits}.tmp"]
+    others = [".x.tmp", f".x.{digits}", f".x.{digits}0.tmp", f"x.{digits}.tmp", ".x-old", "x.tmp"]
+    make(tmp_path, *ours, *others)
+    write_file(tmp_path / "x", b"x")
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, ours[1], "x"])
+    make(tmp_path / ours[0], "inner")
+    fill(tmp_path / "folder")
+    make(tmp_path / f".folder.{digits}.tmp" / "new", "inner")
+    fill(tmp_path / "folder")
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, *ours, "x", "folder"])
+
+
+def test_links_with_temporary_names_are_not_followed(tmp_path):
+    precious = make(tmp_path / "precious", "thesis.txt")
+    (tmp_path / f".x.{'0' * 32}.tmp").symlink_to(precious)
+    fill(tmp_path / "x")
+    assert contents(precious) == {"thesis.txt": "thesis.txt"}
+
+
+def test_a_reader_waits_for_a_folder_that_is_being_renamed(tmp_path, monkeypatch):
+    path, renamed, go_on = tmp_path / "x", threading.Event(), threading.Event()
+    fill(path, "old")
+
+    def slow_exchange(folder, target):
+        os.rename(target, folder.with_name("old"))
+        renamed.set()
+        go_on.wait(10)
+        os.rename(folder, target)
+        return True
+
+    monkeypatch.setattr(io, "_exchange", slow_exchange)
+    with ThreadPoolExecutor(2) as pool:
+        writer = pool.submit(fill, path)
+        assert renamed.wait(10)
+        reader = pool.submit(restore, path)
+        time.sleep(0.2)
+        assert not reader.done() and not path.exists()
+        go_on.set()
+        writer.result(), reader.result()
+    assert contents(tmp_path) == {"x/letter-1": "new"}
+
+
+def test_files_are_on_the_disk_before_and_names_after_renaming(tmp_path, monkeypatch, renaming):
+    events, fsync, rename = [], os.fsync, os.rename
+
+    def logged_fsync(descriptor):
+        events.append(os.readlink(f"/proc/self/fd/{descriptor}").replace(str(tmp_path), ""))
+        fsync(descriptor)
+
+    def logged(function):
+        def call(*arguments):
+            events.append("rename")
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", logged_fsync)
+    monkeypatch.setattr(os, "rename", logged(rename))
+    monkeypatch.setattr(os, "replace", logged(os.replace))
+    monkeypatch.setattr(io, "_exchange", logged(io._exchange))
+    write_file(tmp_path / "file", b"x")
+    assert [event[-4:] for event in events] == [".tmp", "name", ""]
+    fill(tmp_path / "x")
+    events.clear()
+    fill(tmp_path / "x")
+    first = events.index("rename")
+    assert [event.split("/")[-1] for event in events[:first]] == ["letter-1", "new"]
+    assert events[-1] == "" and set(events[first:-1]) == {"rename"}
