@@ -28,7 +28,7 @@ def errors_for_people(only_coded: bool = False) -> Iterator[None]:
         text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
         if (only_coded or isinstance(error, KeyError)) and not _CODED.match(text):
             raise
-        msg.fail("\n".join(map(visible, text.split("\n"))), exits=1)
+        msg.fail(visible_lines(text), exits=1)
 
 
 # What reverses the direction of the text behind it.
@@ -38,6 +38,11 @@ _DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 def visible(text: object) -> str:
     """The text on one line, with what would control the terminal written out: ``\\x1b``."""
     return "".join(map(_visible, str(text)))
+
+
+def visible_lines(text: object) -> str:
+    """As ``visible``, for a text of several lines."""
+    return "\n".join(map(visible, str(text).split("\n")))
 
 
 def _visible(character: str) -> str:

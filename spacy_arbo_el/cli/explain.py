@@ -6,7 +6,7 @@ from typing import Optional
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import errors_for_people, visible_lines
 
 
 def explain_command(
@@ -48,7 +48,7 @@ def explain_command(
         if not spans:
             msg.fail("The pipeline found no mention. Name one with --mention.", exits=1)
         for span in spans:
-            print(linker.explain(span, kb_id or None))
+            print(visible_lines(linker.explain(span, kb_id or None)))
         if page is not None:
             html = render_evidence([doc], get_spans=getter, extension=linker.cfg["extension"])
             write_file(page, html.encode("utf8"))

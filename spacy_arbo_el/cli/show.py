@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Set, Tuple
 from spacy.cli._util import Arg, Opt
 from spacy.tokens import Doc, Span
 
-from ._util import errors_for_people
+from ._util import errors_for_people, plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,7 +26,6 @@ def show_command(
     """Link all documents in one graph. Show some links with their evidence, and new entities."""
     import spacy
     from rich.console import Console
-    from rich.markup import escape
     from tqdm import tqdm
 
     from ..corpora.reader import MentionCorpus
@@ -39,7 +38,7 @@ def show_command(
         examples = tqdm(MentionCorpus(corpus)(nlp), unit=" documents", leave=False)
         docs = linker.link_corpus(example.predicted for example in examples)
     for number, doc in enumerate(docs[:limit], 1):
-        console.print(f"\n[bold]{number}.[/bold] {escape(doc.text)}")
+        console.print(f"\n[bold]{number}.[/bold]", plain(doc.text))
         console.print(_links_table(doc, linker))
     console.print(_new_entities_table(docs, linker))
 
@@ -67,7 +66,7 @@ def _new_entities_table(docs: Iterable[Doc], linker: "ArboLinker") -> "Table":
     for cluster in sorted(texts, key=lambda cluster: -sum(texts[cluster].values())):
         names = ", ".join(f"{text} ({count})" for text, count in texts[cluster].most_common())
         total = sum(texts[cluster].values())
-        table.add_row(cluster, str(total), str(len(documents[cluster])), names)
+        table.add_row(plain(cluster), str(total), str(len(documents[cluster])), plain(names))
     return table
 
 
@@ -78,7 +77,7 @@ def _links_table(doc: Doc, linker: "ArboLinker") -> "Table":
     for column in ("mention", "link", "entity", "probability", "evidence"):
         table.add_column(column, overflow="fold")
     for span, link in _links(doc, linker):
-        table.add_row(span.text, *_link_cells(link, linker))
+        table.add_row(*map(plain, (span.text, *_link_cells(link, linker))))
     return table
 
 
