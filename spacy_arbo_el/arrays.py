@@ -148,6 +148,11 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
+def has_vector(vectors: np.ndarray) -> np.ndarray:
+    """(n,) bool: a row of zeros stands for no vector, as of text that an encoder cannot read."""
+    return vectors.any(axis=1)
+
+
 def concat_or_none(parts: Sequence[Optional[np.ndarray]]) -> Optional[np.ndarray]:
     """Arrays one after the other; None where any of them is None."""
     given = [part for part in parts if part is not None]

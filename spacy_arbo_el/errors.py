@@ -169,6 +169,12 @@ class Errors(metaclass=_Coded):
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
+    E208 = (
+        "A mention from character {start} to {end} does not fit its text of {length} characters. "
+        "Offsets count characters from 0, the end is exclusive. If the pipeline has a normalizer "
+        "of your own, check the offsets that it returns."
+    )
+
     # Retrieval: E3xx
     E301 = (
         "The query vectors are {got} wide, but the searched vectors are {expected} wide. They come "
@@ -209,8 +215,8 @@ class Errors(metaclass=_Coded):
         "ArboKB(nlp.vocab, entities)."
     )
     E504 = (
-        "The component '{name}' is used before it was initialised: its encoder has no weights. "
-        "Call nlp.initialize(), train it with spacy train, or load a trained pipeline."
+        "The component '{name}' has an encoder that is not pretrained, and it has no weights yet. "
+        "Train it with `python -m spacy train`, or load a pipeline in which it was trained."
     )
     E510 = (
         "There is no entity {id!r} for the mention {text!r} in the knowledge base. Add it first: "
@@ -306,4 +312,15 @@ class Warnings(metaclass=_Coded):
     W502 = (
         "The ranker of '{name}' was fitted by another version of this package and is left out. Fit "
         "a new one: spacy arbo calibrate."
+    )
+    W540 = (
+        "The encoder cannot read some mentions: their script or symbols are not in its vocabulary. "
+        "They have no vector, so they are linked by their strings alone, if the pipeline has a "
+        "lookup. Choose a multilingual encoder, such as "
+        '"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2".'
+    )
+    W541 = (
+        "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "
+        "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "
+        "the group that your component writes."
     )

@@ -10,6 +10,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors
+from ..locks import ForkableLock
 from .inputs import SpanInputs
 from .protocol import Text, TowerReader
 
@@ -70,6 +71,7 @@ class DualEncoder:
     def __init__(self, model: Model):
         self.model = model
         self._fingerprint = ""
+        self._loading = ForkableLock()
 
     @property
     def is_ready(self) -> bool:
@@ -77,9 +79,24 @@ class DualEncoder:
         sized = all(self.model.get_ref(tower).has_dim("nO") for tower in TOWERS)
         return sized and all(_has_weights(node) for node in self.model.walk())
 
+    def load(self) -> bool:
+        """Load the weights of pretrained towers, unless that has been done.
+
+        Towers that begin with random weights stay without: they must be trained first.
+        RETURNS: Whether the encoder is ready.
+        """
+        with self._loading:
+            if not self.is_ready and all(self._is_pretrained(tower) for tower in TOWERS):
+                self.model.initialize()
+                self.weights_changed()
+        return self.is_ready
+
+    def _is_pretrained(self, tower: str) -> bool:
+        return bool(self.model.get_ref(tower).attrs.get("pretrained"))
+
     def require_ready(self, name: str) -> None:
-        """Raise an error where the component ``name`` has no weights yet."""
-        if not self.is_ready:
+        """Load pretrained towers. Raise an error where the component ``name`` has no weights."""
+        if not self.is_ready and not self.load():
             raise ValueError(Errors.E504.format(name=name))
 
     @property
@@ -104,6 +121,7 @@ class DualEncoder:
         self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
         """As ``Encoder.read_mentions``."""
+        _check_offsets(texts, text_of, offsets)
         return self._reader("mention").read_mentions(
             self.model.get_ref("mention"), texts, text_of, offsets
         )
@@ -131,7 +149,27 @@ class DualEncoder:
         model = self.model.get_ref(tower)
         if not len(inputs):
             return np.zeros((0, model.get_dim("nO")), dtype=np.float32)
-        return model.ops.to_numpy(model.predict(inputs))
+        return _checked(model.ops.to_numpy(model.predict(inputs)), len(inputs))
+
+
+def _check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray) -> None:
+    """Raise an error for a mention that lies outside of its text."""
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)[text_of]
+    start, end = offsets.reshape(-1, 2).T
+    wrong = np.flatnonzero((start < 0) | (start > end) | (end > lengths))
+    if len(wrong):
+        at = wrong[0]
+        raise ValueError(Errors.E208.format(start=start[at], end=end[at], length=lengths[at]))
+
+
+def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:
+    """Vectors of ``rows`` spans; an error where their shape is wrong, or numbers are not finite."""
+    if vectors.ndim != 2 or len(vectors) != rows:
+        raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))
+    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(wrong):
+        raise ValueError(Errors.E005.format(count=len(wrong), rows=rows, first=wrong[0]))
+    return vectors
 
 
 def _has_weights(node: Model) -> bool:

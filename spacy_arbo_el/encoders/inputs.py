@@ -23,7 +23,8 @@ class SpanInputs:
     passage: (n,) int64, the passage that each span is in.
     first, last: (n,) int32, the first and last (inclusive) word piece of the span, counted from
         the start of its passage: of the mention in its window, of the title in the text of an
-        entity.
+        entity. A span that can't be read, because the vocabulary knows none of it, is empty: its
+        last is smaller than its first. Its vector is zeros.
     marker: (n,) int32, the position of the span's marker token: ``[START]`` before a mention,
         ``[TITLE]`` after a title. The same as ``first`` where there is no marker.
     """
@@ -47,6 +48,11 @@ class SpanInputs:
     def lengths(self) -> np.ndarray:
         """(p,) int64, the word pieces of each passage."""
         return np.diff(self.offsets)
+
+    @property
+    def readable(self) -> np.ndarray:
+        """(n,) bool, the spans that an encoder can read; the others get zeros for a vector."""
+        return self.last >= self.first
 
     @classmethod
     def one_span_each(

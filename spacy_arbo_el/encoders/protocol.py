@@ -42,11 +42,11 @@ class Encoder(Protocol):
         ...
 
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        """Spans of mentions -> (n, width) float32, not normalized."""
+        """Spans of mentions -> (n, width) float32, not normalized; zeros for no vector."""
         ...
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
-        """Texts of entities -> (n, width) float32, not normalized."""
+        """Texts of entities -> (n, width) float32, not normalized; zeros for no vector."""
         ...
 
 
@@ -55,6 +55,9 @@ class TowerReader(Protocol):
 
     A tower is a thinc ``Model[SpanInputs, Floats2d]`` with one row of output for each span. The
     ``repr`` of its reader is part of the encoder's fingerprint: make it a frozen dataclass.
+
+    What the tower cannot read has no vector: its row of output is zeros. It is then neither
+    searched nor a neighbour of anything. A reader may mark such spans, see ``SpanInputs.readable``.
     """
 
     def read_mentions(

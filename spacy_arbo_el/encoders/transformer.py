@@ -65,6 +65,7 @@ def build_transformer_encoder(
         init=init,
         attrs={
             "name": name,
+            "pretrained": True,
             "reader": WindowReader(window),
             "pooling": pooling,
             "predict_tokens": predict_tokens,
@@ -86,6 +87,17 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
 
 
 def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
+    """One vector per span: zeros for spans that can't be read, see ``SpanInputs.readable``."""
+    if X.readable.all():
+        return _forward_readable(model, X, is_train)
+    rows = np.flatnonzero(X.readable)
+    read, backprop_read = _forward_readable(model, X.take(rows), is_train)
+    vectors: Any = model.ops.alloc2f(len(X), shim_of(model).width)
+    vectors[rows] = read
+    return vectors, lambda dY: backprop_read(dY[rows])
+
+
+def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
     shim = loaded_shim(model)
     limit = model.attrs["train_tokens" if is_train else "predict_tokens"]
     limit = limit or (TRAIN_TOKENS if is_train else PREDICT_TOKENS)[shim.device.type == "cuda"]

@@ -6,7 +6,8 @@ The formats are those of the arborescence paper, §2.2::
     [CLS] title [TITLE] description [SEP]
 
 Lengths are counted in word pieces. All windows are cut at once, and a text is tokenized
-once, however many mentions it has.
+once, however many mentions it has. Mentions and texts of which the vocabulary knows nothing get
+an empty span, see ``SpanInputs.readable``.
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from .shim import loaded_shim
 from .word_pieces import LocatedWordPieces, WordPieceTokenizer
 
 SHORTEST_WINDOW = 8
+# Characters of an entity's text that are tokenized, for each word piece that is kept. Words are
+# shorter: longer ones are unknown to the tokenizers of BERT's family.
+CHARACTERS_PER_PIECE = 100
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def mention_windows(
     """
     if not len(text_of):
         return SpanInputs.empty()
-    located = tokenizer.read_with_offsets(texts)
+    located = tokenizer.read_with_offsets(texts, text_of, offsets)
     ids, bounds = located.pieces
     low, high = _piece_ranges(located, text_of, offsets)
     left_available, right_available = low - bounds[text_of], bounds[text_of + 1] - high
@@ -99,10 +103,9 @@ def mention_windows(
         [one, left, one, head, tail, one, right, one],
     )
     marker = left + 1
-    # A mention without word pieces (white space, say) is represented by its two markers.
-    first = np.where(kept > 0, marker + 1, marker)
-    last = np.where(kept > 0, marker + kept, marker + 1)
-    return SpanInputs.one_span_each(*passages, first, last, marker)
+    readable = tokenizer.are_readable(ids, [low, low + head, high - tail, high])
+    last = np.where(readable, marker + kept, marker)
+    return SpanInputs.one_span_each(*passages, marker + 1, last, marker)
 
 
 def _piece_ranges(
@@ -117,7 +120,7 @@ def _piece_ranges(
 
 
 def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]) -> SpanInputs:
-    """The texts of entities; the span is the title.
+    """The texts of entities; the span is the title, or its marker where only the rest is readable.
 
     tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a text, special tokens included; the description is cut first.
@@ -126,8 +129,9 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
     """
     if not texts:
         return SpanInputs.empty()
-    titles = tokenizer.read([title for title, _ in texts])
-    descriptions = tokenizer.read([description for _, description in texts])
+    limit = size * CHARACTERS_PER_PIECE
+    titles = tokenizer.read([title[:limit] for title, _ in texts])
+    descriptions = tokenizer.read([description[:limit] for _, description in texts])
     ids = np.concatenate([titles.ids, descriptions.ids, tokenizer.specials])
     cls, sep, _, _, title_end = range(len(ids) - len(tokenizer.specials), len(ids))
     description_starts = len(titles.ids) + descriptions.bounds[:-1]
@@ -142,7 +146,13 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
         [one, title_lengths, one, description_lengths, one],
     )
     marker = title_lengths + 1
-    # A title without word pieces is represented by its marker.
-    first = np.where(title_lengths > 0, 1, marker)
-    last = np.where(title_lengths > 0, title_lengths, marker)
+    title, description = (
+        tokenizer.are_readable(ids, [starts, starts + lengths])
+        for starts, lengths in (
+            (titles.bounds[:-1], title_lengths),
+            (description_starts, description_lengths),
+        )
+    )
+    first = np.where(title, 1, marker)
+    last = np.where(title, title_lengths, np.where(description, marker, marker - 1))
     return SpanInputs.one_span_each(*passages, first, last, marker)

@@ -1,5 +1,8 @@
 """Texts -> word pieces, many texts at once."""
 
+import re
+import unicodedata
+from bisect import bisect_left
 from itertools import chain
 from typing import Any, List, NamedTuple, Sequence, Tuple
 
@@ -11,6 +14,11 @@ from ..errors import Errors
 
 START, END, TITLE = "[START]", "[END]", "[TITLE]"
 MARKERS = (START, END, TITLE)
+# A character of a word beside another one, such as an emoji; ``_is_of_word`` decides exactly.
+_MIXED = re.compile(r"\w[^\w\s\x00-\x7f]|[^\w\s\x00-\x7f]\w")
+
+# One part of a text: where it starts, and its encoding by the tokenizer.
+Part = Tuple[int, Any]
 
 
 class WordPieces(NamedTuple):
@@ -44,6 +52,7 @@ class WordPieceTokenizer:
 
     tokenizer: A fast tokenizer. Its truncation and padding are switched off.
     specials: (5,) int64, the ids of [CLS], [SEP] and the markers.
+    unknown: The id of the word piece for what the vocabulary does not have; -1 for none.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
@@ -51,6 +60,8 @@ class WordPieceTokenizer:
             raise ValueError(Errors.E203.format(name=getattr(tokenizer, "name_or_path", "")))
         self.tokenizer = tokenizer
         self.specials = _special_ids(tokenizer)
+        unknown = getattr(tokenizer, "unk_token_id", None)
+        self.unknown = -1 if unknown is None else int(unknown)
         self._backend: Any = tokenizer.backend_tokenizer
         # A model's own tokenizer file may ask for truncation, which would lose mentions.
         self._backend.no_truncation()
@@ -64,23 +75,131 @@ class WordPieceTokenizer:
 
     def read(self, texts: Sequence[str]) -> WordPieces:
         """The word pieces of texts."""
-        return _joined(self._backend.encode_batch_fast(list(texts), add_special_tokens=False))
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        parts: List[List[Part]] = [[(0, encoding)] for encoding in encodings]
+        for number in self._mixed(texts, encodings):
+            parts[number] = self._read_in_parts(texts[number], ())
+        return _joined(parts)
 
-    def read_with_offsets(self, texts: Sequence[str]) -> LocatedWordPieces:
-        """The word pieces of texts with their characters."""
+    def read_with_offsets(
+        self, texts: Sequence[str], text_of: np.ndarray, borders: np.ndarray
+    ) -> LocatedWordPieces:
+        """The word pieces of texts with their characters.
+
+        Where a mention begins or ends inside a word piece, the text is cut: no word piece is both
+        inside and outside of a mention.
+
+        text_of: (n,) int64, which text each mention is in.
+        borders: (n, 2) int64 start and end character there.
+        """
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
-        pieces = _joined(encodings)
-        # One more than the length, so that the end of a text is not the start of the next.
-        text_starts = offsets_of(np.array([len(text) + 1 for text in texts], dtype=np.int64))[:-1]
-        pairs = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
-        offsets = np.fromiter(pairs, np.int64, 2 * len(pieces.ids)).reshape(-1, 2)
-        offsets += np.repeat(text_starts, np.diff(pieces.bounds))[:, None]
-        return LocatedWordPieces(pieces, offsets[:, 0], offsets[:, 1], text_starts)
+        parts: List[List[Part]] = [[(0, encoding)] for encoding in encodings]
+        located = _located(texts, parts)
+        cut = text_of[_crosses(located, located.text_starts[text_of][:, None] + borders)]
+        numbers = sorted({*cut.tolist(), *self._mixed(texts, encodings)})
+        for number in numbers:
+            within = borders[text_of == number].ravel().tolist()
+            parts[number] = self._read_in_parts(texts[number], within)
+        return _located(texts, parts) if numbers else located
+
+    def are_readable(self, ids: np.ndarray, bounds: Sequence[np.ndarray]) -> np.ndarray:
+        """Whether the vocabulary knows what pieces of text say, (n,) bool.
+
+        It does not know what has no word piece at all, and what has unknown ones and no letter
+        beside them.
+
+        ids: Word pieces.
+        bounds: (n,) int64 arrays, two for each part of a piece: where it starts and ends in
+            ``ids``, end exclusive.
+        """
+        pairs = list(zip(bounds[::2], bounds[1::2]))
+        readable = sum(end - start for start, end in pairs) > 0
+        is_unknown = ids == self.unknown
+        if not is_unknown.any():
+            return readable
+        unknown, letters = offsets_of(is_unknown), offsets_of(self._have_letters(ids))
+        n_unknown = sum(unknown[end] - unknown[start] for start, end in pairs)
+        n_letters = sum(letters[end] - letters[start] for start, end in pairs)
+        return readable & ((n_unknown == 0) | (n_letters > 0))
+
+    def _have_letters(self, ids: np.ndarray) -> np.ndarray:
+        """Which known word pieces have a letter."""
+        distinct, place = np.unique(ids, return_inverse=True)
+        names = self.tokenizer.convert_ids_to_tokens(distinct.tolist())
+        letters = [any(c.isalpha() for c in name) for name in names]
+        return (np.array(letters, dtype=bool) & (distinct != self.unknown))[place.reshape(-1)]
+
+    def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> List[int]:
+        """Texts with unknown words, in which letters and symbols may stand side by side."""
+        return [
+            number
+            for number, (text, encoding) in enumerate(zip(texts, encodings))
+            if not text.isascii() and self.unknown in encoding.ids and _MIXED.search(text)
+        ]
+
+    def _read_in_parts(self, text: str, borders: Sequence[int]) -> List[Part]:
+        """The word pieces of a text, cut where a word hides a mention or is unknown.
+
+        borders: Characters that mentions begin and end with.
+        """
+        encoding = self._backend.encode(text, add_special_tokens=False)
+        cuts = {border for border in borders if _is_inside(border, text, encoding.offsets)}
+        for id_, (start, end) in zip(encoding.ids, encoding.offsets):
+            if id_ == self.unknown:
+                cuts.update(start + i for i in _symbol_borders(text[start:end]))
+        bounds = [0, *sorted(cuts), len(text)]
+        segments = [text[start:end] for start, end in zip(bounds, bounds[1:])]
+        return list(zip(bounds, self._backend.encode_batch(segments, add_special_tokens=False)))
 
 
-def _joined(encodings: List[Any]) -> WordPieces:
-    bounds = offsets_of(np.array([len(encoding) for encoding in encodings], dtype=np.int64))
-    ids = chain.from_iterable(encoding.ids for encoding in encodings)
+def _is_of_word(character: str) -> bool:
+    """Whether a character is a letter, a digit or a mark on one: not a symbol such as an emoji."""
+    return unicodedata.category(character)[0] in "LNM"
+
+
+def _symbol_borders(word: str) -> List[int]:
+    """Where letters and symbols meet inside a word."""
+    kinds = [_is_of_word(character) for character in word]
+    return [i for i in range(1, len(word)) if kinds[i] != kinds[i - 1]]
+
+
+def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:
+    """(n,) bool, whether any of the borders (n, k) of a mention lies inside a word piece."""
+    if not len(located.starts):
+        return np.zeros(len(borders), dtype=bool)
+    piece = np.searchsorted(located.starts, borders, side="left") - 1
+    return ((piece >= 0) & (located.ends[piece] > borders)).any(axis=1)
+
+
+def _is_inside(border: int, text: str, offsets: Sequence[Tuple[int, int]]) -> bool:
+    """Whether a word piece has text on both sides of a border; white space is none."""
+    place = bisect_left(offsets, (border, -1)) - 1
+    if place < 0:
+        return False
+    start, end = offsets[place]
+    return start < border < end and bool(text[start:border].strip() and text[border:end].strip())
+
+
+def _located(texts: Sequence[str], parts: List[List[Part]]) -> LocatedWordPieces:
+    pieces = _joined(parts)
+    # One more than the length, so that the end of a text is not the start of the next.
+    text_starts = offsets_of(np.array([len(text) + 1 for text in texts], dtype=np.int64))[:-1]
+    flat = [
+        (text_start + shift, encoding)
+        for text_start, group in zip(text_starts.tolist(), parts)
+        for shift, encoding in group
+    ]
+    pairs = chain.from_iterable(chain.from_iterable(e.offsets for _, e in flat))
+    offsets = np.fromiter(pairs, np.int64, 2 * len(pieces.ids)).reshape(-1, 2)
+    shifts = np.array([shift for shift, _ in flat], dtype=np.int64)
+    offsets += np.repeat(shifts, [len(e) for _, e in flat])[:, None]
+    return LocatedWordPieces(pieces, offsets[:, 0], offsets[:, 1], text_starts)
+
+
+def _joined(parts: List[List[Part]]) -> WordPieces:
+    counts = [sum(len(encoding) for _, encoding in group) for group in parts]
+    bounds = offsets_of(np.array(counts, dtype=np.int64))
+    ids = chain.from_iterable(encoding.ids for group in parts for _, encoding in group)
     return WordPieces(np.fromiter(ids, np.int64, bounds[-1]), bounds)
 
 

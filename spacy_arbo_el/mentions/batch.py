@@ -5,7 +5,7 @@ from typing import List, Optional, Sequence
 
 import numpy as np
 
-from ..arrays import concat_or_none
+from ..arrays import concat_or_none, has_vector
 from ..encoders.inputs import SpanInputs
 from .records import MentionKey, MentionRecord
 
@@ -39,6 +39,11 @@ class MentionBatch:
         if self.vectors is None:
             raise ValueError("The mentions are not encoded yet.")
         return self.vectors
+
+    @property
+    def has_vector(self) -> np.ndarray:
+        """(m,) bool, the mentions that the encoder can read; the vectors of others are zeros."""
+        return has_vector(self.encoded)
 
     @property
     def keys(self) -> List[MentionKey]:

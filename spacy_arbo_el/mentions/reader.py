@@ -10,6 +10,8 @@ from spacy.util import registry
 
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
+from ..errors import Warnings
+from ..log import warn_once
 from .batch import MentionBatch
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer
@@ -99,4 +101,7 @@ class MentionReader:
             text[start:end] for text, pairs in zip(texts, offsets) for start, end in pairs.tolist()
         ]
         text_of = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-        return self.encoder.read_mentions(texts, text_of, np.concatenate(offsets)), normalized
+        inputs = self.encoder.read_mentions(texts, text_of, np.concatenate(offsets))
+        if not inputs.readable.all():
+            warn_once(Warnings.W540)
+        return inputs, normalized

@@ -8,6 +8,7 @@ from spacy.util import registry
 from srsly import pickle_dumps, pickle_loads
 from thinc.api import Adam
 
+from spacy_arbo_el.arrays import has_vector
 from spacy_arbo_el.encoders.cached import CachedEncoder
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
@@ -191,3 +192,50 @@ def test_cached_encoder_is_otherwise_the_encoder_inside(encoder):
         assert ours.keys() == theirs.keys()
     texts = encoder.read_texts(ENTITIES)
     np.testing.assert_array_equal(cached.encode_texts(texts), encoder.encode_texts(texts))
+
+
+def test_unreadable_spans_have_no_vector_and_do_not_change_others(bundled):
+    texts = ["They saw Paris and ☢ there", "ሰላም"]
+    text_of, offsets = np.array([0, 0, 1]), np.array([[9, 14], [19, 20], [0, 3]])
+    inputs = bundled.read_mentions(texts, text_of, offsets)
+    vectors = bundled.encode_mentions(inputs)
+    assert has_vector(vectors).tolist() == [True, False, False]
+    alone = bundled.encode_mentions(inputs.take(np.array([0])))
+    assert vectors[0].tolist() == alone[0].tolist()
+    nothing = bundled.encode_mentions(inputs.take(np.array([1, 2])))
+    assert nothing.shape == (2, 384) and not nothing.any()
+    entities = [("Paris", ""), ("ሰላም", ""), ("☢", "a symbol"), ("", "")]
+    encoded = bundled.encode_texts(bundled.read_texts(entities))
+    assert has_vector(encoded).tolist() == [True, False, True, False]
+
+
+def test_training_takes_unreadable_spans(tiny):
+    """They give zeros, and their gradients change no weights."""
+    tower = tiny.model.get_ref("mention")
+    texts, offsets = ["the flu ☢ virus"], np.array([[4, 7], [8, 9]])
+    inputs = tiny.read_mentions(texts, np.zeros(2, np.int64), offsets)
+    gradients = []
+    for spans, d_unreadable in ([0], []), ([0, 1], [1e6]):
+        vectors, backprop = tower.begin_update(inputs.take(np.array(spans)))
+        d_rows = np.array([0.5, *d_unreadable], dtype=np.float32)
+        backprop(np.repeat(d_rows[:, None], vectors.shape[1], axis=1))
+        module = shim_of(tower)._model
+        gradients.append([p.grad.clone() for p in module.parameters() if p.grad is not None])
+        module.zero_grad()
+    assert not vectors[1].any()
+    for alone, together in zip(*gradients):
+        assert alone.equal(together)
+
+
+@pytest.mark.parametrize("pair", [(0, 4), (-1, 2), (3, 2), (5, 9)])
+def test_mentions_outside_of_their_text_are_refused(tiny, pair):
+    with pytest.raises(ValueError, match="does not fit its text of 3 characters"):
+        tiny.read_mentions(["flu and cold", "flu"], np.array([0, 1]), np.array([(0, 3), pair]))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_vectors_that_are_not_finite_are_refused(hashed, value):
+    inputs = hashed.read_mentions(["flu"], np.array([0]), np.array([[0, 3]]))
+    hashed.model.get_ref("mention").get_param("E")[:] = value
+    with pytest.raises(ValueError, match="1 of 1 vectors contain NaN or infinity"):
+        hashed.encode_mentions(inputs)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import unicodedata
 
 import numpy as np
 import pytest
@@ -24,6 +25,9 @@ WORDS = [
     "naïve",
     "中文",
     "🙂",
+    "gene🙂",
+    "ሰላም",
+    "7",
     "👩‍🔬",
     "e\u0301",
     "a",
@@ -54,9 +58,41 @@ def plain_pieces(tokenizer, text):
     return encoding["input_ids"], encoding["offset_mapping"]
 
 
-def naive_window(tokenizer, text, start, end, size):
-    """One window: its ids, where its marker is, and how many word pieces the mention has."""
-    ids, offsets = plain_pieces(tokenizer, text)
+def cuts_of(tokenizer, text, borders=()):
+    """Where a text is cut: at borders of mentions in a piece, at symbols in unknown words."""
+    cuts = set()
+    for id_, (start, end) in zip(*plain_pieces(tokenizer, text)):
+        for at in range(start + 1, end):
+            kinds = [unicodedata.category(text[i])[0] in "LNM" for i in (at - 1, at)]
+            unknown = id_ == tokenizer.unk_token_id and kinds[0] != kinds[1]
+            both = text[start:at].strip() and text[at:end].strip()
+            if unknown or (at in borders and both):
+                cuts.add(at)
+    return sorted(cuts)
+
+
+def cut_pieces(tokenizer, text, borders=()):
+    """Ids and offsets of a text that is read part by part."""
+    ids, offsets = [], []
+    bounds = [0, *cuts_of(tokenizer, text, borders), len(text)]
+    for start, end in zip(bounds, bounds[1:]):
+        part_ids, part_offsets = plain_pieces(tokenizer, text[start:end])
+        ids += part_ids
+        offsets += [(a + start, b + start) for a, b in part_offsets]
+    return ids, offsets
+
+
+def is_readable(tokenizer, ids):
+    """Whether the vocabulary knows any of some pieces; a known digit beside unknown ones: no."""
+    known = [i for i in ids if i != tokenizer.unk_token_id]
+    if len(known) == len(ids):
+        return bool(ids)
+    return any(c.isalpha() for name in tokenizer.convert_ids_to_tokens(known) for c in name)
+
+
+def naive_window(tokenizer, text, start, end, size, borders):
+    """One window: its ids, where its marker is, and the word pieces of the mention."""
+    ids, offsets = cut_pieces(tokenizer, text, borders)
     inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < end]
     low = inside[0] if inside else sum(b <= start for a, b in offsets)
     high = inside[-1] + 1 if inside else low
@@ -71,7 +107,7 @@ def naive_window(tokenizer, text, start, end, size):
     begin, finish = tokenizer.convert_tokens_to_ids([START, END])
     left = left[len(left) - n_left :]
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    return [first, *left, begin, *mention, finish, *right[:n_right], last], n_left + 1, len(mention)
+    return [first, *left, begin, *mention, finish, *right[:n_right], last], n_left + 1, mention
 
 
 @st.composite
@@ -95,14 +131,20 @@ def check_windows(tokenizer, texts, mentions, size):
     begin, finish = tokenizer.convert_tokens_to_ids([START, END])
     for i, (number, start, end) in enumerate(mentions):
         ids = passages_of(windows)[i]
-        expected, marker, count = naive_window(tokenizer, texts[number], start, end, size)
+        borders = {at for n, *pair in mentions if n == number for at in pair}
+        expected, marker, mention = naive_window(
+            tokenizer, texts[number], start, end, size, borders
+        )
+        count = len(mention)
         assert ids == expected and len(ids) <= size
         assert windows.marker[i] == marker and ids[marker] == begin
         assert ids.count(begin) == ids.count(finish) == 1
         assert ids[marker + count + 1] == finish
-        # The span is what is between the markers; the markers where nothing is.
-        span = (marker + 1, marker + count) if count else (marker, marker + 1)
+        # The span is what is between the markers, and empty where that is unreadable.
+        readable = is_readable(tokenizer, mention)
+        span = (marker + 1, marker + count if readable else marker)
         assert (windows.first[i], windows.last[i]) == span
+        assert windows.readable[i] == readable
 
 
 @settings(max_examples=150)
@@ -160,7 +202,7 @@ def test_a_long_text_with_many_mentions_is_tokenized_once(tokenizer):
     word_pieces = WordPieceTokenizer(tokenizer)
     calls = []
     read = word_pieces.read_with_offsets
-    word_pieces.read_with_offsets = lambda texts: calls.append(len(texts)) or read(texts)
+    word_pieces.read_with_offsets = lambda texts, *a: calls.append(len(texts)) or read(texts, *a)
     offsets = np.stack([starts, ends], axis=1)
     windows = mention_windows(word_pieces, 32, [text], np.zeros(len(starts), np.int64), offsets)
     assert calls == [1]
@@ -189,12 +231,12 @@ def test_markers_in_a_text_are_text(tokenizer, copied):
 
 
 def naive_entity_text(tokenizer, title, rest, size):
-    title, rest = (plain_pieces(tokenizer, text)[0] for text in (title, rest))
+    """A text: its ids, the pieces of its title, and those of its description."""
+    title, rest = (cut_pieces(tokenizer, text)[0] for text in (title, rest))
     title = title[: size - 3]
     rest = rest[: size - 3 - len(title)]
     marker = tokenizer.convert_tokens_to_ids(TITLE)
-    ids = [tokenizer.cls_token_id, *title, marker, *rest, tokenizer.sep_token_id]
-    return ids, len(title)
+    return [tokenizer.cls_token_id, *title, marker, *rest, tokenizer.sep_token_id], title, rest
 
 
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -207,11 +249,57 @@ def test_entity_texts_equal_the_oracle(tokenizer, pairs, size):
     inputs = entity_passages(WordPieceTokenizer(tokenizer), size, pairs)
     assert inputs.passage.tolist() == list(range(len(pairs)))
     for i, (title, rest) in enumerate(pairs):
-        ids, count = naive_entity_text(tokenizer, title, rest, size)
+        ids, title, rest = naive_entity_text(tokenizer, title, rest, size)
+        count = len(title)
         assert passages_of(inputs)[i] == ids and len(ids) <= size
         assert ids[inputs.marker[i]] == tokenizer.convert_tokens_to_ids(TITLE)
-        span = (1, count) if count else (1, 1)
+        marker = count + 1
+        # The title, or its marker where only the description is readable, or nothing.
+        span = (marker, marker if is_readable(tokenizer, rest) else count)
+        if is_readable(tokenizer, title):
+            span = (1, count)
         assert (inputs.first[i], inputs.last[i]) == span
+
+
+READABLE = ["Paris", "Paris🎉", "🎉Paris!", "ሀ B", "中文", "☢ source", "naïve", "-", "!!", "G6PD"]
+UNREADABLE = ["☢", "🎉", "ሰላም", "ភ្នំពេញ", "ሀ-ለ", "☢ 2", " ", "\n", "\u200b", "ሰላም ☢"]
+
+
+@pytest.mark.parametrize("text", READABLE + UNREADABLE)
+def test_what_the_vocabulary_does_not_know_is_unreadable(tokenizer, text):
+    word_pieces = WordPieceTokenizer(tokenizer)
+    whole = f"The visitors saw {text} there"
+    offsets = np.array([[17, 17 + len(text)]])
+    mention = mention_windows(word_pieces, 32, [whole], np.array([0]), offsets)
+    texts = [(text, ""), (text, text), (text, "a known description")]
+    entities = entity_passages(word_pieces, 32, texts)
+    readable = text in READABLE
+    assert mention.readable.tolist() == [readable]
+    assert entities.readable.tolist() == [readable, readable, True]
+
+
+@pytest.mark.parametrize(
+    "text", ["Paris🎉", "🎉Paris", "🎉Paris🎉", "Parisian", "aParis", "☢Paris☢☢", "xParisx"]
+)
+def test_a_word_round_a_mention_does_not_hide_it(tokenizer, text):
+    """The mention is read as if it stood alone."""
+    start = text.index("Paris")
+    windows = mention_windows(
+        WordPieceTokenizer(tokenizer), 32, [text], np.array([0]), np.array([[start, start + 5]])
+    )
+    inside = windows.ids[windows.first[0] : windows.last[0] + 1]
+    assert tokenizer.decode(inside) == "paris"
+
+
+def test_long_texts_of_entities_are_cut_before_they_are_tokenized(tokenizer):
+    word_pieces = WordPieceTokenizer(tokenizer)
+    read, lengths = word_pieces.read, []
+    word_pieces.read = lambda texts: lengths.extend(map(len, texts)) or read(texts)
+    long = "word " * 200_000
+    inputs = entity_passages(word_pieces, 16, [(long, long), ("title", long)])
+    assert max(lengths) <= 16 * 100
+    expected = entity_passages(word_pieces, 16, [("word " * 20, ""), ("title", "word " * 20)])
+    assert inputs.ids.tolist() == expected.ids.tolist()
 
 
 def test_no_mentions_and_no_texts(tokenizer):
