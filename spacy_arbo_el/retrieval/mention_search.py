@@ -1,12 +1,19 @@
 """The nearest mentions of mentions: in their document, in a corpus, among earlier ones."""
 
+import hashlib
+from typing import Callable, Dict, Optional
+
 import numpy as np
 from thinc.api import get_torch_default_device
 
 from ..arrays import TopK
-from .index.flat import PAIRWISE_RESCORED, FlatIndex, faiss, rescore_first
+from .index.flat import FlatIndex, faiss, rescore_first
 from .similarity import Similarity
 
+# Mentions of a document that are compared by one matrix product.
+MAX_COMPARED = 1024
+# Similarities, and pairs of vectors, that are in memory at a time.
+MAX_SCORES, MAX_PAIRS = 1 << 22, 1 << 14
 # Mentions up to which all pairs are compared; on two cores that takes half a minute.
 MAX_EXACT = 65536
 # The number of cells searched for a mention, as a multiple of the square root of all cells.
@@ -20,34 +27,96 @@ def nearest_in_document(
 ) -> TopK:
     """The nearest other mentions of the same document, (m, count).
 
+    Mentions without a vector have no neighbours and are none. The cost grows with the square of a
+    document's mentions, the memory in proportion to them.
+
     vectors: (m, width) float32, prepared.
     documents: (m,) int64, ascending, the number of the document of each mention.
     """
     nearest = TopK.empty(len(vectors), count)
-    bounds = np.flatnonzero(np.diff(documents, prepend=-1, append=-1))
+    readable = np.flatnonzero(usable(vectors))
+    bounds = np.flatnonzero(np.diff(documents[readable], prepend=-1, append=-1))
     for start, end in zip(bounds[:-1], bounds[1:]):
         width = min(count, end - start - 1)
         if width <= 0:
             continue
-        scores = similarity.blocks(vectors[start:end], vectors[start:end])
-        np.fill_diagonal(scores, -np.inf)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :width]
-        nearest.ids[start:end, :width] = order + start
-        nearest.scores[start:end, :width] = np.take_along_axis(scores, order, axis=1)
+        rows = readable[start:end]
+        search = _compare_all if len(rows) <= MAX_COMPARED else _compare_in_blocks
+        found = search(vectors[rows], width, similarity)
+        nearest.ids[rows, :width] = rows[found.ids]
+        nearest.scores[rows, :width] = found.scores
     return nearest
+
+
+def usable(vectors: np.ndarray) -> np.ndarray:
+    """(n,) bool, the vectors that can be compared: zeros stand for text that cannot be read."""
+    return vectors.any(axis=1) & np.isfinite(vectors).all(axis=1)
+
+
+def _compare_all(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
+    """The ``count`` nearest others of each of a few mentions."""
+    scores = similarity.blocks(vectors, vectors)
+    np.fill_diagonal(scores, -np.inf)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    return TopK(order, np.take_along_axis(scores, order, axis=1))
+
+
+def _compare_in_blocks(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
+    """The ``count`` nearest others of each of many mentions."""
+    nearest = TopK.empty(len(vectors), count)
+    columns = first_copies(vectors, count + 1)
+    compared = vectors[columns]
+    largest = _largest_norm(compared, similarity)
+    step = max(MAX_SCORES // len(columns), 1)
+    for start in range(0, len(vectors), step):
+        queries = vectors[start : start + step]
+        scores = similarity.blocks(queries, compared)
+        own = np.searchsorted(columns, np.arange(start, start + len(queries)))
+        is_own = columns[np.minimum(own, len(columns) - 1)] == np.arange(start, start + len(own))
+        scores[np.flatnonzero(is_own), own[is_own]] = -np.inf
+        rounding = _rounding(queries, largest)
+        best = _exact_nearest(queries, scores, rounding, compared.__getitem__, count, similarity)
+        nearest.ids[start : start + step] = columns[best.ids]
+        nearest.scores[start : start + step] = best.scores
+    return nearest
+
+
+def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
+    """The rows without those that have ``count`` equal ones before them: (c,) int64, ascending.
+
+    Of equal vectors the first ones come first, so the others are never among the ``count`` nearest.
+    """
+    rows = np.ascontiguousarray(vectors + np.float32(0)).view(np.uint8)
+    digests: Dict[bytes, int] = {}
+    kept = np.zeros(len(vectors), dtype=bool)
+    for row, data in enumerate(rows):
+        digest = hashlib.blake2b(data, digest_size=16).digest()
+        copies = digests[digest] = digests.get(digest, 0) + 1
+        kept[row] = copies <= count
+    return np.flatnonzero(kept)
 
 
 def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
     """The nearest other mentions of any document, (m, count) or (m, m - 1) if there are fewer.
 
-    Exact up to ``MAX_EXACT`` mentions, and on a GPU; beyond that by ``nearest_in_cells``.
+    Exact up to ``MAX_EXACT`` mentions, and on a GPU; beyond that by ``nearest_in_cells``. Mentions
+    without a vector have no neighbours and are none.
 
     vectors: (m, width) float32, prepared.
     """
+    readable = np.flatnonzero(usable(vectors))
+    if len(readable) < len(vectors):
+        nearest = TopK.empty(len(vectors), min(count, len(vectors) - 1))
+        best = nearest_in_corpus(vectors[readable], count, similarity)
+        nearest.ids[readable, : best.width] = np.where(best.valid, readable[best.ids], -1)
+        nearest.scores[readable, : best.width] = best.scores
+        return nearest
     if len(vectors) > MAX_EXACT and get_torch_default_device().type == "cpu" and faiss:
         nearest = nearest_in_cells(vectors, count + 1, similarity)
     else:
-        nearest = FlatIndex(vectors, similarity).search(vectors, count + 1)
+        rows = first_copies(vectors, count + 1)
+        nearest = FlatIndex(vectors[rows], similarity).search(vectors, count + 1)
+        nearest = TopK(rows[nearest.ids], nearest.scores)
     # A mention is usually its own nearest one, but not where others have the same vector.
     is_self = nearest.ids == np.arange(len(vectors))[:, None]
     is_self[~is_self.any(axis=1), -1:] = True
@@ -80,7 +149,12 @@ def nearest_in_cells(vectors: np.ndarray, count: int, similarity: Similarity) ->
 
 
 def nearest_earlier(
-    earlier: np.ndarray, new: np.ndarray, count: int, similarity: Similarity, block: int = 256
+    earlier: np.ndarray,
+    new: np.ndarray,
+    count: int,
+    similarity: Similarity,
+    block: int = 256,
+    left_out: Optional[np.ndarray] = None,
 ) -> TopK:
     """The nearest of the mentions that came before each new one, (m, count).
 
@@ -88,41 +162,96 @@ def nearest_earlier(
     come at once.
 
     earlier: (n, width) float32, prepared.
-    new: (m, width) float32, prepared, in the order in which they came.
+    new: (m, width) float32, prepared, in the order in which they came. Those without a vector have
+        no neighbours and are none.
     block: How many new mentions are compared at a time.
+    left_out: (n,) bool, earlier mentions that are not searched; None to search all.
     RETURNS: Numbers of mentions; those of new ones are counted on from n.
     """
     n, numbers = len(earlier), np.arange(len(new))
     nearest = TopK.empty(len(new), count)
+    unusable = ~usable(new)
+    if unusable.any():
+        new = np.where(unusable[:, None], np.float32(0), new)
+    hidden = np.zeros(n, dtype=bool) if left_out is None else left_out
+    largest = max(_largest_norm(part, similarity) for part in (earlier, new))
     for start in range(0, len(new), block):
         queries = new[start : start + block]
         recent = new[: start + len(queries)]
         scores = np.full((len(queries), n + len(recent)), -np.inf, dtype=np.float32)
         if n:
             scores[:, :n] = similarity.blocks(queries, earlier)
+            scores[:, :n][:, hidden] = -np.inf
         scores[:, n:] = similarity.blocks(queries, recent)
         is_later = np.arange(len(recent)) >= numbers[start : start + len(queries), None]
         scores[:, n:][is_later] = -np.inf
-        # More than ``count``: among nearly equal ones, the exact similarities decide.
-        ids = _best_columns(scores, min(count + PAIRWISE_RESCORED, scores.shape[1]))
-        ids = np.where(np.isfinite(np.take_along_axis(scores, ids, axis=1)), ids, -1)
-        exact = similarity.paired(queries, _take_from_two(earlier, recent, np.maximum(ids, 0)))
-        exact[ids < 0] = -np.inf
-        order = np.lexsort((ids, -exact), axis=1)[:, :count]
-        part, width = slice(start, start + block), order.shape[1]
-        nearest.ids[part, :width] = np.take_along_axis(ids, order, axis=1)
-        nearest.scores[part, :width] = np.take_along_axis(exact, order, axis=1)
+        scores[:, n:][:, unusable[: len(recent)]] = -np.inf
+        scores[unusable[start : start + len(queries)]] = -np.inf
+
+        def vectors(rows: np.ndarray, recent: np.ndarray = recent) -> np.ndarray:
+            return _take_from_two(earlier, recent, rows)
+
+        rounding = _rounding(queries, largest)
+        best = _exact_nearest(queries, scores, rounding, vectors, count, similarity)
+        nearest.ids[start : start + block, : best.width] = best.ids
+        nearest.scores[start : start + block, : best.width] = best.scores
     return nearest
 
 
-def _best_columns(scores: np.ndarray, width: int) -> np.ndarray:
-    """(b, width) columns with the largest scores, in any order; of equal ones the first."""
-    columns = np.argpartition(-scores, width - 1, axis=1)[:, :width]
-    least = np.take_along_axis(scores, columns, axis=1).min(axis=1)
-    for row in np.flatnonzero((scores >= least[:, None]).sum(axis=1) > width).tolist():
-        if np.isfinite(least[row]):
-            columns[row] = np.argsort(-scores[row], kind="stable")[:width]
-    return columns
+def _exact_nearest(
+    queries: np.ndarray,
+    scores: np.ndarray,
+    rounding: np.ndarray,
+    vectors: Callable[[np.ndarray], np.ndarray],
+    count: int,
+    similarity: Similarity,
+) -> TopK:
+    """The columns with the largest exact similarities, (b, count) or fewer; of equals the first.
+
+    queries: (b, width) float32.
+    scores: (b, n) float32, similarities from matrix products, whose rounding depends on the size of
+        the matrix. -inf for columns that must not be taken.
+    rounding: (b,), by how much two of them can be in the wrong order.
+    vectors: Function from columns (p,) to their vectors.
+    """
+    count = min(count, scores.shape[1])
+    nearest = TopK.empty(len(scores), count)
+    if not count:
+        return nearest
+    # Whatever is within the rounding error of the last that would be taken is compared exactly.
+    last = np.partition(scores, scores.shape[1] - count, axis=1)[:, -count]
+    least = np.maximum(last - rounding, np.finfo(np.float32).min).astype(np.float32)
+    rows, columns = np.nonzero(scores >= least[:, None])
+    exact = np.empty(len(rows), dtype=np.float32)
+    for start in range(0, len(rows), MAX_PAIRS):
+        part = slice(start, start + MAX_PAIRS)
+        pairs = vectors(columns[part])[:, None]
+        exact[part] = similarity.paired(queries[rows[part]], pairs)[:, 0]
+    order = np.lexsort((columns, -exact, rows))
+    firsts = np.searchsorted(rows, np.arange(len(scores)))
+    place = np.arange(len(rows)) - firsts[rows]
+    kept = place < count
+    taken = order[kept]
+    nearest.ids[rows[kept], place[kept]] = columns[taken]
+    nearest.scores[rows[kept], place[kept]] = exact[taken]
+    return nearest
+
+
+def _largest_norm(vectors: np.ndarray, similarity: Similarity) -> float:
+    if similarity.normalize or not len(vectors):
+        return 1.0
+    squares = np.einsum("nd,nd->n", vectors, vectors)
+    return float(np.sqrt(squares[np.isfinite(squares)].max(initial=0.0)))
+
+
+def _rounding(queries: np.ndarray, largest: float) -> np.ndarray:
+    """(b,) how far two rounded similarities of a query can be apart that are equal.
+
+    largest: The largest norm of the vectors that queries are compared with.
+    """
+    norms = np.sqrt(np.einsum("nd,nd->n", queries, queries))
+    # Of a sum of n products: n roundings, in either direction and in both of two similarities.
+    return 4 * queries.shape[1] * np.finfo(np.float32).eps * (norms + largest) ** 2 / 2
 
 
 def _take_from_two(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """The nearest mentions of mentions, against comparing all of them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,9 +13,18 @@ from spacy_arbo_el.retrieval.mention_search import (
     nearest_in_corpus,
     nearest_in_document,
 )
-from spacy_arbo_el.retrieval.similarity import Cosine, NegativeSquaredEuclidean
+from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Cosine(), NegativeSquaredEuclidean()]
+
+
+def by_hand(vectors, count, similarity):
+    """The nearest others of each mention, by comparing all pairs: of equal ones the first."""
+    every = np.repeat(vectors[None], len(vectors), axis=0)
+    scores = similarity.paired(vectors, every)
+    np.fill_diagonal(scores, -np.inf)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    return order, np.take_along_axis(scores, order, axis=1)
 
 
 def prepared(seed, count, similarity, distinct=0):
@@ -87,3 +98,75 @@ def test_search_in_cells_misses_few_neighbours(monkeypatch, similarity):
     assert (actual.columns_of(exact.ids) >= 0).mean() >= 0.95
     same = actual.ids == exact.ids
     assert actual.scores[same] == pytest.approx(exact.scores[same], abs=1e-5)
+
+
+@pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
+@pytest.mark.parametrize("distinct", [0, 3, 30])
+def test_many_mentions_of_a_document_are_compared_in_blocks(monkeypatch, similarity, distinct):
+    rng = np.random.default_rng(distinct)
+    vectors = rng.standard_normal((distinct or 300, 48)).astype(np.float32)
+    vectors = similarity.prepare(vectors[rng.permutation(300) % len(vectors)])
+    documents = np.zeros(300, dtype=np.int64)
+    monkeypatch.setattr(mention_search, "MAX_COMPARED", 10)
+    ids, scores = by_hand(vectors, 5, similarity)
+    for size in (1, 4000, 1 << 20):
+        monkeypatch.setattr(mention_search, "MAX_SCORES", size)
+        nearest = nearest_in_document(vectors, documents, 5, similarity)
+        assert (nearest.ids == ids).all() and (nearest.scores == scores).all()
+    # Among other documents too, and a mention that came later.
+    around = np.concatenate([vectors[:7], vectors, vectors[:2]])
+    numbers = np.repeat([0, 1, 2], [7, 300, 2])
+    nearest = nearest_in_document(around, numbers, 5, similarity)
+    assert (nearest.ids[7:307] == ids + 7).all() and (nearest.scores[7:307] == scores).all()
+
+
+def test_few_mentions_have_the_similarities_of_one_matrix_product():
+    vectors = Cosine().prepare(np.random.default_rng(1).standard_normal((700, 384))).astype("f4")
+    nearest = nearest_in_document(vectors, np.zeros(700, dtype=np.int64), 4, Cosine())
+    scores = vectors @ vectors.T
+    np.fill_diagonal(scores, -np.inf)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :4]
+    assert (nearest.ids == order).all()
+    assert (nearest.scores == np.take_along_axis(scores, order, axis=1)).all()
+
+
+@pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
+def test_of_equal_mentions_the_first_are_nearest_however_many(similarity):
+    vectors = np.random.default_rng(2).standard_normal((9, 384)).astype(np.float32)
+    vectors = similarity.prepare(vectors)[np.arange(180) % 9]
+    expected = [[j for j in range(i % 9, 180, 9) if j != i][:4] for i in range(180)]
+    assert nearest_in_corpus(vectors, 4, similarity).ids.tolist() == expected
+    earlier = nearest_earlier(vectors[:170], vectors[170:], 4, similarity)
+    assert earlier.ids.tolist() == expected[170:]
+
+
+@pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
+@pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
+def test_mentions_without_a_vector_have_no_neighbours_and_are_none(monkeypatch, bad, similarity):
+    vectors = prepared(3, 40, similarity)
+    vectors[[0, 7, 39]] = bad
+    documents = np.zeros(40, dtype=np.int64)
+    monkeypatch.setattr(mention_search, "MAX_COMPARED", 50)
+    results = [nearest_in_document(vectors, documents, 4, similarity)]
+    monkeypatch.setattr(mention_search, "MAX_COMPARED", 5)
+    results.append(nearest_in_document(vectors, documents, 4, similarity))
+    results.append(nearest_in_corpus(vectors, 4, similarity))
+    left_out = np.arange(20) == 7
+    left_out[0] = True
+    results.append(nearest_earlier(vectors[:20], vectors[20:], 4, similarity, left_out=left_out))
+    for nearest in results:
+        assert not np.isin(nearest.ids, [0, 7, 39]).any()
+        assert nearest.valid.sum() == 4 * (len(nearest) - (3 if len(nearest) == 40 else 1))
+        assert np.isfinite(nearest.scores[nearest.valid]).all()
+    nothing = np.full((3, 6), bad, dtype=np.float32)
+    assert not nearest_in_corpus(nothing, 4, similarity).valid.any()
+    assert nearest_in_corpus(nothing[:0], 4, similarity).ids.size == 0
+
+
+def test_a_document_of_many_mentions_needs_little_memory():
+    vectors = Cosine().prepare(np.random.default_rng(4).standard_normal((6000, 16))).astype("f4")
+    tracemalloc.start()
+    nearest = nearest_in_document(vectors, np.zeros(6000, dtype=np.int64), 4, Cosine())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert nearest.valid.all() and peak < 100e6, "all pairs would be 144 MB, twice"
