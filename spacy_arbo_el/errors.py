@@ -122,6 +122,60 @@ class Errors(metaclass=_Coded):
         "folder in it, such as {inner}."
     )
     E033 = "{path} is a folder, not a file to write. Name a file."
+    E034 = (
+        "There is a knowledge base in {path} already. Open it with ArboKB.open, or replace it and "
+        "all its entities: ArboKB.create(path, overwrite=True), spacy arbo kb build --replace."
+    )
+    E035 = (
+        "{path} is a file, not the folder of a knowledge base. Build one from a file of entities: "
+        "spacy arbo kb build."
+    )
+
+    # Saving and loading pipelines: E050 to E079
+    E050 = (
+        "{path} is being changed by another program or thread. Wait until it is done, then try "
+        "again."
+    )
+    E051 = (
+        "{path} has no manifest.json, so it was not saved in full: a program was stopped while it "
+        "saved, or saved with an earlier version. Restore it from a copy, or save the pipeline "
+        "again with spacy_arbo_el.save_pipeline(nlp, path), which replaces it in one step."
+    )
+    E052 = (
+        "{path} is damaged, or of another save than the files beside it: {problem}. Restore the "
+        "pipeline from a copy, or save it again with spacy_arbo_el.save_pipeline(nlp, path), which "
+        "replaces it in one step."
+    )
+    E053 = (
+        "{path} was saved without {name!r}. Load it with exclude=[{name!r}], or save it again with "
+        "all its parts."
+    )
+    E054 = (
+        "The knowledge base in {path} isn't the one that the pipeline was saved with, or is an "
+        "older copy of it. Put back the one that was there. To use another one, load the pipeline, "
+        "call linker.set_kb(loader, reencode=True) and save the pipeline."
+    )
+    E055 = (
+        "The knowledge base in {path} is open for writing. Its edits are saved at once. To replace "
+        "the pipeline that it is part of, close it first: linker.kb.close()."
+    )
+    E056 = "{path} can't be read ({problem}). It is damaged or cut off: restore it from a copy."
+    E057 = (
+        "These bytes are no linker that this version can read: {problem}. They are damaged or were "
+        "made by another version: make them again with to_bytes."
+    )
+    E058 = (
+        "The {part} of the saved linker {name!r} can't be read ({problem}). They are damaged, or of "
+        "another origin: restore them from a copy, or save the pipeline again."
+    )
+    E059 = (
+        "A file of a saved tokenizer has a name that tokenizers don't use: {name!r:.80}. The "
+        "pipeline was changed by hand: don't use it unless you trust its origin."
+    )
+    E060 = (
+        "The saved encoder can't be built: {problem}. Encoders are of a kind that transformers "
+        "knows, and bring no code of their own."
+    )
 
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
@@ -272,6 +326,10 @@ class Errors(metaclass=_Coded):
         "The linker has no discovery, so it has no way to group new entities. Add one to its "
         'config, such as {"@misc": "spacy-arbo-el.Discovery.v1"}.'
     )
+    E750 = (
+        "The template of addresses {value!r} must begin with http:// or https://, such as "
+        "'https://www.wikidata.org/wiki/{{}}', or with {{}} where the ids are addresses."
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -312,6 +370,15 @@ class Warnings(metaclass=_Coded):
     W502 = (
         "The ranker of '{name}' was fitted by another version of this package and is left out. Fit "
         "a new one: spacy arbo calibrate."
+    )
+    W515 = (
+        "{count} corrections of '{name}' belong to mentions that are not stored as exemplars, and "
+        "are left out. Exemplars and corrections were saved at different times."
+    )
+    W516 = (
+        "{path} says other settings of '{name}' than are in force: {keys}. The linker was made for "
+        "another pipeline, so its changes don't show in this one's config. Save the pipeline with "
+        "spacy_arbo_el.save_pipeline(nlp, path), which writes them."
     )
     W540 = (
         "The encoder cannot read some mentions: their script or symbols are not in its vocabulary. "

@@ -1,8 +1,8 @@
 """New entities as an HTML page."""
 
-from html import escape
 from typing import Iterable
 
+from ..markup import escaped
 from ..mentions.records import MentionRecord
 from .entities import NewEntity, one_line
 
@@ -26,7 +26,7 @@ def to_html(entities: Iterable[NewEntity], title: str = "Not in the knowledge ba
     entities = list(entities)
     mentions = sum(len(entity.members) for entity in entities)
     summary = f"{len(entities)} new entities, {mentions} mentions."
-    parts = [_HEAD.format(title=escape(title), summary=summary), *map(_section, entities)]
+    parts = [_HEAD.format(title=escaped(title), summary=summary), *map(_section, entities)]
     return "".join([*parts, "</body></html>\n"])
 
 
@@ -35,12 +35,12 @@ def _section(entity: NewEntity) -> str:
     unfolded = _list(rest, N_SHOWN)
     more = f"<details><summary>{len(rest)} more</summary>{unfolded}</details>" if rest else ""
     nearest = "; ".join(
-        f"{escape(refused.title)} ({escape(refused.kb_id)}, {refused.probability:.2f}, "
-        f"{escape(refused.reason)})"
+        f"{escaped(refused.title)} ({escaped(refused.kb_id)}, {refused.probability:.2f}, "
+        f"{escaped(refused.reason)})"
         for refused in entity.nearest
     )
     return (
-        f"<section id='{escape(entity.id)}'><h2>{escape(entity.name)} <small>{escape(entity.id)} · "
+        f"<section id='{escaped(entity.id)}'><h2>{escaped(entity.name)} <small>{escaped(entity.id)} · "
         f"{len(entity.members)} mentions in {entity.documents} documents · cohesion "
         f"{entity.cohesion:.2f}</small></h2>{_list(shown, 0)}{more}"
         f"<p class='nearest'>Nearest in the knowledge base: {nearest or 'nothing'}</p></section>\n"
@@ -52,9 +52,9 @@ def _list(members: Iterable[MentionRecord], start: int) -> str:
 
 
 def _item(record: MentionRecord) -> str:
-    label = f" <small>{escape(record.label)}</small>" if record.label else ""
+    label = f" <small>{escaped(record.label)}</small>" if record.label else ""
     return (
-        f"<li>… {escape(one_line(record.before))} <mark>{escape(record.text)}</mark>{label} "
-        f"{escape(one_line(record.after))} … "
-        f"<small>document {escape(record.document)}</small></li>"
+        f"<li>… {escaped(one_line(record.before))} <mark>{escaped(record.text)}</mark>{label} "
+        f"{escaped(one_line(record.after))} … "
+        f"<small>document {escaped(record.document)}</small></li>"
     )

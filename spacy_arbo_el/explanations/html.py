@@ -1,6 +1,5 @@
 """Linked Docs as HTML: drawn by displaCy, with the evidence for each link under them."""
 
-from html import escape
 from typing import Any, Dict, Iterable, List, Optional
 
 from spacy import displacy
@@ -8,6 +7,7 @@ from spacy.tokens import Doc, Span
 
 from ..annotations import Evidence, links_of
 from ..kb.entity import NIL
+from ..markup import NO_ADDRESS, check_template, escaped, web_address
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
 from .explanation import Explanation
 
@@ -36,14 +36,20 @@ def to_displacy(
     displaCy itself draws "NIL" as a link like any other. Here a mention that no entity fits
     shows its label and the id of its new entity, and no link.
 
+    displaCy writes ids, labels, titles and addresses as they are. Here they are escaped, so that
+    a knowledge base or a document of others cannot put markup or scripts into a page.
+
     doc: A linked Doc.
-    kb_url_template: Address of an entity; ``{}`` stands for its id.
+    kb_url_template: Address of an entity, http or https; ``{}`` stands for its id.
     get_spans: Which spans to draw; ``doc.ents`` by default.
     extension: The attribute that carries the links.
     """
+    if kb_url_template is not None:
+        check_template(kb_url_template)
+    title = doc.user_data.get("title")
     spans = find_mentions(doc, get_spans or EntSpans())
     ents = [_entity(span, kb_url_template, extension) for span in without_overlap(spans)]
-    return {"text": doc.text, "ents": ents, "title": doc.user_data.get("title")}
+    return {"text": doc.text, "ents": ents, "title": title and escaped(title)}
 
 
 def render_evidence(
@@ -81,23 +87,23 @@ def as_html(explanation: Explanation) -> str:
     """An explanation as an item of a list: the path that supported the link, or what is nearest."""
     link = explanation.link
     if link is None:
-        steps = escape(explanation.outcome)
+        steps = escaped(explanation.outcome)
     elif link.evidence:
         steps = "<span class='arrow'>→</span>".join(map(_step, link.evidence))
     else:
         shown = "; ".join(f"{c.kb_id} ({c.score:.2f})" for c in link.candidates[:SHOWN])
         new = f"new entity {link.cluster}" if link.cluster else "no entity"
-        text = escape(f"{new}; nearest: {shown or 'nothing'}")
+        text = escaped(f"{new}; nearest: {shown or 'nothing'}")
         steps = f"<span class='step nil'>{text}</span>"
-    return f"<li><b>{escape(explanation.mention)}</b> {steps}</li>"
+    return f"<li><b>{escaped(explanation.mention)}</b> {steps}</li>"
 
 
 def _step(step: Evidence) -> str:
     """A step of a path; its id, document and context show when it is pointed at."""
     about = " · ".join(part for part in (step.id, step.document, step.context) if part)
     return (
-        f"<span class='step {escape(step.kind)}' title='{escape(about)}'>{escape(step.text)} "
-        f"<small>{escape(step.kind)} {step.weight:.2f}</small></span>"
+        f"<span class='step {escaped(step.kind)}' title='{escaped(about)}'>{escaped(step.text)} "
+        f"<small>{escaped(step.kind)} {step.weight:.2f}</small></span>"
     )
 
 
@@ -107,12 +113,15 @@ def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[
     label = span.label_
     if link is not None and link.cluster:
         label = f"{label} {link.cluster}".strip()
+    address = NO_ADDRESS
+    if linked and kb_url_template:
+        address = web_address(kb_url_template, span.kb_id_)
     return {
         "start": span.start_char,
         "end": span.end_char,
-        "label": label,
-        "kb_id": span.kb_id_ if linked else "",
-        "kb_url": kb_url_template.format(span.kb_id_) if linked and kb_url_template else "#",
+        "label": escaped(label),
+        "kb_id": escaped(span.kb_id_) if linked else "",
+        "kb_url": address,
     }
 
 

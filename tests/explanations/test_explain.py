@@ -116,7 +116,9 @@ def test_overruled_by_another_cluster_and_the_page(nlp, tmp_path):
     assert "a &lt;b&gt; with nothing" in page and "<b> with" not in page
     assert not render_evidence([doc], page=False).startswith("<!DOCTYPE")
     nil = build(threshold=1.0)
-    page = render_evidence([nil(without_links(annotated(nil, TEXT)))], kb_url_template="x/{}")
+    page = render_evidence(
+        [nil(without_links(annotated(nil, TEXT)))], kb_url_template="https://x/{}"
+    )
     assert "new entity new-1; nearest: river (" in page
     assert "<li>" not in render_evidence([annotated(nlp, TEXT)]), "not linked yet"
 
