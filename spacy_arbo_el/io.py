@@ -28,10 +28,17 @@ from .temporary import (
 )
 
 PathLike = Union[str, Path]
+# Characters of what an error says about a line.
+MAX_PROBLEM = 500
 
 
 def line_error(path: PathLike, line: int, problem: str) -> ValueError:
-    """The error for an invalid line: it names the file, the line and the problem."""
+    """The error for an invalid line: it names the file, the line and the problem.
+
+    A problem that quotes a long value is shortened in the middle.
+    """
+    if len(problem) > MAX_PROBLEM:
+        problem = f"{problem[: MAX_PROBLEM // 2]} … {problem[-MAX_PROBLEM // 2 :]}"
     return ValueError(Errors.E100.format(path=path, line=line, problem=problem))
 
 

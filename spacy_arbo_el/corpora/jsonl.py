@@ -12,8 +12,9 @@ entity. The ids of a composite mention are joined by ``|``. A NIL mention has nu
 import json
 from typing import Any, Dict, Iterable, Iterator
 
-from ..io import PathLike, is_text, json_kind, line_error, read_records, replacing
+from ..io import PathLike, line_error, read_records, replacing
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
+from .fields import Problem, check_object, get, integer, list_in, string
 
 
 def read_jsonl(path: PathLike) -> Iterator[AnnotatedText]:
@@ -25,7 +26,7 @@ def read_jsonl(path: PathLike) -> Iterator[AnnotatedText]:
     for number, record in read_records(path):
         try:
             text = _annotated_text(record)
-        except _Problem as problem:
+        except Problem as problem:
             raise line_error(path, number, str(problem)) from None
         if text.id in lines_of:
             raise line_error(
@@ -53,16 +54,10 @@ def write_jsonl(texts: Iterable[AnnotatedText], path: PathLike) -> int:
     return count
 
 
-class _Problem(Exception):
-    """What is wrong with a record. The caller adds file and line."""
-
-
 def _annotated_text(record: Dict[str, Any]) -> AnnotatedText:
-    id_ = _string(record, "id")
-    text = _string(record, "text", empty=True)
-    mentions = _get(record, "mentions")
-    if not isinstance(mentions, list):
-        raise _Problem(f"'mentions' must be a list, got {json_kind(mentions)}.")
+    id_ = string(record, "id")
+    text = string(record, "text", empty=True)
+    mentions = list_in(record, "mentions")
     return AnnotatedText(
         id_, text, tuple(_mention(m, i, len(text)) for i, m in enumerate(mentions, 1))
     )
@@ -70,47 +65,21 @@ def _annotated_text(record: Dict[str, Any]) -> AnnotatedText:
 
 def _mention(record: Any, position: int, length: int) -> AnnotatedMention:
     try:
-        if not isinstance(record, dict):
-            raise _Problem(f"must be an object, got {json_kind(record)}.")
-        start, end = _integer(record, "start"), _integer(record, "end")
+        check_object(record)
+        start, end = integer(record, "start"), integer(record, "end")
         if not 0 <= start < end <= length:
-            raise _Problem(offsets_problem(start, end, length))
-        kb_id = "" if _get(record, "kb_id") is None else _string(record, "kb_id", empty=True)
-        cluster = "" if record.get("cluster") is None else _string(record, "cluster", empty=True)
+            raise Problem(offsets_problem(start, end, length))
+        kb_id = "" if get(record, "kb_id") is None else string(record, "kb_id", empty=True)
+        cluster = "" if record.get("cluster") is None else string(record, "cluster", empty=True)
         return AnnotatedMention(
             start=start,
             end=end,
-            label=_string(record, "label"),
+            label=string(record, "label"),
             kb_ids=split_ids(kb_id),
             cluster=cluster,
         )
-    except _Problem as problem:
-        raise _Problem(f"mention {position}: {problem}") from None
-
-
-def _get(record: Dict[str, Any], key: str) -> Any:
-    if key not in record:
-        raise _Problem(f"the key {key!r} is missing.")
-    return record[key]
-
-
-def _string(record: Dict[str, Any], key: str, empty: bool = False) -> str:
-    value = _get(record, key)
-    if not isinstance(value, str):
-        raise _Problem(f"{key!r} must be a string, got {json_kind(value)}.")
-    if not is_text(value):
-        raise _Problem(f"{key!r} holds half a character (a lone surrogate). Write it in full.")
-    if not (value.strip() or empty):
-        raise _Problem(f"{key!r} must not be empty.")
-    return value
-
-
-def _integer(record: Dict[str, Any], key: str) -> int:
-    value = _get(record, key)
-    # JSON's true is an int in Python, but not a valid offset.
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _Problem(f"{key!r} must be a whole number, got {json_kind(value)}.")
-    return value
+    except Problem as problem:
+        raise Problem(f"mention {position}: {problem}") from None
 
 
 def _record(text: AnnotatedText) -> Dict[str, Any]:

@@ -10,9 +10,9 @@ exact. An uncased encoder sees the same word pieces as in running text.
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ..io import PathLike, line_error
+from ..io import PathLike, json_kind, line_error, read_records
 from .annotated import AnnotatedMention, AnnotatedText, split_ids
-from .jsonl import read_records
+from .fields import Problem, check_integer, check_object, check_text, list_in, string
 
 # These files have no types.
 LABEL = "CONCEPT"
@@ -26,41 +26,66 @@ def read_medmentions(path: PathLike) -> Iterator[AnnotatedText]:
     lines_of: Dict[str, int] = {}
     for number, record in read_records(path):
         try:
-            id_, sentences = record["pmid"], record["sents"]
-            if not isinstance(id_, str) or not id_ or not isinstance(sentences, list):
-                raise TypeError("'pmid' must be a string and 'sents' a list")
-            if id_ in lines_of:
-                raise ValueError(f"the document {id_!r} came before, in line {lines_of[id_]}")
-            lines_of[id_] = number
-            text, mentions = _joined(sentences)
-            yield AnnotatedText(id_, text, tuple(mentions))
-        except KeyError as missing:
-            raise line_error(path, number, f"the key {missing} is missing.") from None
-        except (TypeError, ValueError) as problem:
-            raise line_error(path, number, f"{problem}.") from None
+            text = _annotated_text(record)
+        except Problem as problem:
+            raise line_error(path, number, str(problem)) from None
+        if text.id in lines_of:
+            problem = f"the document {text.id!r} came before, in line {lines_of[text.id]}."
+            raise line_error(path, number, problem)
+        lines_of[text.id] = number
+        yield text
 
 
-def _joined(sentences: List[Any]) -> Tuple[str, List[AnnotatedMention]]:
+def _annotated_text(record: Dict[str, Any]) -> AnnotatedText:
+    id_ = string(record, "pmid")
     words: List[str] = []
-    mentions = []
+    mentions: List[AnnotatedMention] = []
     at = 0
-    for i, sentence in enumerate(sentences, 1):
-        tokens = sentence["tokens"]
-        if not isinstance(tokens, list) or not all(isinstance(t, str) and t for t in tokens):
-            raise TypeError(f"sentence {i}: 'tokens' must be a list of strings, none empty")
-        starts = []
-        for token in tokens:
-            starts.append(at)
-            at += len(token) + 1
+    for position, sentence in enumerate(list_in(record, "sents"), 1):
+        try:
+            tokens, found = _sentence(sentence, at)
+        except Problem as problem:
+            raise Problem(f"sentence {position}: {problem}") from None
         words += tokens
-        for first, after, cui, *_ in sentence["mentions"]:
-            if not 0 <= first < after <= len(tokens):
-                raise ValueError(
-                    f"sentence {i}: a mention from token {first} to {after} doesn't fit "
-                    f"{len(tokens)} tokens; the end is exclusive"
-                )
-            if not isinstance(cui, str):
-                raise TypeError(f"sentence {i}: a mention's concept must be a string")
-            end = starts[after - 1] + len(tokens[after - 1])
-            mentions.append(AnnotatedMention(starts[first], end, LABEL, split_ids(cui)))
-    return " ".join(words), mentions
+        mentions += found
+        at += sum(map(len, tokens)) + len(tokens)
+    return AnnotatedText(id_, " ".join(words), tuple(mentions))
+
+
+def _sentence(sentence: Any, at: int) -> Tuple[List[str], List[AnnotatedMention]]:
+    """The tokens and the mentions of a sentence. at: The offset of its first character."""
+    check_object(sentence)
+    tokens = list_in(sentence, "tokens")
+    for token in tokens:
+        check_text(token, "each of 'tokens'")
+        if not token.strip():
+            raise Problem("'tokens' must be a list of strings, none empty.")
+    starts = []
+    for token in tokens:
+        starts.append(at)
+        at += len(token) + 1
+    mentions = []
+    for position, mention in enumerate(list_in(sentence, "mentions"), 1):
+        try:
+            first, after, cui = _fields(mention, len(tokens))
+        except Problem as problem:
+            raise Problem(f"mention {position}: {problem}") from None
+        end = starts[after - 1] + len(tokens[after - 1])
+        mentions.append(AnnotatedMention(starts[first], end, LABEL, split_ids(cui)))
+    return tokens, mentions
+
+
+def _fields(mention: Any, length: int) -> Tuple[int, int, str]:
+    """The first token, the token after the last, and the concept of a mention."""
+    if not isinstance(mention, list) or len(mention) < 3:
+        raise Problem(f"must be a list of first token, end and concept, got {json_kind(mention)}.")
+    first, after, cui, *_ = mention
+    check_integer(first, "the first token")
+    check_integer(after, "the token after the last")
+    check_text(cui, "the concept")
+    if not 0 <= first < after <= length:
+        raise Problem(
+            f"a mention from token {first} to {after} doesn't fit {length} tokens; the end is "
+            "exclusive."
+        )
+    return first, after, cui

@@ -35,7 +35,7 @@ def test_mentions_are_at_the_offsets_of_their_tokens(tmp_path):
         ({"pmid": "1", "sents": [{"tokens": ["a"], "mentions": [[0, 2, "C", "a"]]}]}, "0 to 2"),
         ({"pmid": "1", "sents": [{"tokens": ["a"], "mentions": [[1, 1, "C", "a"]]}]}, "1 to 1"),
         ({"pmid": "1", "sents": [{"tokens": [""], "mentions": []}]}, "none empty"),
-        ({"pmid": "1", "sents": [{"tokens": "abc", "mentions": []}]}, "list of strings"),
+        ({"pmid": "1", "sents": [{"tokens": "abc", "mentions": []}]}, "must be a list"),
         ({"pmid": "1", "sents": [{"tokens": ["a"], "mentions": [[0, 1, 7, "a"]]}]}, "concept"),
         ({"pmid": "1", "sents": [3]}, "line 2"),
     ],
