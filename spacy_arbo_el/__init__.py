@@ -28,8 +28,11 @@ _NAMES = {
     "RankingContext": "reranking.protocol",
     "SpanInputs": "encoders.inputs",
     "TopK": "arrays",
+    "edit_pipeline": "pipelines",
     "find_linker": "linker",
+    "load_pipeline": "pipelines",
     "render_evidence": "explanations.html",
+    "save_pipeline": "pipelines",
     "to_displacy": "explanations.html",
 }
 __all__ = ["__version__", *_NAMES]

@@ -147,4 +147,6 @@ def make_arbo_linker(
 ) -> ArboLinker:
     """Build an ``ArboLinker``, which explains the settings."""
     settings: Dict[str, Any] = dict(locals())
-    return ArboLinker(settings.pop("nlp").vocab, **settings)
+    linker = ArboLinker(settings.pop("nlp").vocab, **settings)
+    linker.cfg.belong_to(linker, nlp)
+    return linker

@@ -44,6 +44,7 @@ from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
 from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
+from .linking.settings import LiveSettings
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .mentions.getters import gold_mentions_example
@@ -103,15 +104,15 @@ class ArboLinker(TrainablePipe):
         self.name = name
         self.scorer = scorer
         curves = Calibration.from_config(calibration)
-        # The part of the state that spaCy's tools read and write.
-        self.cfg: Dict[str, Any] = {
-            "threshold": check_threshold(threshold),
-            "overwrite": overwrite,
-            "use_gold_ents": use_gold_ents,
-            "extension": extension,
-            "calibration": curves.to_config(),
-        }
-        self.initial_cfg = dict(self.cfg)
+        self.cfg = LiveSettings(
+            {
+                "threshold": check_threshold(threshold),
+                "overwrite": overwrite,
+                "use_gold_ents": use_gold_ents,
+                "extension": extension,
+                "calibration": None if calibration is None else curves.to_config(),
+            }
+        )
         self.encoder = DualEncoder(model)
         datastore = Datastore(vocab, self.encoder, retriever, mentions.normalizer)
         self.stages = LinkingStages(
@@ -163,7 +164,7 @@ class ArboLinker(TrainablePipe):
 
     @threshold.setter
     def threshold(self, value: float) -> None:
-        self.cfg["threshold"] = check_threshold(value)
+        self.cfg["threshold"] = float(check_threshold(value))
 
     @property
     def calibration(self) -> Calibration:
@@ -444,7 +445,7 @@ class ArboLinker(TrainablePipe):
         """What a checkpoint must keep of training beside the weights: arrays, and JSON."""
         arrays = Serializer(self).checkpoint()
         cache, state = self.trainer.state()
-        return {**cache, **arrays}, {"trainer": state, "cfg": self.cfg}
+        return {**cache, **arrays}, {"trainer": state, "cfg": dict(self.cfg)}
 
     def restore_training_state(self, arrays: Dict[str, np.ndarray], state: Dict[str, Any]) -> None:
         """Take over what ``training_state`` gave, after the weights."""
@@ -490,17 +491,18 @@ class ArboLinker(TrainablePipe):
             "discovery": self.discovery,
             "objective": self.trainer.objective,
             "scorer": self.scorer,
-            **self.initial_cfg,
+            **self.cfg,
         }
         return rebuild, pickled_parts(self, settings)
 
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
         """Serialize.
 
-        exclude: Any of cfg, vocab, model, kb, exemplars, reranker, corrections, new_entities.
+        exclude: Any of vocab, model, kb, exemplars, reranker, corrections, new_entities. Settings
+            are those of the config.
         """
-        self._prepare_to_save()
-        return Serializer(self).to_bytes(exclude)
+        with self._one_state():
+            return Serializer(self).to_bytes(exclude)
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
@@ -512,9 +514,9 @@ class ArboLinker(TrainablePipe):
     def to_disk(
         self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> None:
-        """Write the folder ``path``. exclude: As in ``to_bytes``."""
-        self._prepare_to_save()
-        Serializer(self).to_disk(Path(path), exclude)
+        """Write the folder ``path`` in one step. exclude: As in ``to_bytes``."""
+        with self._one_state():
+            Serializer(self).to_disk(Path(path), exclude)
 
     def from_disk(
         self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()

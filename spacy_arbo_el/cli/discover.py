@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Iterator, Optional
 
@@ -61,13 +61,12 @@ def link_command(
     # fmt: on
 ) -> None:
     """Link the mentions of all documents in one graph. Write the documents with their links."""
-    import spacy
-
     from ..corpora.parts import write_parts
     from ..linker import find_linker
+    from ..pipelines import load_pipeline
 
     with errors_for_people():
-        nlp = spacy.load(model)
+        nlp = load_pipeline(model)
         linker = find_linker(nlp)
         with _reader(nlp, linker, corpus, find) as read:
             count = write_parts(linker.link_stream(read, threshold=threshold), output)
@@ -89,17 +88,17 @@ def discover_command(
     # fmt: on
 ) -> None:
     """Group the mentions that no entity fits into new entities. Write them as JSONL and HTML."""
-    import spacy
-
     from ..discovery.page import to_html
     from ..io import write_file
     from ..linker import find_linker
+    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
 
     page = page or output.with_suffix(".html")
     if page == output:
         msg.fail(f"{output} is the JSONL file: name it .jsonl, or choose another --page.", exits=1)
-    with errors_for_people():
-        nlp = spacy.load(model)
+    changing = nullcontext() if keep is None else changing_pipeline(keep)
+    with errors_for_people(), changing:
+        nlp = load_pipeline(model)
         linker = find_linker(nlp)
         if keep is not None and linker.new_entities.log + linker.new_entities.ids and not replace:
             msg.fail(
@@ -114,6 +113,6 @@ def discover_command(
         write_file(page, to_html(new_entities).encode("utf8"))
         if keep is not None:
             linker.new_entities = new_entities
-            nlp.to_disk(keep)
+            save_pipeline(nlp, keep)
     counts = f"{len(new_entities)} new entities, {len(new_entities.rows)} mentions"
     msg.good(f"{output}, {page}: {counts}")

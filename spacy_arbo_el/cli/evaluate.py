@@ -24,12 +24,14 @@ def init_command(
     import spacy
     from spacy.training.initialize import init_nlp
 
+    from ..pipelines import changing_pipeline, save_pipeline
+
     paths = {"train": train, "dev": train, "kb": kb, "encoder": encoder}
     overrides = {f"paths.{name}": str(path) for name, path in paths.items()}
-    with errors_for_people():
+    with errors_for_people(), changing_pipeline(output):
         settings = spacy.util.load_config(config, overrides=overrides, interpolate=False)
         nlp = init_nlp(settings)
-        nlp.to_disk(output)
+        save_pipeline(nlp, output)
     msg.good(f"{output}: untrained pipeline")
 
 
@@ -49,16 +51,17 @@ def calibrate_command(
     from ..corpora.reader import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
     from ..linker import find_linker
+    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
 
-    with errors_for_people():
+    with errors_for_people(), changing_pipeline(output or model):
         # The present calibration may be of another version.
         config = spacy.util.load_config(model / "config.cfg")
         linkers = [n for n, c in config["components"].items() if c["factory"] == "arbo_linker"]
-        nlp = spacy.load(model, config={f"components.{n}.calibration": None for n in linkers})
+        nlp = load_pipeline(model, config={f"components.{n}.calibration": None for n in linkers})
         for name in linkers:
             find_linker(nlp, name).calibration = Calibration()
         fitted = calibrate_pipeline(nlp, list(read_docs(dev, nlp.vocab)))
-        nlp.to_disk(output or model)
+        save_pipeline(nlp, output or model)
     for name, parts in fitted.items():
         for kind, curve in parts.calibration.to_config().items():
             msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
@@ -84,7 +87,6 @@ def evaluate_command(
     # fmt: on
 ) -> None:
     """Score pipelines on gold mentions: accuracy on seen and unseen entities, recall@k and NIL."""
-    import spacy
     import srsly
     from rich.console import Console
     from spacy.cli._util import setup_gpu
@@ -95,6 +97,7 @@ def evaluate_command(
     from ..evaluation.report import as_table, compare_inference
     from ..io import write_file
     from ..linker import find_linker
+    from ..pipelines import load_pipeline
 
     setup_gpu(gpu_id)
     rows = {}
@@ -102,7 +105,7 @@ def evaluate_command(
         names = [model.name for model in models]
         for model in models:
             label = model.name if names.count(model.name) == 1 else str(model)
-            nlp = spacy.load(model)
+            nlp = load_pipeline(model)
             examples = list(MentionCorpus(dev, limit=limit)(nlp))
             if drop:
                 linker = find_linker(nlp)
@@ -135,18 +138,18 @@ def compare_command(
     The first has recall@1 to recall@64. The second has the accuracy of independent, undirected and
     directed inference on seen and unseen entities, with and without exemplars.
     """
-    import spacy
     from spacy.cli._util import setup_gpu
 
     from ..corpora.reader import MentionCorpus
     from ..evaluation.comparison import as_markdown, compare_procedures
     from ..io import write_file
+    from ..pipelines import load_pipeline
 
     setup_gpu(gpu_id)
     results = {}
     with errors_for_people():
         for model in models:
-            nlp = spacy.load(model)
+            nlp = load_pipeline(model)
             # training/ncbi/in_batch/model-best is called in_batch.
             name = model.parent.name if model.name.startswith("model-") else model.name
             examples = list(MentionCorpus(dev, limit=limit)(nlp))

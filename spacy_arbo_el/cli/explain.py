@@ -22,16 +22,16 @@ def explain_command(
     # fmt: on
 ) -> None:
     """Explain why mentions are linked to their entities, or not linked."""
-    import spacy
     from spacy.tokens import Span
 
     from ..explanations.html import render_evidence
     from ..io import write_file
     from ..linker import find_linker
     from ..mentions.getters import find_mentions, set_mentions
+    from ..pipelines import load_pipeline
 
     with errors_for_people():
-        nlp = spacy.load(model)
+        nlp = load_pipeline(model)
         linker = find_linker(nlp)
         getter = linker.mentions.getter
         doc = nlp(text)

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 def load_linker(model: Path) -> "ArboLinker":
     """The linker of a saved pipeline."""
-    import spacy
-
     from ..linker import find_linker
+    from ..pipelines import load_pipeline
 
-    return find_linker(spacy.load(model))
+    return find_linker(load_pipeline(model))
 
 
 def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:

@@ -25,14 +25,11 @@ NAME = Arg(..., help="Id of the new entity")
 @contextmanager
 def _edited_linker(model: Path) -> Iterator["ArboLinker"]:
     """The pipeline's linker. The pipeline is saved if no error occurs."""
-    import spacy
-
     from ..linker import find_linker
+    from ..pipelines import edit_pipeline
 
-    with errors_for_people():
-        nlp = spacy.load(model)
+    with errors_for_people(), edit_pipeline(model) as nlp:
         yield find_linker(nlp)
-        nlp.to_disk(model)
 
 
 @new_cli.command("list")
@@ -43,14 +40,14 @@ def list_command(
     # fmt: on
 ) -> None:
     """List the new entities with their names and the nearest entities, the largest first."""
-    import spacy
     from rich.console import Console
     from rich.table import Table
 
     from ..linker import find_linker
+    from ..pipelines import load_pipeline
 
     with errors_for_people():
-        new_entities = find_linker(spacy.load(model)).new_entities
+        new_entities = find_linker(load_pipeline(model)).new_entities
     table = Table(title=f"{len(new_entities)} new entities", title_justify="left")
     for column in ("id", "name", "mentions", "documents", "cohesion", "nearest in the KB"):
         table.add_column(column, overflow="fold")
@@ -69,13 +66,12 @@ def show_command(
     # fmt: on
 ) -> None:
     """Show the mentions of a new entity. `arbo new split` takes their numbers."""
-    import spacy
-
     from ..discovery.entities import one_line
     from ..linker import find_linker
+    from ..pipelines import load_pipeline
 
     with errors_for_people():
-        entity = find_linker(spacy.load(model)).new_entities[name]
+        entity = find_linker(load_pipeline(model)).new_entities[name]
     print(f"{entity.id}: {entity.name}, cohesion {entity.cohesion:.2f}")
     for number, member in enumerate(entity.members):
         before, after = one_line(member.before), one_line(member.after)

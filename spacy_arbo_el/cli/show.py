@@ -24,16 +24,16 @@ def show_command(
     # fmt: on
 ) -> None:
     """Link all documents in one graph. Show some links with their evidence, and new entities."""
-    import spacy
     from rich.console import Console
     from tqdm import tqdm
 
     from ..corpora.reader import MentionCorpus
     from ..linker import find_linker
+    from ..pipelines import load_pipeline
 
     console = Console(width=130)
     with errors_for_people():
-        nlp = spacy.load(model)
+        nlp = load_pipeline(model)
         linker = find_linker(nlp)
         examples = tqdm(MentionCorpus(corpus)(nlp), unit=" documents", leave=False)
         docs = linker.link_corpus(example.predicted for example in examples)

@@ -34,23 +34,23 @@ def tune_command(
     # fmt: on
 ) -> None:
     """Tune the thresholds for linking and for discovery. Write them to the pipeline's config."""
-    import spacy
     from rich.console import Console
 
     from ..corpora.reader import read_docs
     from ..evaluation.tuning import as_csv, as_table, store, tune
     from ..io import write_file
     from ..linker import find_linker
+    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
 
-    with errors_for_people():
-        nlp = spacy.load(model)
+    with errors_for_people(), changing_pipeline(output or model):
+        nlp = load_pipeline(model)
         docs = list(read_docs(dev, nlp.vocab))
         result = tune(find_linker(nlp), docs, drop, seed, score, discovery_score)
         if drop:
             # The saved knowledge base has all its entities.
-            nlp = spacy.load(model)
+            nlp = load_pipeline(model)
         store(nlp, result)
-        nlp.to_disk(output or model)
+        save_pipeline(nlp, output or model)
         if curve is not None:
             write_file(curve, as_csv(result.linking).encode("utf8"))
     console = Console(width=130)

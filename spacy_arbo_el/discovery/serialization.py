@@ -1,5 +1,6 @@
 """New entities as bytes."""
 
+import gc
 from dataclasses import fields
 from typing import Any, Dict, List, NamedTuple
 
@@ -9,6 +10,7 @@ from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays
 from ..mentions.records import MentionRecord
+from .checks import check_clusters, check_mentions, check_settings
 from .clusters import Clusters
 from .entities import NearestEntity
 from .unlinked import Unlinked
@@ -58,6 +60,7 @@ def pack(contents: Contents) -> bytes:
 
 def unpack(data: bytes) -> Contents:
     """The contents that ``pack`` gave as bytes; ValueError where the bytes are something else."""
+    collects_garbage = gc.isenabled()
     try:
         msg = srsly.msgpack_loads(data)
         if msg["format"] != FORMAT:
@@ -78,14 +81,18 @@ def unpack(data: bytes) -> Contents:
             dict.fromkeys(msg["rejected"]),
             [(a, b) for a, b in msg["kept_apart"]],
         )
-        lengths = {len(mentions), len(mentions.documents), len(mentions.nearest)}
-        if lengths != {len(mentions.inputs)} or lengths != {len(clusters.of_mention)}:
-            raise ValueError("rows of different lengths")
+        check_mentions(mentions)
+        check_clusters(clusters, len(mentions))
         settings = msg["threshold"], msg["fingerprint"], msg["documents"]
+        check_settings(msg["log"], *settings)
         return Contents(mentions, clusters, msg["log"], *settings)
     # What msgpack and NumPy raise on broken bytes has no common base class.
     except Exception as error:
         raise ValueError(Errors.E708.format(problem=error)) from error
+    finally:
+        # srsly turns it off to unpack, and leaves it off where that fails.
+        if collects_garbage:
+            gc.enable()
 
 
 def _record(key: List[Any], kb_ids: List[str], *texts: str) -> MentionRecord:

@@ -3,17 +3,17 @@
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, cast
 
-import safetensors.torch
 import srsly
 import torch
 from spacy_transformers.data_classes import HFObjects
 from spacy_transformers.layers.hf_shim import HFShim
-from spacy_transformers.util import make_tempdir
 from thinc.api import Model, get_torch_default_device, xp2torch
 from thinc.types import ArgsKwargs
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from ..errors import Errors
+from ..locks import ForkableLock
+from .saved import dump_transformer, load_transformer
 from .word_pieces import WordPieceTokenizer
 
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -41,6 +41,7 @@ class EncoderShim(HFShim):
         self.precision = precision
         self.position_limit = 0
         self._word_pieces: Optional[WordPieceTokenizer] = None
+        self._reading_tokenizer = ForkableLock()
 
     @property
     def is_loaded(self) -> bool:
@@ -53,15 +54,22 @@ class EncoderShim(HFShim):
         return self._model.config.hidden_size
 
     @property
+    def vocabulary_size(self) -> int:
+        """The number of word pieces that the weights are for."""
+        return int(self._model.get_input_embeddings().num_embeddings)
+
+    @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         return self._hfmodel.tokenizer
 
     @property
     def word_pieces(self) -> WordPieceTokenizer:
         """The tokenizer as passages are read with it."""
-        if self._word_pieces is None:
-            self._word_pieces = WordPieceTokenizer(self.tokenizer)
-        return self._word_pieces
+        with self._reading_tokenizer:
+            if self._word_pieces is None:
+                # This changes the tokenizer: no other thread may use it meanwhile.
+                self._word_pieces = WordPieceTokenizer(self.tokenizer)
+            return self._word_pieces
 
     def set_transformer(
         self, tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module
@@ -137,35 +145,12 @@ class EncoderShim(HFShim):
     def to_bytes(self) -> bytes:
         if not self.is_loaded:
             return srsly.msgpack_dumps({"config": {}})
-        with make_tempdir() as folder:
-            self.tokenizer.save_pretrained(str(folder))
-            files = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
-        # Tied weights share memory, which safetensors refuses: each gets its own copy.
-        state = {k: v.detach().cpu().clone() for k, v in self._model.state_dict().items()}
-        return srsly.msgpack_dumps(
-            {
-                "config": self._model.config.to_dict(),
-                "tokenizer": files,
-                "state": safetensors.torch.save(state),
-            }
-        )
+        return dump_transformer(self.tokenizer, self._model)
 
     def from_bytes(self, bytes_data: bytes) -> "EncoderShim":
-        msg = srsly.msgpack_loads(bytes_data)
-        if not msg["config"]:
-            return self
-        with make_tempdir() as folder:
-            srsly.write_json(folder / "config.json", msg["config"])
-            for name, data in msg["tokenizer"].items():
-                (folder / name).write_bytes(data)
-            config = AutoConfig.from_pretrained(str(folder))
-            tokenizer = AutoTokenizer.from_pretrained(str(folder), use_fast=True)
-        transformer = AutoModel.from_config(config, attn_implementation=attention_kind())
-        try:
-            transformer.load_state_dict(safetensors.torch.load(msg["state"]))
-        except (RuntimeError, safetensors.SafetensorError) as error:
-            raise ValueError(Errors.E202.format(problem=error)) from None
-        self.set_transformer(tokenizer, transformer)
+        message = srsly.msgpack_loads(bytes_data)
+        if message["config"]:
+            self.set_transformer(*load_transformer(message, attention_kind()))
         return self
 
 

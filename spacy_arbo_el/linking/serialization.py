@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Protocol, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Protocol, Tuple
 
 import numpy as np
 import srsly
@@ -13,22 +13,31 @@ from thinc.api import Model
 
 from ..calibration.calibration import Calibration
 from ..discovery.new_entities import NewEntities
-from ..encoders.dual import DualEncoder
+from ..encoders.dual import TOWERS, DualEncoder
 from ..errors import Errors, Warnings
-from ..io import write_file
+from .component_folder import KB, Checksum, ComponentFolder
 from .corrections import Corrections
+from .settings import LiveSettings
 from .stages import LinkingStages
 from .stream import Stream
+from .validation import (
+    check_corrections,
+    check_exemplars,
+    check_towers,
+    check_word_pieces,
+    drop_orphans,
+    reading_part,
+)
 
+FORMAT = 1
 # What the config says of an encoder wins over what it said when the pipeline was saved.
-ENCODER_SETTINGS = ("reader", "pooling", "predict_tokens", "train_tokens", "kept_tokens")
+ENCODER_SETTINGS = ("name", "reader", "pooling", "predict_tokens", "train_tokens", "kept_tokens")
 
 
 class Serializable(Protocol):
     """The state of a linker.
 
-    cfg: Settings that may change at run time.
-    initial_cfg: The same as the config gave them.
+    cfg: Settings that may change at run time. They are saved in the pipeline's config alone.
     """
 
     name: str
@@ -37,8 +46,7 @@ class Serializable(Protocol):
     encoder: DualEncoder
     stages: LinkingStages
     streaming: Stream
-    cfg: Dict[str, Any]
-    initial_cfg: Dict[str, Any]
+    cfg: LiveSettings
 
 
 @dataclass(frozen=True)
@@ -60,64 +68,106 @@ class Serializer:
     linker: Serializable
 
     def to_bytes(self, exclude: Iterable[str]) -> bytes:
-        """All parts but the excluded ones as bytes."""
-        return util.to_bytes({part.name: part.dump for part in self._parts(exclude)}, exclude)
+        """All parts but the excluded ones as bytes, with their checksums."""
+        kb = self.linker.stages.datastore.kb
+        parts = {part.name: part.dump() for part in self._parts(exclude)}
+        if KB not in exclude:
+            parts[KB] = kb.to_bytes()
+        content = {
+            "format": FORMAT,
+            "checksums": {name: Checksum.of(data).hash for name, data in parts.items()},
+            "encoder": self._encoder,
+            "parts": parts,
+        }
+        return srsly.msgpack_dumps(content)
 
     def from_bytes(self, data: bytes, exclude: Iterable[str]) -> None:
-        """Take over all parts but the excluded ones."""
-        loaders = {part.name: part.load for part in self._parts(exclude)}
-        util.from_bytes(data, loaders, exclude)
-        self._loaded()
+        """Take over all parts but the excluded ones, and those that were not saved."""
+        with reading_part(self.linker.name, "bytes"):
+            content: Any = srsly.msgpack_loads(data)
+            if content["format"] != FORMAT:
+                raise ValueError(Errors.E057.format(problem=f"format {content['format']!r:.20}"))
+            sums = {name: Checksum.of(part).hash for name, part in content["parts"].items()}
+            if sums != content["checksums"]:
+                raise ValueError(Errors.E057.format(problem="a checksum is wrong"))
+            parts, encoder = content["parts"], str(content["encoder"])
+        if KB in parts and KB not in exclude:
+            self.linker.stages.datastore.kb.from_bytes(parts[KB])
+        self._load(parts, encoder, exclude)
 
     def to_disk(self, path: Path, exclude: Iterable[str]) -> None:
-        """Write a folder with one file a part; a file is replaced as a whole or stays."""
-        writers = {part.name: _writer(part) for part in self._parts(exclude)}
-        writers["vocab"] = lambda p: self.linker.vocab.to_disk(p, exclude=exclude)
-        writers["kb"] = self.linker.stages.datastore.kb.to_disk
-        util.to_disk(path, writers, exclude)
+        """Write a folder in one step: it is the old one or the new one at any moment."""
+        kb = None if KB in exclude else self.linker.stages.datastore.kb
+        parts = {part.name: part.dump for part in self._parts(exclude)}
+        ComponentFolder(path).write(parts, kb, self._encoder)
+        self._warn_of_other_config(path)
 
     def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
-        """Read a folder that ``to_disk`` wrote."""
-        readers = {part.name: _reader(part) for part in self._parts(exclude)}
-        readers["vocab"] = lambda p: self.linker.vocab.from_disk(p, exclude=exclude)
-        readers["kb"] = self.linker.stages.datastore.kb.from_disk
-        util.from_disk(path, readers, exclude)
-        self._loaded()
+        """Read a folder that ``to_disk`` wrote, after a check of each file."""
+        open_kb = None if KB in exclude else self.linker.stages.datastore.kb.from_disk
+        names = [part.name for part in self._parts(exclude)]
+        saved = ComponentFolder(path).read(names, open_kb)
+        self._load(saved.parts, saved.manifest.encoder, exclude)
 
-    def _loaded(self) -> None:
+    def _load(self, parts: Mapping[str, bytes], encoder: str, exclude: Iterable[str]) -> None:
+        """Take over what was read, after the knowledge base.
+
+        encoder: The fingerprint of the encoder when it was saved.
+        """
+        for part in self._parts(exclude):
+            if part.name in parts:
+                with reading_part(self.linker.name, part.name):
+                    part.load(parts[part.name])
+        stages = self.linker.stages
+        drop_orphans(stages.corrections, stages.datastore.exemplars, self.linker.name)
         self.linker.encoder.weights_changed()
-        self.linker.stages.datastore.loaded()
+        self._reencode_for_other_settings(encoder)
+        stages.datastore.loaded()
+
+    def _reencode_for_other_settings(self, encoder: str) -> None:
+        """Encode entities anew where the config has other settings than when they were saved.
+
+        Such as another window. Other weights remain an error.
+        """
+        datastore, present = self.linker.stages.datastore, self.linker.encoder
+        if present.is_ready and datastore.kb.fingerprint == encoder != present.fingerprint:
+            kb = datastore.kb
+            datastore.set_kb(lambda vocab: kb, reencode=True)
+            datastore.refresh()
+
+    @property
+    def _encoder(self) -> str:
+        return self.linker.encoder.fingerprint if self.linker.encoder.is_ready else ""
+
+    def _warn_of_other_config(self, path: Path) -> None:
+        """Warn where the config beside the folder says something else than is in force."""
+        file = path.parent / "config.cfg"
+        try:
+            config = util.load_config(file, interpolate=True)["components"][path.name]
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        cfg = self.linker.cfg
+        keys = [key for key in cfg if key in config and config[key] != cfg[key]]
+        if keys:
+            message = Warnings.W516.format(path=file, name=path.name, keys=", ".join(keys))
+            warnings.warn(message)
 
     def _parts(self, exclude: Iterable[str]) -> List[_Part]:
         linker, stages = self.linker, self.linker.stages
-        kb, exemplars = stages.datastore.kb, stages.datastore.exemplars
-        vocab = linker.vocab
-        return [
-            _Part("cfg", self._dump_cfg, self._load_cfg),
+        exemplars, vocab = stages.datastore.exemplars, linker.vocab
+        parts = [
             _Part(
                 "vocab",
                 lambda: vocab.to_bytes(exclude=exclude),
                 lambda data: vocab.from_bytes(data, exclude=exclude),
             ),
             _Part("model", linker.model.to_bytes, self._load_model),
-            _Part("kb", kb.to_bytes, kb.from_bytes),
-            _Part("exemplars", exemplars.to_bytes, exemplars.from_bytes),
+            _Part("exemplars", exemplars.to_bytes, self._load_exemplars),
             _Part("reranker", stages.reranker.to_bytes, self.load_reranker),
             _Part("corrections", stages.corrections.to_bytes, self._load_corrections),
             _Part("new_entities", linker.streaming.new_entities.to_bytes, self._load_new),
         ]
-
-    def _dump_cfg(self) -> bytes:
-        cfg = {"now": self.linker.cfg, "initial": self.linker.initial_cfg}
-        return srsly.json_dumps(cfg).encode("utf8")
-
-    def _load_cfg(self, data: bytes) -> None:
-        """What was set at run time comes back, unless the config gives another value now."""
-        saved = srsly.json_loads(data.decode("utf8"))
-        for key, value in saved["now"].items():
-            if self.linker.initial_cfg.get(key) == saved["initial"].get(key):
-                self.linker.cfg[key] = value
-        self.use_cfg()
+        return [part for part in parts if part.name not in exclude]
 
     def use_cfg(self) -> None:
         """Link with the settings that are in ``cfg`` now."""
@@ -127,14 +177,20 @@ class Serializer:
 
     def _load_model(self, data: bytes) -> None:
         """Weights come from the bytes, settings of the encoders from the present config."""
-        layers = self.linker.model.layers
+        model = self.linker.model
+        refs = {tower: model.get_ref(tower) for tower in TOWERS}
         settings = [
             {key: layer.attrs[key] for key in ENCODER_SETTINGS if key in layer.attrs}
-            for layer in layers
+            for layer in model.layers
         ]
-        self.linker.model.from_bytes(data)
-        for layer, kept in zip(layers, settings):
+        model.from_bytes(data)
+        for layer, kept in zip(model.layers, settings):
             layer.attrs.update(kept)
+        check_towers(model, refs)
+
+    def _load_exemplars(self, data: bytes) -> None:
+        exemplars = self.linker.stages.datastore.exemplars.from_bytes(data)
+        check_exemplars(exemplars, self.linker.model)
 
     def load_reranker(self, data: bytes) -> None:
         """Take over what the reranker has learned."""
@@ -145,10 +201,13 @@ class Serializer:
 
     def _load_corrections(self, data: bytes) -> None:
         corrections = Corrections.from_bytes(data)
+        check_corrections(corrections)
         self.linker.stages = replace(self.linker.stages, corrections=corrections)
 
     def _load_new(self, data: bytes) -> None:
-        self.linker.streaming.new_entities = NewEntities.from_bytes(data)
+        new_entities = NewEntities.from_bytes(data)
+        check_word_pieces(new_entities.rows.inputs, self.linker.model)
+        self.linker.streaming.new_entities = new_entities
 
     # Checkpoints of training
 
@@ -176,14 +235,6 @@ def check_threshold(value: float) -> float:
     if not 0.0 <= value <= 1.0:
         raise ValueError(Errors.E402.format(value=value))
     return value
-
-
-def _writer(part: _Part) -> Callable[[Path], Any]:
-    return lambda path: write_file(path, part.dump())
-
-
-def _reader(part: _Part) -> Callable[[Path], Any]:
-    return lambda path: part.load(path.read_bytes())
 
 
 def pickled_parts(linker: Any, settings: Dict[str, Any]) -> Tuple[Any, ...]:

@@ -24,6 +24,7 @@ from wasabi import Printer
 
 from ..errors import Errors
 from ..io import PIPELINE, replacing_folder
+from ..pipelines import save_pipeline
 from .checkpoint import Checkpoint, Evaluation, read_checkpoint
 from .resume import ResumableRun, check_same_config
 
@@ -149,6 +150,8 @@ def _calibrated_first(
 class _PipelineWriter:
     """Saves the pipeline during training, with averaged weights where the optimizer has any.
 
+    Each folder is replaced in one step, so that both are whole whenever training is stopped.
+
     nlp: The pipeline.
     settings: The training settings, resolved.
     output: The folder for model-last and model-best.
@@ -162,7 +165,7 @@ class _PipelineWriter:
         """Write model-last."""
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
         with self.nlp.use_params(self.settings["optimizer"].averages):
-            before_to_disk(self.nlp).to_disk(self.output / DIR_MODEL_LAST)
+            save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
 
     def save_evaluated(self, info: Dict[str, Any], is_best: bool) -> None:
         """Write model-last with the scores of an evaluation, and model-best if it is the best.

@@ -1,0 +1,153 @@
+"""A transformer and its tokenizer as bytes, and back: from bytes that nobody vouches for.
+
+Nothing is unpickled, no code that comes with a model runs, and no file is written but those that a
+tokenizer is made of, in a temporary folder.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, Mapping, Tuple
+
+import safetensors.torch
+import srsly
+import torch
+from transformers import (
+    CONFIG_MAPPING,
+    AutoModel,
+    AutoTokenizer,
+    PretrainedConfig,
+    PreTrainedTokenizerBase,
+)
+
+from ..errors import Errors
+
+# The files that fast tokenizers are made of. Not among them: vocab.pkl, which is unpickled.
+TOKENIZER_FILES = frozenset(
+    (
+        "added_tokens.json",
+        "bpe.codes",
+        "emoji.json",
+        "merges.txt",
+        "normalizer.json",
+        "prophetnet.tokenizer",
+        "sentencepiece.bpe.model",
+        "sentencepiece.model",
+        "special_tokens_map.json",
+        "spiece.model",
+        "spm.model",
+        "tokenizer.json",
+        "tokenizer.model",
+        "tokenizer_config.json",
+        "vocab.json",
+        "vocab.txt",
+    )
+)
+# A model may share weights between layers: by so much it may be larger than its weights.
+SLACK = 16
+# Settings of a tokenizer that name code or files elsewhere.
+_ELSEWHERE = ("auto_map", "custom_pipelines", "name_or_path", "_name_or_path")
+
+
+def dump_transformer(tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module) -> bytes:
+    """Both as bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        files = {
+            path.name: path.read_bytes()
+            for path in sorted(Path(folder).iterdir())
+            if path.name in TOKENIZER_FILES
+        }
+    # Tied weights share memory, which safetensors refuses: each gets its own copy.
+    state = {k: v.detach().cpu().clone() for k, v in transformer.state_dict().items()}
+    config: Any = transformer.config
+    return srsly.msgpack_dumps(
+        {
+            "config": config.to_dict(),
+            "tokenizer": files,
+            "state": safetensors.torch.save(state),
+        }
+    )
+
+
+def load_transformer(
+    message: Mapping[str, Any], attention: str
+) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module]:
+    """What ``dump_transformer`` gave, unpacked.
+
+    Raises ValueError where it is anything else.
+
+    attention: The implementation of attention, such as "eager".
+    """
+    config = _read_config(message["config"])
+    try:
+        state = safetensors.torch.load(message["state"])
+    except (safetensors.SafetensorError, TypeError, ValueError) as error:
+        raise ValueError(Errors.E202.format(problem=error)) from None
+    _check_size(config, state)
+    tokenizer = _read_tokenizer(message["tokenizer"], config)
+    transformer = AutoModel.from_config(
+        config, attn_implementation=attention, trust_remote_code=False
+    )
+    try:
+        transformer.load_state_dict(state)
+    except RuntimeError as error:
+        raise ValueError(Errors.E202.format(problem=error)) from None
+    return tokenizer, transformer
+
+
+def _read_config(values: Any) -> PretrainedConfig:
+    kind = values.get("model_type") if isinstance(values, dict) else None
+    if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
+        raise ValueError(Errors.E060.format(problem=f"its model_type is {kind!r:.40}"))
+    plain = {name: value for name, value in values.items() if name not in _ELSEWHERE}
+    # What an architecture with quantized weights would import is not ours to choose.
+    plain.pop("quantization_config", None)
+    try:
+        return CONFIG_MAPPING[kind].from_dict(plain)
+    except Exception as error:  # each architecture checks its settings in its own way
+        raise ValueError(Errors.E060.format(problem=f"its config is invalid: {error}")) from None
+
+
+def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> None:
+    """ValueError where a config asks for a much larger model than the weights are for."""
+    numbers = sum(tensor.numel() for tensor in state.values())
+    names = ("vocab_size", "max_position_embeddings", "intermediate_size", "hidden_size")
+    rows = max(getattr(config, name, 0) or 0 for name in names)
+    width = getattr(config, "embedding_size", 0) or getattr(config, "hidden_size", 0) or 0
+    layers = getattr(config, "num_hidden_layers", 0) or 0
+    if rows * width > SLACK * (numbers + 1) or layers > SLACK * (len(state) + 1):
+        raise ValueError(Errors.E202.format(problem="the configuration is of a larger model"))
+
+
+def _read_tokenizer(
+    files: Mapping[str, bytes], config: PretrainedConfig
+) -> PreTrainedTokenizerBase:
+    for name in files:
+        if name not in TOKENIZER_FILES:
+            raise ValueError(Errors.E059.format(name=name))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in files.items():
+            data = _without_elsewhere(data) if name == "tokenizer_config.json" else data
+            Path(folder, name).write_bytes(data)
+        try:
+            return AutoTokenizer.from_pretrained(
+                folder,
+                config=config,
+                use_fast=True,
+                trust_remote_code=False,
+                local_files_only=True,
+            )
+        except Exception as error:  # so many kinds of tokenizers, so many errors
+            raise ValueError(Errors.E060.format(problem=f"its tokenizer: {error}")) from None
+
+
+def _without_elsewhere(data: bytes) -> bytes:
+    """The settings of a tokenizer without those that name code or files elsewhere."""
+    settings: Dict[str, Any] = json.loads(data)
+    kept = {
+        name: value
+        for name, value in settings.items()
+        if name not in _ELSEWHERE and not name.endswith("_file")
+    }
+    return json.dumps(kept).encode("utf8")

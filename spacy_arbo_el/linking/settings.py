@@ -1,0 +1,53 @@
+"""Settings that may change at run time, and the pipeline's config, which shows them at once."""
+
+import copy
+import weakref
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from spacy.language import Language
+from thinc.api import Config
+
+
+class LiveSettings(Dict[str, Any]):
+    """The settings in force, by name. Each change is written to the config of the pipeline too.
+
+    So what ``nlp.config`` says and ``nlp.to_disk`` saves is what is in force, and what a config
+    says on loading needs no other source.
+    """
+
+    def __init__(self, values: Mapping[str, Any]):
+        super().__init__(values)
+        self._find_config: Callable[[], Optional[Config]] = lambda: None
+
+    def belong_to(self, component: Any, nlp: Language) -> None:
+        """Write changes to the config of a pipeline.
+
+        component: The component whose settings these are.
+        nlp: The pipeline that it is made for. It need not be in there yet.
+        """
+        of_component, of_nlp = weakref.ref(component), weakref.ref(nlp)
+        self._find_config = lambda: _find_config(of_component(), of_nlp())
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        config = self._find_config()
+        if config is not None:
+            config[name] = copy.deepcopy(value)
+
+    def update(self, *values: Any, **named: Any) -> None:
+        for name, value in dict(*values, **named).items():
+            self[name] = value
+
+    def write_to(self, nlp: Language, name: str) -> None:
+        """Write all settings to the config of the component ``name``.
+
+        For a component that was made for another pipeline, which nothing tells it that it has left.
+        """
+        nlp.get_pipe_config(name).update(copy.deepcopy(dict(self)))
+
+
+def _find_config(component: Any, nlp: Optional[Language]) -> Optional[Config]:
+    for name, other in nlp.components if nlp is not None else ():
+        if other is component:
+            return nlp.get_pipe_config(name)  # type: ignore[union-attr]
+    return None

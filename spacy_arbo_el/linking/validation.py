@@ -1,0 +1,103 @@
+"""Whether what was read of a saved linker fits together: nobody vouches for where it is from."""
+
+import gc
+import warnings
+from contextlib import contextmanager
+from typing import Any, Iterator, List
+
+import numpy as np
+from thinc.api import Model
+
+from ..encoders.checks import check_inputs
+from ..encoders.dual import TOWERS
+from ..encoders.inputs import SpanInputs
+from ..encoders.shim import EncoderShim
+from ..errors import Errors, Warnings
+from ..kb.vectors import check_vectors
+from ..mentions.checks import check_key, check_records
+from ..retrieval.exemplars import ExemplarStore
+from .corrections import Corrections
+
+
+@contextmanager
+def reading_part(name: str, part: str) -> Iterator[None]:
+    """Turn whatever damaged bytes make a reader raise into one ValueError with a message.
+
+    name: What the linker is called.
+    part: What is read.
+    """
+    collects_garbage = gc.isenabled()
+    try:
+        yield
+    # What msgpack, NumPy, thinc and transformers raise has no common base class.
+    except Exception as error:
+        if isinstance(error, ValueError) and str(error).startswith("[arbo-"):
+            raise
+        problem = f"{type(error).__name__}: {error}"
+        raise ValueError(Errors.E058.format(part=part, name=name, problem=problem)) from error
+    finally:
+        # srsly turns it off to unpack, and leaves it off where that fails.
+        if collects_garbage:
+            gc.enable()
+
+
+def check_towers(model: Model, refs: Any) -> None:
+    """ValueError where the saved model has another structure than the present config's.
+
+    refs: The towers before the weights were read.
+    """
+    for tower in TOWERS:
+        node = model.get_ref(tower)
+        if node is not refs[tower]:
+            raise ValueError(f"{tower} leads to another layer")
+        width = node.get_dim("nO") if node.has_dim("nO") else None
+        for shim in _loaded_shims(node):
+            if width not in (None, shim.width):
+                raise ValueError(f"{tower} has vectors {shim.width} wide and not {width}")
+
+
+def check_exemplars(store: ExemplarStore, model: Model) -> None:
+    """ValueError where exemplars can't be searched or encoded."""
+    check_records(store.records)
+    if len({record.key for record in store.records}) < len(store):
+        raise ValueError("a mention is stored twice")
+    check_inputs(store.inputs)
+    check_word_pieces(store.inputs, model)
+    if not isinstance(store.fingerprint, str):
+        raise ValueError("the fingerprint of the encoder is no text")
+    if store.vectors.dtype != np.float32:
+        raise ValueError("the vectors are not of type float32")
+    if len(store):
+        check_vectors(store.vectors, len(store))
+
+
+def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
+    """ValueError where the encoder of mentions has no such word pieces."""
+    largest = int(inputs.ids.max(initial=-1))
+    if any(largest >= shim.vocabulary_size for shim in _loaded_shims(model.get_ref("mention"))):
+        raise ValueError("a word piece has a number that the encoder does not know")
+
+
+def _loaded_shims(node: Model) -> List[EncoderShim]:
+    return [shim for shim in node.shims if isinstance(shim, EncoderShim) and shim.is_loaded]
+
+
+def check_corrections(corrections: Corrections) -> None:
+    """ValueError where a field of a correction has another type than it should."""
+    for key, correction in corrections.items.items():
+        check_key(key)
+        texts = [correction.kb_id or "", *correction.rejected, *(correction.before or ())]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"a correction has something else than texts: {correction!r:.80}")
+
+
+def drop_orphans(corrections: Corrections, store: ExemplarStore, name: str) -> None:
+    """Leave out corrections of mentions that are not stored, with a warning.
+
+    name: What the linker is called.
+    """
+    orphans = [key for key in corrections.items if store.row(key) < 0]
+    for key in orphans:
+        del corrections.items[key]
+    if orphans:
+        warnings.warn(Warnings.W515.format(count=len(orphans), name=name))

@@ -1,0 +1,142 @@
+"""Saving and loading whole pipelines: in one step, by one program at a time, with clear errors."""
+
+import contextlib
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, List, Tuple, Union
+
+import spacy
+import srsly
+from spacy.language import Language
+from spacy.util import SimpleFrozenList
+from spacy.vocab import Vocab
+
+from .errors import Errors
+from .folder_lock import has_lock, lock_successor, locked_folder
+from .io import PIPELINE, check_replaceable, replacing_folder
+from .kb import folder as kb_folder
+from .linker import ArboLinker
+from .temporary import remove_abandoned, restore
+
+# Seconds that saving waits for another program which is changing the same pipeline.
+PATIENCE = 60.0
+
+
+def save_pipeline(
+    nlp: Language, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+) -> None:
+    """Save a pipeline in one step. After a kill, ``path`` is the old pipeline or the new one.
+
+    ``nlp.to_disk`` writes over the files of an older pipeline one after the other. It is as safe
+    where there is no older one.
+
+    Raises ValueError where ``path`` holds anything else than a pipeline, or where another program
+    is changing the pipeline.
+
+    nlp: The pipeline.
+    path: The folder.
+    exclude: What is not saved, as for ``nlp.to_disk``.
+    """
+    _write_settings(nlp)
+    _check_not_open_for_writing(nlp, Path(path))
+    with _changing(Path(path), PATIENCE), replacing_folder(path, PIPELINE) as folder:
+        nlp.to_disk(folder, exclude=exclude)
+        lock_successor(path, folder)
+
+
+@contextlib.contextmanager
+def edit_pipeline(path: Union[str, Path], **settings: Any) -> Iterator[Language]:
+    """Load a pipeline, and save it in one step when the block ends without an error.
+
+    No other program that uses this function or ``save_pipeline`` can change it in between.
+
+    Raises ValueError where another program is changing it.
+
+    path: The folder.
+    settings: For ``spacy.load``.
+    """
+    with changing_pipeline(path):
+        nlp = load_pipeline(path, **settings)
+        yield nlp
+        save_pipeline(nlp, path)
+
+
+@contextlib.contextmanager
+def changing_pipeline(path: Union[str, Path]) -> Iterator[None]:
+    """Have the right to change a pipeline and its knowledge bases, from loading to saving.
+
+    Raises ValueError where another program has it, or where the folder holds other files too.
+    """
+    target = check_replaceable(path, PIPELINE)
+    restore(target)
+    with _changing(target):
+        remove_abandoned(target)
+        yield
+
+
+@contextlib.contextmanager
+def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
+    if has_lock(path):
+        yield
+        return
+    refusal = Errors.E050.format(path=path)
+    with locked_folder(path, refusal, wait), contextlib.ExitStack() as locks:
+        # Other programs must not edit a knowledge base that is about to be replaced.
+        for database in sorted(path.glob(f"*/*/{kb_folder.DATABASE}")):
+            locks.callback(kb_folder.lock(database.parent).release)
+        yield
+
+
+def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
+    """As ``spacy.load``, with one message that names the file which can't be read.
+
+    settings: For ``spacy.load``.
+    """
+    restore(Path(path))
+    try:
+        return spacy.load(path, **settings)
+    except Exception as error:  # each file has its own reader, with its own errors
+        if str(error).startswith("[arbo-"):
+            raise
+        for file, problem in _unreadable(Path(path)):
+            raise ValueError(Errors.E056.format(path=file, problem=problem)) from error
+        if isinstance(error, (ValueError, OSError, ImportError)):
+            raise
+        problem = f"{type(error).__name__}: {error}"
+        raise ValueError(Errors.E056.format(path=path, problem=problem)) from error
+
+
+def _write_settings(nlp: Language) -> None:
+    """Write the settings in force of all linkers to the pipeline's config."""
+    for name, pipe in nlp.components:
+        if isinstance(pipe, ArboLinker):
+            pipe.cfg.write_to(nlp, name)
+
+
+def _check_not_open_for_writing(nlp: Language, path: Path) -> None:
+    """ValueError where a knowledge base that is open for writing would be replaced."""
+    for _, pipe in nlp.components:
+        if isinstance(pipe, ArboLinker):
+            storage = pipe.kb.storage
+            is_writer = storage.lock is not None and storage.path is not None
+            if is_writer and path.resolve() in storage.path.resolve().parents:
+                raise ValueError(Errors.E055.format(path=storage.path))
+
+
+def _unreadable(path: Path) -> Iterator[Tuple[Path, Exception]]:
+    """The first of spaCy's own files that can't be read, and why."""
+    readers: List[Tuple[str, Callable[[Path], Any]]] = [
+        ("meta.json", srsly.read_json),
+        ("config.cfg", spacy.util.load_config),
+        ("vocab/strings.json", srsly.read_json),
+        ("vocab/lookups.bin", srsly.read_msgpack),
+        ("vocab", lambda path: Vocab().from_disk(path)),
+        ("tokenizer", lambda path: spacy.blank("xx").tokenizer.from_disk(path)),
+    ]
+    for name, read in readers:
+        file = path / name
+        try:
+            if file.exists():
+                read(file)
+        except Exception as error:
+            yield file, error
+            return
