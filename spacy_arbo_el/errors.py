@@ -316,6 +316,22 @@ class Errors(metaclass=_Coded):
         "A thread that is linking can't edit the knowledge base, the exemplars or the corrections "
         "at the same time: it would wait for itself. Make the edit when the linking has ended."
     )
+    E715 = (
+        "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
+        "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."
+    )
+    E716 = "There is no decision to take back."
+    E717 = (
+        "The last decision was to accept {id!r} as {kb_id!r}, which has changed the knowledge base "
+        "too. Take it back in both: linker.undo()."
+    )
+    E718 = (
+        "Decisions on the new entities were made or taken back after this discovery began. It does "
+        "not know of them: discover again, then update."
+    )
+    E719 = "The two sets of new entities come from different encoders. Discover again, then update."
+    E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
+    E721 = "The clusters are not consistent: {problem}. The file or the arrays are damaged."
     E714 = "The weight of n-grams in discovery must be between 0 and 1, not {value!r}."
     E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
     E710 = (

@@ -1,6 +1,6 @@
 """ArboLinker: the pipeline component. It has a life cycle; the packages do the work."""
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import (
@@ -199,6 +199,9 @@ class ArboLinker(TrainablePipe):
         kb_loader: Function from a vocabulary to an ``ArboKB``.
         reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
         """
+        if not reencode:
+            # To compare the encoder of the vectors with this one.
+            self.encoder.load()
         self.datastore.set_kb(kb_loader, reencode=reencode)
 
     def refresh(self) -> Retriever:
@@ -525,10 +528,11 @@ class ArboLinker(TrainablePipe):
         Serializer(self).from_disk(Path(path), exclude)
         return self
 
-    def _prepare_to_save(self) -> None:
+    def _one_state(self) -> AbstractContextManager[Any]:
+        """A context in which no other thread changes what is saved."""
         self._validate_serialization_attrs()
-        if self.encoder.is_ready:
-            self.refresh()
+        datastore = self.datastore
+        return datastore.reading() if self.encoder.is_ready else datastore.kb.guard.reading()
 
 
 def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:

@@ -1,14 +1,44 @@
-"""A lock for many readers or one writer."""
+"""Locks: for many readers or one writer, and one that forked processes get free."""
 
 import os
 import threading
 import weakref
 from contextlib import contextmanager
-from typing import Dict, Iterator
+from typing import Any, Dict, Iterator, Protocol, Tuple
 
 from .errors import Errors
 
-_locks: "weakref.WeakSet[SharedLock]" = weakref.WeakSet()
+_locks: "weakref.WeakSet[Lock]" = weakref.WeakSet()
+
+
+class Lock(Protocol):
+    """A lock that forgets, in a forked process, what threads had of it that do not exist there."""
+
+    def _keep_own(self) -> None: ...
+
+
+class ForkableLock:
+    """A lock that a thread may take again while it has it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return ForkableLock, ()
+
+    def __enter__(self) -> "ForkableLock":
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._lock.release()
+
+    def _keep_own(self) -> None:
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
 
 
 class SharedLock:
@@ -31,7 +61,7 @@ class SharedLock:
         self._depth = 0
         self._waiting = 0
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> Tuple[Any, ...]:
         # A copy in another process has its own readers and writers.
         return SharedLock, ()
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Hashable, Tuple, TypeVar
 
+from .locks import ForkableLock
+
 T = TypeVar("T")
 
 
@@ -25,6 +27,7 @@ class RevisionCache:
 
     def __init__(self) -> None:
         self._values: Dict[Hashable, Tuple[Any, Any]] = {}
+        self._lock = ForkableLock()
 
     def get(self, name: Hashable, revision: Any, build: Callable[[], T]) -> T:
         """The value of that name, built anew where it belongs to another revision.
@@ -34,6 +37,11 @@ class RevisionCache:
         build: Makes the value.
         """
         cached = self._values.get(name)
-        if cached is None or cached[0] != revision:
-            cached = self._values[name] = (revision, build())
-        return cached[1]
+        if cached is not None and cached[0] == revision:
+            return cached[1]
+        # Of several threads one builds, and the others wait for the same value.
+        with self._lock:
+            cached = self._values.get(name)
+            if cached is None or cached[0] != revision:
+                cached = self._values[name] = (revision, build())
+            return cached[1]

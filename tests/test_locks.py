@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from spacy_arbo_el.locks import SharedLock
+from spacy_arbo_el.locks import ForkableLock, SharedLock
 
 
 def in_threads(*calls):
@@ -176,3 +176,24 @@ def test_a_copy_is_free():
     with lock.writing():
         copy = pickle.loads(pickle.dumps(lock))
         assert not copy.is_reading
+
+
+def test_a_forked_process_gets_a_forkable_lock_free():
+    lock, held, done = ForkableLock(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock, lock:
+            held.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    child = os.fork()
+    if not child:  # pragma: no cover - another process
+        with lock:
+            os._exit(7)
+    _, status = os.waitpid(child, 0)
+    done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(status) == 7

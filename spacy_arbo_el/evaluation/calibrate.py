@@ -101,6 +101,12 @@ def fit_calibration(
     if from_scratch:
         unfitted = stages.reranker.from_bytes(b"")
         stages = replace(stages, calibration=Calibration(), reranker=unfitted)
+    with stages.datastore.reading():
+        return _fit(stages, docs, batch_size)
+
+
+def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
+    """The parts that fit documents; the datastore must not change meanwhile."""
     mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
     if mentions is None:
         return Fitted(stages.calibration, stages.reranker)

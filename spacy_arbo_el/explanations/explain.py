@@ -1,7 +1,7 @@
 """Explaining a link: what supported it, or what kept an entity from being linked."""
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Span
@@ -39,6 +39,13 @@ class Explainer:
         if offsets_of_span(span) not in offsets:
             spans, offsets = [*spans, span], [*offsets, offsets_of_span(span)]
         row = offsets.index(offsets_of_span(span))
+        with self.stages.datastore.reading():
+            return self._explain_mention(span, spans, row, kb_id)
+
+    def _explain_mention(
+        self, span: Span, spans: Sequence[Span], row: int, kb_id: Optional[str]
+    ) -> Explanation:
+        """As ``explain``, for the mention ``spans[row]`` of a document."""
         linked = self.stages.link([spans], self.threshold)
         link = linked.links[row]
         ids = {link.kb_id, *link.ids[:SHOWN]} - {NIL}

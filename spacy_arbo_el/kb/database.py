@@ -1,9 +1,13 @@
-"""The SQLite database of a knowledge base: one connection per process, one transaction per edit."""
+"""The SQLite database of a knowledge base: one connection per process, one transaction per edit.
+
+Threads share the connection, one statement at a time: another thread never sees half an edit.
+"""
 
 import os
 import sqlite3
 import tempfile
 import threading
+import weakref
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +74,8 @@ OLDEST = (3, 34, 0)
 # The size of the cache of pages, in KiB.
 CACHE = 65536
 
+_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+
 
 class Database:
     """A connection that survives forks, and whose errors name the knowledge base.
@@ -77,12 +83,14 @@ class Database:
     path: The SQLite file; None for a database in memory.
     writable: Whether statements may change the file.
     schema: Whether a new database in memory gets its tables.
+    lock: A thread has it for a statement, or for a transaction.
     """
 
     def __init__(self, path: Optional[Path] = None, *, writable: bool = True, schema: bool = True):
         self.path = path
         self.writable = writable
         self.lock = threading.RLock()
+        _databases.add(self)
         self._connection: Optional[sqlite3.Connection] = None
         self._process = -1
         self._depth = 0
@@ -120,6 +128,9 @@ class Database:
             connection.execute(f"PRAGMA cache_size = -{CACHE}")
             # Otherwise a long edit would lock readers out before it is committed.
             connection.execute("PRAGMA cache_spill = OFF")
+            # The file may come from strangers: its schema runs no functions that do harm.
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
             if not self.writable:
                 connection.execute("PRAGMA query_only = ON")
         return connection
@@ -145,7 +156,7 @@ class Database:
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> List[Tuple[Any, ...]]:
         """All rows that a statement returns."""
-        with self.reading():
+        with self.lock, self.reading():
             return self.connection.execute(statement, values).fetchall()
 
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
@@ -155,7 +166,7 @@ class Database:
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement with the values of each row."""
-        with self.reading():
+        with self.lock, self.reading():
             self.connection.executemany(statement, rows)
 
     @contextmanager
@@ -201,7 +212,7 @@ class Database:
         """
         if not hasattr(self.connection, "serialize"):
             return None
-        with self.reading():
+        with self.lock, self.reading():
             return zlib.crc32(self.connection.serialize())
 
     def size(self) -> int:
@@ -229,14 +240,14 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Keep the file unchanged for the duration; writers wait."""
-        with self.reading():
-            self.connection.execute("BEGIN")
-            self.connection.execute("SELECT count(*) FROM manifest").fetchall()
-        try:
-            yield
-        finally:
-            self.connection.execute("ROLLBACK")
+        """Keep the file unchanged for the duration; writers wait, and other threads."""
+        with self.lock:
+            self.rows("BEGIN")
+            try:
+                self.rows("SELECT count(*) FROM manifest")
+                yield
+            finally:
+                self.connection.execute("ROLLBACK")
 
     def _index_names(self) -> None:
         """Build the index of all present names, and an empty one for later names."""
@@ -265,7 +276,7 @@ class Database:
         if path is not None:
             path.touch(exist_ok=False)
         target = Database(path, schema=False)
-        with self.reading(), target.reading():
+        with self.lock, self.reading(), target.reading():
             self.connection.backup(target.connection)
         return target
 
@@ -287,3 +298,25 @@ class Database:
                 return on_disk.copy(None)
             finally:
                 on_disk.close()
+
+
+# A process is forked between statements: neither SQLite nor the locks are left as another thread,
+# which does not exist in the new process, had them.
+_forking: List[Database] = []
+
+
+def _before_fork() -> None:
+    _forking.extend(_databases)
+    for database in _forking:
+        database.lock.acquire()
+
+
+def _after_fork() -> None:
+    while _forking:
+        _forking.pop().lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )

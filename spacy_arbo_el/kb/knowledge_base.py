@@ -15,6 +15,7 @@ from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
 from ..errors import Errors
+from ..locks import SharedLock
 from ..revision import Revision
 from . import folder
 from .aliases import prior_probabilities, spacy_candidates
@@ -69,13 +70,13 @@ class ArboKB(KnowledgeBase):
 
         ValueError where another program has it open for writing.
         """
-        path = Path(path).absolute()
-        if not path.is_dir():
-            raise ValueError(Errors.E010.format(path=path, missing=folder.MANIFEST))
+        path = folder.find(Path(path))
         kb = cls(Vocab() if vocab is None else vocab)
         kb.storage.lock = folder.lock(path)
         try:
-            return kb._read_folder(path, writable=True)
+            kb._read_folder(path, writable=True)
+            folder.remove_leftovers(path, kb.database.manifest())
+            return kb
         except BaseException:
             kb.close()
             raise
@@ -87,9 +88,21 @@ class ArboKB(KnowledgeBase):
 
     @classmethod
     def create(
-        cls, path: Union[str, Path], vocab: Optional[Vocab] = None, *, dtype: str = "float32"
+        cls,
+        path: Union[str, Path],
+        vocab: Optional[Vocab] = None,
+        *,
+        dtype: str = "float32",
+        overwrite: bool = False,
     ) -> "ArboKB":
-        """Create an empty folder and open it for writing. An older knowledge base is replaced."""
+        """Create the folder of an empty knowledge base and open it for writing.
+
+        ValueError where there is a knowledge base, or a folder of something else.
+
+        dtype: Type of the vectors, "float32" or "float16".
+        overwrite: Whether a knowledge base that is there is replaced, with all its entities.
+        """
+        folder.check_new(Path(path), overwrite=overwrite)
         cls(Vocab(), dtype=dtype).to_disk(path)
         return cls.open(path, vocab)
 
@@ -148,6 +161,11 @@ class ArboKB(KnowledgeBase):
     def revision(self) -> Revision:
         """The present state, for values that are derived from the knowledge base."""
         return Revision(content=self.edits, layout=self.layout, encoder=self.fingerprint)
+
+    @property
+    def guard(self) -> SharedLock:
+        """Linking has it as a reader, so that nothing changes meanwhile; edits as a writer."""
+        return self.storage.guard
 
     @property
     def in_sync(self) -> bool:
@@ -212,11 +230,11 @@ class ArboKB(KnowledgeBase):
 
     def merge(self, old: str, new: str) -> Entity:
         """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""
-        left, right = self.get(old), self.get(new)
-        if left.id == right.id:
-            raise ValueError(Errors.E021.format(id=left.id))
-        merged = right.merged_with(left)
         with self.transaction():
+            left, right = self.get(old), self.get(new)
+            if left.id == right.id:
+                raise ValueError(Errors.E021.format(id=left.id))
+            merged = right.merged_with(left)
             self._editor.merge(left.id, right.id, merged)
         return merged
 
@@ -228,7 +246,8 @@ class ArboKB(KnowledgeBase):
 
     def sync(self, verbalize: Verbalization, encode: Encode, fingerprint: str) -> int:
         """Encode what has changed since the last time; see ``EntityVectors.sync``."""
-        return self.vectors.sync(verbalize, encode, fingerprint)
+        with self.guard.writing():
+            return self.vectors.sync(verbalize, encode, fingerprint)
 
     def owners(self) -> np.ndarray:
         """(rows,) int64, the position of the entity that each row belongs to, -1 for none."""
@@ -244,6 +263,11 @@ class ArboKB(KnowledgeBase):
 
     # Folders and bytes
 
+    @property
+    def has_changed_outside(self) -> bool:
+        """Whether another program has edited the folder that was read."""
+        return self.storage.changed_folder() is not None
+
     def reload_if_changed(self) -> bool:
         """Read the folder again where another program has edited it.
 
@@ -258,34 +282,38 @@ class ArboKB(KnowledgeBase):
         return True
 
     def to_disk(self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()) -> None:
-        """Write the folder ``path``. An older one is replaced in one step.
+        """Write the folder ``path``. An older knowledge base there is replaced in one step.
 
-        ValueError where another program is editing the older one.
+        ValueError where another program is editing it, or where the folder holds other files.
         """
-        self.storage.write(Path(path), self.rows, self.index)
+        with self.guard.reading():
+            self.storage.write(Path(path), self.rows, self.index)
 
     def from_disk(
         self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
-        return self._read_folder(Path(path).absolute(), writable=False)
+        return self._read_folder(folder.find(Path(path)), writable=False)
 
     def _read_folder(self, path: Path, *, writable: bool) -> "ArboKB":
         contents = read_contents(path, writable=writable)
-        self.storage.replace(contents.database, contents.path, contents.followed)
-        self.vectors.replace(contents.rows, contents.index)
+        with self.guard.writing():
+            self.storage.replace(contents.database, contents.path, contents.followed)
+            self.vectors.replace(contents.rows, contents.index)
         return self
 
     def to_bytes(self, **kwargs: Any) -> bytes:
-        return self.storage.to_bytes(self.rows)
+        with self.guard.reading():
+            return self.storage.to_bytes(self.rows)
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
         database, rows = restore(bytes_data)
-        self.close()
-        self.storage.replace(database)
-        self.vectors.replace(rows)
+        with self.guard.writing():
+            self.close()
+            self.storage.replace(database)
+            self.vectors.replace(rows)
         return self
 
     # The methods of spaCy's knowledge bases

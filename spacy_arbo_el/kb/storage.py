@@ -12,8 +12,11 @@ from typing import Any, Iterator, Optional, Tuple
 from filelock import FileLock
 
 from ..errors import Warnings
+from ..locks import SharedLock
 from . import folder
+from .checks import open_database
 from .database import Database
+from .manifest import new_manifest
 from .saving import AttachedIndex, attached_index, dump, write
 from .store import EntityStore
 from .vectors import VectorRows
@@ -57,7 +60,7 @@ class Contents:
 def read_contents(path: Path, *, writable: bool) -> Contents:
     """Open a folder; ValueError where it is damaged."""
     followed = None if writable else Followed(path, folder.stamp(path), folder.state(path))
-    database = folder.open_database(path, writable=writable)
+    database = open_database(path, writable=writable)
     try:
         with database.snapshot():
             rows = folder.map_rows(path, database)
@@ -87,6 +90,7 @@ class Storage:
     path: The folder whose files are in use; None in memory.
     lock: The right to write to the folder; None without.
     edits: Grows with every change.
+    guard: Threads that link have it as readers, edits as writers.
     """
 
     database: Database
@@ -96,10 +100,11 @@ class Storage:
         self.path: Optional[Path] = None
         self.lock: Optional[FileLock] = None
         self.edits = 0
+        self.guard = SharedLock()
         self._followed: Optional[Followed] = None
         self._use(Database())
         with self.database.transaction():
-            self.database.set(**folder.new_manifest(dtype))
+            self.database.set(**new_manifest(dtype))
 
     def _use(self, database: Database) -> None:
         self.database, self.entities = database, EntityStore(database)
@@ -133,14 +138,17 @@ class Storage:
 
         vectors_only: Whether only vectors change, which follow from the rest.
         """
-        self._copy_if_read_only(vectors_only)
-        outermost = not self.database.in_transaction
-        with self.database.transaction():
-            if outermost:
-                self.database.after_commit(self._committed)
-            yield
-            if outermost:
-                self.database.rows("UPDATE manifest SET value = value + 1 WHERE key = 'generation'")
+        with self.guard.writing():
+            self._copy_if_read_only(vectors_only)
+            outermost = not self.database.in_transaction
+            with self.database.transaction():
+                if outermost:
+                    self.database.after_commit(self._committed)
+                yield
+                if outermost:
+                    self.database.rows(
+                        "UPDATE manifest SET value = value + 1 WHERE key = 'generation'"
+                    )
 
     def _committed(self) -> None:
         self.edits += 1
@@ -167,7 +175,7 @@ class Storage:
         os.close(handle)
         target = Path(name)
         target.unlink()
-        weakref.finalize(self, target.unlink, missing_ok=True)
+        weakref.finalize(self, _unlink_in, os.getpid(), target)
         self.replace(self.database.copy(target))
 
     def stop_following(self) -> None:
@@ -207,13 +215,8 @@ class Storage:
         """Write everything into a folder; see ``ArboKB.to_disk``."""
         if self.lock is not None and self.path and path.exists() and path.samefile(self.path):
             return  # Every change is in it already.
-        lock = folder.lock(path) if (path / folder.DATABASE).is_file() else None
-        try:
-            with self.database.snapshot():
-                write(self.database, self._present_rows(rows), index, path)
-        finally:
-            if lock is not None:
-                lock.release()
+        with self.database.snapshot():
+            write(self.database, self._present_rows(rows), index, path)
 
     def to_bytes(self, rows: VectorRows) -> bytes:
         """Everything but the search index as bytes."""
@@ -226,3 +229,9 @@ class Storage:
         rows: The vectors in use. Those in a folder may belong to an earlier state.
         """
         return rows if self.path is None else folder.map_rows(self.path, self.database)
+
+
+def _unlink_in(process: int, path: Path) -> None:
+    """Remove a file, but not in a forked copy of the process that made it."""
+    if os.getpid() == process:
+        path.unlink(missing_ok=True)

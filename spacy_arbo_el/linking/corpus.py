@@ -6,22 +6,24 @@ its vector, its neighbours and candidates in numbers, and its record, never a Do
 """
 
 from dataclasses import dataclass, replace
-from typing import Callable, Iterable, Iterator, List
+from typing import Callable, Iterable, Iterator, List, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations import Link
-from ..arrays import TopK
-from ..discovery.entities import cluster_ids, merge_duplicates, nearest_entities
+from ..arrays import TopK, offsets_of
+from ..discovery.continuation import group_mentions
+from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
 from ..errors import Errors
 from ..inference.decisions import MAX_CONSIDERED, Decisions
-from ..mentions.records import keys_of
+from ..mentions.records import MentionRecord, keys_of
 from ..retrieval.mention_search import nearest_in_corpus
 from .documents import DocumentLinker
+from .links import Wording, make_links
 from .stages import LinkingStages, RankedMentions
 
 # Gives the documents of a corpus, anew each time.
@@ -34,12 +36,15 @@ BATCH = 64
 class CorpusMentions:
     """The mentions of a corpus.
 
-    bounds: (d + 1,) int64, the mentions of document i are ``bounds[i]:bounds[i + 1]``.
+    The documents are in the order of their texts' fingerprints, so that nothing depends on the
+    order in which they were read.
+
+    places: For each document, in the order in which they were read, its mentions.
     ranked: The mentions; their rankings hold the ``MAX_CONSIDERED`` best candidates.
     candidates: All ranked candidates, for people to read; ids are int32.
     """
 
-    bounds: np.ndarray
+    places: List[range]
     ranked: RankedMentions
     candidates: TopK
 
@@ -50,24 +55,16 @@ class CorpusLinks:
 
     mentions: Its mentions.
     decisions: Their links.
-    groups: (m,) int64, the new entity of each mention, -1 for none.
     cluster_ids: The id of each mention's new entity, "" for none.
-    first_unlinked: (m,) bool, the mentions of new entities; of a text that occurs several times
-        only those of its first occurrence.
+    new_entities: The new entities.
+    wording: What the links refer to, as it was when they were made.
     """
 
     mentions: CorpusMentions
     decisions: Decisions
-    groups: np.ndarray
     cluster_ids: List[str]
-    first_unlinked: np.ndarray
-
-    def unlinked(self, stages: LinkingStages) -> Unlinked:
-        """The mentions of new entities."""
-        rows = np.flatnonzero(self.first_unlinked)
-        candidates = self.mentions.candidates.take(rows)
-        nearest = nearest_entities(candidates, stages.datastore.kb)
-        return Unlinked.from_batch(self.mentions.ranked.batch.take(rows), nearest)
+    new_entities: NewEntities
+    wording: Wording
 
 
 @dataclass(frozen=True)
@@ -76,16 +73,19 @@ class CorpusLinker:
 
     stages: The stages of linking.
     documents: Writes links onto Docs.
+    kept: New entities; what was decided on them holds.
     """
 
     stages: LinkingStages
     documents: DocumentLinker
+    kept: NewEntities
 
     def linked(self, read: ReadDocs, threshold: float) -> Iterator[Doc]:
         """Link the mentions of a corpus in one graph, and give its documents with their links.
 
         Mentions of different documents support each other, and a new entity has one id over all
-        of them. ``nlp.pipe`` never does that: there a document's links depend on it alone.
+        of them. ``nlp.pipe`` never does that: there a document's links depend on it alone. Edits
+        by other threads wait until the first pass has ended.
 
         read: Function that gives the documents, the same each time it is called. It is called
             twice, so that the documents need not fit into memory.
@@ -95,16 +95,52 @@ class CorpusLinker:
 
     def link(self, read: ReadDocs, threshold: float) -> CorpusLinks:
         """The links of a corpus, from the first pass; the parameters are those of ``linked``."""
-        mentions = self.gather(read)
-        batch = mentions.ranked.batch
-        decisions = self.stages.decide(mentions.ranked, threshold)
-        groups = self.stages.group_unlinked(batch, decisions, within_documents=False)
-        keys = batch.keys
-        groups = merge_duplicates(groups, keys)
-        first = np.zeros(len(keys), dtype=bool)
-        first[list({key: i for i, key in reversed(list(enumerate(keys)))}.values())] = True
-        ids = cluster_ids(groups, keys)
-        return CorpusLinks(mentions, decisions, groups, ids, first & (groups >= 0))
+        with self.stages.datastore.reading():
+            mentions = self.gather(read)
+            decisions = self.stages.decide(mentions.ranked, threshold)
+            wording = self.stages.wording(mentions.candidates, decisions)
+            new_entities = self._new_entities(mentions, decisions, threshold)
+        unlinked = (decisions.entities < 0).tolist()
+        keys = mentions.ranked.batch.keys
+        ids = [new_entities.id_of(key) if is_new else "" for key, is_new in zip(keys, unlinked)]
+        return CorpusLinks(mentions, decisions, ids, new_entities, wording)
+
+    def _new_entities(
+        self, mentions: CorpusMentions, decisions: Decisions, threshold: float
+    ) -> NewEntities:
+        """The mentions that are not linked, in groups.
+
+        Those of a text that occurs several times are taken once.
+        """
+        stages, batch = self.stages, mentions.ranked.batch
+        with self.kept.lock:
+            self.kept.sync(stages.encode_inputs, stages.encoder.fingerprint)
+            new_entities, decided = self.kept.continued(), self.kept.decided()
+        new_entities.threshold, new_entities.documents = threshold, len(mentions.places)
+        rows = {batch.records[row].key: row for row in np.flatnonzero(decisions.entities < 0)[::-1]}
+        # In the order in which the documents were read.
+        first = {places.start: number for number, places in reversed([*enumerate(mentions.places)])}
+        numbers = np.array([first[start] for start in mentions.starts], dtype=np.int64)
+        taken = np.array(sorted(rows.values(), key=lambda row: (numbers[row], row)), dtype=np.int64)
+        settings = stages.datastore.settings
+        groups, known = group_mentions(
+            [batch.records[row] for row in taken.tolist()],
+            batch.encoded[taken],
+            decided,
+            stages.discovery,
+            settings.similarity,
+            stages.calibration,
+            settings.match_types,
+        )
+        keys = [batch.records[row].key for row in taken.tolist()]
+        stored = np.array([new_entities.rows.row(key) >= 0 for key in keys], dtype=bool)
+        kept = (groups >= 0) & ~stored
+        if kept.any():
+            nearest = nearest_entities(mentions.candidates.take(taken[kept]), stages.datastore.kb)
+            unlinked = Unlinked.from_batch(batch.take(taken[kept]), nearest)
+            unlinked = replace(unlinked, documents=numbers[taken[kept]])
+            new_entities.put(unlinked, groups[kept], known)
+        return new_entities
 
     def gather(self, read: ReadDocs) -> CorpusMentions:
         """The first pass: the mentions of a corpus with their candidates and neighbours."""
@@ -119,8 +155,9 @@ class CorpusLinker:
             candidates.append(TopK(full.ids.astype(np.int32), full.scores))
             parts.append(_narrowed(part))
         ranked = RankedMentions.concat(parts or [self.stages.rank([], n_mentions=0)])
-        bounds = np.cumsum([0, *counts])
-        return CorpusMentions(bounds, self._with_mentions(ranked), TopK.concat(candidates))
+        rows, places = canonical_order(ranked.batch.records, counts)
+        ranked, found = ranked.take(rows), TopK.concat(candidates).take(rows)
+        return CorpusMentions(places, self._with_mentions(ranked), found)
 
     def _with_mentions(self, ranked: RankedMentions) -> RankedMentions:
         """The mentions with their neighbours among all mentions of the corpus."""
@@ -139,25 +176,30 @@ class CorpusLinker:
 
         Raises ValueError where ``read`` gives other documents than the first time.
         """
-        bounds, records = links.mentions.bounds, links.mentions.ranked.batch.records
+        places, records = links.mentions.places, links.mentions.ranked.batch.records
         number = -1
         for number, doc in enumerate(read()):
             spans = self.stages.reader.mentions_to_link(doc)
-            if number + 1 >= len(bounds):
+            if number >= len(places):
                 raise ValueError(Errors.E710)
-            rows = range(int(bounds[number]), int(bounds[number + 1]))
+            rows = places[number]
             if keys_of(spans) != [record.key for record in records[rows.start : rows.stop]]:
                 raise ValueError(Errors.E710)
             (of_doc,) = self.documents.by_doc([doc], [spans], self._links(links, rows))
             self.documents.annotate(doc, of_doc, new_entities=True)
             yield doc
-        if number + 2 != len(bounds):
+        if number + 1 != len(places):
             raise ValueError(Errors.E710)
 
     def _links(self, links: CorpusLinks, rows: range) -> List[Link]:
         mentions = links.mentions
-        return self.stages.describe(
-            rows, mentions.ranked.batch, mentions.candidates, links.decisions, links.cluster_ids
+        return make_links(
+            rows,
+            mentions.ranked.batch.records,
+            mentions.candidates,
+            links.decisions,
+            links.cluster_ids,
+            links.wording,
         )
 
     def discover(
@@ -175,12 +217,31 @@ class CorpusLinker:
         links = self.link(read, threshold)
         for doc in self.annotated(read, links):
             write(doc)
-        new_entities = NewEntities(threshold, self.stages.encoder.fingerprint)
-        new_entities.documents = len(links.mentions.bounds) - 1
-        if links.first_unlinked.any():
-            unlinked = links.unlinked(self.stages)
-            new_entities.put(unlinked, links.groups[links.first_unlinked])
-        return new_entities
+        return links.new_entities
+
+
+def canonical_order(
+    records: Sequence[MentionRecord], counts: Sequence[int]
+) -> Tuple[np.ndarray, List[range]]:
+    """An order of documents that does not depend on the order in which they were read.
+
+    records: The mentions of all documents.
+    counts: How many mentions each document has.
+    RETURNS: The numbers of the mentions in that order, (m,) int64; and for each document, in the
+        order in which they were read, where its mentions are in it.
+    """
+    starts = offsets_of(np.array(counts, dtype=np.int64)).tolist()
+    documents = [
+        [(r.key, r.label, r.doc_id) for r in records[start:end]]
+        for start, end in zip(starts[:-1], starts[1:])
+    ]
+    order = sorted(range(len(documents)), key=documents.__getitem__)
+    rows = [row for number in order for row in range(starts[number], starts[number + 1])]
+    places, at = [range(0)] * len(documents), 0
+    for number in order:
+        places[number] = range(at, at + counts[number])
+        at += counts[number]
+    return np.array(rows, dtype=np.int64), places
 
 
 def _narrowed(ranked: RankedMentions) -> RankedMentions:

@@ -37,48 +37,61 @@ class Feedback:
         if kb_id == NIL:
             self._correct(span, Correction(""), ())
             return
-        if self.datastore.kb.entities.position(kb_id) < 0:
-            raise ValueError(Errors.E510.format(id=kb_id, text=span.text))
-        self._correct(span, Correction(kb_id), (kb_id,))
+        with self.datastore.editing():
+            self._require_entity(span, kb_id)
+            self._correct(span, Correction(kb_id), (kb_id,))
 
     def reject_link(self, span: Span, kb_id: str) -> None:
-        """Store that a mention is not this entity. Several can be rejected, one call for each."""
-        before = self.corrections.items.get(key_of(span))
-        rejected = before.rejected if before is not None and before.kb_id is None else ()
-        self._correct(span, Correction(None, tuple(dict.fromkeys((*rejected, kb_id)))), ())
+        """Store that a mention is not this entity. Several can be rejected, one call for each.
+
+        Raises ValueError where the knowledge base has no entity of that id.
+        """
+        with self.datastore.editing():
+            self._require_entity(span, kb_id)
+            before = self.corrections.items.get(key_of(span))
+            rejected = before.rejected if before is not None and before.kb_id is None else ()
+            self._correct(span, Correction(None, tuple(dict.fromkeys((*rejected, kb_id)))), ())
 
     def forget(self, span: Span) -> bool:
         """Undo ``learn`` and ``reject_link`` for a mention. RETURNS: Whether there was anything."""
-        key, store = key_of(span), self.datastore.exemplars
-        correction = self.corrections.items.pop(key, None)
-        if correction is None:
-            return False
-        if correction.before is None:
-            store.remove([key])
-        else:
-            store.relabel(key, correction.before)
-        self.datastore.changed()
-        return True
+        key = key_of(span)
+        with self.datastore.editing():
+            correction = self.corrections.items.pop(key, None)
+            if correction is None:
+                return False
+            if correction.before is None:
+                self.datastore.exemplars.remove([key])
+            else:
+                self.datastore.exemplars.relabel(key, correction.before)
+            self.datastore.changed()
+            return True
 
     def add_exemplars(self, docs: Iterable[Doc]) -> int:
         """Store the annotated mentions of docs (``span.kb_id_``) as exemplars, each once.
 
         RETURNS: How many are new.
         """
-        before = len(self.datastore.exemplars)
         batch = self.reader.read_docs(docs)
-        self.datastore.add_exemplars(batch.records, batch.inputs)
-        return len(self.datastore.exemplars) - before
+        with self.datastore.editing():
+            before = len(self.datastore.exemplars)
+            self.datastore.add_exemplars(batch.records, batch.inputs)
+            return len(self.datastore.exemplars) - before
 
     def remove_exemplars(self, spans: Iterable[Span]) -> int:
         """Remove exemplars from the store. RETURNS: How many were stored."""
-        store = self.datastore.exemplars
-        keys = {key for key in map(key_of, spans) if store.row(key) >= 0}
-        for key in keys:
-            self.corrections.items.pop(key, None)
-        store.remove(keys)
-        self.datastore.changed()
-        return len(keys)
+        keys = set(map(key_of, spans))
+        with self.datastore.editing():
+            store = self.datastore.exemplars
+            stored = {key for key in keys if store.row(key) >= 0}
+            for key in stored:
+                self.corrections.items.pop(key, None)
+            store.remove(stored)
+            self.datastore.changed()
+            return len(stored)
+
+    def _require_entity(self, span: Span, kb_id: str) -> None:
+        if self.datastore.kb.entities.position(kb_id) < 0:
+            raise ValueError(Errors.E510.format(id=kb_id, text=span.text))
 
     def _correct(self, span: Span, correction: Correction, kb_ids: Tuple[str, ...]) -> None:
         key, store = key_of(span), self.datastore.exemplars

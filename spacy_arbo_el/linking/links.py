@@ -1,5 +1,6 @@
 """Decisions, in numbers -> links, in words."""
 
+from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
 import numpy as np
@@ -8,10 +9,45 @@ from ..annotations import Evidence, Link
 from ..arrays import TopK
 from ..calibration.logistic import probability
 from ..inference.decisions import Decisions, Step
-from ..kb.entity import NIL
+from ..kb.entity import NIL, Entity
 from ..kb.knowledge_base import ArboKB
 from ..mentions.records import MentionRecord
 from ..retrieval.exemplars import ExemplarStore
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What the links of some mentions refer to, as it was when the mentions were linked.
+
+    ids: From positions in the knowledge base to ids.
+    entities: The entities that are steps of paths, by position.
+    exemplars: The exemplars that are steps of paths, by their row in the store.
+    """
+
+    ids: Dict[int, str]
+    entities: Dict[int, Entity]
+    exemplars: Dict[int, MentionRecord]
+
+    @classmethod
+    def read(
+        cls, candidates: TopK, decisions: Decisions, kb: ArboKB, exemplars: ExemplarStore
+    ) -> "Wording":
+        """Look up all that links refer to.
+
+        candidates: Positions in the KB, (m, c).
+        decisions: Of the same m mentions.
+        """
+        positions = np.unique(np.append(candidates.ids.ravel(), decisions.entities))
+        ids = dict(zip(positions.tolist(), kb.ids_of(positions).tolist()))
+        steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
+        entities = sorted(ref for kind, ref in steps if kind == "entity")
+        rows = [ref for kind, ref in steps if kind == "exemplar"]
+        records = {row: exemplars.records[row] for row in rows}
+        return cls(ids, kb.entities.at_all(entities), records)
+
+    def ids_of(self, positions: np.ndarray) -> List[List[str]]:
+        """The ids of positions (m, c); "" for -1."""
+        return [[self.ids.get(p, "") for p in row] for row in positions.tolist()]
 
 
 def make_links(
@@ -20,8 +56,7 @@ def make_links(
     candidates: TopK,
     decisions: Decisions,
     cluster_ids: Sequence[str],
-    kb: ArboKB,
-    exemplars: ExemplarStore,
+    wording: Wording,
 ) -> List[Link]:
     """The ``Link`` of each of some of the m mentions.
 
@@ -34,8 +69,8 @@ def make_links(
     part = slice(mentions.start, mentions.stop)
     entities = candidates.ids[part]
     counts = (entities >= 0).sum(axis=1).tolist()
-    ranked_ids = kb.ids_of(entities).tolist()
-    linked_ids = kb.ids_of(decisions.entities[part]).tolist()
+    ranked_ids = wording.ids_of(entities)
+    linked_ids = [wording.ids.get(p, "") for p in decisions.entities[part].tolist()]
     ranked_scores = np.round(probability(candidates.scores[part]), 4).tolist()
     link_scores = probability(decisions.logits[part]).tolist()
     links = []
@@ -46,26 +81,21 @@ def make_links(
             links.append(Link(NIL, best, ids, scores, (), cluster_ids[mention]))
             continue
         evidence = [
-            _evidence(step, records[mention], records, kb, exemplars)
-            for step in decisions.paths[mention]
+            _evidence(step, records[mention], records, wording) for step in decisions.paths[mention]
         ]
         links.append(Link(linked_ids[row], round(link_scores[row], 4), ids, scores, evidence))
     return links
 
 
 def _evidence(
-    step: Step,
-    target: MentionRecord,
-    records: Sequence[MentionRecord],
-    kb: ArboKB,
-    exemplars: ExemplarStore,
+    step: Step, target: MentionRecord, records: Sequence[MentionRecord], wording: Wording
 ) -> Evidence:
     """One step of the path to the mention ``target``, in words."""
     weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
-        entity = kb.entities.at(step.ref)
+        entity = wording.entities[step.ref]
         return Evidence("entity", entity.id, entity.title, "", weight)
-    record = exemplars.records[step.ref] if step.kind == "exemplar" else records[step.ref]
+    record = wording.exemplars[step.ref] if step.kind == "exemplar" else records[step.ref]
     fingerprint, start, end = record.key
     if step.kind == "mention" and fingerprint == target.key[0]:
         return Evidence("mention", f"{start}:{end}", record.text, "", weight)

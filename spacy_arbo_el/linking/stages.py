@@ -20,7 +20,7 @@ from ..reranking.protocol import Ranking, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .corrections import Corrections
-from .links import make_links, numbers_within
+from .links import Wording, make_links, numbers_within
 
 T = TypeVar("T")
 
@@ -119,22 +119,23 @@ class LinkingStages:
         n_mentions: How many other mentions of the document; by default as many as the inference
             procedure looks at.
         """
-        retriever = self.datastore.refresh()
-        allowed = self.datastore.allowed_entities(batch)
-        neighbours = retriever.neighbours(
-            batch,
-            self.datastore.settings.n_candidates,
-            self.inference.n_exemplars,
-            self.inference.n_mentions if n_mentions is None else n_mentions,
-            allowed=allowed,
-            named=self.datastore.named_entities(batch),
-        )
+        with self.datastore.reading() as retriever:
+            allowed = self.datastore.allowed_entities(batch)
+            neighbours = retriever.neighbours(
+                batch,
+                self.datastore.settings.n_candidates,
+                self.inference.n_exemplars,
+                self.inference.n_mentions if n_mentions is None else n_mentions,
+                allowed=allowed,
+                named=self.datastore.named_entities(batch),
+            )
         return neighbours if allowed is None else neighbours.within_labels(batch.labels)
 
     def rerank(self, batch: MentionBatch, neighbours: Neighbours) -> RankedMentions:
         """The ranked candidates of mentions, with corrections applied."""
-        ranking = self.reranker(batch, neighbours, self.context)
-        corrected = self.corrections.apply(batch, neighbours, ranking, self.datastore)
+        with self.datastore.reading():
+            ranking = self.reranker(batch, neighbours, self.context)
+            corrected = self.corrections.apply(batch, neighbours, ranking, self.datastore)
         return RankedMentions(batch, *corrected)
 
     def decide(self, ranked: RankedMentions, threshold: float) -> Decisions:
@@ -170,19 +171,10 @@ class LinkingStages:
             )
         return groups
 
-    def describe(
-        self,
-        mentions: range,
-        batch: MentionBatch,
-        candidates: TopK,
-        decisions: Decisions,
-        cluster_ids: Sequence[str],
-    ) -> List[Link]:
-        """The links of some of the mentions in words, see ``make_links``."""
+    def wording(self, candidates: TopK, decisions: Decisions) -> Wording:
+        """The ids, entities and exemplars that the links of mentions refer to."""
         kb, exemplars = self.datastore.kb, self.datastore.exemplars
-        return make_links(
-            mentions, batch.records, candidates, decisions, cluster_ids, kb, exemplars
-        )
+        return Wording.read(candidates, decisions, kb, exemplars)
 
     # The stages in turn
 
@@ -190,23 +182,31 @@ class LinkingStages:
         self, spans: Sequence[Sequence[Span]], n_mentions: Optional[int] = None
     ) -> RankedMentions:
         """From spans to ranked candidates. n_mentions: As in ``retrieve``."""
-        batch = self.encode(self.read(spans))
-        return self.rerank(batch, self.retrieve(batch, n_mentions))
+        return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
+
+    def rank_encoded(self, batch: MentionBatch, n_mentions: Optional[int] = None) -> RankedMentions:
+        """From vectors to ranked candidates. n_mentions: As in ``retrieve``."""
+        with self.datastore.reading():
+            return self.rerank(batch, self.retrieve(batch, n_mentions))
 
     def link(self, spans: Sequence[Sequence[Span]], threshold: float) -> LinkedMentions:
         """Link the mentions of documents, each document for itself.
 
+        All mentions see one state of the datastore, whatever other threads change meanwhile.
+
         spans: For each document its mentions.
         threshold: The probability that a link must have.
         """
-        ranked = self.rank(spans)
-        decisions = self.decide(ranked, threshold)
-        batch = ranked.batch
-        groups = self.group_unlinked(batch, decisions, within_documents=True)
+        batch = self.encode(self.read(spans))
+        with self.datastore.reading():
+            ranked = self.rank_encoded(batch)
+            candidates = ranked.ranking.candidates
+            decisions = self.decide(ranked, threshold)
+            groups = self.group_unlinked(batch, decisions, within_documents=True)
+            wording = self.wording(candidates, decisions)
         cluster_ids = numbers_within(batch.documents, groups)
         rows = range(len(batch))
-        candidates = ranked.ranking.candidates
-        links = self.describe(rows, batch, candidates, decisions, cluster_ids)
+        links = make_links(rows, batch.records, candidates, decisions, cluster_ids, wording)
         return LinkedMentions(ranked, decisions, links)
 
 

@@ -2,7 +2,8 @@
 
 import time
 import warnings
-from typing import Callable, Hashable, Optional, Sequence, Tuple, TypeVar
+from contextlib import contextmanager
+from typing import Callable, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -32,6 +33,10 @@ T = TypeVar("T")
 
 class Datastore:
     """A knowledge base and an exemplar store, with vectors of the present encoder.
+
+    ``reading`` gives a state that is up to date and does not change while it is used: edits by
+    other threads wait, and reading threads do not wait for each other. Edits happen in ``editing``.
+    Both use the ``guard`` of the knowledge base, so that ``kb.add`` and the like wait too.
 
     ``refresh`` brings the vectors up to date. It costs a hash of the weights where nothing has
     changed, and encodes only what it must.
@@ -68,6 +73,38 @@ class Datastore:
         """The present state."""
         return Revision(self.content, self.kb.layout, self.encoder.fingerprint)
 
+    @contextmanager
+    def reading(self) -> Iterator[Retriever]:
+        """Use one state of the datastore, with all vectors up to date.
+
+        Edits in the block are an error. The block gives the search over the entities and the
+        exemplars.
+        """
+        while True:
+            kb = self.kb
+            # Most often nothing has changed, and other readers need not be kept out.
+            with kb.guard.reading():
+                retriever = self._retriever if kb is self.kb and self._is_fresh else None
+                if retriever is not None:
+                    yield retriever
+                    return
+            with kb.guard.writing_then_reading() as downgrade:
+                if kb is self.kb:
+                    retriever = self._refresh()
+                    downgrade.read()
+                    yield retriever
+                    return
+
+    @contextmanager
+    def editing(self) -> Iterator[None]:
+        """Change entities, exemplars or what belongs to them, while no thread reads."""
+        while True:
+            kb = self.kb
+            with kb.guard.writing():
+                if kb is self.kb:
+                    yield
+                    return
+
     def derived(self, name: Hashable, build: Callable[[], T]) -> T:
         """A value that depends on entities and exemplars, not on vectors; built when they change.
 
@@ -90,10 +127,11 @@ class Datastore:
             raise ValueError(Errors.E503.format(got=type(kb).__name__))
         if not reencode:
             self._check_fingerprint(kb)
-        self.kb = kb
-        # Its texts may come from another verbalization.
-        self.kb.invalidate()
-        self.changed()
+        with self.editing():
+            self.kb = kb
+            # Its texts may come from another verbalization.
+            self.kb.invalidate()
+            self.changed()
 
     def add_exemplars(
         self,
@@ -105,11 +143,12 @@ class Datastore:
 
         RETURNS: (n,) int64, the row of each in the store.
         """
-        before = self.exemplars.revision
-        rows = self.exemplars.extend(records, inputs, vectors)
-        if self.exemplars.revision != before:
-            self.changed()
-        return rows
+        with self.editing():
+            before = self.exemplars.revision
+            rows = self.exemplars.extend(records, inputs, vectors)
+            if self.exemplars.revision != before:
+                self.changed()
+            return rows
 
     def changed(self) -> None:
         """Note that an entity or an exemplar was added, changed or removed."""
@@ -138,11 +177,31 @@ class Datastore:
         """Whether the knowledge base is as it was at the last refresh."""
         return self.kb.in_sync and self.kb.edits == self._edits
 
+    @property
+    def _is_fresh(self) -> bool:
+        """Whether the last refresh still holds."""
+        fingerprint = self.encoder.fingerprint
+        return (
+            self._retriever is not None
+            and self.kb.edits == self._edits
+            and self.exemplars.is_encoded_by(fingerprint)
+            and not self.kb.has_changed_outside
+            and self.is_current
+            and self.kb.fingerprint == fingerprint
+        )
+
     def refresh(self) -> Retriever:
         """Encode entities and exemplars whose vectors are not those of the present encoder.
 
         RETURNS: The search over them.
         """
+        guard = self.kb.guard
+        if guard.is_reading and not guard.is_writing and self._retriever is not None:
+            return self._retriever
+        with self.editing():
+            return self._refresh()
+
+    def _refresh(self) -> Retriever:
         fingerprint = self.encoder.fingerprint
         start, n_texts = time.perf_counter(), 0
         if self.kb.reload_if_changed():
@@ -168,10 +227,11 @@ class Datastore:
 
     def complete(self) -> None:
         """Encode what has no vector, and keep older vectors as they are. Training uses this."""
-        self.kb.sync(self.settings.verbalization, self._encode_texts, self.kb.fingerprint)
-        self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
-        self._edits = self.kb.edits
-        self._retriever = None
+        with self.editing():
+            self.kb.sync(self.settings.verbalization, self._encode_texts, self.kb.fingerprint)
+            self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
+            self._edits = self.kb.edits
+            self._retriever = None
 
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
         return self.encoder.encode_texts(self.encoder.read_texts(texts))

@@ -103,6 +103,10 @@ class ExemplarStore:
         self.records[row] = replace(self.records[row], kb_ids=kb_ids)
         self.version += 1
 
+    def is_encoded_by(self, fingerprint: str) -> bool:
+        """Whether all mentions have a vector of the encoder with that fingerprint."""
+        return self.fingerprint == fingerprint and len(self.vectors) == len(self)
+
     def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> int:
         """Encode the mentions without a vector, or all where the vectors are another encoder's.
 

@@ -1,9 +1,8 @@
 """Exact nearest-neighbour search over the vectors themselves."""
 
 import importlib
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from ...arrays import TopK
 from ...errors import Errors
 from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
+from ...locks import ForkableLock
 from ..similarity import Similarity
 from . import exact
 
@@ -81,24 +81,39 @@ class FlatIndex:
 def _nearest_faiss(index: FlatIndex, queries: np.ndarray, k: int) -> Candidates:
     inner = index.similarity.metric == "ip"
     metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
-    with _matrix_products():
+    with _matrix_products:
         distances, rows = faiss.knn(queries, index.vectors, k, metric=metric)
     return rows, (distances if inner else -distances)
 
 
-@contextmanager
-def _matrix_products() -> Iterator[None]:
-    """Make FAISS search by matrix product from the first query on.
+class _MatrixProducts:
+    """Makes FAISS search by matrix product from the first query on, while any thread searches.
 
     By default it compares query by query up to some hundred queries, which took five times as
-    long for 300 queries and 42,000 vectors.
+    long for 300 queries and 42,000 vectors. The setting is global: the first thread that comes
+    changes it, and the last one that leaves restores it.
     """
-    before = faiss.cvar.distance_compute_blas_threshold
-    faiss.cvar.distance_compute_blas_threshold = 1
-    try:
-        yield
-    finally:
-        faiss.cvar.distance_compute_blas_threshold = before
+
+    def __init__(self) -> None:
+        self._lock = ForkableLock()
+        self._searching = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._searching:
+                self._before = faiss.cvar.distance_compute_blas_threshold
+                faiss.cvar.distance_compute_blas_threshold = 1
+            self._searching += 1
+
+    def __exit__(self, *_: Any) -> None:
+        with self._lock:
+            self._searching -= 1
+            if not self._searching:
+                faiss.cvar.distance_compute_blas_threshold = self._before
+
+
+_matrix_products = _MatrixProducts()
 
 
 def _nearest_torch(

@@ -1,0 +1,261 @@
+"""Threads that link while others edit: each call sees one state, before or after an edit."""
+
+import os
+import threading
+
+import pytest
+import spacy
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+
+from ..linker.conftest import build
+from ..linker.world import DEV, ENTITIES, annotated
+
+RANKER = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
+LOOKUP = {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1"}}}
+
+
+@pytest.fixture
+def linker(tiny_bert):
+    return tiny_linker(tiny_bert)
+
+
+def tiny_linker(tiny_bert, **settings):
+    """A linker over the small world, with a tiny encoder."""
+    encoder = {
+        "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
+        "name": str(tiny_bert),
+        "window": 32,
+    }
+    return build(model={"mention": encoder}, **settings).get_pipe("arbo_linker")
+
+
+def run_in_threads(*calls):
+    """Run functions at the same time; raise the first error of any."""
+    errors = []
+
+    def run(call):
+        try:
+            call()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(call,), daemon=True) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(300)
+        assert not thread.is_alive(), "a thread waits for ever"
+    if errors:
+        raise errors[0]
+
+
+def described(linker, texts):
+    """The links of documents, in plain values that can be compared."""
+    docs = [annotated(linker_nlp(linker), text) for text in texts]
+    return tuple(
+        (link.kb_id, link.score, tuple(link.ids), tuple(link.scores), str(link.evidence))
+        for of_doc in linker.link_docs(docs)
+        for link in of_doc.values()
+    )
+
+
+def linker_nlp(linker):
+    nlp = spacy.blank("en")
+    nlp.vocab = linker.vocab
+    return nlp
+
+
+class States:
+    """The answers of a linker in every state that its editor makes.
+
+    An edit is made while no answer is looked up in the table: the table then has the answer of the
+    state before and of the state after.
+    """
+
+    def __init__(self, linker, texts):
+        self.linker, self.texts = linker, texts
+        self.answers = {described(linker, texts)}
+
+    def add(self, make_edit):
+        make_edit()
+        self.answers.add(described(self.linker, self.texts))
+
+
+def edits(linker, number):
+    """One round of all kinds of edits; after it the linker is as before."""
+    nlp, kb = linker_nlp(linker), linker.kb
+    name = f"extra{number}"
+    doc = annotated(nlp, f"Number {number}: the [Amazon|shop] of another kind of thing.")
+    (span,) = doc.ents
+    yield lambda: kb.add(Entity(name, "Mercury", "a god of the Romans"))
+    yield lambda: linker.learn(span, name)
+    yield lambda: kb.update(Entity(name, "Amazon", "a woman who fights"))
+    yield lambda: linker.reject_link(span, "shop")
+    yield lambda: linker.add_exemplars([annotated(nlp, f"The [jaguar|{name}] number {number}.")])
+    yield lambda: linker.refresh()
+    yield lambda: linker.remove_exemplars(annotated(nlp, f"The [jaguar|x] number {number}.").ents)
+    yield lambda: linker.forget(span)
+    yield lambda: kb.remove(name)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("settings", [{}, RANKER, LOOKUP], ids=["plain", "ranker", "lookup"])
+def test_each_call_sees_one_state_while_other_threads_edit(attacks, tiny_bert, settings):
+    linker = tiny_linker(tiny_bert, **settings)
+    states = States(linker, DEV[:4])
+    n_threads, n_calls = 8, attacks(12, 2000)
+    stop, seen = threading.Event(), []
+
+    def link():
+        for _ in range(n_calls):
+            seen.append(described(linker, DEV[:4]))
+
+    def edit():
+        for number in range(10**6):
+            for make_edit in edits(linker, number):
+                if stop.is_set():
+                    return
+                states.add(make_edit)
+                if number % 7 == 0:
+                    linker.to_bytes(exclude=["model", "vocab"])
+
+    def link_then_stop():
+        try:
+            run_in_threads(*[link] * n_threads)
+        finally:
+            stop.set()
+
+    run_in_threads(edit, link_then_stop)
+    assert len(seen) == n_threads * n_calls
+    assert len(states.answers) > 1
+    assert set(seen) <= states.answers
+
+
+def test_concurrent_calls_give_the_links_of_serial_ones(linker):
+    expected = [described(linker, [text]) for text in DEV]
+
+    def link():
+        for _ in range(3):
+            assert [described(linker, [text]) for text in DEV] == expected
+
+    run_in_threads(*[link] * 8)
+
+
+def test_the_first_calls_of_many_threads_encode_once(linker):
+    """`learn`, then eight threads: this broke the pipeline for good."""
+    linker.refresh()
+    calls = []
+    original = linker.encoder.encode_texts
+    linker.encoder.encode_texts = lambda inputs: (calls.append(len(inputs)), original(inputs))[1]
+    linker.kb.add(Entity("new", "thing that is new"))
+    linker.learn(annotated(linker_nlp(linker), "A [jaguar|cat] again.").ents[0], "new")
+    run_in_threads(*[lambda: described(linker, DEV)] * 8)
+    assert calls == [1]
+
+
+def test_saving_while_threads_link_and_edit_ends(tmp_path, tiny_bert, linker):
+    stop = threading.Event()
+
+    def link():
+        while not stop.is_set():
+            described(linker, DEV[:2])
+
+    def save():
+        try:
+            for number in range(3):
+                linker.kb.add(Entity(f"n{number}", f"number {number}"))
+                linker.to_disk(tmp_path / "linker")
+                copy = tiny_linker(tiny_bert, entities=[], train=[]).from_disk(tmp_path / "linker")
+                assert len(copy.kb) == len(ENTITIES) + number + 1
+        finally:
+            stop.set()
+
+    run_in_threads(link, link, save)
+
+
+def test_a_saved_state_is_one_state(tiny_bert, linker):
+    """The exemplars and the knowledge base that are saved belong together."""
+    stop = threading.Event()
+    blank = linker_nlp(linker)
+
+    def edit():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            doc = annotated(blank, f"The [jaguar|n{number}] number {number}.")
+            with linker.datastore.editing():
+                linker.kb.add(Entity(f"n{number}", f"number {number}"))
+                linker.add_exemplars([doc])
+
+    def save():
+        try:
+            for _ in range(4):
+                data = linker.to_bytes(exclude=["model", "vocab"])
+                copy = tiny_linker(tiny_bert, entities=[], train=[])
+                copy.from_bytes(data, exclude=["model", "vocab"])
+                labels = {i for record in copy.exemplars.records for i in record.kb_ids}
+                assert labels <= {entity.id for entity in copy.kb}
+                assert len(labels - {e.id for e in ENTITIES}) == len(copy.kb) - len(ENTITIES)
+        finally:
+            stop.set()
+
+    run_in_threads(edit, save)
+
+
+def test_an_edit_within_linking_is_an_error(linker):
+    with linker.datastore.reading(), pytest.raises(RuntimeError, match="E770"):
+        linker.kb.add(Entity("new", "new"))
+    linker.kb.add(Entity("new", "new"))
+
+
+def test_a_knowledge_base_can_be_replaced_while_threads_link(linker):
+    kbs = [ArboKB(linker.vocab, ENTITIES), ArboKB(linker.vocab, ENTITIES[:5])]
+    answers = set()
+    for kb in kbs:
+        linker.set_kb(lambda _, kb=kb: kb)
+        answers.add(described(linker, DEV[:3]))
+    stop, seen = threading.Event(), set()
+
+    def link():
+        while not stop.is_set():
+            seen.add(described(linker, DEV[:3]))
+
+    def replace():
+        try:
+            for number in range(20):
+                linker.set_kb(lambda _, number=number: kbs[number % 2])
+                linker.refresh()
+        finally:
+            stop.set()
+
+    run_in_threads(link, link, link, replace)
+    assert seen and seen <= answers
+
+
+def test_a_process_that_is_forked_while_threads_read_and_edit_can_link_and_edit(linker):
+    expected = described(linker, DEV[:1])
+    is_reading, done = threading.Event(), threading.Event()
+
+    def read():
+        with linker.datastore.reading():
+            is_reading.set()
+            done.wait(60)
+
+    def edit():
+        is_reading.wait(60)
+        with linker.datastore.editing():
+            pass
+
+    def fork():
+        is_reading.wait(60)
+        child = os.fork()
+        if not child:  # pragma: no cover - another process
+            same = described(linker, DEV[:1]) == expected
+            linker.kb.add(Entity("new", "new"))
+            os._exit(7 if same and "new" in linker.kb else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        done.set()
+
+    run_in_threads(read, edit, fork)
