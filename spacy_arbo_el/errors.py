@@ -29,7 +29,8 @@ class Errors(metaclass=_Coded):
     E003 = "There is no entity {id!r} in the knowledge base."
     E004 = "The encoder returned shape {shape} for {rows} texts; expected ({rows}, width)."
     E005 = (
-        "{count} of {rows} vectors contain NaN or infinity (the first is number {first}). The "
+        "{count} of {rows} vectors contain NaN, infinity or numbers so large that they have no "
+        "length (the first is number {first}). The "
         'encoder has diverged: train with a lower learning rate, or with precision = "float32".'
     )
     E006 = (
@@ -248,11 +249,6 @@ class Errors(metaclass=_Coded):
         "The calibration has {curve} for {name!r}. It must map each of {known} to [slope, offset], "
         "two finite numbers with a slope above zero. Fit a new one: spacy arbo calibrate."
     )
-    E403 = (
-        "The threshold and the weight of Consensus.v1 must be between 0 and 1, not {threshold!r} "
-        "and {weight!r}."
-    )
-    E404 = "The temperature of votes must be above 0, or None for equal votes, not {value!r}."
     E402 = "The threshold is a probability and must be between 0 and 1, not {value!r}."
 
     # Annotations and the component: E5xx
@@ -346,6 +342,7 @@ class Errors(metaclass=_Coded):
         "The template of addresses {value!r} must begin with http:// or https://, such as "
         "'https://www.wikidata.org/wiki/{{}}', or with {{}} where the ids are addresses."
     )
+    E751 = "The setting {name} must be {kind}, not {value!r}."
 
 
 class Warnings(metaclass=_Coded):

@@ -163,10 +163,10 @@ def _check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarra
 
 
 def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """Vectors of ``rows`` spans; an error where their shape is wrong, or numbers are not finite."""
+    """Vectors of ``rows`` spans; an error where their shape is wrong, or their length no number."""
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))
-    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    wrong = np.flatnonzero(~np.isfinite(np.einsum("nd,nd->n", vectors, vectors)))
     if len(wrong):
         raise ValueError(Errors.E005.format(count=len(wrong), rows=rows, first=wrong[0]))
     return vectors

@@ -9,6 +9,7 @@ from spacy_transformers.data_classes import HFObjects
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import ArgsKwargs, Floats2d
 
+from ..settings import check_count
 from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
 from .pooling import Pooling
@@ -59,6 +60,12 @@ def build_transformer_encoder(
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
     """
+    for setting, tokens in (
+        ("predict_tokens", predict_tokens),
+        ("train_tokens", train_tokens),
+        ("kept_tokens", kept_tokens),
+    ):
+        check_count(setting, tokens)
     return Model(
         "transformer_encoder",
         forward,

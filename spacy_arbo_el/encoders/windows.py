@@ -17,6 +17,7 @@ import numpy as np
 from thinc.api import Model
 
 from ..errors import Errors
+from ..settings import check_count
 from .inputs import SpanInputs, assemble
 from .protocol import Text
 from .shim import loaded_shim
@@ -40,6 +41,7 @@ class WindowReader:
     size: int
 
     def __post_init__(self) -> None:
+        check_count("window", self.size)
         if self.size < SHORTEST_WINDOW:
             raise ValueError(Errors.E204.format(size=self.size, shortest=SHORTEST_WINDOW))
 

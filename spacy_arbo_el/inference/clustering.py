@@ -8,9 +8,11 @@ from spacy.util import registry
 
 from .. import graph
 from ..calibration.calibration import Calibration
+from ..graph.linking import METHODS
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
+from ..settings import check_choice, check_count
 from .decisions import Decisions, Paths, Step
 from .independent import first_candidates, start_of_path
 
@@ -40,6 +42,11 @@ class Clustering:
     method: str = "arborescence"
     n_exemplars: int = 8
     n_mentions: int = 4
+
+    def __post_init__(self) -> None:
+        check_choice("inference.method", self.method, METHODS)
+        check_count("inference.n_exemplars", self.n_exemplars)
+        check_count("inference.n_mentions", self.n_mentions)
 
     def __call__(
         self,

@@ -8,12 +8,12 @@ from spacy.util import registry
 
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import log_odds, probability, similarity_at
-from ..errors import Errors
 from ..graph.averages import average_joins
 from ..graph.levels import labels_at
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
+from ..settings import check_count, check_share
 from .decisions import MAX_CONSIDERED, Decisions, Paths, Step
 from .independent import start_of_path
 
@@ -48,10 +48,10 @@ class Consensus:
     weight: float = 0.5
 
     def __post_init__(self) -> None:
-        for value in (self.threshold, self.weight):
-            if not 0.0 <= value <= 1.0:
-                message = Errors.E403.format(threshold=self.threshold, weight=self.weight)
-                raise ValueError(message)
+        check_count("inference.n_exemplars", self.n_exemplars)
+        check_count("inference.n_mentions", self.n_mentions)
+        check_share("inference.threshold", self.threshold)
+        check_share("inference.weight", self.weight)
 
     def __call__(
         self,

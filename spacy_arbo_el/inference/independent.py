@@ -11,6 +11,7 @@ from ..calibration.calibration import Calibration
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
+from ..settings import check_count
 from .decisions import Decisions, Paths, Step
 
 
@@ -31,6 +32,9 @@ class Independent:
     """
 
     n_exemplars: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("inference.n_exemplars", self.n_exemplars)
 
     @property
     def n_mentions(self) -> int:

@@ -10,6 +10,7 @@ from ..calibration.logistic import probability
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
+from ..settings import check_share
 from .decisions import Decisions, Inference
 
 
@@ -34,6 +35,9 @@ class Margin:
 
     inference: Inference
     min_difference: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_share("inference.min_difference", self.min_difference)
 
     @property
     def n_exemplars(self) -> int:

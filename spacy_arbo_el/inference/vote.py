@@ -8,10 +8,10 @@ from spacy.util import registry
 
 from ..arrays import TopK
 from ..calibration.calibration import Calibration
-from ..errors import Errors
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
+from ..settings import check_count, check_positive
 from .decisions import Decisions, Paths, Step
 from .independent import start_of_path
 
@@ -40,8 +40,9 @@ class ExemplarVote:
     temperature: Optional[float] = None
 
     def __post_init__(self) -> None:
-        if self.temperature is not None and not self.temperature > 0:
-            raise ValueError(Errors.E404.format(value=self.temperature))
+        check_count("inference.n_exemplars", self.n_exemplars, least=1)
+        if self.temperature is not None:
+            check_positive("inference.temperature", self.temperature)
 
     @property
     def n_mentions(self) -> int:

@@ -8,6 +8,7 @@ from typing import Callable, Dict, List, Sequence, Set, Tuple
 import numpy as np
 from spacy.util import registry
 
+from ..settings import check_count, check_share
 from .store import EntityStore
 
 # The rarest trigrams of a query are looked up, as long as at most this many names contain them.
@@ -106,10 +107,16 @@ class StringLookup:
     n_fuzzy: int = 4
     min_similarity: float = 0.5
 
+    def __post_init__(self) -> None:
+        check_count("lookup.n_exact", self.n_exact)
+        check_count("lookup.n_fuzzy", self.n_fuzzy)
+        check_share("lookup.min_similarity", self.min_similarity)
+
     def __call__(self, entities: EntityStore, strings: Sequence[str]) -> np.ndarray:
-        """The positions of candidates, (m, n_exact + n_fuzzy) int64, -1 for none."""
+        """The positions of candidates, (m, c) int64, -1 for none; c is what the most have."""
         candidates = {string: self._candidates(entities, string) for string in set(strings)}
-        table = np.full((len(strings), self.n_exact + self.n_fuzzy), -1, dtype=np.int64)
+        most = max(map(len, candidates.values()), default=0)
+        table = np.full((len(strings), most), -1, dtype=np.int64)
         for row, string in enumerate(strings):
             table[row, : len(candidates[string])] = candidates[string]
         return table

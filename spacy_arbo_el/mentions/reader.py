@@ -12,6 +12,7 @@ from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
 from ..errors import Warnings
 from ..log import warn_once
+from ..settings import check_strings
 from .batch import MentionBatch
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer
@@ -34,6 +35,9 @@ class MentionSettings:
     getter: SpanGetter = EntSpans()
     normalizer: Optional[Normalizer] = None
     labels_discard: List[str] = ()  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        check_strings("mentions.labels_discard", self.labels_discard)
 
 
 @dataclass(frozen=True)

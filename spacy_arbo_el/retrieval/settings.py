@@ -7,6 +7,7 @@ from spacy.util import registry
 
 from ..kb.lookup import Lookup
 from ..kb.verbalizations import Verbalization
+from ..settings import check_count
 from .index.protocol import BuildIndex
 from .similarity import Similarity
 
@@ -40,3 +41,7 @@ class RetrieverSettings:
     n_candidates: int = 64
     match_types: bool = False
     max_exemplars: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("retriever.n_candidates", self.n_candidates, least=1)
+        check_count("retriever.max_exemplars", self.max_exemplars)

@@ -16,6 +16,8 @@ from typing import Callable, Tuple
 import numpy as np
 from spacy.util import registry
 
+from ..settings import check_positive
+
 LossAndGradient = Tuple[np.ndarray, np.ndarray]
 Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], LossAndGradient]
 
@@ -36,6 +38,9 @@ class SoftmaxPositiveNegative:
     """
 
     scale: float = 20.0
+
+    def __post_init__(self) -> None:
+        check_positive("loss.scale", self.scale)
 
     def __call__(
         self, similarities: np.ndarray, positive: np.ndarray, valid: np.ndarray
@@ -60,6 +65,9 @@ class CrossEntropy:
     """
 
     scale: float = 20.0
+
+    def __post_init__(self) -> None:
+        check_positive("loss.scale", self.scale)
 
     def __call__(
         self, similarities: np.ndarray, positive: np.ndarray, valid: np.ndarray

@@ -9,6 +9,7 @@ from spacy.util import registry
 
 from ..arrays import first_of_each, take_or
 from ..retrieval.index.exact import Forbid, forbid_mask, forbid_pairs, nearest
+from ..settings import check_count, check_share
 from .cache import EmbeddingCache
 from .positives import gold_texts
 from .table import GoldTable
@@ -42,6 +43,10 @@ class HardNegatives:
     k: int = 10
     mention_share: float = 0.5
     same_type: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("negatives.k", self.k)
+        check_share("negatives.mention_share", self.mention_share)
 
     def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         n_mentions = int(round(self.k * self.mention_share))

@@ -233,9 +233,9 @@ def test_mentions_outside_of_their_text_are_refused(tiny, pair):
         tiny.read_mentions(["flu and cold", "flu"], np.array([0, 1]), np.array([(0, 3), pair]))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
 def test_vectors_that_are_not_finite_are_refused(hashed, value):
     inputs = hashed.read_mentions(["flu"], np.array([0]), np.array([[0, 3]]))
     hashed.model.get_ref("mention").get_param("E")[:] = value
-    with pytest.raises(ValueError, match="1 of 1 vectors contain NaN or infinity"):
+    with pytest.raises(ValueError, match="1 of 1 vectors contain NaN"):
         hashed.encode_mentions(inputs)

@@ -97,7 +97,7 @@ def test_consensus_handles_probabilities_that_are_nearly_one():
 
 
 def test_consensus_rejects_weights_that_are_no_probabilities():
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="number from 0 to 1"):
         Consensus(weight=1.5)
 
 

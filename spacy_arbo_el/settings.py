@@ -1,0 +1,44 @@
+"""Checks of the settings of registered parts: one message for each kind of oddity."""
+
+import math
+from typing import Any, Sequence
+
+from .errors import Errors
+
+
+def check_count(name: str, value: Any, least: int = 0) -> None:
+    """Raise ValueError unless the value is a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        _refuse(name, f"a whole number of at least {least}", value)
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a number from 0 to 1."""
+    if not _is_number(value) or not 0.0 <= value <= 1.0:
+        _refuse(name, "a number from 0 to 1", value)
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a finite number above 0."""
+    if not _is_number(value) or not 0.0 < value < math.inf:
+        _refuse(name, "a finite number above 0", value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise ValueError unless the value is one of some strings."""
+    if value not in choices:
+        _refuse(name, f"one of {', '.join(map(repr, choices))}", value)
+
+
+def check_strings(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a list of strings: a single string is none."""
+    if isinstance(value, str) or not all(isinstance(item, str) for item in value):
+        _refuse(name, "a list of strings", value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _refuse(name: str, kind: str, value: Any) -> None:
+    raise ValueError(Errors.E751.format(name=name, kind=kind, value=value))

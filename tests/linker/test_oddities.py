@@ -1,0 +1,205 @@
+"""Settings and vectors at their limits and beyond: one message, or sensible links."""
+
+import math
+
+import numpy as np
+import pytest
+from confection import ConfigValidationError
+from spacy.tokens import Doc, Span
+from spacy.util import registry
+
+from spacy_arbo_el.kb.entity import Entity
+
+from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+from .conftest import build
+from .world import DEV, ENTITIES, TRAIN, annotated, without_links
+
+NAN, INF = math.nan, math.inf
+TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
+COUNTS = [-3, -1, 2.5, NAN, True, "3", None]
+SHARES = [-0.1, 1.1, NAN, INF, True, "0.5", None]
+REFUSED = {
+    "Retriever.v1": {"n_candidates": [0, *COUNTS], "max_exemplars": COUNTS},
+    "Independent.v1": {"n_exemplars": COUNTS},
+    "Clustering.v1": {"n_exemplars": COUNTS, "n_mentions": COUNTS, "method": ["", "x", None]},
+    "Consensus.v1": {
+        "n_exemplars": COUNTS,
+        "n_mentions": COUNTS,
+        "threshold": SHARES,
+        "weight": SHARES,
+    },
+    "ExemplarVote.v1": {"n_exemplars": [0, *COUNTS], "temperature": [0.0, -1.0, NAN, INF]},
+    "Margin.v1": {"min_difference": SHARES},
+    "Discovery.v1": {
+        "threshold": [-0.1, 1.1, NAN, INF],
+        "ngram_weight": [-0.1, 1.1, NAN, INF],
+        "n_neighbors": [-1],
+        "method": ["", "x", None],
+    },
+    "StringLookup.v1": {"n_exact": COUNTS, "n_fuzzy": COUNTS, "min_similarity": SHARES},
+    "HardNegatives.v1": {"k": COUNTS, "mention_share": SHARES},
+    "Mentions.v1": {"labels_discard": ["GENE", [1], [None]]},
+}
+NEEDED = {
+    "Retriever.v1": {"verbalization": None, "similarity": None, "index": None},
+    "Margin.v1": {"inference": None},
+}
+
+
+@pytest.mark.parametrize("part", REFUSED)
+def test_settings_out_of_range_are_refused_with_their_name(part):
+    build_part = registry.misc.get(f"spacy-arbo-el.{part}")
+    for name, values in REFUSED[part].items():
+        for value in values:
+            with pytest.raises(ValueError, match="arbo-E") as error:
+                build_part(**{**NEEDED.get(part, {}), name: value})
+            assert error.type is ValueError
+            assert repr(value) in str(error.value), (name, value)
+
+
+@pytest.mark.parametrize("loss", ["SoftmaxPositiveNegative.v1", "CrossEntropy.v1"])
+@pytest.mark.parametrize("scale", [0.0, -1.0, NAN, INF, None])
+def test_scales_that_are_not_above_zero_are_refused(loss, scale):
+    with pytest.raises(ValueError, match="loss.scale must be a finite number above 0"):
+        registry.losses.get(f"spacy-arbo-el.{loss}")(scale=scale)
+
+
+@pytest.mark.parametrize("setting", ["window", "predict_tokens", "train_tokens", "kept_tokens"])
+@pytest.mark.parametrize("value", [-1, -(10**9), 2.5, NAN])
+def test_token_budgets_out_of_range_are_refused(setting, value):
+    settings = {"name": "x", "window": 32, "pooling": None, setting: value}
+    with pytest.raises(ValueError, match=f"{setting} must be a whole number"):
+        registry.architectures.get("spacy-arbo-el.TransformerEncoder.v1")(**settings)
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, NAN, INF, -INF])
+def test_thresholds_that_are_no_probabilities_are_refused(hashed, threshold):
+    linker = hashed.get_pipe("arbo_linker")
+    doc = annotated(hashed, DEV[0])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        linker.threshold = threshold
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        linker.discover([doc], threshold=threshold)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        list(linker.link_stream(lambda: [doc], threshold=threshold))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        build(**TOWER, threshold=threshold)
+
+
+def test_a_config_with_an_oddity_is_refused_when_the_pipeline_is_made():
+    for retriever in ({"n_candidates": 0}, {"n_candidates": -3}, {"max_exemplars": -1}):
+        with pytest.raises((ValueError, ConfigValidationError), match="must be a whole number"):
+            build(**TOWER, retriever=retriever)
+
+
+@pytest.fixture(scope="module")
+def hashed():
+    """A linker without torch. Don't change it."""
+    return build(**TOWER)
+
+
+def checked_links(nlp, texts=DEV):
+    """The links of documents: each is an entity of the knowledge base with a probability, or NIL."""
+    linker = nlp.get_pipe("arbo_linker")
+    docs = list(nlp.pipe(without_links(annotated(nlp, text)) for text in texts))
+    links = [ent._.arbo for doc in docs for ent in doc.ents]
+    assert len(links) == sum(text.count("[") for text in texts)
+    for link in links:
+        assert link.kb_id == "NIL" or link.kb_id in linker.kb
+        assert 0.0 <= link.score <= 1.0
+        assert len(set(link.ids)) == len(link.ids) == len(link.scores)
+        assert all(0.0 <= score <= 1.0 for score in link.scores)
+    linker.explain(docs[0].ents[0], "planet")
+    linker.link_corpus(docs)
+    linker.discover(docs)
+    return links
+
+
+SANE = [
+    {"retriever": {"n_candidates": 1}},
+    {"retriever": {"n_candidates": 10_000}},
+    {"retriever": {"max_exemplars": 1}},
+    {"retriever": {"max_exemplars": 10_000, "n_candidates": 1}},
+    {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1", "n_exact": 0}}},
+    {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1", "n_exact": 10_000}}},
+    {"retriever": {"similarity": {"@misc": "spacy-arbo-el.Dot.v1"}}},
+    {"retriever": {"similarity": {"@misc": "spacy-arbo-el.NegativeSquaredEuclidean.v1"}}},
+    {"inference": {"n_exemplars": 0, "n_mentions": 0}},
+    {"inference": {"n_exemplars": 10_000, "n_mentions": 10_000}},
+    {"inference": {"method": "minimax"}, "threshold": 1.0},
+    {"inference": {"method": "undirected"}, "threshold": 0.0},
+    {"inference": {"@misc": "spacy-arbo-el.Independent.v1", "n_exemplars": 10_000}},
+    {"inference": {"@misc": "spacy-arbo-el.ExemplarVote.v1", "n_exemplars": 10_000}},
+    {"inference": {"@misc": "spacy-arbo-el.ExemplarVote.v1", "temperature": 1e-30}},
+    {"inference": {"@misc": "spacy-arbo-el.Consensus.v1", "threshold": 0.0, "weight": 1.0}},
+    {"inference": {"@misc": "spacy-arbo-el.Consensus.v1", "threshold": 1.0, "weight": 0.0}},
+    {"discovery": {"threshold": 0.0, "n_neighbors": 10_000}, "threshold": 1.0},
+    {"discovery": {"threshold": 1.0, "n_neighbors": 0}, "threshold": 1.0},
+    {"discovery": {"threshold": 0.5, "ngram_weight": 1.0}, "threshold": 1.0},
+    {"discovery": {"method": "average"}, "threshold": 1.0},
+    {"discovery": {"method": "strong"}, "threshold": 1.0},
+    {"discovery": {"method": "arborescence"}, "threshold": 1.0},
+    {"calibration": {"entity": [1e30, 0.0]}},
+    {"calibration": {"entity": [1e-30, 1e30], "mention": [1e30, -1e30]}},
+]
+
+
+@pytest.mark.parametrize("config", SANE, ids=str)
+@pytest.mark.parametrize("entities", [ENTITIES, ENTITIES[:1], []], ids=["all", "one", "none"])
+def test_settings_at_their_limits_give_sensible_links(config, entities):
+    inference = config.get("inference", {})
+    clustering = {"@misc": "spacy-arbo-el.Clustering.v1", **inference}
+    nlp = build(entities, [], **{**TOWER, **config, "inference": clustering})
+    links = checked_links(nlp)
+    if not entities:
+        assert all(link.is_nil and not link.ids for link in links)
+
+
+@pytest.mark.parametrize("fill", ["equal", "tiny", "one row", "zero"])
+@pytest.mark.parametrize("similarity", ["Cosine", "Dot", "NegativeSquaredEuclidean"])
+def test_degenerate_vectors_give_sensible_links(fill, similarity):
+    nlp = build(**TOWER, retriever={"similarity": {"@misc": f"spacy-arbo-el.{similarity}.v1"}})
+    linker = nlp.get_pipe("arbo_linker")
+    weights = linker.model.get_ref("mention").get_param("E")
+    weights[:] = {"equal": 1.0, "tiny": 1e-30}.get(fill, 0.0)
+    if fill == "one row":
+        weights[::2] = 1.0
+    linker.encoder.weights_changed()
+    links = checked_links(nlp)
+    if fill == "zero":
+        assert all(link.is_nil and not link.ids for link in links), "a row of zeros is no vector"
+    elif fill == "equal":
+        assert {link.kb_id for link in links} <= {ENTITIES[0].id, *(e.id for e in ENTITIES)}
+
+
+def test_more_candidates_than_entities_are_all_entities(hashed):
+    links = checked_links(hashed)
+    assert all(len(link.ids) == len(ENTITIES) for link in links)
+
+
+def test_mentions_of_one_character_white_space_and_the_whole_document(hashed):
+    for text in ("x", "\n", "Mercury", "The " * 3000 + "end"):
+        doc = hashed.make_doc(text)
+        doc.ents = [Span(doc, 0, len(doc), label="X")]
+        hashed(doc)
+        assert len(doc.ents) <= 1
+
+
+def test_entities_with_endless_names_and_without_any():
+    entities = [
+        Entity("long", "word " * 200_000, "text " * 200_000, ["alias " * 50_000]),
+        Entity("empty", "", ""),
+        *ENTITIES,
+    ]
+    nlp = build(entities, TRAIN)
+    doc = nlp(without_links(annotated(nlp, DEV[0])))
+    assert doc.ents[0].kb_id_ == "planet"
+
+
+def test_words_of_a_megabyte(hashed):
+    words = ["a" * 1_000_000, "Mercury", "ab " * 1000]
+    doc = Doc(hashed.vocab, words=words)
+    doc.ents = [Span(doc, i, i + 1, label="X") for i in range(3)]
+    doc = hashed(doc)
+    assert doc.ents[1]._.arbo.ids
+    assert np.isfinite([ent._.arbo.score for ent in doc.ents]).all()
