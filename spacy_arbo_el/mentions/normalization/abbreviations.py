@@ -14,7 +14,7 @@ and three additions:
 
 import re
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -23,6 +23,7 @@ from .text import inside_of, replace
 
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)")
 _SHORT_FORM = re.compile(r"\w(?:[\w/-]{0,8}\w)")
+_NUMBER = re.compile(r"\d*(?!\w)")
 _PARTS = re.compile(r"[-/]")
 _WORD = re.compile(r"\w+")
 _BREAK = re.compile(r"[.;:()]\s")
@@ -42,20 +43,37 @@ class ExpandAbbreviations:
     """
 
     def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
-        long_forms = find_abbreviations(text)
-        if not long_forms or not len(offsets):
+        long_forms = find_abbreviations(text) if len(offsets) else {}
+        if not long_forms:
             return text, offsets
-        # Longest first, so that "A-T" is not read as "A".
-        shorts = sorted(long_forms, key=len, reverse=True)
-        # A number may follow: "MEN1" is a kind of the "MEN" that is defined.
-        pattern = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, shorts))})(?=(\d*)(?!\w))")
         inside = inside_of(text, offsets)
         edits = [
-            (*m.span(1), long_forms[m.group(1)] + (" " if m.group(2) else ""))
-            for m in pattern.finditer(text)
-            if inside[m.start(1) : m.end(1)].all()
+            (start, end, long_forms[text[start:end]] + (" " if has_number else ""))
+            for start, end, has_number in _occurrences(text, long_forms)
+            if inside[start:end].all()
         ]
         return replace(text, offsets, edits)
+
+
+def _occurrences(text: str, shorts: Collection[str]) -> Iterator[Tuple[int, int, bool]]:
+    """Where abbreviations stand, and whether a number follows.
+
+    Not by one regular expression of all abbreviations: it would try each at each word, which takes
+    the square of the length of a text that defines many.
+    """
+    first = "".join(map(re.escape, sorted({short[0] for short in shorts})))
+    # Longest first, so that "A-T" is not read as "A".
+    lengths = sorted({len(short) for short in shorts}, reverse=True)
+    past = 0
+    for match in re.finditer(rf"(?<![\w-])[{first}]", text):
+        start = match.start()
+        for length in lengths if start >= past else ():
+            end = min(start + length, len(text))
+            # A number may follow: "MEN1" is a kind of the "MEN" that is defined.
+            if text[start:end] in shorts and (number := _NUMBER.match(text, end)):
+                yield start, end, bool(number.group())
+                past = end
+                break
 
 
 def find_abbreviations(text: str) -> Dict[str, str]:

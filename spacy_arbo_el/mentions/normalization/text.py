@@ -11,6 +11,9 @@ from spacy.util import registry
 # nothing outside of mentions. It is a frozen dataclass.
 Normalizer = Callable[[str, np.ndarray], Tuple[str, np.ndarray]]
 
+# Characters of the longest mentions that are changed.
+MAX_LENGTH = 1000
+
 
 @dataclass(frozen=True)
 class NormalizerChain:
@@ -43,8 +46,12 @@ def normalizer_chain(*normalizers: Normalizer) -> NormalizerChain:
 def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
     """Which characters are inside a mention, (len(text) + 1,) bool.
 
+    Mentions of more than ``MAX_LENGTH`` characters are no names, so they are left as they are: the
+    text does not grow without bound.
+
     offsets: (n, 2) int64 start and end character, end exclusive.
     """
+    offsets = offsets[offsets[:, 1] - offsets[:, 0] <= MAX_LENGTH]
     depth = np.zeros(len(text) + 1, dtype=np.int64)
     np.add.at(depth, offsets[:, 0], 1)
     np.add.at(depth, offsets[:, 1], -1)

@@ -1,5 +1,7 @@
 """Abbreviations that a document defines, written out; offsets that stay right."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from spacy_arbo_el.mentions.normalization.abbreviations import (
     ExpandAbbreviations,
     find_abbreviations,
 )
+from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
 
 from ...linker.conftest import build
 from ...linker.world import annotated
@@ -101,3 +104,55 @@ def test_the_linker_encodes_the_long_form():
         scores.append(candidates["river"])
         assert doc.ents[0].text == "GRA"
     assert doc.ents[0].kb_id_ == "river" and scores[1] > scores[0]
+
+
+def test_an_abbreviation_at_the_end_of_the_text_is_written_out():
+    text = "coronary heart disease (CHD), Huntington disease of mice (HDMICE) and CHD"
+    new, moved = ExpandAbbreviations()(text, np.array([(len(text) - 3, len(text))]))
+    assert new.endswith("and coronary heart disease") and moved[0, 1] == len(new)
+
+
+def test_texts_that_define_very_many_abbreviations_take_no_square_of_their_length():
+    """By one expression of all abbreviations this takes hours."""
+    shorts = [
+        f"{a}{b}{c}{d}" for a in "ABCDEFG" for b in "ABCDEFG" for c in "XYZUVW" for d in "KLMNOP"
+    ]
+    text = " ".join(f"{s[0]}x {s[1]}y {s[2]}z {s[3]}q ({s})" for s in shorts * 10)
+    offsets = np.array([(m.start(), m.end()) for m in re.finditer(r"\w{4}(?=\))", text)])
+    new, moved = ExpandAbbreviations()(text, offsets)
+    assert len(find_abbreviations(text)) == len(shorts) == 1764
+    assert new[moved[-1, 0] : moved[-1, 1]] == "Gx Gy Wz Pq"
+    assert len(moved) == len(offsets)
+
+
+@pytest.mark.parametrize("normalizer", [ExpandAbbreviations(), AmericanSpelling()])
+def test_endless_mentions_are_left_as_they_are(normalizer):
+    """A text does not grow without bound."""
+    text = "coronary heart disease (CHD) and anaemia; " + "CHD anaemia " * 100_000
+    start = text.index("CHD anaemia")
+    offsets = np.array([(start, len(text)), (start, start + 11)])
+    new, moved = normalizer(text, offsets)
+    assert new[moved[1, 0] : moved[1, 1]] != "CHD anaemia", "the short mention is read"
+    assert abs(len(new) - len(text)) < 100
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 300_000,
+        "(A" * 200_000,
+        ")(" * 200_000,
+        "(A) " * 50_000,
+        "(" + "a" * 10**6 + ")",
+        "(AB" * 100_000 + ")" * 100_000,
+        "oedem" * 100_000,
+        "-" * 10**6,
+        "A" * 10**6,
+    ],
+    ids=lambda text: text[:8],
+)
+def test_hostile_texts_of_a_megabyte_are_read(text):
+    offsets = np.array([(0, len(text)), (0, 1), (len(text) - 1, len(text))])
+    for normalizer in (ExpandAbbreviations(), AmericanSpelling()):
+        new, moved = normalizer(text, offsets)
+        assert len(moved) == 3 and (moved[:, 1] <= len(new)).all()
