@@ -1,0 +1,210 @@
+"""A program is killed while it saves a pipeline: the old one or the new one is there, whole."""
+
+import os
+import random
+import shutil
+import sys
+import time
+
+import pytest
+import spacy
+import torch
+
+from spacy_arbo_el import load_pipeline, save_pipeline
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.linking.component_folder import ComponentFolder
+from spacy_arbo_el.pipelines import changing_pipeline
+
+from .saved import (
+    change,
+    contents,
+    count_calls,
+    run_and_kill,
+    run_and_kill_after,
+    some_of,
+    tiny_pipeline,
+)
+
+pytestmark = [
+    pytest.mark.attack,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+]
+NAME = "arbo_linker"
+
+
+@pytest.fixture(scope="module")
+def world(tiny_bert, tmp_path_factory):
+    """A saved pipeline, its state, the pipeline after a change, and its state then."""
+    place = tmp_path_factory.mktemp("kills")
+    threads = torch.get_num_threads()
+    # A forked process has no threads of torch.
+    torch.set_num_threads(1)
+    nlp = tiny_pipeline(tiny_bert)
+    save_pipeline(nlp, place / "pristine")
+    before = observed(place / "pristine")
+    change(nlp)
+    after = {**contents(find_linker(nlp)), "threshold": 0.25}
+    assert not any(before[key] == after[key] for key in after if key != "encoder")
+    yield place, nlp, before, after
+    torch.set_num_threads(threads)
+
+
+def observed(path):
+    linker = find_linker(load_pipeline(path))
+    return {**contents(linker), "threshold": linker.threshold}
+
+
+def observed_component(path, nlp):
+    """What a fresh linker reads from a component's folder."""
+    linker = spacy.blank("en").add_pipe(NAME, config=plain(nlp))
+    linker.from_disk(path, exclude=["vocab"])
+    return contents(linker)
+
+
+def plain(nlp):
+    config = nlp.config.interpolate()["components"][NAME]
+    return {key: value for key, value in config.items() if key != "factory"}
+
+
+def fresh(place):
+    path = place / "work" / "model"
+    shutil.rmtree(path.parent, ignore_errors=True)
+    path.parent.mkdir()
+    shutil.copytree(place / "pristine", path)
+    return path
+
+
+def check_pipeline(path, before, after):
+    """The pipeline is as before or as after; a next start leaves nothing beside it."""
+    found = observed(path)
+    assert found in (before, after)
+    with changing_pipeline(path):
+        pass
+    assert os.listdir(path.parent) == [path.name]
+    return found == after
+
+
+def check_component(folder, nlp, before, after):
+    before, after = (
+        {k: v for k, v in state.items() if k != "threshold"} for state in (before, after)
+    )
+    found = observed_component(folder, nlp)
+    assert found in (before, after)
+    # Reading has finished what was left.
+    names = {"kb", "manifest.json", "model", "exemplars", "reranker", "corrections", "new_entities"}
+    assert set(os.listdir(folder)) == names
+    return found == after
+
+
+def test_save_pipeline_killed_at_each_call(world, attacks):
+    place, nlp, before, after = world
+    path = fresh(place)
+    calls = count_calls(lambda: save_pipeline(nlp, path))
+    outcomes = []
+    for number in some_of(calls, attacks(8, calls)):
+        path = fresh(place)
+        run_and_kill(lambda path=path: save_pipeline(nlp, path), number)
+        outcomes.append(check_pipeline(path, before, after))
+    print(f"{len(outcomes)} kills of save_pipeline, {sum(outcomes)} after the change")
+    assert outcomes[0] is False and outcomes == sorted(outcomes), "one moment divides old and new"
+
+
+def test_save_pipeline_killed_at_random_times(world, attacks):
+    place, nlp, before, after = world
+    path, generator = fresh(place), random.Random(1)
+    start = time.perf_counter()
+    save_pipeline(nlp, path)
+    seconds = time.perf_counter() - start
+    kills = 0
+    for _ in range(attacks(6, 500)):
+        path = fresh(place)
+        action = lambda path=path: save_pipeline(nlp, path)  # noqa: E731
+        kills += run_and_kill_after(action, generator.uniform(0, 1.3 * seconds))
+        check_pipeline(path, before, after)
+    print(f"{kills} kills of save_pipeline at random times")
+
+
+def test_component_saved_over_itself_killed_at_each_call(world, attacks):
+    """As spaCy's ``nlp.to_disk`` does over an older pipeline."""
+    place, nlp, before, after = world
+    linker = find_linker(nlp)
+    folder = fresh(place) / NAME
+    calls = count_calls(lambda: linker.to_disk(folder, exclude=["vocab"]))
+    outcomes = []
+    for number in some_of(calls, attacks(8, calls)):
+        folder = fresh(place) / NAME
+        run_and_kill(lambda folder=folder: linker.to_disk(folder, exclude=["vocab"]), number)
+        outcomes.append(check_component(folder, nlp, before, after))
+    print(f"{len(outcomes)} kills of to_disk, {sum(outcomes)} after the change")
+    assert outcomes[0] is False and outcomes == sorted(outcomes), "one moment divides old and new"
+
+
+def test_a_kill_while_a_killed_save_is_finished(world, attacks):
+    place, nlp, before, after = world
+    linker, generator = find_linker(nlp), random.Random(2)
+    folder = fresh(place) / NAME
+    calls = count_calls(lambda: linker.to_disk(folder, exclude=["vocab"]))
+    for _ in range(attacks(6, 150)):
+        folder = fresh(place) / NAME
+        # Most of the second half is the finishing.
+        number = generator.randrange(calls // 2, calls)
+        run_and_kill(lambda folder=folder: linker.to_disk(folder, exclude=["vocab"]), number)
+        finish = lambda folder=folder: ComponentFolder(folder)._settle()  # noqa: E731
+        run_and_kill(finish, generator.randrange(1, 60))
+        run_and_kill(finish, generator.randrange(1, 60))
+        check_component(folder, nlp, before, after)
+
+
+def test_component_killed_at_random_times(world, attacks):
+    place, nlp, before, after = world
+    linker, generator = find_linker(nlp), random.Random(3)
+    folder = fresh(place) / NAME
+    start = time.perf_counter()
+    linker.to_disk(folder, exclude=["vocab"])
+    seconds = time.perf_counter() - start
+    kills = 0
+    for _ in range(attacks(6, 500)):
+        folder = fresh(place) / NAME
+        action = lambda folder=folder: linker.to_disk(folder, exclude=["vocab"])  # noqa: E731
+        kills += run_and_kill_after(action, generator.uniform(0, 1.3 * seconds))
+        check_component(folder, nlp, before, after)
+    print(f"{kills} kills of to_disk at random times")
+
+
+def test_without_an_exchange_of_names(world, attacks, monkeypatch):
+    """Where the system can't exchange two folders in one step."""
+    from spacy_arbo_el.linking import component_folder
+
+    monkeypatch.setattr(component_folder, "_exchange", lambda left, right: False)
+    place, nlp, before, after = world
+    linker = find_linker(nlp)
+    folder = fresh(place) / NAME
+    calls = count_calls(lambda: linker.to_disk(folder, exclude=["vocab"]))
+    for number in some_of(calls, attacks(8, calls))[-40:]:
+        folder = fresh(place) / NAME
+        run_and_kill(lambda folder=folder: linker.to_disk(folder, exclude=["vocab"]), number)
+        check_component(folder, nlp, before, after)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_a_reader_beside_a_writer_reads_one_save(world, attacks):
+    """Other programs load the component while it is saved over itself again and again."""
+    place, nlp, before, after = world
+    folder, linker = fresh(place) / NAME, find_linker(nlp)
+    old = (
+        spacy.blank("en")
+        .add_pipe(NAME, config=plain(nlp))
+        .from_disk(place / "pristine" / NAME, exclude=["vocab"])
+    )
+    process = os.fork()
+    if not process:
+        while True:
+            for one in (linker, old):
+                one.to_disk(folder, exclude=["vocab"])
+    try:
+        both = [{k: v for k, v in state.items() if k != "threshold"} for state in (before, after)]
+        for _ in range(attacks(6, 300)):
+            assert observed_component(folder, nlp) in both
+    finally:
+        os.kill(process, 9)
+        os.waitpid(process, 0)
