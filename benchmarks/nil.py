@@ -131,17 +131,16 @@ def score(gold: Gold, entity: np.ndarray, groups: np.ndarray) -> Dict[str, float
 def run(linker, docs) -> Dict[str, Dict[str, float]]:
     """Scores of each procedure, over both halves."""
     plain = [unlinked(doc) for doc in docs]
-    gold = gold_of(linker, docs)
-    counts = [len(linker.reader.all_mentions(doc)) for doc in docs]
-    in_half = np.repeat(np.arange(len(docs)) % 2, counts)
+    as_read = gold_of(linker, docs)
     results: Dict[str, List[Tuple[np.ndarray, ...]]] = defaultdict(list)
     for half in (0, 1):
-        tune = in_half == half
         fit_calibration(linker, docs[half::2], from_scratch=True).install(linker)
         # The most exemplars that a procedure uses.
         linker.inference = Clustering(n_exemplars=15)
-        corpus = linker.gather(lambda: plain).ranked
-        batch = corpus.batch
+        mentions = linker.gather(lambda: plain)
+        corpus, batch = mentions.ranked, mentions.ranked.batch
+        tune = mentions.documents % 2 == half
+        gold = Gold(*(array[np.argsort(mentions.as_read)] for array in as_read))
         nearest = nearest_in_document(batch.encoded, batch.documents, 4, linker.similarity)
         within_documents = corpus.with_mentions(nearest)
         for name, (across_documents, inference) in PROCEDURES.items():

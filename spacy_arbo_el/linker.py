@@ -29,9 +29,9 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import DocLinks, register_extension
 from .calibration.calibration import Calibration
-from .discovery.accept import accept
+from .discovery.accept import accept, undo
 from .discovery.clustering import Discovery
-from .discovery.new_entities import NewEntities
+from .discovery.new_entities import EntityOrId, NewEntities
 from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
 from .explanations.explain import Explainer
@@ -312,7 +312,7 @@ class ArboLinker(TrainablePipe):
         return self._corpus().gather(read)
 
     def _corpus(self) -> CorpusLinker:
-        return CorpusLinker(self.stages, self._documents())
+        return CorpusLinker(self.stages, self._documents(), self.new_entities)
 
     def _threshold(self, value: Optional[float]) -> float:
         return self.threshold if value is None else check_threshold(value)
@@ -346,7 +346,7 @@ class ArboLinker(TrainablePipe):
 
     def accept(
         self,
-        name: str,
+        entity: EntityOrId,
         kb_id: Optional[str] = None,
         *,
         source: Optional[NewEntities] = None,
@@ -356,7 +356,7 @@ class ArboLinker(TrainablePipe):
 
         The next document links to it.
 
-        name: The new entity's id.
+        entity: The new entity, or its id.
         kb_id: The id to give it; by default that of "NEW-…" is "ENT-…".
         source: What ``discover`` gave, unless the new entity is in ``new_entities``.
         settings: title, description and max_aliases, as for ``discovery.accept``.
@@ -364,13 +364,22 @@ class ArboLinker(TrainablePipe):
         self.encoder.require_ready(self.name)
         return accept(
             self.new_entities if source is None else source,
-            name,
+            entity,
             self.datastore,
             self.stages.corrections.forget_outdated,
             stored=self.new_entities,
             kb_id=kb_id,
             **settings,
         )
+
+    def undo(self, *, source: Optional[NewEntities] = None) -> Dict[str, Any]:
+        """Take back the last decision on new entities, see ``discovery.accept.undo``.
+
+        source: What ``discover`` gave, unless the decision was made in ``new_entities``.
+        RETURNS: What the log says of the decision.
+        """
+        target = self.new_entities if source is None else source
+        return undo(target, self.datastore, stored=self.new_entities)
 
     # Training
 

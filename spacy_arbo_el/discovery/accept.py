@@ -10,12 +10,13 @@ from ..kb.entity import Entity
 from ..mentions.records import MentionKey, MentionRecord
 from ..retrieval.datastore import Datastore
 from .entities import NewEntity
-from .new_entities import NewEntities
+from .history import Entry
+from .new_entities import EntityOrId, NewEntities
 
 
 def accept(
     new_entities: NewEntities,
-    entity_id: str,
+    entity: EntityOrId,
     datastore: Datastore,
     forget_outdated: Callable[[Sequence[MentionKey], str], object],
     *,
@@ -27,10 +28,11 @@ def accept(
 ) -> Entity:
     """Add a new entity to the knowledge base, with its mentions as exemplars.
 
-    Either both are added or, on an error, neither. The encoder must be ready.
+    Either both are added or, on an error, neither. The encoder must be ready. Raises ValueError
+    where the id leads to another new entity by now, because it was merged.
 
     new_entities: Where the new entity is; it is released from there.
-    entity_id: The id of the new entity.
+    entity: The new entity, or its id.
     datastore: The knowledge base and the exemplars.
     forget_outdated: Drops the corrections of mentions (their keys) that contradict an entity (its
         id in the knowledge base).
@@ -47,29 +49,80 @@ def accept(
     def encode(inputs: SpanInputs) -> np.ndarray:
         return datastore.settings.similarity.prepare(datastore.encoder.encode_mentions(inputs))
 
-    new_entities.sync(encode, datastore.encoder.fingerprint)
-    new_entity = new_entities[entity_id]
-    kb, wanted = datastore.kb, kb_id or new_entity.id.replace("NEW-", "ENT-")
-    is_new = kb.entities.position(wanted) < 0
-    if is_new:
-        kb.add(entity_from(new_entity, wanted, title, description, max_aliases))
-    entity = kb.get(wanted)
-    mentions = new_entities.mentions_of(entity_id)
-    records = [replace(record, kb_ids=(entity.id,)) for record in mentions.records]
-    try:
-        # Stored vectors may be missing, or may come from other weights: they are encoded first.
-        datastore.refresh()
-        datastore.add_exemplars(records, mentions.inputs, mentions.vectors)
-    except BaseException:
+    # The datastore's lock is always taken before that of the new entities.
+    with datastore.editing(), new_entities.lock:
+        new_entities.sync(encode, datastore.encoder.fingerprint)
+        new_entity = new_entities.named(entity)
+        kb, wanted = datastore.kb, kb_id or new_entity.id.replace("NEW-", "ENT-")
+        is_new = kb.entities.position(wanted) < 0
         if is_new:
-            kb.remove(entity.id)
-        raise
-    forget_outdated(mentions.keys, entity.id)
-    datastore.changed()
-    new_entities.release(entity_id, entity.id)
+            kb.add(entity_from(new_entity, wanted, title, description, max_aliases))
+        accepted = kb.get(wanted)
+        mentions = new_entities.mentions_of(new_entity)
+        records = [replace(record, kb_ids=(accepted.id,)) for record in mentions.records]
+        before = _labels_of(mentions.keys, datastore)
+        try:
+            # Stored vectors may be missing, or may come from other weights: they come first.
+            datastore.refresh()
+            datastore.add_exemplars(records, mentions.inputs, mentions.vectors)
+        except BaseException:
+            if is_new:
+                kb.remove(accepted.id)
+            raise
+        forget_outdated(mentions.keys, accepted.id)
+        datastore.changed()
+        new_entities.release(new_entity, accepted.id, added=is_new, labels=before)
     if stored is not None and stored is not new_entities:
-        stored.leave_out(mentions.keys, entity.id)
-    return entity
+        stored.leave_out(mentions.keys, accepted.id)
+    return accepted
+
+
+def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> List[Optional[List[str]]]:
+    """The gold ids of each mention that is an exemplar, None for one that is not."""
+    rows = map(datastore.exemplars.row, keys)
+    records = datastore.exemplars.records
+    return [list(records[row].kb_ids) if row >= 0 else None for row in rows]
+
+
+def undo(
+    new_entities: NewEntities, datastore: Datastore, *, stored: Optional[NewEntities] = None
+) -> Entry:
+    """Take back the last decision on new entities, an acceptance also in the knowledge base.
+
+    An entity that was added is removed again. Mentions that were exemplars before get back the
+    entity that they had.
+
+    new_entities: Where the decision was made.
+    datastore: The knowledge base and the exemplars.
+    stored: Other new entities that the same mentions have left, those of the linker.
+    RETURNS: What the log says of the decision.
+    """
+    with datastore.editing(), new_entities.lock:
+        entry = new_entities.undo(acceptances=True)[-1]
+        if entry["action"] != "accept":
+            return entry
+        if "labels" in entry:
+            _take_back(entry, datastore)
+    if stored is not None and stored is not new_entities:
+        stored.take_in(entry["mentions"], entry["kb_id"])
+    return entry
+
+
+def _take_back(entry: Entry, datastore: Datastore) -> None:
+    """Undo what an acceptance has done to the knowledge base and the exemplars."""
+    kb_id, store = entry["kb_id"], datastore.exemplars
+    for (document, start, end), labels in zip(entry["mentions"], entry["labels"]):
+        row = store.row((document, start, end))
+        # What was learned of a mention since then stays.
+        if row < 0 or store.records[row].kb_ids != (kb_id,):
+            continue
+        if labels is None:
+            store.remove([(document, start, end)])
+        else:
+            store.relabel((document, start, end), tuple(labels))
+    if entry["added"] and kb_id in datastore.kb:
+        datastore.kb.remove(kb_id)
+    datastore.changed()
 
 
 def entity_from(

@@ -14,6 +14,7 @@ from ..calibration.logistic import similarity_at
 from ..errors import Errors
 from ..graph.averages import average_joins
 from ..graph.components import number_clusters
+from ..graph.constrained import constrained
 from ..graph.levels import labels_at
 from ..retrieval.mention_search import nearest_in_corpus, nearest_in_document
 from ..retrieval.similarity import Cosine, Similarity
@@ -62,6 +63,8 @@ class Discovery:
             raise ValueError(Errors.E402.format(value=self.threshold))
         if not 0.0 <= self.ngram_weight <= 1.0:
             raise ValueError(Errors.E714.format(value=self.ngram_weight))
+        if self.n_neighbors < 0:
+            raise ValueError(Errors.E720.format(value=self.n_neighbors))
         if self.method not in METHODS:
             choices = ", ".join(METHODS)
             raise ValueError(Errors.E702.format(value=self.method, choices=choices))
@@ -93,6 +96,7 @@ class Discovery:
         calibration: Calibration,
         documents: Optional[np.ndarray] = None,
         labels: Optional[np.ndarray] = None,
+        decided: Optional[np.ndarray] = None,
     ) -> np.ndarray:
         """The new entity of each mention: (m,) int64, numbered from 0 in order of first mention.
 
@@ -101,6 +105,8 @@ class Discovery:
         documents: (m,) ascending, to group the mentions of each document by themselves; None to
             group the mentions of all documents.
         labels: (m,) of any kind, where mentions with different labels must stay apart; else None.
+        decided: (m,) int64, where mentions with the same number must be one new entity, and those
+            with different ones must not, -1 for no decision; else None.
         """
         if len(features) < 2:
             return np.arange(len(features))
@@ -111,8 +117,13 @@ class Discovery:
             neighbours = nearest_in_document(features, documents, self.n_neighbors, compared_by)
         if labels is not None:
             neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
-        min_similarity = np.array([self.min_similarity(calibration)])
-        return self.sweep(features, similarity, min_similarity, neighbours)[0].astype(np.int64)
+        least = self.min_similarity(calibration)
+        groups = self.sweep(features, similarity, np.array([least]), neighbours)[0]
+        if decided is None:
+            return groups.astype(np.int64)
+        is_edge = neighbours.valid & (neighbours.scores >= least)
+        source, target = neighbours.ids[is_edge], np.nonzero(is_edge)[0]
+        return constrained(groups, decided, source, target, -neighbours.scores[is_edge])
 
     def sweep(
         self,

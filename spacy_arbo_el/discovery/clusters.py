@@ -1,7 +1,7 @@
 """Clusters by number: which id each has, which one it was merged into, what became of it."""
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -38,9 +38,30 @@ class Clusters:
     def __post_init__(self) -> None:
         self._numbers = {name: number for number, name in enumerate(self.ids)}
 
+    def copy(self) -> "Clusters":
+        """The same clusters, to be changed by themselves."""
+        return Clusters(
+            self.of_mention.copy(),
+            self.merged_into.copy(),
+            list(self.ids),
+            dict(self.accepted),
+            dict(self.rejected),
+            list(self.kept_apart),
+        )
+
+    # Reading
+
+    def __contains__(self, cluster_id: str) -> bool:
+        return cluster_id in self._numbers
+
     def current(self, number: int) -> int:
         """The number of the cluster that a cluster is now part of."""
         return int(find(self.merged_into, number))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """(n,) int64, the cluster that each mention is now in."""
+        return merged_numbers(self.merged_into)[self.of_mention]
 
     def number_of(self, cluster_id: str) -> int:
         """The number that a cluster's id belongs to; KeyError where there never was one."""
@@ -59,6 +80,28 @@ class Clusters:
             return self.accepted[number]
         return "" if number in self.rejected else self.ids[number]
 
+    def is_open(self, number: int) -> bool:
+        """Whether a cluster is a new entity: neither accepted nor rejected."""
+        return number not in self.accepted and number not in self.rejected
+
+    def closed(self) -> np.ndarray:
+        """(c,) bool, the clusters that were accepted or rejected."""
+        closed = np.zeros(len(self.merged_into), dtype=bool)
+        closed[[*self.accepted, *self.rejected]] = True
+        return closed
+
+    def by_size(self) -> Dict[int, np.ndarray]:
+        """The mentions of each new entity by its number, the largest first."""
+        cluster = self.numbers
+        order = np.argsort(cluster, kind="stable")
+        bounds = np.flatnonzero(np.diff(cluster[order], prepend=-1, append=-1))
+        groups = [order[start:end] for start, end in zip(bounds[:-1], bounds[1:])]
+        groups.sort(key=lambda mentions: (-len(mentions), int(mentions[0])))
+        numbered = ((int(cluster[mentions[0]]), mentions) for mentions in groups)
+        return {number: group for number, group in numbered if self.is_open(number)}
+
+    # Adding
+
     def assign_ids(self, keys: Sequence[MentionKey]) -> None:
         """Give ids to the clusters that have none yet, made of the keys of their first mentions."""
         for key in keys:
@@ -66,56 +109,66 @@ class Clusters:
             if cluster_id in self._numbers:
                 # Its first mention has started another cluster before and has left it since.
                 cluster_id = f"{cluster_id}-{len(self.ids)}"
-            self._numbers[cluster_id] = len(self.ids)
-            self.ids.append(cluster_id)
+            self.add_id(cluster_id)
 
-    def add(self, groups: np.ndarray) -> np.ndarray:
-        """Put new mentions into new clusters, which ``assign_ids`` is to name.
+    def add_id(self, cluster_id: str) -> None:
+        """Give an id that no cluster has to the first cluster that has none."""
+        self._numbers[cluster_id] = len(self.ids)
+        self.ids.append(cluster_id)
 
+    def extend(self, keys: Sequence[MentionKey], groups: np.ndarray, known: Dict[int, int]) -> None:
+        """Add mentions in groups. A new cluster is named by the first of its keys in their order.
+
+        keys: The key of each of m mentions.
         groups: (m,) int64, equal for the mentions of one cluster.
-        RETURNS: The first mention of each new cluster, in order.
+        known: The numbers of groups that are clusters already.
         """
-        _, first, label = np.unique(groups, return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        place = np.argsort(order)
-        base = len(self.ids)
-        numbers = np.arange(base, base + len(order))
-        self.merged_into = np.concatenate([self.merged_into, numbers])
-        self.of_mention = np.concatenate([self.of_mention, base + place[label]])
-        return first[order]
+        first: Dict[int, MentionKey] = {}
+        for group, key in zip(groups.tolist(), keys):
+            if group not in known and not (group in first and first[group] < key):
+                first[group] = key
+        new = sorted(first, key=first.__getitem__)
+        start = len(self.ids)
+        numbers = {**known, **dict(zip(new, range(start, start + len(new))))}
+        self.merged_into = np.append(self.merged_into, np.arange(start, start + len(new)))
+        self.assign_ids([first[group] for group in new])
+        added = np.array([numbers[group] for group in groups.tolist()], dtype=np.int64)
+        self.of_mention = np.append(self.of_mention, added)
 
-    def merge(self, into: int, others: Sequence[int]) -> None:
-        """Merge clusters; they need not be kept apart any more."""
-        for number in others:
-            self.merged_into[number] = into
-        merged = {into, *others}
-        pairs = ((self.current(a), self.current(b)) for a, b in self.kept_apart)
-        self.kept_apart = [(a, b) for a, b in pairs if not merged >= {a, b} and a != b]
+    def add(self, key: MentionKey) -> int:
+        """A new cluster without mentions, named by the key of its first. RETURNS: Its number."""
+        number = len(self.ids)
+        self.merged_into = np.append(self.merged_into, number)
+        self.assign_ids([key])
+        return number
 
-    def split(self, number: int, mentions: np.ndarray, key: MentionKey) -> int:
-        """Make a cluster of some of a cluster's mentions, and keep the two apart.
+    # Editing
+
+    def merge(self, into: int, others: Sequence[int]) -> List[Tuple[int, int]]:
+        """Merge clusters; they need not be kept apart any more. RETURNS: The pairs that were."""
+        self.merged_into[list(others)] = into
+        before = self.kept_apart
+        self.kept_apart = [(a, b) for a, b in before if self.current(a) != self.current(b)]
+        return [pair for pair in before if pair not in self.kept_apart]
+
+    def move(self, number: int, mentions: np.ndarray, to: int, founded: Set[str]) -> None:
+        """Move mentions from one cluster to another.
+
+        Ids that lead to the first lead to the other one, where the mention that they are named by
+        is among those that move.
 
         mentions: (k,) int64.
-        key: The key of the first of them.
-        RETURNS: The number of the new cluster.
+        founded: The ids that are named by these mentions.
         """
-        new = len(self.ids)
-        self.merged_into = np.append(self.merged_into, new)
-        self.assign_ids([key])
-        self.of_mention[mentions] = new
-        self.kept_apart.append((number, new))
-        return new
+        others = merged_numbers(self.merged_into)
+        self.of_mention[others[self.of_mention] == number] = number
+        for other in np.flatnonzero(others == number).tolist():
+            if other != number:
+                self.merged_into[other] = to if self.ids[other] in founded else number
+        self.merged_into[to] = to
+        self.of_mention[mentions] = to
 
-    def keep(self, mentions: np.ndarray) -> None:
-        """Remove all mentions but those at which ``mentions`` (n,) bool is True."""
-        self.of_mention = self.of_mention[mentions]
-
-    def by_size(self) -> Dict[int, np.ndarray]:
-        """The mentions of each cluster by its number, the largest first, without the rejected."""
-        cluster = merged_numbers(self.merged_into)[self.of_mention]
-        order = np.argsort(cluster, kind="stable")
-        bounds = np.flatnonzero(np.diff(cluster[order], prepend=-1, append=-1))
-        groups = [order[start:end] for start, end in zip(bounds[:-1], bounds[1:])]
-        groups.sort(key=lambda mentions: (-len(mentions), int(mentions[0])))
-        numbered = ((int(cluster[mentions[0]]), mentions) for mentions in groups)
-        return {number: group for number, group in numbered if number not in self.rejected}
+    def restore(self, number: int) -> None:
+        """Make a cluster that was accepted or rejected a new entity again."""
+        self.accepted.pop(number, None)
+        self.rejected.pop(number, None)

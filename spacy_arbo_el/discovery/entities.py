@@ -36,7 +36,7 @@ class RefusedEntity(NamedTuple):
 class NewEntity:
     """A new entity.
 
-    id: A hash of where its first mention stands, so it stays when more documents follow.
+    id: A hash of the text and place of its first mention.
     name: The text of its most central mention.
     members: Its mentions, in the order of their documents.
     medoid: The number of the most central mention.
@@ -92,31 +92,6 @@ def new_entity_id(key: MentionKey) -> str:
     return "NEW-" + hashlib.blake2b(place.encode("utf8"), digest_size=5).hexdigest()
 
 
-def merge_duplicates(groups: np.ndarray, keys: Sequence[MentionKey]) -> np.ndarray:
-    """Groups in which mentions with the same key share a group: those of a repeated text.
-
-    groups: (m,) int64.
-    keys: The key of each mention.
-    """
-    if len(set(keys)) == len(keys):
-        return groups
-    first: Dict[MentionKey, int] = {}
-    return np.array([first.setdefault(key, group) for key, group in zip(keys, groups.tolist())])
-
-
-def cluster_ids(groups: np.ndarray, keys: Sequence[MentionKey]) -> List[str]:
-    """The id of each mention's new entity, made of the key of the entity's first mention.
-
-    groups: (m,) int64, -1 for mentions that are linked; these get "".
-    keys: The key of each mention.
-    """
-    ids = {-1: ""}
-    for group, key in zip(groups.tolist(), keys):
-        if group not in ids:
-            ids[group] = new_entity_id(key)
-    return [ids[group] for group in groups.tolist()]
-
-
 def describe(
     entity_id: str,
     members: Sequence[MentionRecord],
@@ -133,10 +108,13 @@ def describe(
     """
     medoid, cohesion = 0, 1.0
     if len(members) > 1:
-        units = unit(vectors)
+        # In the order of keys and in double precision, so that other orders give the same.
+        order = sorted(range(len(members)), key=lambda member: members[member].key)
+        units = unit(vectors[order].astype(np.float64))
         # The member with the largest mean cosine to all is the one nearest to their sum.
-        medoid = int((units @ units.sum(axis=0)).argmax())
-        others = np.delete(units @ units[medoid], medoid)
+        central = int((units @ units.sum(axis=0)).argmax())
+        medoid = order[central]
+        others = np.delete(units @ units[central], central)
         cohesion = round(float(others.mean()), 4)
     refused = tuple(_refused(entity, threshold) for entity in most_probable(nearest))
     return NewEntity(entity_id, members[medoid].text, tuple(members), medoid, cohesion, refused)
@@ -162,10 +140,13 @@ def nearest_entities(candidates: TopK, kb: ArboKB) -> List[List[NearestEntity]]:
 
 
 def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> List[NearestEntity]:
-    """The ``N_NEAREST`` most probable entities of several mentions, each once, best first."""
+    """The ``N_NEAREST`` most probable entities of several mentions, each once, best first.
+
+    Of equally probable ones, the smaller id comes first.
+    """
     best: Dict[str, NearestEntity] = {}
     entities = (entity for row in nearest for entity in row)
-    for entity in sorted(entities, key=lambda entity: -entity.probability):
+    for entity in sorted(entities, key=lambda entity: (-entity.probability, entity.kb_id)):
         best.setdefault(entity.kb_id, entity)
     return list(best.values())[:N_NEAREST]
 

@@ -1,8 +1,21 @@
 """The new entities of a corpus: stored, edited, saved, and added to as documents come."""
 
-from datetime import datetime, timezone
+from functools import wraps
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Union, overload
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+    cast,
+    overload,
+)
 
 import numpy as np
 
@@ -10,41 +23,70 @@ from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..graph.online import attach
 from ..io import write_file
+from ..locks import ForkableLock
 from ..mentions.records import MentionKey
+from . import continuation, editing
 from .clusters import Clusters
+from .continuation import Decided
 from .entities import NewEntity, describe
+from .history import Entry, History
 from .serialization import Contents, pack, unpack
 from .unlinked import Rows, Unlinked
+
+# A new entity, or its id.
+EntityOrId = Union[str, NewEntity]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _locked(method: Method) -> Method:
+    """The method, of which one thread runs at a time."""
+
+    @wraps(method)
+    def run(self: "NewEntities", *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return cast(Method, run)
 
 
 class NewEntities:
     """New entities by id, or by place, the largest first.
 
     ``merge``, ``split`` and ``reject`` correct them, ``linker.accept`` adds one to the knowledge
-    base. ``log`` records these edits, and the merges that new mentions caused.
+    base, ``undo`` takes the last of these decisions back. ``log`` records them, and the merges that
+    new mentions caused. Threads may call all methods at the same time.
 
     threshold: The probability that a link had to have.
     fingerprint: Identifies the encoder that the vectors come from.
     documents: How many documents were processed.
+    lock: One thread at a time may read or change the new entities. It may wait for no other lock
+        while it has this one.
     """
 
     def __init__(self, threshold: float = 0.0, fingerprint: str = "") -> None:
         self.threshold = threshold
         self.fingerprint = fingerprint
         self.documents = 0
-        self.log: List[Dict[str, Any]] = []
+        self.lock = ForkableLock()
         self.rows = Rows()
-        self._clusters = Clusters()
+        self.clusters = Clusters()
+        self.history = History([])
         self._by_size: Dict[int, np.ndarray] = {}
         self._is_grouped = True
 
     # Reading
 
+    @property
+    def log(self) -> List[Entry]:
+        """Every decision, and every merge that new mentions caused, with its time."""
+        return self.history.entries
+
+    @_locked
     def __len__(self) -> int:
         return len(self._groups())
 
     def __iter__(self) -> Iterator[NewEntity]:
-        return (self._describe(number) for number in self._groups())
+        return iter(self[:])
 
     def __contains__(self, entity_id: object) -> bool:
         return isinstance(entity_id, str) and entity_id in self.ids
@@ -55,6 +97,7 @@ class NewEntities:
     @overload
     def __getitem__(self, which: slice) -> List[NewEntity]: ...
 
+    @_locked
     def __getitem__(self, which: Union[str, int, slice]) -> Union[NewEntity, List[NewEntity]]:
         """A new entity by its id, by the id of one that was merged into it, or by its place."""
         if isinstance(which, str):
@@ -67,37 +110,58 @@ class NewEntities:
     @property
     def ids(self) -> List[str]:
         """The ids, that of the largest new entity first."""
-        return [self._clusters.ids[number] for number in self._groups()]
+        with self.lock:
+            return [self.clusters.ids[number] for number in self._groups()]
 
+    @_locked
     def resolve(self, entity_id: str) -> str:
         """What a new entity has become.
 
         RETURNS: Its present id, the id of the entity of the knowledge base that it was accepted
             as, or "" where it was rejected. KeyError where there never was a new entity of this id.
         """
-        return self._clusters.id_now(self._clusters.number_of(entity_id))
+        return self.clusters.id_now(self.clusters.number_of(entity_id))
 
+    @_locked
     def id_of(self, key: MentionKey) -> str:
         """The id of the new entity that a mention belongs to, "" for none."""
         row = self.rows.row(key)
-        return self._clusters.id_now(int(self._clusters.of_mention[row])) if row >= 0 else ""
+        if row < 0:
+            return ""
+        number = self.clusters.current(int(self.clusters.of_mention[row]))
+        return self.clusters.ids[number] if self.clusters.is_open(number) else ""
 
-    def mentions_of(self, entity_id: str) -> Unlinked:
+    @_locked
+    def named(self, entity: EntityOrId) -> NewEntity:
+        """The new entity of an id.
+
+        Raises ValueError where it was merged into one of another id, and KeyError where there is
+        none of this id.
+        """
+        return self._describe(self._named(entity))
+
+    @_locked
+    def mentions_of(self, entity: EntityOrId) -> Unlinked:
         """The mentions of a new entity, with their inputs and vectors."""
-        return self.rows.take(self._groups()[self._number(entity_id)])
+        return self.rows.take(self._groups()[self._number(id_of_entity(entity))])
 
     # Adding mentions
 
-    def put(self, mentions: Unlinked, groups: np.ndarray) -> None:
+    @_locked
+    def put(
+        self, mentions: Unlinked, groups: np.ndarray, known: Optional[Dict[int, int]] = None
+    ) -> None:
         """Add mentions in groups.
 
+        mentions: Mentions that are not stored yet.
         groups: (m,) int64, equal for the mentions of one new entity.
+        known: The numbers of groups that are clusters already.
         """
-        first = self._clusters.add(groups)
-        self._clusters.assign_ids([mentions.records[i].key for i in first.tolist()])
+        self.clusters.extend(mentions.keys, groups, known or {})
         self.rows.extend(mentions)
         self._is_grouped = False
 
+    @_locked
     def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> List[str]:
         """Add mentions one after the other, each to the new entity of its neighbours.
 
@@ -109,123 +173,194 @@ class NewEntities:
             a rejected one. The ids depend neither on later documents nor on the number of
             documents that are added at once.
         """
-        clusters = self._clusters
-        rejected = np.zeros(len(clusters.merged_into), dtype=bool)
-        rejected[list(clusters.rejected)] = True
-        kept_apart = np.array(clusters.kept_apart, dtype=np.int64).reshape(-1, 2)
+        clusters = self.clusters
+        if clusters.accepted:
+            # Their mentions are exemplars now: what is like them is for the linker to find.
+            gone = np.isin(clusters.numbers, list(clusters.accepted))
+            gone = np.append(gone, np.zeros(len(mentions) + 1, dtype=bool))
+            neighbours = np.where(gone[neighbours], -1, neighbours)
         attached = attach(
             clusters.of_mention,
             clusters.merged_into,
             neighbours,
             mentions.documents,
-            kept_apart,
-            rejected,
+            np.array(clusters.kept_apart, dtype=np.int64).reshape(-1, 2),
+            clusters.closed(),
         )
         clusters.of_mention = attached.of_mention
         clusters.merged_into = attached.merged_into
         clusters.assign_ids([mentions.records[i].key for i in attached.first_mentions.tolist()])
         for gone, stays, mention in attached.merges:
             place = "{}:{}:{}".format(*mentions.records[mention].key)
-            self._note("join", clusters.ids[gone], into=clusters.ids[stays], mention=place)
+            ids = clusters.ids
+            self.history.note("join", ids[gone], into=ids[stays], mention=place)
         self.rows.extend(mentions)
         self._is_grouped = False
-        return [clusters.id_now(number) for number in attached.assigned.tolist()]
+        return [
+            clusters.ids[number] if clusters.is_open(number) else ""
+            for number in attached.assigned.tolist()
+        ]
 
-    # Correcting
+    # Deciding
 
-    def merge(self, into: str, *others: str) -> NewEntity:
+    @_locked
+    def merge(self, into: EntityOrId, *others: EntityOrId) -> NewEntity:
         """Merge new entities; the ids of the others then lead to ``into``."""
-        stays = self._number(into)
-        gone = [number for number in map(self._number, others) if number != stays]
-        gone = list(dict.fromkeys(gone))
-        self._clusters.merge(stays, gone)
-        for number in gone:
-            self._note("merge", self._clusters.ids[number], into=self._clusters.ids[stays])
-        self._is_grouped = False
+        stays = self._named(into)
+        gone = [number for number in map(self._named, others) if number != stays]
+        if gone:
+            editing.merge(self, stays, list(dict.fromkeys(gone)))
+            self._is_grouped = False
         return self._describe(stays)
 
-    def split(self, entity_id: str, members: Iterable[int]) -> NewEntity:
-        """Make some members a new entity of their own. New mentions never merge the two again.
+    @_locked
+    def split(self, entity: EntityOrId, members: Iterable[int]) -> NewEntity:
+        """Make some members an entity of their own. New mentions never merge the two again.
+
+        Members that were an entity of their own before get the id of that entity again.
 
         members: Numbers of mentions in the entity's ``members``.
         RETURNS: The entity of these members.
         """
-        number = self._number(entity_id)
-        rows = self._groups()[number]
-        chosen = sorted(set(members))
+        number = self._named(entity)
+        rows, chosen = self._groups()[number], sorted(set(members))
+        about = {"id": self.clusters.ids[number], "count": len(rows)}
         for member in chosen:
             if not 0 <= member < len(rows):
-                raise ValueError(Errors.E704.format(id=entity_id, count=len(rows), member=member))
+                raise ValueError(Errors.E704.format(**about, member=member))
         if not 0 < len(chosen) < len(rows):
-            raise ValueError(Errors.E705.format(id=entity_id, count=len(rows)))
-        moved = rows[chosen]
-        keys = [self.rows.records[row].key for row in moved.tolist()]
-        new = self._clusters.split(number, moved, keys[0])
-        ids = self._clusters.ids
-        self._note("split", ids[number], off=ids[new], mentions=[list(key) for key in keys])
+            raise ValueError(Errors.E705.format(**about))
+        new = editing.split(self, number, rows, rows[chosen])
         self._is_grouped = False
         return self._describe(new)
 
-    def reject(self, entity_id: str) -> None:
+    @_locked
+    def reject(self, entity: EntityOrId) -> None:
         """Mark a new entity as no entity. Mentions that join it later are not new either."""
-        number = self._number(entity_id)
-        self._clusters.rejected[number] = None
-        self._note("reject", self._clusters.ids[number])
+        editing.reject(self, self._named(entity))
         self._is_grouped = False
 
-    def release(self, entity_id: str, kb_id: str) -> None:
-        """Remove the mentions of a new entity that has become one of the knowledge base."""
-        number = self._number(entity_id)
-        rows = self._groups()[number]
-        self._clusters.accepted[number] = kb_id
-        self._note("accept", self._clusters.ids[number], kb_id=kb_id, mentions=len(rows))
-        self._remove(rows)
+    @_locked
+    def release(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
+        """Mark a new entity as one that has become an entity of the knowledge base.
 
+        more: What the log records beside it.
+        """
+        editing.accept(self, self._named(entity), kb_id, more)
+        self._is_grouped = False
+
+    @_locked
     def leave_out(self, keys: Iterable[MentionKey], kb_id: str) -> None:
-        """Remove mentions that have become an entity of the knowledge base elsewhere.
+        """Mark mentions that have become an entity of the knowledge base elsewhere.
 
         A new entity that loses all its mentions by this has become that entity too.
         """
-        rows = [row for row in map(self.rows.row, keys) if row >= 0]
-        before = set(self._groups())
-        self._remove(np.array(rows, dtype=np.int64))
-        for number in before - set(self._groups()):
-            self._clusters.accepted[number] = kb_id
-            self._note("accept", self._clusters.ids[number], kb_id=kb_id)
-
-    def _remove(self, rows: np.ndarray) -> None:
-        kept = np.ones(len(self.rows), dtype=bool)
-        kept[rows] = False
-        self.rows.keep(np.flatnonzero(kept))
-        self._clusters.keep(kept)
+        rows = {row for row in map(self.rows.row, keys) if row >= 0}
+        editing.leave_out(self, rows, kb_id)
         self._is_grouped = False
 
-    def _note(self, action: str, entity_id: str, **more: Any) -> None:
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        self.log.append({"action": action, "id": entity_id, **more, "at": now})
+    @_locked
+    def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
+        """Take back the last ``leave_out`` of mentions, if there was one.
+
+        keys: The keys of the mentions.
+        kb_id: The entity that they had become.
+        """
+        entries = editing.last_acceptance(self, {tuple(key) for key in keys}, kb_id)
+        if entries:
+            editing.undo(self, entries)
+            self._is_grouped = False
+
+    @_locked
+    def undo(self, *, acceptances: bool = False) -> List[Entry]:
+        """Take back the last decision that was not taken back yet.
+
+        Mentions that have come since stay where they are. ``linker.undo`` takes back acceptances
+        too, which have changed the knowledge base.
+
+        acceptances: Whether to take back an acceptance here, and not in the knowledge base.
+        RETURNS: What the log says of the decision.
+        """
+        entries = self.history.last()
+        if entries[0]["action"] == "accept" and not acceptances:
+            raise ValueError(Errors.E717.format(id=entries[0]["id"], kb_id=entries[0]["kb_id"]))
+        editing.undo(self, entries)
+        self._is_grouped = False
+        return entries
+
+    # The next discovery
+
+    @_locked
+    def decided(self) -> Decided:
+        """What the next discovery must keep."""
+        return continuation.decided(self)
+
+    @_locked
+    def continued(self) -> "NewEntities":
+        """The same decisions and ids, for the mentions of another discovery.
+
+        Only mentions that are no new entities any more are there already.
+        """
+        new = NewEntities(self.threshold, self.fingerprint)
+        new.rows.extend(self.rows.take(np.arange(len(self.rows))))
+        new.clusters, new.history = self.clusters.copy(), History(list(self.log))
+        new._keep(self.clusters.closed()[self.clusters.numbers])
+        return new
+
+    def update(self, later: "NewEntities") -> None:
+        """Take over a later discovery: ``linker.new_entities.update(linker.discover(docs))``.
+
+        Mentions of both are grouped as in the later one, others stay. Raises ValueError where
+        decisions were made here that the later discovery did not know of.
+        """
+        # The copy is this thread's own: no thread ever waits for the locks of two.
+        taken = NewEntities.from_bytes(later.to_bytes())
+        with self.lock:
+            continuation.update(self, taken)
+            self._is_grouped = False
+
+    # Helpers
+
+    def _keep(self, kept: np.ndarray) -> None:
+        """Remove all mentions but those at which ``kept`` (n,) bool is True."""
+        self.rows.keep(np.flatnonzero(kept))
+        self.clusters.of_mention = self.clusters.of_mention[kept]
+        self._is_grouped = False
 
     def _groups(self) -> Dict[int, np.ndarray]:
         """The rows of each new entity by the number of its cluster, the largest first."""
         if not self._is_grouped:
-            self._by_size = self._clusters.by_size()
+            self._by_size = self.clusters.by_size()
             self._is_grouped = True
         return self._by_size
 
     def _number(self, entity_id: str) -> int:
-        number = self._clusters.current(self._clusters.number_of(entity_id))
+        number = self.clusters.current(self.clusters.number_of(entity_id))
         if number not in self._groups():
             raise KeyError(Errors.E703.format(id=entity_id))
+        return number
+
+    def _named(self, entity: EntityOrId) -> int:
+        """The number of the entity that is named, not of another one that it was merged into."""
+        entity_id = id_of_entity(entity)
+        number = self._number(entity_id)
+        now = self.clusters.ids[number]
+        if now != entity_id:
+            one = self._describe(number)
+            settings = {"id": entity_id, "now": now, "name": one.name, "count": len(one.members)}
+            raise ValueError(Errors.E715.format(**settings))
         return number
 
     def _describe(self, number: int) -> NewEntity:
         rows = self._groups()[number]
         records = [self.rows.records[row] for row in rows.tolist()]
         nearest = [self.rows.nearest[row] for row in rows.tolist()]
-        vectors, entity_id = self.rows.vectors[rows], self._clusters.ids[number]
+        vectors, entity_id = self.rows.vectors[rows], self.clusters.ids[number]
         return describe(entity_id, records, vectors, nearest, self.threshold)
 
     # Another encoder, and saving
 
+    @_locked
     def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> None:
         """Encode all mentions anew where their vectors come from another encoder.
 
@@ -236,20 +371,21 @@ class NewEntities:
             self.rows.encode(encode)
             self.fingerprint = fingerprint
 
+    @_locked
     def to_bytes(self) -> bytes:
         """Everything, the log included."""
         mentions = self.rows.take(np.arange(len(self.rows)))
         settings = self.threshold, self.fingerprint, self.documents
-        return pack(Contents(mentions, self._clusters, self.log, *settings))
+        return pack(Contents(mentions, self.clusters, self.log, *settings))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NewEntities":
         """What ``to_bytes`` gave; ValueError where the bytes are something else."""
         contents = unpack(data)
         self = cls(contents.threshold, contents.fingerprint)
-        self.documents, self.log = contents.documents, contents.log
+        self.documents, self.history = contents.documents, History(contents.log)
         self.rows.extend(contents.mentions)
-        self._clusters = contents.clusters
+        self.clusters = contents.clusters
         self._is_grouped = False
         return self
 
@@ -261,3 +397,8 @@ class NewEntities:
     def from_disk(cls, path: Union[str, Path]) -> "NewEntities":
         """Read a file that ``to_disk`` wrote."""
         return cls.from_bytes(Path(path).read_bytes())
+
+
+def id_of_entity(entity: EntityOrId) -> str:
+    """The id of a new entity, which may be given by its id."""
+    return entity.id if isinstance(entity, NewEntity) else entity

@@ -8,6 +8,7 @@ import numpy as np
 from ..encoders.inputs import SpanInputs
 from ..mentions.batch import MentionBatch
 from ..mentions.records import MentionKey, MentionRecord
+from ..retrieval.mention_search import usable
 from .clustering import Discovery
 from .entities import NearestEntity
 
@@ -111,6 +112,7 @@ class Rows:
         self._inputs: List[SpanInputs] = []
         self._vectors = GrowableArray()
         self._features, self._ngram_weight = GrowableArray(), 0.0
+        self._usable: List[bool] = []
         self._row_of: Dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
@@ -138,15 +140,21 @@ class Rows:
         discovery: Its ``features``.
         """
         weight = discovery.ngram_weight
+        if weight != self._ngram_weight:
+            self._features, self._ngram_weight, self._usable = GrowableArray(), weight, []
         if not weight:
             return self.vectors
-        if weight != self._ngram_weight:
-            self._features, self._ngram_weight = GrowableArray(), weight
         done = len(self._features)
         if done < len(self):
             normalized = [record.normalized for record in self.records[done:]]
             self._features.extend(discovery.features(self.vectors[done:], normalized))
         return self._features.array
+
+    def usable(self, discovery: Discovery) -> np.ndarray:
+        """(n,) bool, the mentions that can be compared, see ``mention_search.usable``."""
+        features = self.features(discovery)
+        self._usable += usable(features[len(self._usable) :]).tolist()
+        return np.array(self._usable, dtype=bool)
 
     def extend(self, mentions: Unlinked) -> None:
         """Add mentions, none of which is stored yet."""
@@ -154,7 +162,10 @@ class Rows:
             return
         self._row_of.update(zip(mentions.keys, range(len(self), len(self) + len(mentions))))
         self.records.extend(mentions.records)
-        self._documents.extend(mentions.documents.tolist())
+        # Those of another run are numbered on.
+        last, first = self._documents[-1:] or [0], int(mentions.documents[0])
+        shift = last[0] + 1 - first if first < last[0] else 0
+        self._documents.extend((mentions.documents + shift).tolist())
         self.nearest.extend(mentions.nearest)
         self._inputs.append(mentions.inputs)
         self._vectors.extend(mentions.vectors)
@@ -178,6 +189,6 @@ class Rows:
 
     def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
         """Encode all mentions anew."""
-        self._vectors, self._features = GrowableArray(), GrowableArray()
+        self._vectors, self._features, self._usable = GrowableArray(), GrowableArray(), []
         if len(self):
             self._vectors.extend(encode(self.inputs))

@@ -5,7 +5,18 @@ from typing import Any, List, NamedTuple, Tuple
 import numba
 import numpy as np
 
+from ..errors import Errors
 from .union_find import find
+
+# What is wrong with arrays: nothing, or in which of them a number is out of range.
+_PROBLEMS = (
+    "",
+    "a mention is in a cluster that there is not",
+    "a cluster was merged into one that there is not",
+    "clusters were merged in a circle",
+    "a pair that is kept apart has a cluster that there is not",
+    "a mention has a neighbour that came later or that there is not",
+)
 
 
 class Attached(NamedTuple):
@@ -47,8 +58,16 @@ def attach(
     documents: (m,) int64, equal for the mentions of a document, which are consecutive.
     kept_apart: (p, 2) int64, pairs of clusters that must not become one.
     closed: (c,) bool, clusters that mentions can join but other clusters cannot.
+
+    Raises ValueError where the arrays do not fit together: the compiled code would read and write
+    beyond them.
     """
     count, existing = len(neighbours), len(merged_into)
+    check_clusters(of_mention, merged_into, kept_apart)
+    if neighbours.ndim != 2 or len(documents) != count or len(closed) != existing:
+        raise ValueError(Errors.E721.format(problem="arrays of different lengths"))
+    if (neighbours >= (len(of_mention) + np.arange(count))[:, None]).any():
+        raise ValueError(Errors.E721.format(problem=_PROBLEMS[5]))
     clusters = np.concatenate([of_mention, np.full(count, -1, np.int64)])
     merged_into = np.concatenate([merged_into, np.arange(existing, existing + count)])
     closed = np.concatenate([closed, np.zeros(count, bool)])
@@ -66,6 +85,39 @@ def attach(
     )
     rows = [(gone, stays, mention) for gone, stays, mention in merges.tolist()]
     return Attached(clusters, merged_into[:used], assigned, starts[: used - existing], rows)
+
+
+def check_clusters(of_mention: np.ndarray, merged_into: np.ndarray, kept_apart: np.ndarray) -> None:
+    """Raise ValueError where clusters are not consistent, given as to ``attach``."""
+    problem = _problem(of_mention, merged_into, kept_apart)
+    if problem:
+        raise ValueError(Errors.E721.format(problem=_PROBLEMS[problem]))
+
+
+@numba.njit(cache=True, nogil=True)
+def _problem(
+    of_mention: np.ndarray, merged_into: np.ndarray, kept_apart: np.ndarray
+) -> int:  # pragma: no cover - compiled
+    count = len(merged_into)
+    for number in merged_into:
+        if number < 0 or number >= count:
+            return 2
+    for number in of_mention:
+        if number < 0 or number >= count:
+            return 1
+    for number in kept_apart.ravel():
+        if number < 0 or number >= count:
+            return 4
+    # The walk in which a cluster was met first, counted from 1.
+    walk = np.zeros(count, np.int64)
+    for start in range(count):
+        number = start
+        while walk[number] == 0:
+            walk[number] = start + 1
+            number = merged_into[number]
+        if walk[number] == start + 1 and merged_into[number] != number:
+            return 3
+    return 0
 
 
 @numba.njit(cache=True, nogil=True)

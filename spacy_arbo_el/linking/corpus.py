@@ -21,7 +21,9 @@ from ..discovery.unlinked import Unlinked
 from ..errors import Errors
 from ..inference.decisions import MAX_CONSIDERED, Decisions
 from ..mentions.records import MentionRecord, keys_of
+from ..reranking.protocol import Ranking
 from ..retrieval.mention_search import nearest_in_corpus
+from ..retrieval.neighbours import Neighbours
 from .documents import DocumentLinker
 from .links import Wording, make_links
 from .stages import LinkingStages, RankedMentions
@@ -40,13 +42,21 @@ class CorpusMentions:
     order in which they were read.
 
     places: For each document, in the order in which they were read, its mentions.
+    documents: (m,) int64, the number of each mention's document in that order.
     ranked: The mentions; their rankings hold the ``MAX_CONSIDERED`` best candidates.
     candidates: All ranked candidates, for people to read; ids are int32.
     """
 
     places: List[range]
+    documents: np.ndarray
     ranked: RankedMentions
     candidates: TopK
+
+    @property
+    def as_read(self) -> np.ndarray:
+        """(m,) int64, the mentions in the order in which they were read."""
+        rows = [row for place in self.places for row in place]
+        return np.array(rows, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -117,14 +127,15 @@ class CorpusLinker:
             self.kept.sync(stages.encode_inputs, stages.encoder.fingerprint)
             new_entities, decided = self.kept.continued(), self.kept.decided()
         new_entities.threshold, new_entities.documents = threshold, len(mentions.places)
-        rows = {batch.records[row].key: row for row in np.flatnonzero(decisions.entities < 0)[::-1]}
+        unlinked = np.flatnonzero(decisions.entities < 0).tolist()
+        first = {batch.records[row].key: row for row in reversed(unlinked)}
+        taken = np.array(sorted(first.values()), dtype=np.int64)
         # In the order in which the documents were read.
-        first = {places.start: number for number, places in reversed([*enumerate(mentions.places)])}
-        numbers = np.array([first[start] for start in mentions.starts], dtype=np.int64)
-        taken = np.array(sorted(rows.values(), key=lambda row: (numbers[row], row)), dtype=np.int64)
+        taken = taken[np.argsort(mentions.documents[taken], kind="stable")]
         settings = stages.datastore.settings
+        records = [batch.records[row] for row in taken.tolist()]
         groups, known = group_mentions(
-            [batch.records[row] for row in taken.tolist()],
+            records,
             batch.encoded[taken],
             decided,
             stages.discovery,
@@ -132,14 +143,13 @@ class CorpusLinker:
             stages.calibration,
             settings.match_types,
         )
-        keys = [batch.records[row].key for row in taken.tolist()]
-        stored = np.array([new_entities.rows.row(key) >= 0 for key in keys], dtype=bool)
-        kept = (groups >= 0) & ~stored
-        if kept.any():
-            nearest = nearest_entities(mentions.candidates.take(taken[kept]), stages.datastore.kb)
-            unlinked = Unlinked.from_batch(batch.take(taken[kept]), nearest)
-            unlinked = replace(unlinked, documents=numbers[taken[kept]])
-            new_entities.put(unlinked, groups[kept], known)
+        stored = np.array([new_entities.rows.row(r.key) >= 0 for r in records], dtype=bool)
+        added = np.flatnonzero((groups >= 0) & ~stored)
+        if len(added):
+            rows = taken[added]
+            nearest = nearest_entities(mentions.candidates.take(rows), stages.datastore.kb)
+            numbered = replace(batch.take(rows), documents=mentions.documents[rows])
+            new_entities.put(Unlinked.from_batch(numbered, nearest), groups[added], known)
         return new_entities
 
     def gather(self, read: ReadDocs) -> CorpusMentions:
@@ -156,8 +166,9 @@ class CorpusLinker:
             parts.append(_narrowed(part))
         ranked = RankedMentions.concat(parts or [self.stages.rank([], n_mentions=0)])
         rows, places = canonical_order(ranked.batch.records, counts)
-        ranked, found = ranked.take(rows), TopK.concat(candidates).take(rows)
-        return CorpusMentions(places, self._with_mentions(ranked), found)
+        documents = ranked.batch.documents[rows]
+        ranked = self._with_mentions(_reordered(ranked, rows))
+        return CorpusMentions(places, documents, ranked, TopK.concat(candidates).take(rows))
 
     def _with_mentions(self, ranked: RankedMentions) -> RankedMentions:
         """The mentions with their neighbours among all mentions of the corpus."""
@@ -242,6 +253,27 @@ def canonical_order(
         places[number] = range(at, at + counts[number])
         at += counts[number]
     return np.array(rows, dtype=np.int64), places
+
+
+def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
+    """The mentions, which have no neighbours among each other yet, in another order."""
+    batch, neighbours = ranked.batch.take(rows), ranked.neighbours
+    # Whole documents move: they are numbered anew.
+    borders = np.flatnonzero(np.diff(batch.documents, prepend=-1))
+    counts = np.diff(np.append(borders, len(batch)))
+    documents = np.repeat(np.arange(len(borders)), counts)
+    return RankedMentions(
+        replace(batch, documents=documents),
+        Neighbours(
+            neighbours.entities.take(rows),
+            neighbours.exemplars.take(rows),
+            TopK.empty(len(rows)),
+            neighbours.exemplar_entities[rows],
+            neighbours.metric,
+        ),
+        Ranking(ranked.ranking.candidates.take(rows), ranked.ranking.exemplars[rows]),
+        ranked.corrected[rows],
+    )
 
 
 def _narrowed(ranked: RankedMentions) -> RankedMentions:

@@ -8,6 +8,7 @@ import numpy as np
 from spacy.tokens import Span
 
 from ..annotations import Link
+from ..discovery.clustering import Discovery
 from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
@@ -20,7 +21,9 @@ from .stages import LinkedMentions, LinkingStages
 class Stream:
     """Adds the mentions that no entity fits to new entities, document after document.
 
-    What a document gets depends on the documents before it, not on batches.
+    What a document gets depends on the documents before it, not on batches. Threads link at the
+    same time. Only adding to the new entities is done by one thread at a time, a batch of documents
+    as a whole, in the order in which the threads get there.
 
     new_entities: The new entities so far.
     """
@@ -53,11 +56,14 @@ class Stream:
             raise ValueError(Errors.E707)
         if stages.discovery is None:
             raise ValueError(Errors.E709)
-        linked = stages.link(spans, threshold)
-        self.new_entities.threshold = threshold
-        self.new_entities.sync(stages.encode_inputs, stages.encoder.fingerprint)
-        names = _Attaching(stages, self.new_entities, linked).names()
-        self.new_entities.documents += len(spans)
+        # The datastore's lock is always taken before that of the new entities.
+        with stages.datastore.reading():
+            linked, new_entities = stages.link(spans, threshold), self.new_entities
+            with new_entities.lock:
+                new_entities.threshold = threshold
+                new_entities.sync(stages.encode_inputs, stages.encoder.fingerprint)
+                names = _Attaching(stages, new_entities, linked).names()
+                new_entities.documents += len(spans)
         return [
             replace(link, cluster=names[row]) if row in names else link
             for row, link in enumerate(linked.links)
@@ -113,6 +119,7 @@ class _Attaching:
             discovery.features(unlinked.vectors, unlinked.normalized),
             discovery.n_neighbors,
             discovery.feature_similarity(settings.similarity),
+            left_out=self._left_out(discovery),
         )
         similar = nearest.scores >= discovery.min_similarity(self.stages.calibration)
         if settings.match_types:
@@ -121,3 +128,11 @@ class _Attaching:
             similar &= numbers[nearest.ids] == numbers[len(rows) :, None]
         # Unlike TopK.where, entries keep their columns.
         return np.where(similar, nearest.ids, -1)
+
+    def _left_out(self, discovery: Discovery) -> np.ndarray:
+        """(n,) bool, stored mentions that no mention joins: unreadable ones, and accepted ones."""
+        rows, clusters = self.new_entities.rows, self.new_entities.clusters
+        left_out = ~rows.usable(discovery)
+        if clusters.accepted:
+            left_out |= np.isin(clusters.numbers, list(clusters.accepted))
+        return left_out

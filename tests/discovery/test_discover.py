@@ -13,6 +13,7 @@ from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.corpora.parts import write_parts
 from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.discovery.entities import NewEntity
+from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.page import to_html
 from spacy_arbo_el.mentions.records import text_fingerprint
 
@@ -84,8 +85,13 @@ def test_docs_carry_the_ids_of_new_entities_and_ids_are_stable(nlp, new_entities
         "other documents, same ids"
     )
     assert [doc.ents[0]._.arbo.cluster for doc in docs] == [again[0].id] * 3 + [again[1].id] * 2
-    first = linker.discover(docs_of(nlp, NEW[:1]))
-    assert first[0].id == again[0].id and first[0].cohesion == 1.0
+    first = linker.discover(docs_of(nlp, NEW[1:2]))
+    assert first[0].cohesion == 1.0
+    linker.new_entities = first
+    later = linker.discover(docs)
+    assert later[0].id == first[0].id, "what is kept keeps its id"
+    assert [doc.ents[0]._.arbo.cluster for doc in docs[:3]] == [first[0].id] * 3
+    linker.new_entities = NewEntities()
     assert list(linker.discover([])) == [] == list(linker.discover([nlp.make_doc("none here")]))
 
 

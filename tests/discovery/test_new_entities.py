@@ -175,7 +175,9 @@ def test_mentions_that_were_accepted_elsewhere_are_removed():
     a, b = entities.ids
     entities.leave_out([("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)], "E4")
     assert members(entities) == {a: [1]} and entities.resolve(b) == "E4"
-    assert entities.log[-1]["kb_id"] == "E4" and len(entities.log) == 1
+    assert [(entry["action"], entry["kb_id"]) for entry in entities.log] == [("accept", "E4")] * 2
+    entities.undo(acceptances=True)
+    assert members(entities) == {a: [0, 1], b: [2]} and entities.resolve(b) == b
 
 
 def test_saving_keeps_everything(tmp_path):
@@ -200,6 +202,159 @@ def test_saving_keeps_everything(tmp_path):
     assert list(NewEntities.from_bytes(NewEntities().to_bytes())) == []
 
 
+def test_edits_take_new_entities_as_well_as_ids():
+    entities = of_groups([0, 0, 1, 2])
+    first, second, third = entities[:]
+    assert numbers_of(entities.mentions_of(first).records) == [0, 1]
+    assert entities.merge(first, second).id == first.id
+    off = entities.split(entities[first.id], [2])
+    entities.reject(off)
+    entities.release(third, "E1")
+    assert members(entities) == {first.id: [0, 1]}
+
+
+def test_a_split_that_restores_an_entity_restores_its_id():
+    entities = of_groups([0, 0, 1, 1, 2])
+    a, b, c = entities.ids
+    entities.merge(a, b, c)
+    off = entities.split(a, [2, 3])
+    assert off.id == b and members(entities) == {a: [0, 1, 4], b: [2, 3]}
+    assert entities.resolve(c) == a and entities.resolve(b) == b
+    # Also where the other part is the one that stays: each id is where its first mention is.
+    off = entities.split(a, [0, 1])
+    assert off.id == a and members(entities) == {a: [0, 1], b: [2, 3], c: [4]}
+    assert entities.attach(mentions([9]), np.array([[0, 4]])) == [a], "they stay apart"
+
+
+def test_an_edit_of_an_id_that_leads_elsewhere_names_where():
+    entities = of_groups([0, 1, 1])
+    b, a = entities.ids
+    entities.merge(b, a)
+    assert entities[a].id == b, "reading follows"
+    for edit in (entities.reject, entities.named, lambda i: entities.release(i, "E1")):
+        with pytest.raises(ValueError, match=f"{a}' was merged into '{b}'.*3 mentions"):
+            edit(a)
+    with pytest.raises(ValueError, match="was merged into"):
+        entities.split(a, [0])
+    with pytest.raises(ValueError, match="was merged into"):
+        entities.merge(b, a)
+    assert members(entities) == {b: [0, 1, 2]} and len(entities.log) == 1
+
+
+def test_every_decision_can_be_undone():
+    entities = of_groups([0, 0, 1, 1, 2, 3])
+    a, b, c, d = entities.ids
+    states = [members(entities)]
+    for edit in (
+        lambda: entities.merge(a, b, c),
+        lambda: entities.split(a, [0, 2]),
+        lambda: entities.reject(d),
+        lambda: entities.split(a, [1]),
+        lambda: entities.merge(a, b),
+        lambda: entities.release(a, "E1"),
+    ):
+        edit()
+        states.append(members(entities))
+    with pytest.raises(ValueError, match="linker.undo"):
+        entities.undo()
+    for state in reversed(states[:-1]):
+        entities = NewEntities.from_bytes(entities.to_bytes())
+        entities.undo(acceptances=True)
+        assert members(entities) == state
+    assert [entities.resolve(name) for name in (a, b, c, d)] == [a, b, c, d]
+    assert entities.attach(mentions([9]), np.array([[0, 2]])) == [a], "nothing is kept apart"
+    with pytest.raises(ValueError, match="no decision"):
+        entities.undo()
+    assert [entry["action"] for entry in entities.log].count("undo") == 6
+
+
+def test_undoing_leaves_mentions_that_came_since():
+    entities = of_groups([0, 1, 2])
+    a, b, c = entities.ids
+    entities.merge(b, c)
+    # A new mention joins the merged entity with an older one.
+    entities.attach(mentions([7]), np.array([[2, 0]]))
+    assert members(entities) == {a: [0, 1, 2, 7]}
+    entities.undo()
+    assert members(entities) == {a: [0, 1, 7], c: [2]}
+    assert entities.resolve(b) == a and entities.resolve(c) == c
+    entities.reject(c)
+    entities.attach(mentions([8]), np.array([[2]]))
+    entities.undo()
+    assert members(entities) == {a: [0, 1, 7], c: [2, 8]}
+
+
+def test_accepted_mentions_are_joined_by_none_and_known_when_they_come_again():
+    entities = of_groups([0, 1])
+    a, b = entities.ids
+    entities.release(a, "E1")
+    assert entities.id_of(("doc0", 0, 3)) == "" and entities.rows.row(("doc0", 0, 3)) == 0
+    (name,) = entities.attach(mentions([5]), np.array([[0, 1]]))
+    assert name == b and members(entities) == {b: [1, 5]}
+
+
+class Copies:
+    """What a later discovery gives: the mentions of ``numbers`` in groups."""
+
+    def __init__(self, entities, numbers, groups, known=None):
+        self.later = entities.continued()
+        new = [n for n in numbers if self.later.rows.row(key_of(n)) < 0]
+        places = [numbers.index(n) for n in new]
+        self.later.put(mentions(new), np.array(groups)[places], known)
+
+
+def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
+    entities = of_groups([0, 0, 1, 1, 2])
+    a, b, c = entities.ids
+    entities.reject(c)
+    decided = entities.decided()
+    assert decided.numbers.tolist() == [2] and decided.mentions.keys == [key_of(4)]
+    assert decided.others == {key_of(0): 0, key_of(1): 0, key_of(2): 1, key_of(3): 1}
+    later = Copies(entities, [1, 2, 3, 8], [0, 0, 1, 1], {0: 0, 1: 1}).later
+    assert members(later) == {a: [1, 2], b: [3, 8]} and later.resolve(c) == ""
+    # Meanwhile a stream has added to what is kept, and an entity was accepted there.
+    entities.attach(mentions([20, 21]), np.array([[0], [-1]]))
+    fresh = entities.id_of(key_of(21))
+    later.documents, entities.documents = 3, 5
+    entities.update(later)
+    assert members(entities) == {a: [1, 2, 0, 20], b: [3, 8], fresh: [21]}
+    assert entities.resolve(c) == "" and entities.documents == 8
+    assert members(NewEntities.from_bytes(entities.to_bytes())) == members(entities)
+    entities.release(a, "E1")
+    entities.update(later)
+    assert members(entities) == {b: [3, 8], fresh: [21]} and entities.resolve(a) == "E1"
+    entities.reject(b)
+    with pytest.raises(ValueError, match="discover again"):
+        entities.update(later)
+    assert members(entities) == {fresh: [21]}
+
+
+def test_update_takes_over_what_was_decided_on_the_later_discovery():
+    entities = of_groups([0, 1, 2])
+    a, b, c = entities.ids
+    later = Copies(entities, [0, 1, 2], [0, 1, 2], {0: 0, 1: 1, 2: 2}).later
+    later.merge(a, b)
+    later.reject(c)
+    entities.update(later)
+    assert members(entities) == {a: [0, 1]} and entities.resolve(b) == a
+    entities.undo()
+    entities.undo()
+    assert members(entities) == {a: [0], b: [1], c: [2]}
+
+
+def test_update_of_nothing_and_by_another_encoder():
+    entities, empty = of_groups([0, 1]), NewEntities()
+    before = members(entities)
+    empty.update(entities)
+    assert members(empty) == before
+    entities.update(NewEntities(0.5, "encoder"))
+    assert members(entities) == before
+    other = of_groups([0])
+    other.fingerprint = "other"
+    with pytest.raises(ValueError, match="different encoders"):
+        entities.update(other)
+
+
 @given(st.binary(max_size=60))
 def test_other_bytes_are_an_error(data):
     with pytest.raises(ValueError, match="not new entities"):
@@ -222,6 +377,8 @@ class Edits(RuleBasedStateMachine):
         super().__init__()
         self.entities = NewEntities(0.5, "encoder")
         self.sets = {}
+        # What was there before the last decision.
+        self.before = None
         self.count = 0
 
     @rule(neighbours=st.lists(st.integers(0, 30), max_size=3))
@@ -230,6 +387,10 @@ class Edits(RuleBasedStateMachine):
         rows += [-1] * (3 - len(rows))
         new = mentions([self.count])
         (name,) = self.entities.attach(new, np.array([rows]))
+        self.before = None
+        if not name:
+            self.count += 1
+            return
         gone = {n for n in self.sets if n not in self.entities.ids}
         joined = set().union(*(self.sets.pop(n) for n in gone), {self.count})
         self.sets[name] = self.sets.get(name, set()) | joined
@@ -239,6 +400,7 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data())
     def merge(self, data):
         a, b = data.draw(st.permutations(sorted(self.sets)))[:2]
+        self.before = {n: set(s) for n, s in self.sets.items()}
         self.entities.merge(a, b)
         self.sets[a] |= self.sets.pop(b)
 
@@ -247,20 +409,40 @@ class Edits(RuleBasedStateMachine):
     def split(self, data):
         name = data.draw(st.sampled_from(sorted(n for n, s in self.sets.items() if len(s) > 1)))
         entity = self.entities[name]
-        chosen = data.draw(st.sets(st.integers(0, len(entity.members) - 1), min_size=1, max_size=1))
+        last = len(entity.members) - 1
+        chosen = data.draw(st.sets(st.integers(0, last), min_size=1, max_size=last))
+        self.before = {n: set(s) for n, s in self.sets.items()}
         off = self.entities.split(name, chosen)
         moved = set(numbers_of(entity.members[i] for i in chosen))
-        self.sets[name] -= moved
-        self.sets[off.id] = moved
+        rest = self.sets.pop(name) - moved
+        (other,) = set(self.entities.ids) - set(self.sets) - {off.id}
+        assert name in (off.id, other), "the id stays with one of the parts"
+        self.sets.update({off.id: moved, other: rest})
 
     @precondition(lambda self: self.sets)
     @rule(data=st.data())
     def accept(self, data):
         name = data.draw(st.sampled_from(sorted(self.sets)))
         taken = self.entities.mentions_of(name)
+        self.before = {n: set(s) for n, s in self.sets.items()}
         self.entities.release(name, "E1")
         assert set(numbers_of(taken.records)) == self.sets.pop(name)
         assert self.entities.resolve(name) == "E1"
+
+    @precondition(lambda self: self.sets)
+    @rule(data=st.data())
+    def reject(self, data):
+        name = data.draw(st.sampled_from(sorted(self.sets)))
+        self.before = {n: set(s) for n, s in self.sets.items()}
+        self.entities.reject(name)
+        self.sets.pop(name)
+
+    @precondition(lambda self: self.before is not None)
+    @rule()
+    def undo(self):
+        """At once, with nothing in between."""
+        self.entities.undo(acceptances=True)
+        self.sets, self.before = self.before, None
 
     @rule()
     def save_and_load(self):

@@ -1,6 +1,7 @@
 """Clusters to which mentions are added one by one, compared with a literal procedure."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,3 +71,33 @@ def test_attach_keeps_split_and_closed_clusters_apart():
     assert apart.of_mention.tolist() == [0, 1, 0] and not apart.merges
     closed = attach(two, two, np.array([[1, 0]]), documents, NONE, np.array([True, False]))
     assert closed.of_mention.tolist() == [0, 1, 1] and not closed.merges
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"of_mention": [0, 2]}, "in a cluster that there is not"),
+        ({"of_mention": [0, -1]}, "in a cluster that there is not"),
+        ({"merged_into": [0, 2]}, "merged into one that there is not"),
+        ({"merged_into": [-1, 1]}, "merged into one that there is not"),
+        ({"merged_into": [1, 0]}, "in a circle"),
+        ({"kept_apart": [[0, 2]]}, "kept apart"),
+        ({"neighbours": [[2, 0]]}, "came later"),
+        ({"neighbours": [[1 << 40, 0]]}, "came later"),
+        ({"documents": [0, 1]}, "different lengths"),
+        ({"closed": [False]}, "different lengths"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_an_error_and_no_crash(change, message):
+    arrays = {
+        "of_mention": [0, 1],
+        "merged_into": [0, 1],
+        "neighbours": [[1, 0]],
+        "documents": [0],
+        "kept_apart": np.zeros((0, 2)),
+        "closed": [False, False],
+    }
+    arrays = {name: np.array(values) for name, values in {**arrays, **change}.items()}
+    integers = {n: a if n == "closed" else a.astype(np.int64) for n, a in arrays.items()}
+    with pytest.raises(ValueError, match=message):
+        attach(**integers)

@@ -1,0 +1,57 @@
+"""Clusters that must keep what has been decided on some of their nodes."""
+
+import numpy as np
+
+from .components import number_clusters, weak_labels
+from .sweep import sweep
+
+
+def constrained(
+    clusters: np.ndarray,
+    decided: np.ndarray,
+    source: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+) -> np.ndarray:
+    """Clusters in which equal decisions share a cluster, and different ones do not.
+
+    Clusters that share a decision are joined. Then a cluster with several decisions is divided by
+    single linkage: from the lightest edge to the heaviest, each joins the parts of its two ends
+    unless they have different decisions. Clusters without a decision stay as they are.
+
+    clusters: (n,) integers from 0 to n - 1, equal within a cluster.
+    decided: (n,) int64, equal for nodes that must share a cluster, -1 for no decision.
+    source: (E,) one end of each edge that joins nodes.
+    target: (E,) the other end.
+    weight: (E,) float32; smaller is more similar.
+    RETURNS: (n,) int64, numbered 0, 1, ... in order of their first node.
+    """
+    n, has = len(clusters), np.flatnonzero(decided >= 0)
+    if not len(has):
+        return number_clusters(clusters.astype(np.int64), n).astype(np.int64)
+    _, number = np.unique(decided[has], return_inverse=True)
+    number = number.reshape(-1)
+    # Clusters and decisions as the nodes of one graph.
+    label = weak_labels(n + number.max() + 1, clusters[has].astype(np.int32), n + number)[clusters]
+    pairs = np.unique(np.stack([label[has], number], axis=1), axis=0)
+    labels, counts = np.unique(pairs[:, 0], return_counts=True)
+    divided = np.flatnonzero(np.isin(label, labels[counts > 1]))
+    if len(divided):
+        place = np.full(n, -1, dtype=np.int64)
+        place[divided] = np.arange(len(divided))
+        inside = (place[source] >= 0) & (place[target] >= 0) & (label[source] == label[target])
+        own = np.flatnonzero(place[has] >= 0)
+        n_decided = int(number.max()) + 1
+        parts = sweep(
+            n_decided,
+            len(divided),
+            np.concatenate([number[own], n_decided + place[source[inside]]]),
+            n_decided + np.concatenate([place[has[own]], place[target[inside]]]),
+            np.concatenate([np.full(len(own), -np.inf, np.float32), weight[inside]]),
+            np.array([np.finfo(np.float32).max]),
+            method="undirected",
+        ).cluster[0]
+        label = label.astype(np.int64)
+        label[divided] = label.max() + 1 + parts
+        _, label = np.unique(label, return_inverse=True)
+    return number_clusters(label.reshape(-1).astype(np.int64), n + len(has)).astype(np.int64)
