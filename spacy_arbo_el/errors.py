@@ -178,6 +178,16 @@ class Errors(metaclass=_Coded):
         "knows, and bring no code of their own."
     )
 
+    E037 = (
+        "Entity {id!r} has the text {value!r:.60}, which is no string, or contains a NUL character "
+        "or half a character (a lone surrogate). Remove these."
+    )
+    E038 = "The {name} of entity {id!r} must be a list of strings, not the string {value!r:.60}."
+    E039 = (
+        "The field meta of entity {id!r} can't be written as JSON: {problem}. It may hold strings, "
+        "finite numbers, lists and dicts with strings as keys."
+    )
+
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
@@ -327,6 +337,10 @@ class Errors(metaclass=_Coded):
     )
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
+    E722 = (
+        "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy or .jsonl. "
+        "Choose one of these, or the name of a folder."
+    )
     E721 = "The clusters are not consistent: {problem}. The file or the arrays are damaged."
     E714 = "The weight of n-grams in discovery must be between 0 and 1, not {value!r}."
     E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
@@ -389,14 +403,14 @@ class Warnings(metaclass=_Coded):
         "are left out. Exemplars and corrections were saved at different times."
     )
     W516 = (
-        "{path} says other settings of '{name}' than are in force: {keys}. The linker was made for "
-        "another pipeline, so its changes don't show in this one's config. Save the pipeline with "
+        "{path} says other settings of '{name}' than are in force: {keys}. So does a pipeline that "
+        "the linker was moved to from another one. Save the whole pipeline with "
         "spacy_arbo_el.save_pipeline(nlp, path), which writes them."
     )
     W540 = (
         "The encoder cannot read some mentions: their script or symbols are not in its vocabulary. "
-        "They have no vector, so they are linked by their strings alone, if the pipeline has a "
-        "lookup. Choose a multilingual encoder, such as "
+        "They have no vector, so their only candidates are entities of exactly their name. Choose "
+        "a multilingual encoder, such as "
         '"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2".'
     )
     W541 = (

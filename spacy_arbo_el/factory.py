@@ -123,7 +123,7 @@ SCORE_WEIGHTS = {
 
 @Language.factory(
     "arbo_linker",
-    assigns=["token.ent_kb_id", "span._.arbo"],
+    assigns=["token.ent_kb_id", "span._.arbo", "doc.spans"],
     requires=["doc.ents"],
     default_config=Config().from_str(DEFAULT_CONFIG)["arbo_linker"],
     default_score_weights=SCORE_WEIGHTS,

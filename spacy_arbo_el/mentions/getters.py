@@ -7,6 +7,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import registry
 
+from ..errors import Warnings
+from ..log import warn_once
+
 # Start and end character in the text of the Doc, end exclusive.
 Offsets = Tuple[int, int]
 
@@ -40,25 +43,24 @@ class EntSpans:
 @registry.misc("spacy-arbo-el.GroupSpans.v1")
 @dataclass(frozen=True)
 class GroupSpans:
-    """The spans of a group of ``doc.spans``; none where the Doc has no such group.
+    """The spans of a group of ``doc.spans``; none, and a warning, where a Doc has no such group.
 
     Use it for mentions that overlap, or that a span categorizer finds::
 
         [components.arbo_linker.mentions.getter]
         @misc = "spacy-arbo-el.GroupSpans.v1"
-        key = "sc"
+        spans_key = "sc"
 
-    key: Name of the group.
+    spans_key: Name of the group.
     """
 
-    key: str = "sc"
-
-    @property
-    def spans_key(self) -> Optional[str]:
-        return self.key
+    spans_key: str = "sc"
 
     def __call__(self, doc: Doc) -> Iterable[Span]:
-        return doc.spans.get(self.key, [])
+        if self.spans_key not in doc.spans:
+            warn_once(Warnings.W541.format(key=self.spans_key))
+            return []
+        return doc.spans[self.spans_key]
 
 
 def find_mentions(doc: Doc, get_spans: SpanGetter) -> List[Span]:

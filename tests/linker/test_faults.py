@@ -1,5 +1,6 @@
 """What spaCy's entity_linker gets wrong must work here (PEERS.md, "Faults of the incumbent")."""
 
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from spacy.training import Example
 
 from spacy_arbo_el.explanations.html import to_displacy
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.log import warn_once
 
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples, without_links
@@ -73,7 +75,7 @@ def test_entities_over_sentence_borders(shared_nlp):
 
 
 def test_spans_in_doc_spans_are_linked():
-    getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "key": "sc"}
+    getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "sc"}
     nlp = build(key="sc", mentions={"getter": getter})
     gold = annotated(nlp, TRAIN[1], key="sc")
     doc = without_links(gold, key="sc")
@@ -182,3 +184,35 @@ def test_only_link_corpus_links_documents_in_one_graph():
     assert name.startswith("NEW-")
     alone = list(nlp.pipe([without_links(annotated(nlp, text)) for text in texts]))
     assert all(doc.ents[0]._.arbo.is_nil for doc in alone)
+
+
+@pytest.mark.parametrize(
+    ("pipes", "problems"),
+    [
+        (["ner", "arbo_linker"], []),
+        (["entity_ruler", "arbo_linker"], []),
+        (["arbo_linker", "ner"], ["doc.ents"]),
+        (["arbo_linker", "entity_ruler"], ["doc.ents"]),
+        (["arbo_linker"], ["doc.ents"]),
+    ],
+)
+def test_analyze_pipes_finds_a_linker_before_what_finds_mentions(pipes, problems):
+    nlp = spacy.blank("en")
+    for pipe in pipes:
+        nlp.add_pipe(pipe)
+    assert nlp.analyze_pipes()["problems"]["arbo_linker"] == problems
+
+
+def test_a_missing_span_group_is_warned_of_once():
+    warn_once.cache_clear()
+    getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "genes"}
+    nlp = build(key="genes", mentions={"getter": getter})
+    with pytest.warns(UserWarning, match="no group doc.spans.'genes'.*spans_key") as caught:
+        docs = list(nlp.pipe(["Boats travel up the Amazon.", "Nothing.", ""]))
+    assert len(caught) == 1 and not any(doc.ents for doc in docs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        doc = nlp.make_doc("Nothing.")
+        doc.spans["genes"] = []
+        warn_once.cache_clear()
+        nlp(doc)

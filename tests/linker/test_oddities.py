@@ -82,7 +82,8 @@ def test_thresholds_that_are_no_probabilities_are_refused(hashed, threshold):
         linker.discover([doc], threshold=threshold)
     with pytest.raises(ValueError, match="between 0 and 1"):
         list(linker.link_stream(lambda: [doc], threshold=threshold))
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    # JSON has no NaN and no infinity: spaCy refuses them in a config.
+    with pytest.raises(ValueError, match="between 0 and 1|non-serializable"):
         build(**TOWER, threshold=threshold)
 
 
@@ -99,7 +100,7 @@ def hashed():
 
 
 def checked_links(nlp, texts=DEV):
-    """The links of documents: each is an entity of the knowledge base with a probability, or NIL."""
+    """The links of documents, each of which must be an entity with a probability, or NIL."""
     linker = nlp.get_pipe("arbo_linker")
     docs = list(nlp.pipe(without_links(annotated(nlp, text)) for text in texts))
     links = [ent._.arbo for doc in docs for ent in doc.ents]
@@ -167,9 +168,11 @@ def test_degenerate_vectors_give_sensible_links(fill, similarity):
     linker.encoder.weights_changed()
     links = checked_links(nlp)
     if fill == "zero":
-        assert all(link.is_nil and not link.ids for link in links), "a row of zeros is no vector"
-    elif fill == "equal":
-        assert {link.kb_id for link in links} <= {ENTITIES[0].id, *(e.id for e in ENTITIES)}
+        # A row of zeros is no vector, so that names alone are left.
+        texts = [ent.text for text in DEV for ent in annotated(nlp, text).ents]
+        for text, link in zip(texts, links):
+            positions = linker.kb.entities.with_name(text.casefold())
+            assert sorted(link.ids) == sorted(linker.kb.entities.at(p).id for p in positions)
 
 
 def test_more_candidates_than_entities_are_all_entities(hashed):

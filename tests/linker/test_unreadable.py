@@ -1,0 +1,132 @@
+"""Text that the encoder's vocabulary does not know is linked by name alone."""
+
+import warnings
+
+import pytest
+from spacy.tokens import Doc, Span
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.log import warn_once
+
+from .conftest import build
+from .world import ENTITIES, TRAIN, annotated, without_links
+
+CITY = Entity("city", "አዲስ አበባ", "", ["ኣዲስ"])
+# Not a name of anything.
+OTHER = "ጎንደር"
+UNREADABLE = [OTHER, "ភ្នំពេញ", "☢", "🎉🎉", " ", "☢ 2"]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    trained = [*TRAIN, f"They drove to [{OTHER}|city] at night."]
+    return build([*ENTITIES, CITY, Entity("symbol", "☢"), Entity("mark", "⚛")], trained)
+
+
+def linked(nlp, mention, before="They saw", after="there"):
+    doc = Doc(nlp.vocab, words=[*before.split(), mention, *after.split()])
+    start = len(before.split())
+    doc.ents = [Span(doc, start, start + 1, label="THING")]
+    return nlp(doc).ents[0]._.arbo
+
+
+@pytest.mark.parametrize("mention", UNREADABLE[:2] + UNREADABLE[3:])
+def test_unreadable_mentions_without_a_name_are_nil(nlp, mention):
+    link = linked(nlp, mention)
+    assert link.is_nil and not link.ids and link.score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("mention", "kb_id"), [("አዲስ አበባ", "city"), ("ኣዲስ", "city"), ("☢", "symbol"), ("⚛", "mark")]
+)
+def test_unreadable_mentions_are_linked_by_their_exact_name(nlp, mention, kb_id):
+    link = linked(nlp, mention)
+    assert link.kb_id == kb_id and link.ids == [kb_id] and link.score > 0.9
+
+
+@pytest.mark.parametrize("mention", ["Amazon🎉", "🎉Amazon", "Amazon☢☢"])
+def test_symbols_beside_a_word_do_not_hide_it(nlp, mention):
+    """As a part of the mention, or in the text beside it."""
+    alone = linked(nlp, "Amazon", before="Boats travel up the")
+    together = linked(nlp, mention, before="Boats travel up the")
+    assert alone.kb_id == together.kb_id == "river"
+    doc = Doc(nlp.vocab, words=["the", "Amazon", "🎉", "floods"], spaces=[True, False, True, False])
+    doc.ents = [Span(doc, 1, 2, label="THING")]
+    assert nlp(doc).ents[0].kb_id_ == "river"
+
+
+def test_unreadable_entities_and_exemplars_are_near_to_nothing(nlp):
+    links = [linked(nlp, word) for word in ("Amazon", "Kathmandu", "x", "ship")]
+    ids = {kb_id for link in links for kb_id in link.ids}
+    assert ids == {entity.id for entity in ENTITIES}
+    linker = nlp.get_pipe("arbo_linker")
+    retriever = linker.refresh()
+    rows = {linker.exemplars.records[row].text for row in retriever.exemplar_rows.tolist()}
+    assert OTHER not in rows and "Amazon" in rows
+
+
+def test_mentions_influence_no_others_and_are_influenced_by_none(nlp):
+    text = f"They saw [{OTHER}|x] and [☢☢|x] and the [Amazon|x] and the [{OTHER}|x]."
+    doc = nlp(without_links(annotated(nlp, text)))
+    links = [ent._.arbo for ent in doc.ents]
+    assert [link.is_nil for link in links] == [True, True, False, True]
+    docs = nlp.get_pipe("arbo_linker").link_corpus([without_links(annotated(nlp, text))] * 2)
+    assert [ent._.arbo.is_nil for ent in docs[0].ents] == [True, True, False, True]
+
+
+def test_types_count_for_names_too():
+    entities = [Entity("a", "☢", types=["SIGN"]), Entity("b", "⚛", types=["PLACE"])]
+    nlp = build(entities, [], retriever={"match_types": True})
+    text = "The [☢|x] and the [⚛|x]."
+    doc = without_links(annotated(nlp, text, label="SIGN"))
+    assert [ent.kb_id_ for ent in nlp(doc).ents] == ["a", "NIL"]
+
+
+@pytest.mark.parametrize("similarity", ["Dot", "NegativeSquaredEuclidean"])
+def test_exact_names_count_for_every_similarity(similarity):
+    nlp = build(
+        [*ENTITIES, CITY], retriever={"similarity": {"@misc": f"spacy-arbo-el.{similarity}.v1"}}
+    )
+    assert linked(nlp, "ኣዲስ").kb_id == "city"
+    assert linked(nlp, OTHER).is_nil
+
+
+def test_a_lookup_and_a_feature_ranker_take_unreadable_mentions(nlp):
+    ranked = build(
+        [*ENTITIES, CITY],
+        retriever={"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1"}},
+        reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"},
+    )
+    assert linked(ranked, "ኣዲስ").kb_id == "city"
+    assert linked(ranked, "☢").is_nil
+
+
+def test_training_takes_unreadable_mentions_and_entities():
+    marked = [*TRAIN[:4], "They drove to [ኣዲስ|city] and [☢|city] at night."]
+    nlp = build([*ENTITIES, CITY], marked)
+    from .world import examples
+
+    optimizer = nlp.create_optimizer()
+    for _ in range(2):
+        losses = nlp.update(examples(nlp, marked), sgd=optimizer)
+    assert 0.0 <= losses["arbo_linker"] < 100.0
+    assert linked(nlp, "Amazon").ids
+
+
+def test_one_warning_in_a_process(nlp):
+    warn_once.cache_clear()
+    with pytest.warns(UserWarning, match="cannot read some mentions.*multilingual") as caught:
+        linked(nlp, OTHER)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        linked(nlp, OTHER)
+        linked(nlp, "☢")
+
+
+def test_explanation_says_that_the_mention_cannot_be_read(nlp):
+    doc = Doc(nlp.vocab, words=["They", "saw", OTHER])
+    doc.ents = [Span(doc, 2, 3, label="THING")]
+    doc = nlp(doc)
+    text = str(nlp.get_pipe("arbo_linker").explain(doc.ents[0], "river"))
+    assert "the encoder cannot read the mention" in text
