@@ -1,10 +1,11 @@
 """Array helpers that the whole package shares: top-k tables, ragged arrays, unit vectors."""
 
 from dataclasses import dataclass
-from typing import Optional, Sequence
+from typing import List, Optional, Sequence
 
 import numpy as np
-from numba import njit
+
+from .compiling import numba_jit
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class TopK:
         return np.where(columns >= 0, scores, np.float32(-np.inf))
 
 
-@njit(cache=True, nogil=True)
+@numba_jit()
 def first_of_each(
     row: np.ndarray, value: np.ndarray, rows: int, count: int
 ) -> np.ndarray:  # pragma: no cover - compiled
@@ -151,6 +152,42 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def has_vector(vectors: np.ndarray) -> np.ndarray:
     """(n,) bool: a row of zeros stands for no vector, as of text that an encoder cannot read."""
     return vectors.any(axis=1)
+
+
+@dataclass(frozen=True)
+class AppendOnly:
+    """Rows of an array that others can be added to, without a copy of those that are there.
+
+    buffer: (capacity, …), of which the first ``length`` rows are in use.
+    length: The number of rows.
+    taken: The number of rows of the buffer that this or a longer version of it uses.
+    """
+
+    buffer: np.ndarray
+    length: int
+    taken: List[int]
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> "AppendOnly":
+        """The rows of an array, which must not be changed any more."""
+        return cls(rows, len(rows), [len(rows)])
+
+    @property
+    def rows(self) -> np.ndarray:
+        """(length, …)."""
+        return self.buffer[: self.length]
+
+    def with_rows(self, rows: np.ndarray) -> "AppendOnly":
+        """A longer version; the present one stays as it is. One thread at a time may call this."""
+        end = self.length + len(rows)
+        buffer, taken = self.buffer, self.taken
+        if end > len(buffer) or taken[0] != self.length:
+            buffer = np.empty((max(end, 2 * self.length), *rows.shape[1:]), dtype=rows.dtype)
+            buffer[: self.length] = self.rows
+            taken = [end]
+        buffer[self.length : end] = rows
+        taken[0] = end
+        return AppendOnly(buffer, end, taken)
 
 
 def concat_or_none(parts: Sequence[Optional[np.ndarray]]) -> Optional[np.ndarray]:

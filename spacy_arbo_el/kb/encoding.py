@@ -6,6 +6,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 
 import numpy as np
 
+from ..arrays import has_vector
 from ..encoders.protocol import Text
 from ..errors import Errors
 from .database import Database
@@ -39,8 +40,8 @@ class EntityVectorRows(NamedTuple):
 
     @property
     def owners(self) -> np.ndarray:
-        """(rows,) int64, the entity of each row."""
-        return np.repeat(self.positions, self.counts)
+        """(rows,) int64, the entity of each row; -1 for a text that the encoder can't read."""
+        return np.where(has_vector(self.vectors), np.repeat(self.positions, self.counts), -1)
 
 
 class TextEncoder:

@@ -1,15 +1,17 @@
 """The vectors of a knowledge base's entities: encoded when texts change, and stored with them."""
 
 import json
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from ..errors import Errors
 from . import encoding, folder
 from .editing import EntityEditor
+from .manifest import index_entry
 from .saving import AttachedIndex
 from .storage import Storage
 from .texts import DistinctTexts
@@ -27,6 +29,7 @@ class EntityVectors:
     rows: The vectors.
     index: A search index over the rows; None where there is none.
     layout: Grows whenever rows get other numbers.
+    epoch: Grows whenever rows are replaced or removed, but not when some are added at the end.
     """
 
     def __init__(self, storage: Storage, rows: VectorRows):
@@ -34,12 +37,14 @@ class EntityVectors:
         self.rows = rows
         self.index: Optional[AttachedIndex] = None
         self.layout = 0
+        self.epoch = 0
         self._invalid = False
 
     def replace(self, rows: VectorRows, index: Optional[AttachedIndex] = None) -> None:
         """Use other vectors from now on: those of another database."""
         self.rows, self.index, self._invalid = rows, index, False
         self.layout += 1
+        self.epoch += 1
 
     def invalidate(self) -> None:
         """Have the next ``sync`` compare all texts with those that were encoded."""
@@ -176,17 +181,18 @@ class EntityVectors:
         """New vectors for all texts, from another encoder."""
         encoder = encoding.TextEncoder(encode, VectorRows(dtype=self.rows.dtype), None)
         files = self._row_files() if self.storage.lock is not None else None
-        layout, checksums = self._encode_into(files, verbalize, encoder)
-        rows = encoder.rows
-        with self.storage.transaction(vectors_only=True):
-            database = self.storage.database
-            moved = encoding.replace_layout(database, layout)
-            identity = verbalization_identity(verbalize)
-            database.set(encoder=fingerprint, verbalization=identity)
-            database.set(rows=len(rows), width=rows.width, index="")
-            if files:
-                database.set(files=files.number + 1 if len(rows) else 0)
-                database.many("INSERT OR REPLACE INTO block VALUES (?, ?, ?)", checksums)
+        with self._removing_leftovers():
+            layout, checksums = self._encode_into(files, verbalize, encoder)
+            rows = encoder.rows
+            with self.storage.transaction(vectors_only=True):
+                database = self.storage.database
+                moved = encoding.replace_layout(database, layout)
+                identity = verbalization_identity(verbalize)
+                database.set(encoder=fingerprint, verbalization=identity)
+                database.set(rows=len(rows), width=rows.width, index="")
+                if files:
+                    database.set(files=files.number + 1 if len(rows) else 0)
+                    database.many("INSERT OR REPLACE INTO block VALUES (?, ?, ?)", checksums)
         if files:
             files.remove()
             if self.index is not None and isinstance(self.index.source, Path):
@@ -194,6 +200,7 @@ class EntityVectors:
         self.rows, self.index, self._invalid = rows, None, False
         self.storage.stop_following()
         self.layout += moved
+        self.epoch += 1
         return encoder.count
 
     def _encode_into(
@@ -228,17 +235,28 @@ class EntityVectors:
         storage = self.storage
         if storage.path is not None and storage.lock is not None:
             manifest = storage.database.manifest()
-            old = folder.index_entry(manifest)
+            old = index_entry(manifest)
             # No number is used twice: a reader may still refer to the older file.
             number = manifest.get("indexes", 0) + 1
             path = storage.path / f"index-{number}{index.about['suffix']}"
-            index.write(path)
-            with storage.transaction(vectors_only=True):
-                storage.database.set(index=json.dumps(index.entry(path)), indexes=number)
+            with self._removing_leftovers():
+                index.write(path)
+                with storage.transaction(vectors_only=True):
+                    storage.database.set(index=json.dumps(index.entry(path)), indexes=number)
             if old:
                 (storage.path / old["file"]).unlink(missing_ok=True)
             index = AttachedIndex(index.about, path)
         self.index = index
+
+    @contextmanager
+    def _removing_leftovers(self) -> Iterator[None]:
+        """Remove new files whose writing fails."""
+        try:
+            yield
+        except BaseException:
+            if self.storage.path is not None and self.storage.lock is not None:
+                folder.remove_leftovers(self.storage.path, self.storage.database.manifest())
+            raise
 
     def _row_files(self) -> Optional[RowFiles]:
         path = self.storage.path

@@ -11,9 +11,11 @@ import numpy as np
 import srsly
 
 from ..errors import Errors
-from ..io import pack_arrays, replacing_folder, unpack_arrays
+from ..io import pack_arrays, unpack_arrays
 from . import folder
+from .checks import schema_problems
 from .database import Database
+from .manifest import VERSION, index_entry, manifest_problems
 from .vectors import RowFiles, VectorRows, block_checksums
 
 
@@ -49,13 +51,13 @@ class AttachedIndex:
 
 def attached_index(path: Path, database: Database) -> Optional[AttachedIndex]:
     """The search index of a folder; None where there is none."""
-    about = folder.index_entry(database.manifest())
+    about = index_entry(database.manifest())
     return AttachedIndex(about, path / about["file"]) if about else None
 
 
 def write(database: Database, rows: VectorRows, index: Optional[AttachedIndex], path: Path) -> None:
     """Write all of it into a folder, which replaces an older one in one step."""
-    with replacing_folder(path, folder.KB_FOLDER) as target:
+    with folder.replacing_kb(path) as target:
         copy = database.copy(target / folder.DATABASE)
         try:
             name = uuid.uuid4().hex
@@ -112,12 +114,20 @@ def restore(data: bytes) -> Tuple[Database, VectorRows]:
     except Exception as error:  # whatever reading damaged bytes may raise
         raise ValueError(Errors.E013.format(where=where, problem=error)) from error
     database = Database.from_bytes(content)
-    manifest = database.manifest()
-    vectors, owners = arrays["vectors"], arrays["owners"]
-    if manifest.get("version") != folder.VERSION:
+    problems = list(schema_problems(database))
+    manifest = {} if problems else database.manifest()
+    if manifest and manifest.get("version") != VERSION:
         raise ValueError(Errors.E008.format(where=where, found=manifest.get("version")))
-    if not manifest["rows"] == len(vectors) == len(owners):
-        counts = (manifest["entities"], len(vectors), len(owners))
-        raise ValueError(Errors.E009.format(where=where, manifest=manifest, counts=counts))
+    problems = problems or list(manifest_problems(manifest))
+    if problems:
+        raise ValueError(Errors.E019.format(where=where, problems="; ".join(problems)))
+    vectors, owners = arrays["vectors"], arrays["owners"]
+    counts = (manifest["rows"], manifest["width"] if manifest["rows"] else vectors.shape[-1])
+    if vectors.shape != counts or owners.shape != counts[:1]:
+        shapes = (manifest["entities"], vectors.shape, owners.shape)
+        raise ValueError(Errors.E009.format(where=where, manifest=manifest, counts=shapes))
+    if len(owners) and not -1 <= owners.min() <= owners.max() < manifest["positions"]:
+        problem = "there are owners that are no entities"
+        raise ValueError(Errors.E019.format(where=where, problems=problem))
     database.set(files=0, index="")
     return database, VectorRows(vectors, np.asarray(owners, dtype=np.int64), manifest["dtype"])

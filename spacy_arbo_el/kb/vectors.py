@@ -23,7 +23,8 @@ class VectorRows:
     """Vectors in memory or in a file, and the entities they belong to.
 
     vectors: (n, width) of ``dtype``; none by default.
-    owners: (n,) int64, the position of the entity that each row was added for.
+    owners: (n,) int64, the position of the entity that each row was added for; -1 for a row of
+        zeros, which stands for a text that the encoder can't read.
     dtype: The type in which they are stored, "float32" or "float16".
     file: Where single rows of mapped vectors are read from; None for vectors in memory.
     """
@@ -170,14 +171,17 @@ class RowFiles:
         file = RowFile(paths["vectors"], self.stride) if can_read_rows() else None
         return VectorRows(vectors, owners, self.dtype, file)
 
-    def problems(self, count: int) -> Iterator[str]:
-        """Problems of the headers and lengths.
+    def problems(self, count: int, n_entities: int) -> Iterator[str]:
+        """Problems of the headers, lengths and owners.
 
         count: The number of valid rows.
+        n_entities: Owners are positions below this number.
         """
+        complete = True
         for (kind, path), stride in zip(self.paths().items(), (self.stride, 8)):
             if not path.is_file():
                 yield f"{path.name} is missing"
+                complete = False
                 continue
             with path.open("rb") as file:
                 header = file.read(HEADER)
@@ -187,6 +191,11 @@ class RowFiles:
             if size < HEADER + count * stride:
                 rows = max(size - HEADER, 0) // max(stride, 1)
                 yield f"{path.name} is cut off after {rows} of {count} rows"
+                complete = False
+        if complete and count:
+            owners = np.memmap(self.paths()["owners"], np.int64, "r", offset=HEADER, shape=count)
+            if owners.min() < 0 or owners.max() >= n_entities:
+                yield f"owners-{self.number}.bin has owners that are no entities"
 
     def damaged(self, count: int, checksums: Sequence[Tuple[int, int, int]]) -> Iterator[str]:
         """Blocks of rows whose checksums are wrong. Reads everything.

@@ -84,7 +84,7 @@ class EntityStrings:
         """Read all names and surface forms; see ``StringIndex`` for the lengths of n-grams."""
         entities = datastore.kb.entities
         surface_forms: List[List[str]] = [[] for _ in range(entities.positions)]
-        owners = datastore.exemplars.entities(entities.positions_of)
+        owners = datastore.exemplars.entities(datastore.kb)
         for position, record in zip(owners.tolist(), datastore.exemplars.records):
             if position >= 0:
                 surface_forms[position] += [record.text, record.normalized or record.text]

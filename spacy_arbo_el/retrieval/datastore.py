@@ -3,7 +3,7 @@
 import time
 import warnings
 from contextlib import contextmanager
-from typing import Callable, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Hashable, Iterator, Optional, Sequence, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -12,19 +12,20 @@ from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder, Text
 from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
-from ..kb.vectors import VectorRows
+from ..kb.lookup import StringLookup
 from ..log import log
 from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import Normalizer
 from ..mentions.records import MentionRecord
 from ..revision import Revision, RevisionCache
-from .entity_search import AllowedEntities, EntitySearch
+from .building import RetrieverBuilder
+from .entity_search import AllowedEntities
 from .exemplars import ExemplarStore
-from .index.protocol import Index
-from .representatives import representatives
 from .retriever import Retriever
 from .settings import RetrieverSettings
 
+# Entities by their very names, for mentions that the encoder can't read.
+EXACT_NAMES = StringLookup(n_exact=8, n_fuzzy=0)
 # The encoding of fewer vectors than these is not logged.
 MIN_LOGGED = 1000
 
@@ -65,7 +66,7 @@ class Datastore:
         self.content = 0
         self._edits = self.kb.edits
         self._derived = RevisionCache()
-        self._exemplar_index: Optional[Tuple[np.ndarray, np.ndarray, Index]] = None
+        self._builder = RetrieverBuilder(settings)
         self._retriever: Optional[Retriever] = None
 
     @property
@@ -222,7 +223,7 @@ class Datastore:
             message = "Encoded %d entity texts and %d exemplars in %.1f s"
             log.info(message, n_texts, n_mentions, seconds)
         if self._retriever is None:
-            self._retriever = self._build_retriever()
+            self._retriever = self._builder.build(self.kb, self.exemplars)
         return self._retriever
 
     def complete(self) -> None:
@@ -235,37 +236,6 @@ class Datastore:
 
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
         return self.encoder.encode_texts(self.encoder.read_texts(texts))
-
-    def _build_retriever(self) -> Retriever:
-        similarity, build_index = self.settings.similarity, self.settings.index
-        entities = self.exemplars.entities(self.kb.entities.positions_of)
-        chosen = representatives(self.exemplars.vectors, entities, self.settings.max_exemplars)
-        usable = np.flatnonzero(chosen)
-        text_index = build_index(self.kb.rows, similarity, self.kb.index)
-        self.kb.index = text_index.attached
-        return Retriever(
-            EntitySearch(self.kb.rows, self.kb.owners(), text_index, similarity),
-            self._index_of_exemplars(usable),
-            usable,
-            entities[usable],
-            similarity,
-        )
-
-    def _index_of_exemplars(self, usable: np.ndarray) -> Index:
-        """The index over exemplars; the previous one where neither they nor their vectors changed.
-
-        usable: (k,) int64 rows of the exemplars that are searched.
-        """
-        vectors, previous = self.exemplars.vectors, self._exemplar_index
-        if (
-            previous is None
-            or previous[0] is not vectors
-            or not np.array_equal(previous[1], usable)
-        ):
-            rows = VectorRows(vectors[usable], usable)
-            index = self.settings.index(rows, self.settings.similarity, None)
-            previous = self._exemplar_index = (vectors, usable, index)
-        return previous[2]
 
     # What the search for a batch needs
 
@@ -292,10 +262,27 @@ class Datastore:
         return self.derived(("allowed", label), build)
 
     def named_entities(self, batch: MentionBatch) -> Optional[np.ndarray]:
-        """(m, c) int64 entities with the mentions' names, -1 for none; None without a lookup."""
-        if self.settings.lookup is None:
-            return None
-        return self.settings.lookup(self.kb.entities, batch.normalized)
+        """(m, c) int64 entities with the mentions' names, -1 for none.
+
+        Without a lookup these are the entities of mentions that the encoder can't read; None where
+        it reads all.
+        """
+        readable, lookup = batch.has_vector, self.settings.lookup
+        if lookup is None:
+            if readable.all():
+                return None
+            lookup = EXACT_NAMES
+        strings = [
+            "" if is_readable and self.settings.lookup is None else string
+            for is_readable, string in zip(readable.tolist(), batch.normalized)
+        ]
+        named = lookup(self.kb.entities, strings)
+        if not readable.all():
+            # A similar name says little about a mention that nothing else is known of.
+            exact = EXACT_NAMES(self.kb.entities, batch.normalized)
+            is_exact = (named[:, :, None] == exact[:, None, :]).any(axis=2)
+            named = np.where(readable[:, None] | is_exact, named, -1)
+        return named
 
     def warn_of_unknown_ids(self) -> None:
         """Warn of gold ids of exemplars that no entity has."""

@@ -1,11 +1,11 @@
 """The nearest entities of mentions, limited to allowed types, and with those of their name."""
 
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable, Optional, Tuple
 
 import numpy as np
 
-from ..arrays import TopK, first_of_each, offsets_of, ragged_ranges, take_or
+from ..arrays import TopK, first_of_each, has_vector, offsets_of, ragged_ranges, take_or
 from ..kb.vectors import VectorRows
 from .index.protocol import Index
 from .similarity import Similarity
@@ -54,8 +54,7 @@ class EntitySearch:
         # Where every entity has one row, one row per entity is enough.
         most_rows = int(np.bincount(owners[usable]).max(initial=1))
         self.oversampling = min(oversampling, most_rows)
-        self._order: Optional[np.ndarray] = None
-        self._offsets = np.zeros(1, dtype=np.int64)
+        self._by_entity: Optional[Tuple[np.ndarray, np.ndarray]] = None
 
     def nearest(
         self,
@@ -69,9 +68,12 @@ class EntitySearch:
         vectors: (m, width) float32, prepared.
         allowed: Which entities each mention may be linked to; None for all.
         named: (m, c) int64 entities that must be among the result, -1 for none.
+        RETURNS: A mention without a vector has its named entities alone, as if its vector were
+            theirs.
         """
         nearest = search_by_label(self._search, vectors, count, allowed)
-        if named is None or not named.shape[1] or not len(self.rows):
+        nearest = nearest.where(has_vector(vectors)[:, None])
+        if named is None or not named.shape[1]:
             return nearest
         if allowed is not None:
             named = allowed.restrict(named)
@@ -91,6 +93,10 @@ class EntitySearch:
         is_new &= np.tril(named[:, :, None] == named[:, None, :], -1).sum(axis=2) == 0
         named = np.where(is_new, named, -1)
         scores = self.similarity_of(vectors, named)
+        readable = has_vector(vectors)
+        if not readable.all():
+            equal = self._similarity_of_equals(named[~readable], vectors.shape[1])
+            scores[~readable] = np.where(named[~readable] >= 0, equal, -np.inf)
         named = np.where(np.isfinite(scores), named, -1)
         kept = np.arange(width) < width - (named >= 0).sum(axis=1)[:, None]
         both = np.concatenate([np.where(kept, entities, -1), named], axis=1)
@@ -101,6 +107,29 @@ class EntitySearch:
             np.take_along_axis(both, order, axis=1), np.take_along_axis(scores, order, axis=1)
         )
 
+    def _similarity_of_equals(self, entities: np.ndarray, width: int) -> np.ndarray:
+        """The similarity of each entity's first row to itself; of zeros where it has no row.
+
+        entities: (m, c) int64, -1 for none.
+        RETURNS: (m, c) float32.
+        """
+        order, offsets = self._rows_of_entities()
+        valid = (entities >= 0) & (entities < len(offsets) - 1)
+        has_row = valid & (np.append(np.diff(offsets), 0)[np.where(valid, entities, -1)] > 0)
+        vectors = np.zeros((entities.size, width), dtype=np.float32)
+        if has_row.any():
+            rows = self.rows.take(order[offsets[entities[has_row]]])
+            vectors[has_row.ravel()] = self.similarity.prepare(rows)
+        return self.similarity.of_equals(vectors).reshape(entities.shape)
+
+    def _rows_of_entities(self) -> Tuple[np.ndarray, np.ndarray]:
+        """Rows sorted by entity, and where those of each entity begin and the last one's end."""
+        if self._by_entity is None:
+            order = np.argsort(self.owners, kind="stable")
+            order = order[int((self.owners < 0).sum()) :]
+            self._by_entity = order, offsets_of(np.bincount(self.owners[order]))
+        return self._by_entity
+
     def similarity_of(self, vectors: np.ndarray, entities: np.ndarray) -> np.ndarray:
         """The similarity of each mention to the nearest row of each of its entities.
 
@@ -110,15 +139,11 @@ class EntitySearch:
         """
         if not len(self.rows):
             return np.full(entities.shape, -np.inf, dtype=np.float32)
-        if self._order is None:
-            order = np.argsort(self.owners, kind="stable")
-            unused = int((self.owners < 0).sum())
-            self._order = order[unused:]
-            self._offsets = offsets_of(np.bincount(self.owners[self._order]))
-        valid = (entities >= 0) & (entities < len(self._offsets) - 1)
+        order, offsets = self._rows_of_entities()
+        valid = (entities >= 0) & (entities < len(offsets) - 1)
         flat = entities[valid]
-        counts = np.diff(self._offsets)[flat]
-        rows = self._order[ragged_ranges(self._offsets[:-1][flat], counts)]
+        counts = np.diff(offsets)[flat]
+        rows = order[ragged_ranges(offsets[:-1][flat], counts)]
         mention = np.repeat(np.nonzero(valid)[0], counts)
         right = self.similarity.prepare(self.rows.take(rows))[:, None, :]
         scores = self.similarity.paired(vectors[mention], right)[:, 0]

@@ -1,17 +1,21 @@
 """Exemplars: labelled mentions that are searched beside the entities (MOLEMAN, §3)."""
 
 from dataclasses import replace
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 import srsly
 
+from ..arrays import AppendOnly, has_vector
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays
+from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import check_vectors
 from ..mentions.records import MentionKey, MentionRecord
 from ..revision import Revision
+
+_NO_VECTORS = AppendOnly.of(np.zeros((0, 0), dtype=np.float32))
 
 
 class ExemplarStore:
@@ -23,18 +27,42 @@ class ExemplarStore:
         those of accepted new entities are prepared, which makes no difference to comparisons.
     fingerprint: The encoder that the vectors come from.
     version: A number that grows with every new mention and every changed label.
+    epoch: A number that grows when vectors are replaced or removed, but not when some are added.
     """
 
     def __init__(self) -> None:
         self.records: List[MentionRecord] = []
         self.inputs = SpanInputs.empty()
-        self.vectors = np.zeros((0, 0), dtype=np.float32)
         self.fingerprint = ""
         self.version = 0
+        self.epoch = 0
+        # Grows when records are replaced or removed.
+        self._relabelled = 0
+        self._vectors = _NO_VECTORS
+        self._readable = np.zeros(0, dtype=bool)
+        self._entities: Tuple[Any, np.ndarray] = (None, np.zeros(0, dtype=np.int64))
         self._rows: Dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
         return len(self.records)
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """(n, width) float32, after a ``sync``."""
+        return self._vectors.rows
+
+    @property
+    def readable(self) -> np.ndarray:
+        """(n,) bool, whether the encoder can read a mention; the vectors of others are zeros."""
+        start = len(self._readable)
+        if start < len(self.vectors):
+            self._readable = np.append(self._readable, has_vector(self.vectors[start:]))
+        return self._readable
+
+    def _set_vectors(self, vectors: np.ndarray) -> None:
+        self._vectors = AppendOnly.of(np.ascontiguousarray(vectors, dtype=np.float32))
+        self._readable = np.zeros(0, dtype=bool)
+        self.epoch += 1
 
     @property
     def revision(self) -> Revision:
@@ -64,8 +92,7 @@ class ExemplarStore:
         for i, record in enumerate(records):
             row = self.row(record.key)
             if row >= 0:
-                self.version += self.records[row] != record
-                self.records[row] = record
+                self._set_record(row, record)
                 continue
             self._rows[record.key] = len(self.records)
             self.records.append(record)
@@ -79,7 +106,10 @@ class ExemplarStore:
         return np.array([self._rows[record.key] for record in records], dtype=np.int64)
 
     def _append(self, vectors: np.ndarray) -> None:
-        self.vectors = np.concatenate([self.vectors, vectors]) if len(self.vectors) else vectors
+        if len(self.vectors):
+            self._vectors = self._vectors.with_rows(vectors)
+        else:
+            self._set_vectors(vectors)
 
     def remove(self, keys: Iterable[MentionKey]) -> None:
         """Remove mentions; those behind them move up."""
@@ -88,20 +118,26 @@ class ExemplarStore:
             return
         kept = np.array([row for row in range(len(self)) if row not in removed], dtype=np.int64)
         if len(self.vectors):
-            self.vectors = self.vectors[kept[kept < len(self.vectors)]]
+            self._set_vectors(self.vectors[kept[kept < len(self.vectors)]])
         self.inputs = self.inputs.take(kept)
         self._set_records([self.records[row] for row in kept.tolist()])
         self.version += 1
 
+    def _set_record(self, row: int, record: MentionRecord) -> None:
+        if self.records[row] != record:
+            self.records[row] = record
+            self.version += 1
+            self._relabelled += 1
+
     def _set_records(self, records: List[MentionRecord]) -> None:
         self.records = records
         self._rows = {record.key: row for row, record in enumerate(records)}
+        self._relabelled += 1
 
     def relabel(self, key: MentionKey, kb_ids: Tuple[str, ...]) -> None:
         """Give a mention other gold ids."""
         row = self._rows[key]
-        self.records[row] = replace(self.records[row], kb_ids=kb_ids)
-        self.version += 1
+        self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
 
     def is_encoded_by(self, fingerprint: str) -> bool:
         """Whether all mentions have a vector of the encoder with that fingerprint."""
@@ -113,25 +149,29 @@ class ExemplarStore:
         RETURNS: The number of mentions encoded.
         """
         if self.fingerprint != fingerprint:
-            self.vectors = np.zeros((0, 0), dtype=np.float32)
+            self._set_vectors(_NO_VECTORS.rows)
         missing = np.arange(len(self.vectors), len(self))
         if len(missing):
             self._append(check_vectors(encode(self.inputs.take(missing)), len(missing)))
         self.fingerprint = fingerprint
         return len(missing)
 
-    def entities(self, positions_of: Callable[[Sequence[str]], np.ndarray]) -> np.ndarray:
+    def entities(self, kb: ArboKB) -> np.ndarray:
         """(n,) int64, the entity of each exemplar, -1 where none of its ids is in the KB.
 
         A composite mention belongs to the first of its ids that is in the KB.
-
-        positions_of: Function from ids to positions in the KB, -1 for none.
         """
-        ids = [kb_id for record in self.records for kb_id in record.kb_ids]
-        positions = dict(zip(ids, positions_of(ids).tolist()))
-        options = ([positions[kb_id] for kb_id in record.kb_ids] for record in self.records)
-        first = [next((p for p in group if p >= 0), -1) for group in options]
-        return np.array(first, dtype=np.int64)
+        state = kb, kb.edits, self._relabelled
+        known = self._entities[1] if self._entities[0] == state else self._entities[1][:0]
+        new = self.records[len(known) :]
+        if new or self._entities[0] != state:
+            ids = [kb_id for record in new for kb_id in record.kb_ids]
+            positions = dict(zip(ids, kb.entities.positions_of(ids).tolist()))
+            options = ([positions[kb_id] for kb_id in record.kb_ids] for record in new)
+            first = [next((p for p in group if p >= 0), -1) for group in options]
+            known = np.append(known, np.array(first, dtype=np.int64))
+            self._entities = state, known
+        return known
 
     def to_bytes(self) -> bytes:
         records = [[list(r.key), list(r.kb_ids), *_texts_of(r)] for r in self.records]
@@ -150,7 +190,7 @@ class ExemplarStore:
             ]
         )
         self.inputs = SpanInputs.from_dict(arrays)
-        self.vectors = arrays["vectors"]
+        self._set_vectors(arrays["vectors"])
         self.fingerprint = msg["fingerprint"]
         if not len(self) == len(self.inputs) == len(self.vectors):
             raise ValueError(Errors.E302.format(records=len(self), inputs=len(self.inputs)))

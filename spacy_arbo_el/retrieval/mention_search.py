@@ -7,7 +7,7 @@ import numpy as np
 from thinc.api import get_torch_default_device
 
 from ..arrays import TopK
-from .index.flat import FlatIndex, faiss, rescore_first
+from .index.flat import FlatIndex, faiss, rescore
 from .similarity import Similarity
 
 # Mentions of a document that are compared by one matrix product.
@@ -66,7 +66,7 @@ def _compare_in_blocks(vectors: np.ndarray, count: int, similarity: Similarity) 
     nearest = TopK.empty(len(vectors), count)
     columns = first_copies(vectors, count + 1)
     compared = vectors[columns]
-    largest = _largest_norm(compared, similarity)
+    largest = similarity.largest_norm(compared)
     step = max(MAX_SCORES // len(columns), 1)
     for start in range(0, len(vectors), step):
         queries = vectors[start : start + step]
@@ -74,7 +74,7 @@ def _compare_in_blocks(vectors: np.ndarray, count: int, similarity: Similarity) 
         own = np.searchsorted(columns, np.arange(start, start + len(queries)))
         is_own = columns[np.minimum(own, len(columns) - 1)] == np.arange(start, start + len(own))
         scores[np.flatnonzero(is_own), own[is_own]] = -np.inf
-        rounding = _rounding(queries, largest)
+        rounding = similarity.rounding(queries, largest)
         best = _exact_nearest(queries, scores, rounding, compared.__getitem__, count, similarity)
         nearest.ids[start : start + step] = columns[best.ids]
         nearest.scores[start : start + step] = best.scores
@@ -145,7 +145,7 @@ def nearest_in_cells(vectors: np.ndarray, count: int, similarity: Similarity) ->
     index.nprobe = int(PROBES_FACTOR * np.sqrt(cells))
     distances, rows = index.search(vectors, count)
     nearest = TopK(rows, distances if inner else -distances)
-    return rescore_first(nearest, vectors, similarity, vectors.__getitem__)
+    return rescore(nearest, vectors, vectors, inner)
 
 
 def nearest_earlier(
@@ -174,7 +174,7 @@ def nearest_earlier(
     if unusable.any():
         new = np.where(unusable[:, None], np.float32(0), new)
     hidden = np.zeros(n, dtype=bool) if left_out is None else left_out
-    largest = max(_largest_norm(part, similarity) for part in (earlier, new))
+    largest = max(similarity.largest_norm(part) for part in (earlier, new))
     for start in range(0, len(new), block):
         queries = new[start : start + block]
         recent = new[: start + len(queries)]
@@ -191,7 +191,7 @@ def nearest_earlier(
         def vectors(rows: np.ndarray, recent: np.ndarray = recent) -> np.ndarray:
             return _take_from_two(earlier, recent, rows)
 
-        rounding = _rounding(queries, largest)
+        rounding = similarity.rounding(queries, largest)
         best = _exact_nearest(queries, scores, rounding, vectors, count, similarity)
         nearest.ids[start : start + block, : best.width] = best.ids
         nearest.scores[start : start + block, : best.width] = best.scores
@@ -235,23 +235,6 @@ def _exact_nearest(
     nearest.ids[rows[kept], place[kept]] = columns[taken]
     nearest.scores[rows[kept], place[kept]] = exact[taken]
     return nearest
-
-
-def _largest_norm(vectors: np.ndarray, similarity: Similarity) -> float:
-    if similarity.normalize or not len(vectors):
-        return 1.0
-    squares = np.einsum("nd,nd->n", vectors, vectors)
-    return float(np.sqrt(squares[np.isfinite(squares)].max(initial=0.0)))
-
-
-def _rounding(queries: np.ndarray, largest: float) -> np.ndarray:
-    """(b,) how far two rounded similarities of a query can be apart that are equal.
-
-    largest: The largest norm of the vectors that queries are compared with.
-    """
-    norms = np.sqrt(np.einsum("nd,nd->n", queries, queries))
-    # Of a sum of n products: n roundings, in either direction and in both of two similarities.
-    return 4 * queries.shape[1] * np.finfo(np.float32).eps * (norms + largest) ** 2 / 2
 
 
 def _take_from_two(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:

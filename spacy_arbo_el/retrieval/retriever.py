@@ -5,7 +5,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..arrays import TopK
+from ..arrays import TopK, has_vector
 from ..mentions.batch import MentionBatch
 from .entity_search import AllowedEntities, EntitySearch, search_by_label
 from .index.protocol import Index
@@ -69,4 +69,6 @@ class Retriever:
             usable = None if allowed is None else allowed[self.exemplar_entities]
             return self.exemplar_index.search(vectors, count, usable)
 
-        return search_by_label(search, vectors, min(count, len(self.exemplar_rows)), allowed)
+        count = min(count, len(self.exemplar_rows))
+        nearest = search_by_label(search, vectors, count, allowed)
+        return nearest.where(has_vector(vectors)[:, None])

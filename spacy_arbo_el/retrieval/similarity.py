@@ -52,6 +52,32 @@ class Similarity:
         difference = left[:, None, :] - right
         return -np.einsum("nkd,nkd->nk", difference, difference)
 
+    def of_equals(self, vectors: np.ndarray) -> np.ndarray:
+        """The similarity of each of the vectors (n, width) to itself: (n,) float32."""
+        if self.metric == "l2":
+            return np.zeros(len(vectors), dtype=np.float32)
+        if self.normalize:
+            return np.ones(len(vectors), dtype=np.float32)
+        return np.einsum("nd,nd->n", vectors, vectors)
+
+    def rounding(self, queries: np.ndarray, largest: float) -> np.ndarray:
+        """(n,) how far two similarities of a query can be apart by rounding, where they are equal.
+
+        queries: (n, width), prepared.
+        largest: The largest norm of the vectors that queries are compared with.
+        """
+        norms = np.sqrt(np.einsum("nd,nd->n", queries, queries))
+        # Of a sum of n products: n roundings, in either direction and in both of two similarities.
+        eps = np.finfo(np.float32).eps
+        return (4 * queries.shape[1] * eps * (norms + largest) ** 2 / 2).astype(np.float32)
+
+    def largest_norm(self, vectors: np.ndarray) -> float:
+        """The largest norm of prepared vectors."""
+        if self.normalize or not len(vectors):
+            return 1.0
+        squares = np.einsum("nd,nd->n", vectors, vectors)
+        return float(np.sqrt(squares[np.isfinite(squares)].max(initial=0.0)))
+
     def paired_backward(
         self, left: np.ndarray, right: np.ndarray, d_similarity: np.ndarray
     ) -> Tuple[np.ndarray, np.ndarray]:

@@ -105,7 +105,7 @@ def edits(linker, number):
 def test_each_call_sees_one_state_while_other_threads_edit(attacks, tiny_bert, settings):
     linker = tiny_linker(tiny_bert, **settings)
     states = States(linker, DEV[:4])
-    n_threads, n_calls = 8, attacks(12, 2000)
+    n_threads, n_calls = 8, attacks(5, 2000)
     stop, seen = threading.Event(), []
 
     def link():
@@ -137,8 +137,7 @@ def test_concurrent_calls_give_the_links_of_serial_ones(linker):
     expected = [described(linker, [text]) for text in DEV]
 
     def link():
-        for _ in range(3):
-            assert [described(linker, [text]) for text in DEV] == expected
+        assert [described(linker, [text]) for text in DEV] == expected
 
     run_in_threads(*[link] * 8)
 

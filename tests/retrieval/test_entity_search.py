@@ -70,3 +70,20 @@ def test_the_knowledge_base_may_be_empty():
     nearest = search.nearest(queries, 3, named=np.array([[0], [1]]))
     assert nearest.ids.shape == (2, 3) and not nearest.valid.any()
     assert (search.similarity_of(queries, np.array([[0], [1]])) == -np.inf).all()
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_a_mention_without_a_vector_has_its_named_entities_alone(similarity):
+    rows = VectorRows(np.array([[1, 0], [0, 2], [1, 1]], np.float32), np.array([0, -1, 2]))
+    index = FlatIndex(similarity.prepare(rows.array()), similarity)
+    search = EntitySearch(rows, rows.owners, index, similarity)
+    queries = np.array([[0, 0], [0.6, 0.8], [0, 0]], np.float32)
+    named = np.array([[-1, 2], [-1, -1], [1, -1]])
+    nearest = search.nearest(queries, 3, None, named)
+    assert nearest.ids[0].tolist() == [2, -1, -1]
+    assert nearest.ids[1, :2].tolist() == [2, 0]
+    assert nearest.ids[2].tolist() == [1, -1, -1]
+    assert np.isfinite(nearest.scores[nearest.valid]).all()
+    prepared = similarity.prepare(rows.array())[2:]
+    assert nearest.scores[0, 0] == pytest.approx(similarity.of_equals(prepared)[0])
+    assert not search.nearest(queries, 3).valid[[0, 2]].any()

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from spacy.vocab import Vocab
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.records import MentionRecord
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 
@@ -84,9 +87,17 @@ def test_removed_mentions_take_nothing_of_the_others_along(store):
 def test_relabelled_mentions_and_their_entities(store):
     store.relabel(record_of(1).key, ("unknown", "b"))
     store.relabel(record_of(2).key, ())
-    positions = {"a": 7, "b": 9}
-    actual = store.entities(lambda ids: np.array([positions.get(i, -1) for i in ids], np.int64))
-    assert actual.tolist() == [7, 9, -1, 7]
+    kb = ArboKB(Vocab(), [Entity("x", "x"), Entity("a", "a"), Entity("b", "b")])
+    assert store.entities(kb).tolist() == [1, 2, -1, 1]
+    kb.remove("b")
+    assert store.entities(kb).tolist() == [1, -1, -1, 1]
+    store.extend([record_of(7, "x")], inputs_of([7]))
+    assert store.entities(kb).tolist() == [1, -1, -1, 1, 0]
+    store.relabel(record_of(1).key, ("x",))
+    assert store.entities(kb).tolist() == [1, 0, -1, 1, 0]
+    store.remove([record_of(0).key])
+    assert store.entities(kb).tolist() == [0, -1, 1, 0]
+    assert store.entities(ArboKB(Vocab())).tolist() == [-1, -1, -1, -1]
 
 
 def test_a_store_survives_bytes(store):

@@ -20,12 +20,14 @@ from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from . import rescoring
-from .flat import PAIRWISE_RESCORED, FlatIndex, check_width, faiss
+from .flat import FlatIndex, check_width, faiss
 
 # Rows that are searched exactly beside the index, before they are added to it.
 MAX_TAIL = 8192
 # Rows that are added to an index at a time.
 ROWS_PER_BLOCK = 65536
+# Candidates that FAISS gives at least, times the rescore factor.
+MIN_CANDIDATES = 16
 SUFFIX = ".faiss"
 
 
@@ -81,7 +83,7 @@ class ApproximateIndex:
         check_width(queries, self.rows.width)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         k = min(k, len(self))
-        wanted = min(int(max(k, PAIRWISE_RESCORED) * self.rescore_factor), len(self))
+        wanted = min(int(max(k, MIN_CANDIDATES) * self.rescore_factor), len(self))
         candidates = self._candidates(queries, wanted, allowed)
         return self._rescored(queries, candidates, k).resized(k)
 
@@ -122,13 +124,7 @@ class ApproximateIndex:
 
     def _rescored(self, queries: np.ndarray, candidates: np.ndarray, k: int) -> TopK:
         scores = rescoring.similarities(self.rows, queries, candidates, self.similarity)
-        if scores.shape[1] > k:
-            best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-            scores = np.take_along_axis(scores, best, axis=1)
-            candidates = np.take_along_axis(candidates, best, axis=1)
-        order = np.lexsort((candidates, -scores), axis=1)
-        scores, rows = (np.take_along_axis(a, order, axis=1) for a in (scores, candidates))
-        return TopK(np.where(np.isfinite(scores), rows, -1), scores)
+        return rescoring.best(candidates, scores, k)
 
 
 def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:

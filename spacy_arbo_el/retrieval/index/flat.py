@@ -9,13 +9,14 @@ import torch
 from spacy.util import registry
 from thinc.api import get_torch_default_device
 
-from ...arrays import TopK
+from ...arrays import AppendOnly, TopK
 from ...errors import Errors
 from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
 from ...locks import ForkableLock
 from ..similarity import Similarity
-from . import exact
+from . import exact, rescoring
+from .protocol import Index
 
 faiss: Any
 try:
@@ -23,11 +24,10 @@ try:
 except ImportError:  # pragma: no cover - depends on what is installed
     faiss = None
 
-# The first results, whose similarities are computed again pair by pair. These do not depend on
-# the other queries of the search.
-PAIRWISE_RESCORED = 16
-# Queries that are rescored at a time.
-QUERIES_PER_BLOCK = 1024
+# How many more rows than wanted are compared exactly at first.
+MARGIN = 16
+# How many at most, where more and more are nearly as similar as the last of the wanted ones.
+MAX_WIDE = 8192
 
 # The candidates of each query before they are rescored: rows (m, k) int64 and similarities.
 Candidates = Tuple[np.ndarray, np.ndarray]
@@ -39,38 +39,79 @@ class FlatIndex:
     It uses FAISS. Where thinc has a GPU, the search runs on it: with FAISS if that is
     ``faiss-gpu``, else with torch.
 
-    vectors: (n, width) float32, prepared. On a GPU, a copy of them is searched.
+    vectors: (n, width) float32, prepared, finite. On a GPU, a copy of them is searched.
     """
 
     def __init__(self, vectors: np.ndarray, similarity: Similarity):
-        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        self.similarity = similarity
+        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        self._use(AppendOnly.of(vectors), similarity, similarity.largest_norm(vectors))
+
+    def _use(self, rows: AppendOnly, similarity: Similarity, largest_norm: float) -> None:
+        self._rows, self.similarity, self._largest_norm = rows, similarity, largest_norm
         self.attached: Optional[AttachedIndex] = None
         self._on_gpu: Any = None
         self._on_device: Optional[torch.Tensor] = None
 
+    @property
+    def vectors(self) -> np.ndarray:
+        """(n, width) float32, prepared."""
+        return self._rows.rows
+
     def __len__(self) -> int:
-        return len(self.vectors)
+        return self._rows.length
+
+    def with_vectors(self, vectors: np.ndarray) -> "FlatIndex":
+        """An index over further rows too, without a copy of the present ones.
+
+        vectors: (k, width) float32, prepared.
+        """
+        if not len(self):
+            return FlatIndex(vectors, self.similarity)
+        index = FlatIndex.__new__(FlatIndex)
+        largest = max(self._largest_norm, self.similarity.largest_norm(vectors))
+        index._use(self._rows.with_rows(vectors), self.similarity, largest)
+        return index
 
     def search(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None) -> TopK:
         """The k nearest rows of each query, see ``Index``.
 
-        The similarities of the first rows, which decide links, are computed pair by pair, so that
-        they do not depend on the other queries.
+        Similarities are computed pair by pair, so that the result of a query does not depend on
+        the other queries. Of equally near rows the first are taken.
         """
         k = min(k, len(self))
         if k <= 0 or not len(queries):
             return TopK.empty(len(queries), max(k, 0))
         check_width(queries, self.vectors.shape[1])
         queries = np.ascontiguousarray(queries, dtype=np.float32)
-        # More than k: among nearly equal rows, the rescored similarities decide which are kept.
-        wide = min(max(k, PAIRWISE_RESCORED), len(self))
+        nearest = TopK.empty(len(queries), k)
+        rounding = self.similarity.rounding(queries, self._largest_norm)
+        open_queries, wide = np.arange(len(queries)), min(k + MARGIN, len(self))
+        while len(open_queries):
+            part = queries[open_queries]
+            best, last = self._search(part, wide, k, allowed)
+            nearest.ids[open_queries], nearest.scores[open_queries] = best.ids, best.scores
+            # Any other row is less similar than the last candidate, but for rounding.
+            unsure = last >= best.scores[:, -1] - rounding[open_queries]
+            open_queries = open_queries[unsure & (wide < min(len(self), MAX_WIDE))]
+            wide = min(4 * wide, len(self), MAX_WIDE)
+        return nearest
+
+    def _search(
+        self, queries: np.ndarray, wide: int, k: int, allowed: Optional[np.ndarray]
+    ) -> Tuple[TopK, np.ndarray]:
+        """The k nearest of ``wide`` candidates, and the similarity of the last candidate.
+
+        The similarities of candidates come from matrix products, whose rounding depends on the
+        other queries.
+        """
         if allowed is None:
             rows, scores = self._backend()(self, queries, wide)
         else:
             rows, scores = _nearest_torch(self, queries, wide, exact.forbid_mask(~allowed))
-        nearest = TopK(rows, scores)
-        return rescore_first(nearest, queries, self.similarity, self.vectors.__getitem__).first(k)
+        last = np.where(rows[:, -1] >= 0, scores[:, -1], -np.inf)
+        inner = self.similarity.metric == "ip"
+        paired = rescoring.pairs(self.vectors, queries, rows, inner)
+        return rescoring.best(rows, paired, k), last
 
     def _backend(self) -> Callable[["FlatIndex", np.ndarray, int], Candidates]:
         if get_torch_default_device().type == "cuda":
@@ -150,28 +191,16 @@ def check_width(queries: np.ndarray, width: int) -> None:
         raise ValueError(Errors.E301.format(got=queries.shape[1], expected=width))
 
 
-def rescore_first(
-    nearest: TopK,
-    queries: np.ndarray,
-    similarity: Similarity,
-    vectors: Callable[[np.ndarray], np.ndarray],
-) -> TopK:
-    """Compute the similarities of each query's first rows pair by pair, and sort these rows.
+def rescore(nearest: TopK, queries: np.ndarray, vectors: np.ndarray, inner: bool) -> TopK:
+    """What a search returned, with similarities that are computed pair by pair.
 
-    nearest: (m, k), the rows that a search returned.
+    nearest: (m, k) rows of ``vectors``.
     queries: (m, width) float32, prepared.
-    vectors: Function from rows (b, j) to their prepared vectors (b, j, width).
+    vectors: (n, width) float32, prepared.
+    inner: Whether similarities are inner products, not squared distances.
     """
-    rows, scores = nearest.ids.copy(), nearest.scores.copy()
-    for start in range(0, len(queries), QUERIES_PER_BLOCK):
-        part = slice(start, start + QUERIES_PER_BLOCK)
-        first = rows[part, :PAIRWISE_RESCORED]
-        paired = similarity.paired(queries[part], vectors(first))
-        paired[first < 0] = -np.inf
-        order = np.lexsort((first, -paired), axis=1)
-        scores[part, :PAIRWISE_RESCORED] = np.take_along_axis(paired, order, axis=1)
-        rows[part, :PAIRWISE_RESCORED] = np.take_along_axis(first, order, axis=1)
-    return TopK(rows, scores)
+    rows = np.ascontiguousarray(nearest.ids)
+    return rescoring.best(rows, rescoring.pairs(vectors, queries, rows, inner), nearest.width)
 
 
 @registry.misc("spacy-arbo-el.FlatIndex.v1")
@@ -186,6 +215,13 @@ class Flat:
     """
 
     def __call__(
-        self, rows: VectorRows, similarity: Similarity, attached: Optional[AttachedIndex] = None
+        self,
+        rows: VectorRows,
+        similarity: Similarity,
+        attached: Optional[AttachedIndex] = None,
+        previous: Optional[Index] = None,
     ) -> FlatIndex:
-        return FlatIndex(similarity.prepare(rows.array()), similarity)
+        if not isinstance(previous, FlatIndex):
+            return FlatIndex(similarity.prepare(rows.array()), similarity)
+        new = rows.take(np.arange(len(previous), len(rows)))
+        return previous.with_vectors(similarity.prepare(new)) if len(new) else previous

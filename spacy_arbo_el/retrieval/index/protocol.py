@@ -36,8 +36,14 @@ class BuildIndex(Protocol):
 
     attached: An index that is saved beside the rows. It is used if it is of the right kind and
         was built over these rows, or over the first of them.
+    previous: The index in memory that this builder made for the first of these rows. It may be
+        extended; searches that use it go on.
     """
 
     def __call__(
-        self, rows: VectorRows, similarity: Similarity, attached: Optional[AttachedIndex] = None
+        self,
+        rows: VectorRows,
+        similarity: Similarity,
+        attached: Optional[AttachedIndex] = None,
+        previous: Optional[Index] = None,
     ) -> Index: ...

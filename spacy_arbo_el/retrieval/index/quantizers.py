@@ -118,7 +118,11 @@ class IVF:
         return lambda selector: faiss.SearchParametersIVF(nprobe=n_probes, sel=selector)
 
     def __call__(
-        self, rows: VectorRows, similarity: Similarity, attached: Optional[AttachedIndex] = None
+        self,
+        rows: VectorRows,
+        similarity: Similarity,
+        attached: Optional[AttachedIndex] = None,
+        previous: Optional[Index] = None,
     ) -> Index:
         return build_index(self, rows, similarity, attached)
 
@@ -167,7 +171,11 @@ class HNSW:
         return lambda selector: faiss.SearchParametersHNSW(efSearch=self.ef_search, sel=selector)
 
     def __call__(
-        self, rows: VectorRows, similarity: Similarity, attached: Optional[AttachedIndex] = None
+        self,
+        rows: VectorRows,
+        similarity: Similarity,
+        attached: Optional[AttachedIndex] = None,
+        previous: Optional[Index] = None,
     ) -> Index:
         return build_index(self, rows, similarity, attached)
 

@@ -5,8 +5,9 @@ from typing import Optional
 
 import numpy as np
 import torch
-from numba import njit
 
+from ...arrays import TopK
+from ...compiling import numba_jit
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 
@@ -51,7 +52,33 @@ def similarities(
     return scores
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def pairs(vectors: np.ndarray, queries: np.ndarray, rows: np.ndarray, inner: bool) -> np.ndarray:
+    """Similarities of queries to rows of vectors in memory, each from its two vectors alone.
+
+    vectors: (n, width) float32, prepared, contiguous.
+    queries: (m, width) float32, prepared.
+    rows: (m, c) int64, -1 for none.
+    inner: Whether similarities are inner products, not negative squared distances.
+    RETURNS: (m, c) float32, -inf where a row is -1.
+    """
+    scores = np.full(rows.shape, -np.inf, dtype=np.float32)
+    queries = np.ascontiguousarray(queries, dtype=np.float32)
+    _score_pairs(vectors, queries, rows.astype(np.int64, copy=False), inner, scores)
+    return scores
+
+
+def best(rows: np.ndarray, scores: np.ndarray, k: int) -> TopK:
+    """The k best rows of each query, (m, k) or all if there are fewer; of equals the first.
+
+    rows: (m, c) int64, each at most once, -1 for none.
+    scores: (m, c) float32, -inf for none.
+    """
+    order = np.lexsort((rows, -scores), axis=1)[:, :k]
+    rows, scores = (np.take_along_axis(array, order, axis=1) for array in (rows, scores))
+    return TopK(np.where(np.isfinite(scores), rows, -1), scores)
+
+
+@numba_jit(fastmath={"reassoc", "contract", "nsz"})
 def _score(  # pragma: no cover - compiled
     vectors: np.ndarray,
     table: Optional[np.ndarray],
@@ -85,3 +112,24 @@ def _score(  # pragma: no cover - compiled
                 product /= max(np.sqrt(square), np.float32(1e-12))
                 square = np.float32(1)
             scores[i, j] = product if inner else 2 * product - square - own
+
+
+@numba_jit(fastmath={"reassoc", "contract", "nsz"})
+def _score_pairs(  # pragma: no cover - compiled
+    vectors: np.ndarray, queries: np.ndarray, rows: np.ndarray, inner: bool, scores: np.ndarray
+) -> None:
+    """Write the similarities of queries to their rows into ``scores``."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            row = rows[i, j]
+            if row < 0:
+                continue
+            total = np.float32(0)
+            if inner:
+                for k in range(vectors.shape[1]):
+                    total += vectors[row, k] * queries[i, k]
+            else:
+                for k in range(vectors.shape[1]):
+                    difference = vectors[row, k] - queries[i, k]
+                    total -= difference * difference
+            scores[i, j] = total

@@ -1,0 +1,81 @@
+"""Builds the search over a datastore, from the previous one where only rows were added."""
+
+from dataclasses import dataclass
+from typing import Hashable, Optional
+
+import numpy as np
+
+from ..kb.knowledge_base import ArboKB
+from ..kb.vectors import VectorRows
+from .entity_search import EntitySearch
+from .exemplars import ExemplarStore
+from .index.protocol import Index
+from .representatives import representatives
+from .retriever import Retriever
+from .settings import RetrieverSettings
+
+
+@dataclass(frozen=True)
+class _Built:
+    """An index that was built.
+
+    source: Equal for two stores of vectors if one is the other with rows added at the end.
+    rows: (n,) int64, the rows of the store that it was built over.
+    """
+
+    source: Hashable
+    rows: np.ndarray
+    index: Index
+
+    def extends_to(self, source: Hashable, rows: np.ndarray) -> bool:
+        """Whether the index was built over the first of these rows."""
+        return source == self.source and np.array_equal(rows[: len(self.rows)], self.rows)
+
+
+class RetrieverBuilder:
+    """Builds a ``Retriever``, and remembers its indexes for the next time.
+
+    settings: What is searched, and how.
+    """
+
+    def __init__(self, settings: RetrieverSettings):
+        self.settings = settings
+        self._texts: Optional[_Built] = None
+        self._exemplars: Optional[_Built] = None
+
+    def build(self, kb: ArboKB, exemplars: ExemplarStore) -> Retriever:
+        """The search over entities and exemplars, all of which must have their vectors."""
+        similarity = self.settings.similarity
+        entities = exemplars.entities(kb)
+        readable = np.where(exemplars.readable, entities, -1)
+        limit = self.settings.max_exemplars
+        usable = np.flatnonzero(representatives(exemplars.vectors, readable, limit))
+        return Retriever(
+            EntitySearch(kb.rows, kb.owners(), self._text_index(kb), similarity),
+            self._exemplar_index(exemplars, usable),
+            usable,
+            entities[usable],
+            similarity,
+        )
+
+    def _text_index(self, kb: ArboKB) -> Index:
+        source, rows = (kb, kb.vectors.epoch), np.arange(len(kb.rows))
+        previous = self._previous(self._texts, source, rows)
+        index = self.settings.index(kb.rows, self.settings.similarity, kb.index, previous)
+        kb.index = index.attached
+        self._texts = _Built(source, rows, index)
+        return index
+
+    def _exemplar_index(self, exemplars: ExemplarStore, usable: np.ndarray) -> Index:
+        """usable: (k,) int64 rows of the exemplars that are searched."""
+        source = (exemplars, exemplars.epoch)
+        previous = self._previous(self._exemplars, source, usable)
+        if previous is None or len(previous) < len(usable):
+            rows = VectorRows(exemplars.vectors[usable], usable)
+            previous = self.settings.index(rows, self.settings.similarity, None, previous)
+        self._exemplars = _Built(source, usable, previous)
+        return previous
+
+    @staticmethod
+    def _previous(built: Optional[_Built], source: Hashable, rows: np.ndarray) -> Optional[Index]:
+        return built.index if built is not None and built.extends_to(source, rows) else None
