@@ -3,9 +3,9 @@
 import heapq
 from typing import Any, List, Tuple
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import check_floats, check_integers
 from .levels import Joins
 from .union_find import find
@@ -48,7 +48,7 @@ def average_joins(
     return Joins(a, b, np.maximum.accumulate(level) if len(level) else level)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _mean_dissimilarity(
     total: np.ndarray, square: np.ndarray, size: np.ndarray, a: Any, b: Any, scale: float
 ) -> float:
@@ -59,7 +59,7 @@ def _mean_dissimilarity(
     return square[a] / size[a] + square[b] / size[b] - scale * product / (size[a] * size[b])
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _agglomerate(
     vectors: np.ndarray,
     squares: np.ndarray,

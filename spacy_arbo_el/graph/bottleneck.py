@@ -11,9 +11,9 @@ before. Of paths with the same largest edge, the search takes the one that is li
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import Graph, check_graph, check_threshold
 from .forest import Forest
 from .incoming import NO_KEY, edge_key, edge_of
@@ -35,7 +35,7 @@ _NODE = np.dtype(
 )
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _count(
     n_entities: int,
     source: np.ndarray,
@@ -57,7 +57,7 @@ def _count(
         first[at] += first[at - 1]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _outgoing(
     n_entities: int,
     source: np.ndarray,
@@ -90,7 +90,7 @@ def _outgoing(
             first[origin + 1] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
     """Move the mention at place ``at`` of a binary heap up to its place."""
     item = heap[at]
@@ -108,7 +108,7 @@ def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
     nodes[mention].place = at
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _sink(heap: np.ndarray, nodes: np.ndarray, at: Any, size: int) -> None:
     """Move the mention at place ``at`` of a binary heap down to its place."""
     item = heap[at]
@@ -130,7 +130,7 @@ def _sink(heap: np.ndarray, nodes: np.ndarray, at: Any, size: int) -> None:
     nodes[mention].place = at
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _search(
     n_entities: int,
     first: np.ndarray,

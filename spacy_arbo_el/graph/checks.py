@@ -2,8 +2,9 @@
 
 from typing import Any, NamedTuple, Sequence, Tuple
 
-import numba
 import numpy as np
+
+from ..compiling import numba_jit
 
 MAX_NODES = 2**31 - 1
 MAX_EDGES = 2**32 - 1
@@ -26,7 +27,7 @@ class Graph(NamedTuple):
     weight: np.ndarray
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _first_fault(
     n_entities: int, n_nodes: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> Tuple[int, int]:

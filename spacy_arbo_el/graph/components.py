@@ -2,9 +2,9 @@
 
 from typing import Tuple
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import Graph
 from .expansion import arborescence_of
 from .forest import trace, weights_of
@@ -14,7 +14,7 @@ from .union_find import find
 LEFTOVERS = ("weak", "strong", "arborescence")
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Weakly connected components, each labelled by its smallest node: (n_nodes,) int32."""
     label = np.arange(n_nodes).astype(np.int32)
@@ -30,7 +30,7 @@ def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndar
     return label
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _by_source(
     n_nodes: int, source: np.ndarray, target: np.ndarray
 ) -> Tuple[np.ndarray, np.ndarray]:
@@ -46,7 +46,7 @@ def _by_source(
     return first[: n_nodes + 1], heads
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def strong_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Strongly connected components (Tarjan's algorithm), each labelled by its smallest node.
 
@@ -100,7 +100,7 @@ def strong_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.nd
     return label
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def number_clusters(labels: np.ndarray, n_labels: int) -> np.ndarray:
     """Number clusters 0, 1, ... in order of their first mention: (M,) int32.
 
@@ -122,7 +122,7 @@ def edges_between(graph: Graph, threshold: np.float32) -> np.ndarray:
     return _edges_between(graph.n_entities, graph.source, graph.target, graph.weight, threshold)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _edges_between(
     n_entities: int,
     source: np.ndarray,

@@ -15,9 +15,9 @@ they are met.
 
 from typing import Any, Tuple
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import Graph
 from .incoming import NO_KEY, Incoming, edge_of
 
@@ -48,7 +48,7 @@ _NODE = np.dtype(
 )
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _find(nodes: np.ndarray, node: Any) -> Any:
     """The contracted node that a node is part of. Halves the path there for the next caller."""
     above = nodes[node].top
@@ -62,7 +62,7 @@ def _find(nodes: np.ndarray, node: Any) -> Any:
     return node
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _meld(a: Any, b: Any, nodes: np.ndarray) -> Any:
     """Merge two skew heaps, given by their roots (-1 for an empty one)."""
     if a == -1:
@@ -84,7 +84,7 @@ def _meld(a: Any, b: Any, nodes: np.ndarray) -> Any:
         a = rest
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _slots(
     n_entities: int,
     source: np.ndarray,
@@ -129,7 +129,7 @@ def _slots(
         size[at] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _fill(
     nodes: np.ndarray,
     slot: np.ndarray,
@@ -161,13 +161,13 @@ def _fill(
             node.second_origin = _origin(node.second_key, n_entities, source, slot)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba_jit(inline="always")
 def _origin(key: Any, n_entities: int, source: np.ndarray, slot: np.ndarray) -> Any:
     mention = source[edge_of(key)] - n_entities
     return slot[mention] if mention >= 0 else np.int32(-1)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _advance(
     nodes: np.ndarray,
     number: Any,
@@ -196,7 +196,7 @@ def _advance(
             item.origin = _origin(item.key, n_entities, source, slot)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _lightest(
     nodes: np.ndarray,
     node: Any,
@@ -227,7 +227,7 @@ def _lightest(
     return root
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _contract(
     nodes: np.ndarray,
     slot: np.ndarray,

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import Graph, check_graph, check_threshold
 from .contraction import DEAD, contract
 from .forest import Forest
@@ -42,7 +42,7 @@ def arborescence_of(
     return Forest(parent, edge)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _expand(
     n_entities: int,
     source: np.ndarray,
@@ -80,7 +80,7 @@ def _expand(
             parent[mention] = source[edge[mention]]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _first_inside(nodes: np.ndarray, n_mentions: int) -> np.ndarray:
     """The first mention in each contracted node."""
     first = np.full(len(nodes) - n_mentions, n_mentions, np.int32)

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple, Tuple
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import Graph
 
 
@@ -42,7 +42,7 @@ def trace(n_entities: int, parent: np.ndarray, weight: np.ndarray) -> Tuple[np.n
     return root, score
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _trace(
     n_entities: int, parent: np.ndarray, weight: np.ndarray, root: np.ndarray, score: np.ndarray
 ) -> None:

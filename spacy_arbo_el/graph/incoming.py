@@ -2,9 +2,9 @@
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import Graph
 
 # The key of an edge has its weight in the upper bits, as an integer of the same order, and its
@@ -28,13 +28,13 @@ class Incoming(NamedTuple):
     keys: np.ndarray
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba_jit(inline="always")
 def edge_of(key: Any) -> Any:
     """The index of the edge in the caller's arrays."""
     return key & EDGE_MASK
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba_jit(inline="always")
 def edge_key(bits: Any, edge: Any) -> Any:
     """The key of an edge from the bits of its float32 weight."""
     # As integers, negative floats are in reverse order: flip every bit but the sign.
@@ -48,7 +48,7 @@ def last_key(threshold: np.float32) -> int:
     return int(edge_key(bits, EDGE_MASK))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _count(
     n_entities: int,
     source: np.ndarray,
@@ -69,7 +69,7 @@ def _count(
         first[at] += first[at - 1]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _group(
     n_entities: int,
     source: np.ndarray,
@@ -89,7 +89,7 @@ def _group(
             first[mention] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _sort_groups(first: np.ndarray, keys: np.ndarray) -> None:
     for group in range(len(first) - 1):
         begin, end = first[group], first[group + 1]

@@ -8,9 +8,9 @@ Strong components and mention-only arborescences need the procedures of this mod
 
 from typing import List, NamedTuple, Tuple
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import Graph
 from .components import strong_labels
 from .contraction import contract
@@ -87,7 +87,7 @@ def _ascending(parts: List[Joins]) -> Joins:
     return Joins(a[order], b[order], level[order])
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _edge_levels(nodes: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     """The threshold from which each node's edge is chosen, and the edge, -1 for none.
 
@@ -122,7 +122,7 @@ def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
     return Joins(graph.source[edge[order]], graph.target[edge[order]], level[order])
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _labels_at(
     n_nodes: int, a: np.ndarray, b: np.ndarray, level: np.ndarray, thresholds: np.ndarray
 ) -> np.ndarray:

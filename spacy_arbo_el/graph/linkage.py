@@ -2,16 +2,16 @@
 
 from typing import Any, Tuple
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from .checks import Graph, check_graph, check_threshold
 from .forest import Forest
 from .incoming import edge_key, edge_of
 from .union_find import find
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _keys(
     source: np.ndarray,
     target: np.ndarray,
@@ -30,7 +30,7 @@ def _keys(
     return n_keys
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _kruskal(
     n_entities: int, n_mentions: int, source: np.ndarray, target: np.ndarray, keys: np.ndarray
 ) -> np.ndarray:
@@ -57,7 +57,7 @@ def _kruskal(
     return kept[:n_kept]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _orient(
     n_entities: int, n_mentions: int, source: np.ndarray, target: np.ndarray, kept: np.ndarray
 ) -> Tuple[np.ndarray, np.ndarray]:

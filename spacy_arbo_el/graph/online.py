@@ -2,9 +2,9 @@
 
 from typing import Any, List, NamedTuple, Tuple
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 from ..errors import Errors
 from .union_find import find
 
@@ -94,7 +94,7 @@ def check_clusters(of_mention: np.ndarray, merged_into: np.ndarray, kept_apart: 
         raise ValueError(Errors.E721.format(problem=_PROBLEMS[problem]))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _problem(
     of_mention: np.ndarray, merged_into: np.ndarray, kept_apart: np.ndarray
 ) -> int:  # pragma: no cover - compiled
@@ -120,7 +120,7 @@ def _problem(
     return 0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def merged_numbers(merged_into: np.ndarray) -> np.ndarray:
     """For each cluster the number of the cluster it is now part of: (c,) int64."""
     numbers = np.empty_like(merged_into)
@@ -129,7 +129,7 @@ def merged_numbers(merged_into: np.ndarray) -> np.ndarray:
     return numbers
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _must_stay_apart(merged_into: np.ndarray, kept_apart: np.ndarray, a: Any, b: Any) -> bool:
     for pair in range(len(kept_apart)):
         left = find(merged_into, kept_apart[pair, 0])
@@ -139,7 +139,7 @@ def _must_stay_apart(merged_into: np.ndarray, kept_apart: np.ndarray, a: Any, b:
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@numba_jit()
 def _attach(
     clusters: np.ndarray,
     merged_into: np.ndarray,

@@ -10,10 +10,10 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Optional, Tuple
 
-import numba
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from ..compiling import numba_jit
 from .checks import check_choice, check_floats, check_integers
 
 METRICS = ("ip", "l2")
@@ -232,7 +232,7 @@ def _cluster_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 # LLVM vectorizes maxima only where they may ignore NaN and the sign of zero.
-@numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@numba_jit(fastmath={"nnan", "nsz"})
 def _spanning_tree(
     similarity: np.ndarray, entity_similarity: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:

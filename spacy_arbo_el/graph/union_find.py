@@ -2,11 +2,12 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from ..compiling import numba_jit
 
-@numba.njit(cache=True, nogil=True)
+
+@numba_jit()
 def find(label: np.ndarray, node: Any) -> Any:
     """The node that represents a node's set. Halves the path there for the next caller.
 

@@ -1,0 +1,47 @@
+"""Compiled functions where Numba can keep no machine code."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from spacy_arbo_el.compiling import numba_jit
+
+CODE = """
+import errno, tempfile
+def read_only(*args, **kwargs):
+    raise OSError(errno.EROFS, "Read-only file system")
+tempfile.TemporaryFile = read_only  # how Numba finds out
+import spacy_arbo_el.graph, spacy_arbo_el.retrieval.index.rescoring
+import numpy as np
+from spacy_arbo_el.arrays import first_of_each
+print(first_of_each(np.array([0, 0, 0]), np.array([5, 5, 7]), 1, 3).tolist())
+"""
+
+
+@pytest.mark.slow
+def test_a_read_only_system_without_a_home_compiles_without_a_cache(tmp_path):
+    environment = {**os.environ, "HOME": "/dev/null/home", "NUMBA_CACHE_DIR": "/dev/null/cache"}
+    command = [sys.executable, "-B", "-c", CODE]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[[0, 2, -1]]"
+
+
+def test_machine_code_is_kept_where_it_can_be():
+    def plus_one(x: int) -> int:
+        return x + 1
+
+    compiled = numba_jit()(plus_one)
+    assert compiled(1) == 2
+    assert compiled._cache.cache_path is not None
+
+
+def test_other_errors_of_numba_are_not_hidden(monkeypatch):
+    def fails(**options):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr("numba.njit", fails)
+    with pytest.raises(RuntimeError, match="something else"):
+        numba_jit()(len)
