@@ -338,8 +338,8 @@ class Errors(metaclass=_Coded):
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
     E722 = (
-        "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy or .jsonl. "
-        "Choose one of these, or the name of a folder."
+        "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy or "
+        ".jsonl. Choose one of these, or the name of a folder."
     )
     E721 = "The clusters are not consistent: {problem}. The file or the arrays are damaged."
     E714 = "The weight of n-grams in discovery must be between 0 and 1, not {value!r}."

@@ -71,6 +71,15 @@ def read_lines(path: PathLike) -> Iterator[Tuple[int, str]]:
                 raise line_error(path, number, problem) from None
 
 
+def read_start(path: Path, size: int) -> bytes:
+    """At most the first ``size`` bytes of a file; none where there is no plain file."""
+    # To open a pipe would wait for a writer.
+    if path.is_symlink() or not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(size)
+
+
 def read_records(path: PathLike) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Yield (line number, JSON object) for each line that isn't empty.
 
@@ -111,6 +120,11 @@ def is_text(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_storable(value: object) -> bool:
+    """Whether the value is a text without NUL, at which SQLite and C would end it."""
+    return is_text(value) and "\0" not in str(value)
 
 
 def pack_arrays(arrays: Dict[str, np.ndarray]) -> bytes:
@@ -198,7 +212,7 @@ class FolderKind:
 def _names_in_pipeline(folder: Path) -> Optional[str]:
     """The pattern of names in a pipeline: spaCy's own, and the components that meta.json lists."""
     try:
-        meta = json.loads((folder / "meta.json").read_bytes())
+        meta = json.loads(read_start(folder / "meta.json", 1 << 24))
         components = [*meta["components"], "config.cfg", "meta.json", "tokenizer", "vocab"]
         return "|".join(re.escape(name) for name in components)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

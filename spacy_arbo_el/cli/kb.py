@@ -35,6 +35,7 @@ def build_command(
     scopes: List[str] = Opt([], "--scope", help="obo: scope of synonyms that become aliases"),
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
     dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
+    replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
     # fmt: on
 ) -> None:
     """Build a knowledge base. Options for several values may be repeated.
@@ -58,6 +59,7 @@ def build_command(
             source,
             format,
             dtype=dtype,
+            overwrite=replace,
             finish=_encode_with(model) if model else lambda kb: None,
             watch=progress,
             **{name: value for name, value in options.items() if value},
@@ -113,7 +115,7 @@ def _index_text(about: Dict[str, Any]) -> str:
 @kb_cli.command("verify")
 def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
     """Read every byte of a knowledge base. Print what is damaged or of another knowledge base."""
-    from ..kb.folder import verify
+    from ..kb.checks import verify
 
     problems = verify(path)
     for problem in problems:

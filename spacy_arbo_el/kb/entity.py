@@ -1,12 +1,14 @@
 """Entities: what mentions are linked to."""
 
-import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ..errors import Errors
+from ..io import is_storable
 
 NIL = "NIL"
+# Larger frequencies don't fit into a float.
+LARGEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,28 @@ class Entity:
             raise ValueError(Errors.E001.format(where=repr(self.title), value=self.id))
         if "|" in self.id:
             raise ValueError(Errors.E012.format(id=self.id))
-        if not 0.0 <= self.frequency < math.inf:
+        if not isinstance(self.frequency, (int, float)) or not 0.0 <= self.frequency < LARGEST:
             raise ValueError(Errors.E014.format(id=self.id, value=self.frequency))
-        object.__setattr__(self, "aliases", tuple(self.aliases))
-        object.__setattr__(self, "types", tuple(self.types))
+        for name in ("aliases", "types"):
+            texts = getattr(self, name)
+            if isinstance(texts, str):
+                raise ValueError(Errors.E038.format(id=self.id, name=name, value=texts))
+            object.__setattr__(self, name, tuple(texts))
+        self._check_texts()
         if not self.title:
             object.__setattr__(self, "title", self.id)
+
+    def _check_texts(self) -> None:
+        """ValueError where a text is no string, or has characters that can't be stored."""
+        texts = (self.id, self.title, self.description, *self.aliases, *self.types)
+        try:
+            joined = "".join(texts)
+            if "\0" not in joined and (joined.isascii() or joined.encode("utf8")):
+                return
+        except (TypeError, UnicodeEncodeError):
+            pass
+        wrong = next(text for text in texts if not is_storable(text))
+        raise ValueError(Errors.E037.format(id=self.id, value=wrong))
 
     @property
     def names(self) -> List[str]:

@@ -1,87 +1,109 @@
-"""The folder of a knowledge base: its files, the right to write, and whether it is undamaged."""
+"""The folder of a knowledge base: its files, and the right to write. ``checks.py`` opens it."""
 
 import json
-import tempfile
-import uuid
+import os
+import re
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Iterator, List, Optional, Set, Tuple
 
 import srsly
 from filelock import FileLock, Timeout
 
 from ..errors import Errors
-from ..io import FolderKind, write_file
+from ..io import (
+    FolderKind,
+    check_exists,
+    check_replaceable,
+    read_start,
+    replacing_folder,
+    write_file,
+)
+from ..temporary import is_temporary, remove_abandoned, restore
 from .database import Database
-from .store import EntityStore
+from .manifest import FORMAT, VERSION, Manifest, index_entry, is_count
 from .vectors import RowFiles, VectorRows
-
-FORMAT = "spacy-arbo-el.kb"
-VERSION = 2
 
 MANIFEST = "manifest.json"
 DATABASE = "entities.sqlite"
 LOCK = "write.lock"
 
-# Folders of at most this many bytes are read and checked in full whenever they are opened.
-CHECKED = 1 << 27
 # Databases of at most this many bytes get a checksum with each edit, others when they are closed.
 SUMMED = 1 << 24
 CHUNK = 1 << 22
-
-Manifest = Dict[str, Any]
+# Manifests are shorter than that. No more is read.
+LONGEST_MANIFEST = 1 << 20
 
 # The files of a knowledge base; SQLite's journal is there during an edit, or after a kill.
 FILES = (
     r"manifest\.json|entities\.sqlite(-journal)?|write\.lock"
     r"|(vectors|owners)-\d+\.bin|index-\d+\.\w+"
 )
+# What SQLite or this package would read or write in the folder.
+_USED = re.compile(rf"{FILES}|entities\.sqlite-(wal|shm)")
+# Files of which there are several generations.
+_NUMBERED = re.compile(r"(vectors|owners)-\d+\.bin|index-\d+\.\w+")
 
 
 def _names_in_folder(folder: Path) -> Optional[str]:
     """The pattern of the names in a knowledge base's folder; None where it is of something else."""
     try:
-        shown = json.loads((folder / MANIFEST).read_bytes())
+        shown = json.loads(read_start(folder / MANIFEST, LONGEST_MANIFEST))
     except (OSError, ValueError, RecursionError):
-        return FILES if _is_sqlite(folder / DATABASE) else None
+        is_sqlite = read_start(folder / DATABASE, 16) == b"SQLite format 3\0"
+        return FILES if is_sqlite else None
     return FILES if isinstance(shown, dict) and shown.get("format") == FORMAT else None
-
-
-def _is_sqlite(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(16) == b"SQLite format 3\0"
-    except OSError:
-        return False
 
 
 KB_FOLDER = FolderKind("a knowledge base", _names_in_folder)
 
 
-def new_manifest(dtype: str) -> Manifest:
-    """The manifest of an empty knowledge base.
+@contextmanager
+def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
+    """A folder to write a knowledge base to; see ``replacing_folder``.
 
-    dtype: The type of its vectors.
+    ValueError where another program is editing the one that is there.
+
+    overwrite: Whether a knowledge base may be replaced. Otherwise ValueError where there is one.
     """
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "uuid": uuid.uuid4().hex,
-        "generation": 0,
-        "entities": 0,
-        "positions": 0,
-        "rows": 0,
-        "width": 0,
-        "dtype": dtype,
-        "files": 0,
-        "encoder": "",
-        "index": "",
-        "settled": 0,
-    }
+    check_new(path, overwrite=overwrite)
+    held = lock(path) if (path / DATABASE).is_file() else None
+    try:
+        with replacing_folder(path, KB_FOLDER) as folder:
+            yield folder
+    finally:
+        if held is not None:
+            held.release()
+
+
+def check_new(path: Path, *, overwrite: bool = False) -> None:
+    """ValueError where a folder may not become that of a new knowledge base.
+
+    overwrite: Whether a knowledge base that is there may be replaced.
+    """
+    restore(path)
+    target = check_replaceable(path, KB_FOLDER)
+    if not overwrite and target.is_dir() and any(target.iterdir()):
+        raise ValueError(Errors.E034.format(path=path))
+
+
+def find(path: Path) -> Path:
+    """The absolute path of a folder, which is brought back if its replacement was killed.
+
+    FileNotFoundError where it does not exist, ValueError where it is a file.
+    """
+    path = path.absolute()
+    restore(path)
+    check_exists(path, "Check the path, or build a knowledge base there: spacy arbo kb build.")
+    if not path.is_dir():
+        raise ValueError(Errors.E035.format(path=path))
+    return path
 
 
 def lock(path: Path) -> FileLock:
     """The right to write, held until it is released; ValueError where another program has it."""
+    check_plain_files(path)
     file_lock = FileLock(str(path / LOCK), timeout=0)
     try:
         file_lock.acquire()
@@ -90,30 +112,30 @@ def lock(path: Path) -> FileLock:
     return file_lock
 
 
-def open_database(path: Path, *, writable: bool) -> Database:
-    """The database of a folder, after a check of its files.
+def check_plain_files(path: Path) -> None:
+    """ValueError where a file of a knowledge base is a symbolic link, a device or a folder.
 
-    Raises ValueError where a file is missing, damaged, cut off, or of another knowledge base.
-    Folders of more than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
+    To write to it would change what is not in the folder.
     """
-    shown, database = _open(path, writable=writable)
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        if _USED.fullmatch(entry.name) and not entry.is_file(follow_symlinks=False):
+            problem = f"{entry.name} is a link, a folder or a device instead of a file"
+            raise ValueError(Errors.E019.format(where=path, problems=problem))
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The contents of manifest.json; ValueError where it can't be read or is of another version."""
     try:
-        with database.snapshot():
-            problems = list(_problems(path, shown, database))
-            if not problems and _size(path) <= CHECKED:
-                problems = list(_damages(path, shown, database))
-        if problems:
-            raise ValueError(Errors.E019.format(where=path, problems="; ".join(problems)))
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _open(path: Path, *, writable: bool) -> Tuple[Manifest, Database]:
-    """The contents of manifest.json, and the database; ValueError where one is missing."""
-    _check_files_exist(path)
-    return _read_manifest(path), Database(path / DATABASE, writable=writable)
+        shown = dict(srsly.json_loads(read_start(path / MANIFEST, LONGEST_MANIFEST)))
+    except (ValueError, TypeError, RecursionError) as error:
+        problem = f"{MANIFEST}: {error}"
+        raise ValueError(Errors.E013.format(where=path, problem=problem)) from None
+    if shown.get("format") != FORMAT or shown.get("version") != VERSION:
+        raise ValueError(Errors.E008.format(where=path, found=shown.get("version")))
+    if not is_count(shown.get("generation")):
+        problem = f"{MANIFEST}: generation is {shown.get('generation')!r:.60}"
+        raise ValueError(Errors.E013.format(where=path, problem=problem))
+    return shown
 
 
 def stamp(path: Path) -> Optional[Tuple[int, ...]]:
@@ -128,26 +150,10 @@ def stamp(path: Path) -> Optional[Tuple[int, ...]]:
 def state(path: Path) -> Optional[Tuple[str, int]]:
     """The knowledge base's uuid and its number of edits; None where they can't be read."""
     try:
-        shown = _read_manifest(path)
+        shown = read_manifest(path)
     except (ValueError, OSError):
         return None
-    return str(shown.get("uuid")), int(shown.get("generation", 0))
-
-
-def verify(path: Path) -> List[str]:
-    """All problems of a folder, read from first to last byte; none where it is undamaged."""
-    try:
-        shown, database = _open(path, writable=False)
-        try:
-            with database.snapshot():
-                problems = list(_problems(path, shown, database))
-                if problems:
-                    return problems
-                return [*_damages(path, shown, database), *_trigram_problems(database)]
-        finally:
-            database.close()
-    except (ValueError, OSError) as error:
-        return [str(error)]
+    return str(shown.get("uuid")), shown["generation"]
 
 
 def show_manifest(path: Path, database: Database, limit: int = SUMMED) -> None:
@@ -171,11 +177,6 @@ def write_manifest(path: Path, manifest: Manifest, crc: Optional[int]) -> None:
     write_file(path / MANIFEST, srsly.json_dumps(manifest, indent=2).encode("utf8"))
 
 
-def index_entry(manifest: Manifest) -> Optional[Dict[str, Any]]:
-    """What the database's manifest holds about the search index; None where there is none."""
-    return json.loads(manifest.get("index") or "null")
-
-
 def row_files(path: Path, manifest: Manifest) -> Optional[RowFiles]:
     """The files of the vectors; None where nothing has been encoded."""
     if not manifest["files"]:
@@ -190,115 +191,31 @@ def map_rows(path: Path, database: Database) -> VectorRows:
     return files.map(manifest["rows"]) if files else VectorRows(dtype=manifest["dtype"])
 
 
+def names_in_use(path: Path, manifest: Manifest) -> Set[str]:
+    """The names of all files that belong to a knowledge base at present."""
+    files, index = row_files(path, manifest), index_entry(manifest)
+    names = {MANIFEST, DATABASE, f"{DATABASE}-journal", LOCK}
+    names.update(file.name for file in (files.paths().values() if files else ()))
+    return names | ({index["file"]} if index else set())
+
+
+def foreign_names(path: Path, manifest: Manifest) -> List[str]:
+    """The names of files that don't belong to a knowledge base, such as those a kill has left."""
+    return sorted({entry.name for entry in os.scandir(path)} - names_in_use(path, manifest))
+
+
+def remove_leftovers(path: Path, manifest: Manifest) -> None:
+    """Remove the files that killed writers have left. Only for who has the right to write."""
+    for name in foreign_names(path, manifest):
+        if _NUMBERED.fullmatch(name):
+            (path / name).unlink(missing_ok=True)
+        elif is_temporary(name):
+            remove_abandoned(path / name[1 : -len(f".{0:032x}.tmp")])
+
+
 def file_checksum(path: Path) -> int:
     crc = 0
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
             crc = zlib.crc32(chunk, crc)
     return crc
-
-
-def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.iterdir() if file.is_file())
-
-
-def _check_files_exist(path: Path) -> None:
-    if (path / "entities.jsonl").is_file() and not (path / DATABASE).is_file():
-        raise ValueError(Errors.E008.format(where=path, found=1))
-    missing = [name for name in (MANIFEST, DATABASE) if not (path / name).is_file()]
-    if missing:
-        raise ValueError(Errors.E010.format(path=path, missing=", ".join(missing)))
-
-
-def _read_manifest(path: Path) -> Manifest:
-    try:
-        shown = dict(srsly.read_json(path / MANIFEST))
-    except (ValueError, TypeError, UnicodeDecodeError) as error:
-        problem = f"{MANIFEST}: {error}"
-        raise ValueError(Errors.E013.format(where=path, problem=problem)) from None
-    if shown.get("format") != FORMAT or shown.get("version") != VERSION:
-        raise ValueError(Errors.E008.format(where=path, found=shown.get("version")))
-    return shown
-
-
-def _problems(path: Path, shown: Manifest, database: Database) -> Iterator[str]:
-    """Problems that show without reading everything: identities, counts and lengths."""
-    manifest = database.manifest()
-    if shown.get("uuid") != manifest.get("uuid"):
-        yield f"{MANIFEST} and {DATABASE} are of two knowledge bases"
-        return
-    if shown.get("generation", 0) > manifest["generation"]:
-        yield f"{DATABASE} is older than {MANIFEST}"
-    if shown.get("generation") == manifest["generation"]:
-        for key, value in manifest.items():
-            if key != "index" and shown.get(key) != value:
-                yield f"{MANIFEST} says {key} is {shown.get(key)!r}, {DATABASE} says {value!r}"
-    files = row_files(path, manifest)
-    if files is not None:
-        yield from files.problems(manifest["rows"])
-    index = index_entry(manifest)
-    if index is not None:
-        file = path / index["file"]
-        if not file.is_file():
-            yield f"{file.name} is missing"
-        elif file.stat().st_size != index["size"]:
-            yield f"{file.name} has {file.stat().st_size} bytes instead of {index['size']}"
-
-
-def _damages(path: Path, shown: Manifest, database: Database) -> Iterator[str]:
-    """Problems that show when everything is read."""
-    manifest = database.manifest()
-    expected = shown.get("crc") if shown.get("generation") == manifest["generation"] else None
-    crc = database.checksum() if expected is not None else None
-    if crc is None:
-        yield from _database_damages(database)
-    elif crc != expected:
-        yield f"{DATABASE} is damaged"
-    files = row_files(path, manifest)
-    if files is not None:
-        blocks = database.rows("SELECT number, vectors, owners FROM block ORDER BY number")
-        yield from files.damaged(manifest["rows"], blocks)
-    index = index_entry(manifest)
-    if index is not None and file_checksum(path / index["file"]) != index["crc"]:
-        yield f"{index['file']} is damaged"
-
-
-def _database_damages(database: Database) -> Iterator[str]:
-    (result,) = database.rows("PRAGMA integrity_check(1)")[0]
-    if result != "ok":
-        yield f"{DATABASE} is damaged: {result}"
-        return
-    store = EntityStore(database)
-    try:
-        count = sum(1 for _ in store.items())
-    except (ValueError, OSError) as error:
-        yield str(error)
-        return
-    if count != len(store):
-        yield f"{DATABASE} holds {count} entities instead of {len(store)}"
-    orphans = database.value(
-        "SELECT (SELECT count(*) FROM owned WHERE position NOT IN (SELECT position FROM entity))"
-        " + (SELECT count(*) FROM name WHERE position NOT IN (SELECT position FROM entity))"
-        " + (SELECT count(*) FROM redirect WHERE new NOT IN (SELECT id FROM entity))"
-    )
-    unmarked = database.value(
-        "SELECT count(*) FROM entity WHERE position NOT IN (SELECT position FROM owned)"
-        " AND position NOT IN (SELECT position FROM dirty)"
-    )
-    if unmarked:
-        yield f"{DATABASE} holds {unmarked} entities without vectors that are not marked for them"
-    if orphans:
-        yield f"{DATABASE} holds {orphans} rows, names or redirects of entities that are gone"
-
-
-def _trigram_problems(database: Database) -> Iterator[str]:
-    """Whether the index of trigrams covers exactly the names in the database."""
-    # The check is a statement that writes, so it is made on a copy.
-    with tempfile.TemporaryDirectory() as place:
-        copy = database.copy(Path(place) / DATABASE)
-        try:
-            copy.rows("INSERT INTO trigram (trigram) VALUES ('integrity-check')")
-        except (ValueError, OSError) as error:
-            yield f"{DATABASE} has an index of trigrams that differs from its names ({error})"
-        finally:
-            copy.close()

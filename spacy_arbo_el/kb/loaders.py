@@ -7,10 +7,11 @@ from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors
-from ..io import replacing_folder
+from ..io import check_exists
+from ..temporary import restore
 from .editing import DuplicateId
 from .entity import Entity
-from .folder import KB_FOLDER, LOCK
+from .folder import LOCK, replacing_kb
 from .importers import READERS, ImportReport, read_entities_jsonl
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
@@ -76,6 +77,7 @@ def build(
     format: str = "jsonl",
     *,
     dtype: str = "float32",
+    overwrite: bool = False,
     finish: Callable[[ArboKB], Any] = lambda kb: None,
     **options: Any,
 ) -> ImportReport:
@@ -85,11 +87,12 @@ def build(
     source: The file, or a folder of files.
     format: One of ``READERS``.
     dtype: Type of the vectors.
+    overwrite: Whether a knowledge base that is there is replaced. Otherwise ValueError.
     finish: Called with the knowledge base before the folder appears, to encode it for example.
     options: Further arguments of ``import_into``.
     RETURNS: The number of entities, and what was left out.
     """
-    with replacing_folder(path, KB_FOLDER) as folder:
+    with replacing_kb(path, overwrite=overwrite) as folder:
         with ArboKB.create(folder, dtype=dtype) as kb:
             with kb.database.hurrying():
                 report = import_into(kb, source, format, **options)
@@ -121,10 +124,9 @@ class KBFromPath:
 
     def __call__(self, vocab: Vocab) -> ArboKB:
         path = ensure_path(self.path)
-        if not path.exists():
-            hint = "Give the folder of a saved knowledge base, or a JSONL file of entities."
-            raise ValueError(Errors.E101.format(path=path, hint=hint))
-        if path.is_dir():
+        restore(path)
+        hint = "Give the folder of a saved knowledge base, or a JSONL file of entities."
+        if check_exists(path, hint).is_dir():
             return ArboKB(vocab).from_disk(path)
         return ArboKB(vocab, read_entities_jsonl(path))
 

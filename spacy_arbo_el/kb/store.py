@@ -171,19 +171,15 @@ class EntityStore:
         position, id_, title, description, aliases, types, frequency, meta, crc = row
         if crc != checksum(row[:-1]):
             raise ValueError(Errors.E017.format(where=self.database.where, id=id_))
-        return position, Entity(
-            id_,
-            title,
-            description,
-            tuple(json.loads(aliases)),
-            tuple(json.loads(types)),
-            frequency,
-            json.loads(meta),
-        )
+        try:
+            texts = tuple(json.loads(aliases)), tuple(json.loads(types))
+            return position, Entity(id_, title, description, *texts, frequency, json.loads(meta))
+        except (ValueError, TypeError, RecursionError):
+            raise ValueError(Errors.E017.format(where=self.database.where, id=id_)) from None
 
 
 def row_of(position: int, entity: Entity) -> EntityRow:
-    """An entity as a row of ``COLUMNS``."""
+    """An entity as a row of ``COLUMNS``; ValueError where its ``meta`` can't be written as JSON."""
     row = (
         position,
         entity.id,
@@ -192,9 +188,18 @@ def row_of(position: int, entity: Entity) -> EntityRow:
         json.dumps(entity.aliases, ensure_ascii=False) if entity.aliases else "[]",
         json.dumps(entity.types, ensure_ascii=False) if entity.types else "[]",
         float(entity.frequency),
-        json.dumps(dict(entity.meta), ensure_ascii=False) if entity.meta else "{}",
+        _json_of(entity) if entity.meta else "{}",
     )
     return (*row, checksum(row))
+
+
+def _json_of(entity: Entity) -> str:
+    try:
+        text = json.dumps(dict(entity.meta), ensure_ascii=False, allow_nan=False)
+        text.encode("utf8")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(Errors.E039.format(id=entity.id, problem=error)) from None
+    return text
 
 
 def checksum(row: EntityRow) -> int:

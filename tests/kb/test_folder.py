@@ -1,6 +1,7 @@
 """Folders that are damaged, mixed up or cut off; writers that are killed; a full disk."""
 
 import contextlib
+import gc
 import os
 import random
 import shutil
@@ -8,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 
 import numpy as np
 import pytest
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.kb.checks import verify
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.folder import verify
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 
@@ -239,8 +241,12 @@ def test_a_full_disk_leaves_the_old_folder_unchanged(tmp_path, what):
 
 
 def test_folders_without_a_knowledge_base_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="manifest.json"):
-        ArboKB.open(tmp_path / "nothing")
+    for opening in (ArboKB.open, ArboKB.for_reading):
+        with pytest.raises(FileNotFoundError, match="nothing does not exist.*kb build"):
+            opening(tmp_path / "nothing")
+    assert "nothing does not exist" in verify(tmp_path / "nothing")[0]
+    (tmp_path / "file").write_text("x")
+    assert "is a file, not the folder" in refused(tmp_path / "file")
     (tmp_path / "kb").mkdir()
     assert "entities.sqlite" in refused(tmp_path / "kb")
     (tmp_path / "kb" / "entities.jsonl").write_text("{}")
@@ -259,3 +265,66 @@ def test_a_folder_without_texts_opens_after_a_change_of_encoder(tmp_path):
         kb.add(Entity("new", "new"))
         assert kb.sync(Names(), encode, "y") == 1
     assert verify(tmp_path / "kb") == [] and len(ArboKB.for_reading(tmp_path / "kb").rows) == 1
+
+
+def test_create_and_to_disk_never_touch_a_folder_of_something_else(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "thesis.txt").write_text("all of it")
+    (home / "entities.sqlite").write_text("mine")
+    for writing in (ArboKB.create, ArboKB(Vocab()).to_disk):
+        with pytest.raises(ValueError, match="E030.*thesis.txt"):
+            writing(home)
+    assert sorted(path.name for path in home.iterdir()) == ["entities.sqlite", "thesis.txt"]
+
+
+def test_create_replaces_a_knowledge_base_only_when_told_to(tmp_path):
+    path = build(tmp_path / "kb")
+    with pytest.raises(ValueError, match="E034.*already.*ArboKB.open.*overwrite=True"):
+        ArboKB.create(path)
+    assert len(ArboKB.for_reading(path)) == 30
+    with ArboKB.create(path, overwrite=True) as kb:
+        assert len(kb) == 0
+        with pytest.raises(ValueError, match="being edited by another program"):
+            ArboKB.create(path, overwrite=True)
+        with pytest.raises(ValueError, match="being edited by another program"):
+            ArboKB(Vocab()).to_disk(path)
+    (tmp_path / "empty").mkdir()
+    ArboKB.create(tmp_path / "empty").close()
+    ArboKB(Vocab(), [Entity("a")]).to_disk(path)
+    assert len(ArboKB.for_reading(path)) == 1, "to_disk replaces, as spaCy's does"
+
+
+@pytest.mark.parametrize("opening", [ArboKB.open, ArboKB.for_reading, ArboKB.create])
+def test_a_folder_whose_replacement_was_killed_comes_back(tmp_path, opening):
+    path = build(tmp_path / "kb")
+    halfway = tmp_path / f".kb.{'0' * 32}.tmp"
+    halfway.mkdir()
+    os.rename(path, halfway / "old")
+    if opening == ArboKB.create:
+        with pytest.raises(ValueError, match="already"):
+            opening(path)
+    else:
+        assert len(opening(path)) == 30
+    assert verify(path) == []
+
+
+def test_a_forked_process_does_not_remove_the_copy_that_its_parent_edits(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_arbo_el.kb.storage.IN_MEMORY", 0)
+    kb = ArboKB.for_reading(build(tmp_path / "kb"))
+    kb.add(Entity("new", "new"))
+    copy = kb.database.path
+    assert copy.parent != tmp_path / "kb" and copy.is_file()
+    child = os.fork()
+    if not child:
+        try:
+            weakref.finalize._exitfunc()  # as at the normal exit of a process
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert copy.is_file()
+    kb.remove("e3")
+    assert len(kb) == 30 and kb.get("new").title == "new"
+    del kb
+    gc.collect()
+    assert not copy.exists()

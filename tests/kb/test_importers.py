@@ -90,7 +90,7 @@ def test_an_invalid_line_of_jsonl_is_named(write, line, problem):
     assert problem in str(caught.value)
 
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
 NAMES = st.lists(TEXT.filter(bool), max_size=3).map(tuple)
 ENTITIES = st.builds(
     Entity,

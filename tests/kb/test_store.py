@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb import storage
+from spacy_arbo_el.kb.checks import verify
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.folder import verify
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.retrieval.index.quantizers import IVF
@@ -163,7 +163,7 @@ def test_edits_in_memory(edits):
 @given(edits=EDITS, dtype=st.sampled_from(["float32", "float16"]))
 def test_edits_in_a_folder(edits, dtype, tmp_path):
     oracle = Oracle()
-    with ArboKB.create(tmp_path / "kb", dtype=dtype) as kb:
+    with ArboKB.create(tmp_path / "kb", dtype=dtype, overwrite=True) as kb:
         for edit in edits:
             done = apply(kb, *edit)
             assert edit == ("sync",) or done == apply(oracle, *edit), edit
@@ -356,7 +356,7 @@ def test_edits_of_a_closed_knowledge_base_are_an_error(tmp_path):
     with pytest.raises(ValueError, match="was closed"):
         kb.add(Entity("a", "A"))
     kb = ArboKB(Vocab(), [Entity("a", "A")])
-    with pytest.raises(ValueError):
+    with pytest.raises(FileNotFoundError):
         kb.from_disk(tmp_path / "nothing")
     assert len(kb) == 1, "a folder that can't be read changes nothing"
 
