@@ -7,7 +7,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import errors_for_people, plain, visible
 from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show_skipped
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def info_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> No
     with errors_for_people():
         rows = _info(ArboKB.for_reading(path))
         rows["Size"] = f"{sum(f.stat().st_size for f in path.iterdir()) / 1e6:.1f} MB"
-    msg.table(rows)
+    msg.table({name: visible(value) for name, value in rows.items()})
 
 
 def _info(kb: "ArboKB") -> Dict[str, Any]:
@@ -119,10 +119,10 @@ def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> 
 
     problems = verify(path)
     for problem in problems:
-        msg.fail(problem)
+        msg.fail(visible(problem))
     if problems:
         raise typer.Exit(1)
-    msg.good(f"{path} is undamaged")
+    msg.good(f"{visible(path)} is undamaged")
 
 
 @kb_cli.command("search")
@@ -153,7 +153,8 @@ def search_command(
             shown.add(position)
             names = ", ".join(entity.types)
             about = entity.description[:80]
-            table.add_row(kind, f"{score:.2f}", entity.id, entity.title, names, about)
+            cells = (kind, f"{score:.2f}", entity.id, entity.title, names, about)
+            table.add_row(*map(plain, cells))
     Console(width=130).print(table)
 
 

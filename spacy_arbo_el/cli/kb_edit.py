@@ -7,7 +7,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import errors_for_people, visible
 
 if TYPE_CHECKING:
     from ..kb.entity import Entity
@@ -52,7 +52,7 @@ def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
 def show_skipped(report: "ImportReport") -> None:
     """Print what an import left out, and why."""
     for reason, count in report.skipped.most_common():
-        msg.info(f"{count} left out: {reason}")
+        msg.info(visible(f"{count} left out: {reason}"))
 
 
 def add_command(
@@ -115,7 +115,7 @@ def merge_command(
 
     with errors_for_people(), ArboKB.open(path) as kb:
         entity = kb.merge(old, new)
-    msg.good(f"{path}: {old} leads to {new} ({'; '.join(entity.names)})")
+    msg.good(visible(f"{path}: {old} leads to {new} ({'; '.join(entity.names)})"))
 
 
 def encode_command(

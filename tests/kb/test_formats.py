@@ -318,4 +318,4 @@ def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):  # noqa: F81
     assert len(kb) == 4
     assert verify(tmp_path / "kb") == []
     with pytest.raises(ValueError, match="no format 'zip' of knowledge bases.*wikidata"):
-        build(tmp_path / "kb", source, "zip")
+        build(tmp_path / "kb", source, "zip", overwrite=True)

@@ -131,7 +131,8 @@ def test_impossible_values_of_the_manifest_are_refused(kb, precious, key, value)
         "CREATE VIRTUAL TABLE f USING fts5(x)",
         "DROP TABLE entity; CREATE VIEW entity AS SELECT 1 AS position",
         "DROP TABLE dirty; CREATE TABLE dirty (position INTEGER PRIMARY KEY CHECK (position > 0))",
-        "DROP TABLE trigram_count; CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, col)",
+        "DROP TABLE trigram_count; "
+        "CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, col)",
     ],
 )
 def test_other_schemas_are_refused(kb, statement):

@@ -46,7 +46,7 @@ def kb(tmp_path):
 
 
 def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
-    assert "missing" in fail("kb", "info", tmp_path / "none")
+    assert "does not exist" in fail("kb", "info", tmp_path / "none")
     assert f"{len(ENTITIES)} texts encoded" in succeed("kb", "encode", kb, model)
     info = succeed("kb", "info", kb)
     assert "8, 384 wide, float32" in info and "COMPANY (3)" in info
@@ -98,12 +98,12 @@ def test_build_options_of_tables_and_wikidata(tmp_path):
     assert "1 entities, 3 names" in output
     assert "no column 'Nam'" in fail(
         *("kb", "build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
-        *("--column", "id=Nam"),
+        *("--column", "id=Nam", "--replace"),
     )
     (tmp_path / "d.json").write_text('{"type": "property"}\n')
     output = succeed("kb", "build", tmp_path / "d.json", tmp_path / "d", "--format", "wikidata")
     assert "1 left out: a property, not an item" in output
-    assert "no format 'zip'" in fail("kb", "build", "x", tmp_path / "kb", "--format", "zip")
+    assert "no format 'zip'" in fail("kb", "build", "x", tmp_path / "zip", "--format", "zip")
 
 
 def test_index_compares_and_stores_search_indexes(kb, model, tmp_path):

@@ -1,0 +1,73 @@
+"""``arbo kb`` on hostile names, in the wrong place, and over what is there."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_arbo_el.cli import arbo_cli
+
+NAMES = ["benzo[a]pyrene", "[/bold]", "[red]x", "\x1b[2Jwiped", "a\x07b\r\nc", "\u202edesrever"]
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(arbo_cli, ["kb", *map(str, arguments)])
+    assert result.exit_code == code, (result.output, result.exception)
+    assert "\x1b[2J" not in result.output and "\x07" not in result.output
+    return " ".join(result.output.split())
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "entities.jsonl"
+    lines = [
+        {"id": f"{n}[b]{name}", "title": name, "aliases": [name[:3]], "types": [name]}
+        | {"description": f"about {name}"}
+        for n, name in enumerate(NAMES)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_names_are_neither_markup_nor_commands_to_the_terminal(source, tmp_path):
+    kb = tmp_path / "kb"
+    run("build", source, kb)
+    for name in NAMES:
+        run("search", kb, name)
+    assert "0[b]benzo[a]pyrene" in run("search", kb, "benzo[a]pyrene")
+    assert "[/bold]" in run("search", kb, "[/bold]")
+    assert r"\x1b[2Jwiped" in run("search", kb, NAMES[3])
+    assert r"\x1b[2Jwiped (1)" in run("info", kb)
+    assert r"\x1b[2Jwiped" in run("merge", kb, "3[b]" + NAMES[3], "0[b]benzo[a]pyrene")
+    assert "no entity" in run("remove", kb, "\x1b[2J", code=1)
+    (kb / "\x1b[2J").write_text("")
+    assert r"\x1b[2J does not belong" in run("verify", kb, code=1)
+
+
+def test_build_leaves_a_folder_of_something_else_as_it_was(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "thesis.txt").write_text("all of it")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for place in (".", tmp_path, source):
+        for replace in ((), ("--replace",)):
+            output = run("build", "entities.jsonl", place, *replace, code=1)
+            assert "Choose a new or an empty folder" in output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_build_replaces_a_knowledge_base_only_when_told_to(source, tmp_path):
+    kb = tmp_path / "kb"
+    run("build", source, kb)
+    run("add", kb, "--id", "by hand")
+    assert "--replace" in run("build", source, kb, code=1)
+    assert "7" in run("info", kb)
+    assert "6 entities" in run("build", source, kb, "--replace")
+
+
+def test_paths_without_a_knowledge_base_are_named(source, tmp_path):
+    for command in ("info", "verify"):
+        output = run(command, tmp_path / "none", code=1)
+        assert "none does not exist" in output and "save again" not in output
+    (tmp_path / "empty").mkdir()
+    assert "incomplete" in run("info", tmp_path / "empty", code=1)
+    assert "is a file" in run("info", source, code=1)
