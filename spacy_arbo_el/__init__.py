@@ -1,10 +1,16 @@
 """Trainable entity linking and entity discovery for spaCy.
 
-The public names are imported when they are first used: ``import spacy_arbo_el`` is fast.
+The public names are imported when they are first used, so that ``import spacy_arbo_el`` takes no
+longer than ``import spacy``. It makes ``span._.arbo`` available: linked documents can be read
+without a linker. For a linker with another ``extension``, call ``register_extension`` with it.
 """
 
 from importlib import import_module
 from typing import Any, List
+
+from spacy.tokens import Span
+
+from .annotations import DEFAULT_EXTENSION, register_extension
 
 __version__ = "0.1.0"
 
@@ -35,7 +41,11 @@ _NAMES = {
     "save_pipeline": "pipelines",
     "to_displacy": "explanations.html",
 }
-__all__ = ["__version__", *_NAMES]
+__all__ = ["__version__", "register_extension", *_NAMES]
+
+# The name may belong to another package; the linker says so where it wants it.
+if not Span.has_extension(DEFAULT_EXTENSION):
+    register_extension(DEFAULT_EXTENSION)
 
 
 def __getattr__(name: str) -> Any:

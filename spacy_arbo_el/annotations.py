@@ -112,6 +112,8 @@ class Link:
         )
 
 
+# The name of the extension, unless a linker's config gives another one.
+DEFAULT_EXTENSION = "arbo"
 # The links of a Doc by the character offsets of their mentions.
 DocLinks = Dict[Offsets, Link]
 

@@ -55,21 +55,30 @@ def link_command(
     # fmt: off
     model: Path = MODEL,
     corpus: Path = CORPUS,
-    output: Path = Arg(..., help=".spacy file to write, or a folder for a large corpus"),
+    output: Path = Arg(
+        ..., help="What to write: a .spacy file, a .jsonl file, or a folder of .spacy files"
+    ),
     threshold: Optional[float] = THRESHOLD,
     find: bool = FIND,
     # fmt: on
 ) -> None:
     """Link the mentions of all documents in one graph. Write the documents with their links."""
+    from ..corpora.links import check_output, write_links
     from ..corpora.parts import write_parts
     from ..linker import find_linker
     from ..pipelines import load_pipeline
 
     with errors_for_people():
+        check_output(output)
         nlp = load_pipeline(model)
         linker = find_linker(nlp)
         with _reader(nlp, linker, corpus, find) as read:
-            count = write_parts(linker.link_stream(read, threshold=threshold), output)
+            docs = linker.link_stream(read, threshold=threshold)
+            if output.suffix == ".jsonl":
+                getter, extension = linker.mentions.getter, linker.cfg["extension"]
+                count = write_links(docs, output, getter, extension)
+            else:
+                count = write_parts(docs, output)
     msg.good(f"{output}: {count} documents")
 
 
@@ -82,12 +91,21 @@ def discover_command(
     threshold: Optional[float] = THRESHOLD,
     find: bool = FIND,
     keep: Optional[Path] = Opt(
-        None, "--keep", help="Save a pipeline with the new entities, for `arbo new`"
+        None, "--keep", help="Save a pipeline with these and earlier new entities, for `arbo new`"
     ),
-    replace: bool = Opt(False, "--replace", help="Discard new entities that the pipeline has"),
+    replace: bool = Opt(
+        False,
+        "--replace",
+        help="Discard the new entities of the pipeline, and all decisions on them",
+    ),
     # fmt: on
 ) -> None:
-    """Group the mentions that no entity fits into new entities. Write them as JSONL and HTML."""
+    """Group the mentions that no entity fits into new entities. Write them as JSONL and HTML.
+
+    What was decided with `arbo new` holds: merged mentions stay together, split ones apart, and
+    rejected or accepted ones are left out.
+    """
+    from ..discovery.new_entities import NewEntities
     from ..discovery.page import to_html
     from ..io import write_file
     from ..linker import find_linker
@@ -100,19 +118,16 @@ def discover_command(
     with errors_for_people(), changing:
         nlp = load_pipeline(model)
         linker = find_linker(nlp)
-        if keep is not None and linker.new_entities.log + linker.new_entities.ids and not replace:
-            msg.fail(
-                f"{model} already has {len(linker.new_entities)} new entities with their history. "
-                "--replace discards them.",
-                exits=1,
-            )
+        if replace:
+            linker.new_entities = NewEntities()
         with _reader(nlp, linker, corpus, find) as read:
             new_entities = linker.discover_stream(read, threshold=threshold)
         lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in new_entities)
         write_file(output, "".join(lines).encode("utf8"))
         write_file(page, to_html(new_entities).encode("utf8"))
         if keep is not None:
-            linker.new_entities = new_entities
+            linker.new_entities.update(new_entities)
             save_pipeline(nlp, keep)
-    counts = f"{len(new_entities)} new entities, {len(new_entities.rows)} mentions"
+    mentions = sum(len(one.members) for one in new_entities)
+    counts = f"{len(new_entities)} new entities, {mentions} mentions"
     msg.good(f"{output}, {page}: {counts}")

@@ -8,7 +8,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import errors_for_people, plain, visible
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
@@ -54,7 +54,7 @@ def list_command(
     for one in new_entities[:limit]:
         nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
         counts = str(len(one.members)), str(one.documents), f"{one.cohesion:.2f}"
-        table.add_row(one.id, one.name, *counts, nearest)
+        table.add_row(*map(plain, (one.id, one.name, *counts, nearest)))
     Console(width=130).print(table)
 
 
@@ -72,10 +72,11 @@ def show_command(
 
     with errors_for_people():
         entity = find_linker(load_pipeline(model)).new_entities[name]
-    print(f"{entity.id}: {entity.name}, cohesion {entity.cohesion:.2f}")
+    print(visible(f"{entity.id}: {entity.name}, cohesion {entity.cohesion:.2f}"))
     for number, member in enumerate(entity.members):
         before, after = one_line(member.before), one_line(member.after)
-        print(f"{number:4d}  … {before} [{member.text}] {after} …  ({member.document})")
+        line = f"{number:4d}  … {before} [{member.text}] {after} …  ({member.document})"
+        print(visible(line))
 
 
 @new_cli.command("accept")
@@ -86,12 +87,20 @@ def accept_command(
     kb_id: str = Opt("", "--id", help="Its id in the knowledge base; by default the present one"),
     title: str = Opt("", "--title", help="Its title; by default its name"),
     description: str = Opt("", "--description", help="Its description"),
+    yes: bool = Opt(False, "--yes", "-y", help="Don't ask where the id was merged into another"),
     # fmt: on
 ) -> None:
     """Add a new entity to the knowledge base, with its mentions as exemplars."""
     with _edited_linker(model) as linker:
-        entity = linker.accept(name, kb_id or None, title=title, description=description)
-    msg.good(f"{entity.id}: {entity.title}")
+        new = linker.new_entities[name]
+        if new.id != name:
+            what = f"{new.id} “{new.name}” ({len(new.members)} mentions)"
+            print(visible(f"{name} was merged into {what}."))
+            if not yes:
+                typer.confirm("Accept that one?", abort=True)
+        entity = linker.accept(new, kb_id or None, title=title, description=description)
+    accepted = f"{new.id} “{new.name}”, {len(new.members)} mentions"
+    msg.good(visible(f"{accepted}: accepted as {entity.id}: {entity.title}"))
 
 
 @new_cli.command("merge")
@@ -105,7 +114,7 @@ def merge_command(
     """Merge new entities."""
     with _edited_linker(model) as linker:
         entity = linker.new_entities.merge(into, *others)
-    msg.good(f"{entity.id}: {len(entity.members)} mentions")
+    msg.good(visible(f"{entity.id}: “{entity.name}”, {len(entity.members)} mentions"))
 
 
 @new_cli.command("split")
@@ -119,7 +128,8 @@ def split_command(
     """Split some mentions off from a new entity. They become another new entity."""
     with _edited_linker(model) as linker:
         entity = linker.new_entities.split(name, members)
-    msg.good(f"{entity.id}: {len(entity.members)} mentions, split off from {name}")
+    about = f"“{entity.name}”, {len(entity.members)} mentions"
+    msg.good(visible(f"{entity.id}: {about}, split off from {name}"))
 
 
 @new_cli.command("reject")
@@ -131,5 +141,20 @@ def reject_command(
 ) -> None:
     """Mark a new entity as no entity."""
     with _edited_linker(model) as linker:
-        linker.new_entities.reject(name)
-    msg.good(f"{name}: rejected")
+        new = linker.new_entities.named(name)
+        linker.new_entities.reject(new)
+    msg.good(visible(f"{name} “{new.name}”: rejected"))
+
+
+@new_cli.command("undo")
+def undo_command(
+    # fmt: off
+    model: Path = MODEL,
+    # fmt: on
+) -> None:
+    """Take back the last decision: a merge, a split, a rejection or an acceptance."""
+    with _edited_linker(model) as linker:
+        entry = linker.undo()
+    others = (entry.get(key) for key in ("into", "off", "kb_id"))
+    about = " ".join([entry["action"], entry["id"], *(other for other in others if other)])
+    msg.good(visible(f"{about}: taken back"))

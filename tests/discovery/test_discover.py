@@ -1,6 +1,9 @@
 """New entities of a corpus: their mentions, names, ids and nearest entities."""
 
 import json
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.jsonl import read_jsonl
 from spacy_arbo_el.corpora.parts import write_parts
 from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.discovery.entities import NewEntity
@@ -156,12 +160,31 @@ def test_arbo_link_takes_folders_and_mentions_of_the_pipeline(tmp_path):
     assert [span.text for span in spans] == ["Zorblat"] and spans[0].id_.startswith("NEW-")
 
 
-def test_arbo_new_edits_the_new_entities_of_a_saved_pipeline(nlp, tmp_path):
-    nlp.to_disk(tmp_path / "model")
-    write_docbin([annotated(nlp, text) for text in NEW], tmp_path / "c.spacy")
+def fail(*arguments, **settings):
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)), **settings)
+    assert result.exit_code == 1, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def saved(nlp, tmp_path_factory):
+    """A folder with a pipeline, a corpus, and a pipeline that keeps its new entities."""
+    folder = tmp_path_factory.mktemp("new")
+    nlp.to_disk(folder / "model")
+    write_docbin([annotated(nlp, text) for text in NEW], folder / "c.spacy")
+    discover(folder, folder / "model", folder / "kept")
+    return folder
+
+
+def discover(folder, model, kept, *more):
+    output = folder / f"{kept.name}.jsonl"
+    invoke("discover", model, folder / "c.spacy", "-o", output, "--keep", kept, *more)
+    return [json.loads(line)["id"] for line in output.read_text().splitlines()]
+
+
+def test_arbo_new_edits_the_new_entities_of_a_saved_pipeline(nlp, saved, tmp_path):
     kept = tmp_path / "kept"
-    arguments = ("-o", tmp_path / "n.jsonl", "--keep", kept)
-    invoke("discover", tmp_path / "model", tmp_path / "c.spacy", *arguments)
+    shutil.copytree(saved / "kept", kept)
     first, second = spacy.load(kept).get_pipe("arbo_linker").new_entities.ids
     listed = invoke("new", "list", kept)
     assert "2 new entities" in listed and "Zorblat" in listed and first in listed
@@ -169,15 +192,73 @@ def test_arbo_new_edits_the_new_entities_of_a_saved_pipeline(nlp, tmp_path):
     off = invoke("new", "split", kept, first, "1").split()[1].strip(":")
     assert "3 mentions" in invoke("new", "merge", kept, first, off)
     invoke("new", "reject", kept, second)
-    assert "E9: Zorblat" in invoke("new", "accept", kept, first, "--id", "E9")
+    accepted = invoke("new", "accept", kept, first, "--id", "E9")
+    assert f"{first} “Zorblat”, 3 mentions: accepted as E9: Zorblat" in accepted
     again = spacy.load(kept)
     linker = again.get_pipe("arbo_linker")
     assert not len(linker.new_entities) and len(linker.new_entities.log) == 4
     assert again(docs_of(again, NEW[:1])[0]).ents[0].kb_id_ == "E9"
-    again = ["discover", kept, tmp_path / "c.spacy", "-o", tmp_path / "n.jsonl", "--keep", kept]
-    result = CliRunner().invoke(arbo_cli, list(map(str, again)))
-    assert result.exit_code == 1 and "--replace" in result.output
-    result = CliRunner().invoke(arbo_cli, list(map(str, [*again[:4], tmp_path / "n.html"])))
-    assert result.exit_code == 1 and "JSONL" in result.output
-    result = CliRunner().invoke(arbo_cli, ["new", "reject", str(kept), "NEW-nothing"])
-    assert result.exit_code == 1 and "no new entity" in result.output
+    page = ["discover", kept, saved / "c.spacy", "-o", tmp_path / "n.html", "--keep", kept]
+    assert "JSONL" in fail(*page)
+    assert "no new entity" in fail("new", "reject", kept, "NEW-nothing")
+    # What was decided holds in the next run, until it is taken back.
+    assert discover(saved, kept, kept) == []
+    assert "accept" in invoke("new", "undo", kept)
+    linker = spacy.load(kept).get_pipe("arbo_linker")
+    assert linker.new_entities.ids == [first] and "E9" not in linker.kb
+    assert len(linker.exemplars) == len(nlp.get_pipe("arbo_linker").exemplars)
+    assert "reject" in invoke("new", "undo", kept)
+    assert set(discover(saved, kept, kept)) == {first, second}
+    assert len(discover(saved, kept, tmp_path / "other", "--replace")) == 2
+    assert not spacy.load(tmp_path / "other").get_pipe("arbo_linker").new_entities.log
+
+
+@pytest.mark.slow
+def test_arbo_new_accept_asks_where_an_id_leads_to_another_entity(saved, tmp_path):
+    kept = tmp_path / "kept"
+    shutil.copytree(saved / "kept", kept)
+    first, second = spacy.load(kept).get_pipe("arbo_linker").new_entities.ids
+    invoke("new", "merge", kept, first, second)
+    for answer in ("n\n", ""):
+        output = fail("new", "accept", kept, second, input=answer)
+        assert f"{second} was merged into {first} “Zorblat” (5 mentions)" in output
+    assert spacy.load(kept).get_pipe("arbo_linker").new_entities.ids == [first]
+    # Split again, it has its id, and the one that is named is accepted.
+    shown = invoke("new", "show", kept, first).splitlines()[1:]
+    members = [line.split()[0] for line in shown if "fizzle" in line]
+    assert second in invoke("new", "split", kept, first, *members)
+    assert f"{second} “Quimby's fizzle”, 2" in invoke("new", "accept", kept, second)
+    for _ in range(3):
+        invoke("new", "undo", kept)
+    invoke("new", "merge", kept, first, second)
+    assert "5 mentions: accepted" in invoke("new", "accept", kept, second, "--yes")
+
+
+def test_arbo_link_writes_jsonl_and_refuses_other_files(saved, tmp_path):
+    output = tmp_path / "o.jsonl"
+    invoke("link", saved / "model", saved / "c.spacy", output)
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert len(lines) == len(NEW) and [line["text"] for line in lines][0].startswith("The Zorblat")
+    (mention,) = lines[0]["mentions"]
+    assert mention["kb_id"] == "NIL" and mention["cluster"].startswith("NEW-")
+    assert [text.mentions[0].start for text in read_jsonl(output)][:2] == [4, 8]
+    assert ".csv is not" in fail("link", saved / "model", saved / "c.spacy", tmp_path / "o.csv")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "note.txt").write_text("keep me")
+    fail("link", saved / "model", saved / "c.spacy", tmp_path / "mine")
+    assert (tmp_path / "mine" / "note.txt").read_text() == "keep me"
+
+
+def test_linked_documents_can_be_read_after_importing_the_package(saved, tmp_path):
+    invoke("link", saved / "model", saved / "c.spacy", tmp_path / "linked.spacy")
+    code = (
+        "import spacy_arbo_el, spacy, sys\n"
+        "heavy = 'numba' in sys.modules or 'faiss' in sys.modules\n"
+        "from spacy.tokens import DocBin\n"
+        f"docs = DocBin().from_disk({str(tmp_path / 'linked.spacy')!r})\n"
+        "docs = list(docs.get_docs(spacy.blank('en').vocab))\n"
+        "print(docs[0].ents[0]._.arbo.cluster, heavy)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.startswith("NEW-"), result.stderr
+    assert result.stdout.split()[1] == "False", "the import itself is light"

@@ -1,7 +1,9 @@
 """New entities that grow from document to document, and are accepted into the knowledge base."""
 
 import copy
+import os
 import random
+import threading
 from dataclasses import replace
 
 import pytest
@@ -12,6 +14,7 @@ from spacy.training import Example
 
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.mentions.records import text_fingerprint
 
 from ..linker.conftest import build
 from ..linker.world import DEV, annotated, without_links
@@ -317,3 +320,77 @@ def test_new_entities_have_one_type_with_match_types(streams):
         assert len(set(clusters(docs))) == expected
         linker.stream = False
         assert len(set(clusters([nlp(both.copy())]))) == expected
+
+
+@pytest.mark.attack
+def test_threads_share_a_stream(nlp, attacks):
+    linker = nlp.get_pipe("arbo_linker")
+    for seed in range(attacks(1, 10)):
+        texts = list(dict.fromkeys(many(attacks(400, 2000), seed)))
+        texts = [f"{text} It was number {number}." for number, text in enumerate(texts * 8)]
+        linker.new_entities, linker.stream = NewEntities(), True
+        errors = []
+
+        def work(part, errors=errors):
+            try:
+                for doc in docs_of(nlp, part):
+                    nlp(doc)
+                for one in linker.new_entities[:3]:
+                    linker.new_entities.resolve(one.id)
+                NewEntities.from_bytes(linker.new_entities.to_bytes())
+            except Exception as error:  # noqa: BLE001  all of them are failures
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(texts[i::8],)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+        again = NewEntities.from_bytes(linker.new_entities.to_bytes())
+        assert len(again.rows) == len(texts) == sum(len(one.members) for one in again)
+        plain = {text_fingerprint(doc.text) for doc in docs_of(nlp, texts)}
+        assert {record.key[0] for record in again.rows.records} == plain
+        assert len(set(again.clusters.ids)) == len(again.clusters.ids)
+        assert again.documents == len(texts)
+
+
+def test_edits_from_many_threads_are_all_kept(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.stream = True
+    list(nlp.pipe(docs_of(nlp, many(60))))
+    ids, before = linker.new_entities.ids, len(linker.new_entities.rows)
+
+    def work(name):
+        linker.new_entities.reject(name)
+        linker.new_entities.to_bytes()
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not len(linker.new_entities) and len(linker.new_entities.rows) == before
+    steps = [entry["step"] for entry in linker.new_entities.log if entry["action"] == "reject"]
+    assert sorted(steps) == list(range(1, len(ids) + 1))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_can_use_new_entities_that_a_thread_was_changing():
+    entities = NewEntities()
+    held, release = threading.Event(), threading.Event()
+
+    def hold():
+        with entities.lock:
+            held.set()
+            release.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(30)
+    child = os.fork()
+    if not child:
+        os._exit(0 if len(entities) == 0 else 1)
+    release.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,55 @@
+"""Linked documents as JSONL, for other programs."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, Iterable
+
+from spacy.tokens import Doc
+
+from ..errors import Errors
+from ..io import replacing
+from ..mentions.getters import SpanGetter, find_mentions
+
+# Endings of files that are not written. Without one of these, a name is that of a folder.
+OTHER_FILES = (".json", ".csv", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")
+
+
+def check_output(path: Path) -> None:
+    """Raise ValueError where a path looks like a file of a kind that is not written."""
+    if path.suffix.lower() in OTHER_FILES:
+        raise ValueError(Errors.E722.format(path=path, suffix=path.suffix))
+
+
+def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
+    """Write documents with their links, one JSON object per line, all or nothing.
+
+    docs: Linked documents.
+    path: The file.
+    get_spans: Gives the mentions of a document.
+    extension: Name of the attribute that carries the ``Link``.
+    RETURNS: The number of documents.
+    """
+    count = 0
+    with replacing(path) as file:
+        for doc in docs:
+            record = doc_record(doc, str(count), get_spans, extension)
+            file.write((json.dumps(record, ensure_ascii=False) + "\n").encode("utf8"))
+            count += 1
+    return count
+
+
+def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> Dict[str, Any]:
+    """A document with its links, as ``arbo convert`` reads it too.
+
+    name: Its id where it has none.
+    """
+    mentions = []
+    for span in find_mentions(doc, get_spans):
+        link = span._.get(extension)
+        record = {"start": span.start_char, "end": span.end_char, "text": span.text}
+        record["label"] = span.label_
+        if link is not None:
+            record.update(kb_id=link.kb_id, score=link.score, cluster=link.cluster)
+        mentions.append(record)
+    doc_id = str(doc.user_data.get("doc_id", ""))
+    return {"id": doc_id or name, "text": doc.text, "mentions": mentions}

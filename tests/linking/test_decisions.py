@@ -1,0 +1,126 @@
+"""What was decided on new entities holds in streams, in discoveries, and in linked corpora."""
+
+import random
+
+import pytest
+
+from spacy_arbo_el.discovery.new_entities import NewEntities
+
+from ..linker.conftest import build
+from .test_stream import NEW, clusters, docs_of, many
+
+
+@pytest.fixture(scope="module")
+def shared():
+    return build(threshold=0.6)
+
+
+@pytest.fixture
+def linker(shared):
+    linker = shared.get_pipe("arbo_linker")
+    linker.new_entities, linker.stream = NewEntities(), False
+    return linker
+
+
+def named(new_entities, name):
+    return next(one for one in new_entities if one.name == name)
+
+
+def texts_of(new_entities):
+    return {one.id: sorted(member.key for member in one.members) for one in new_entities}
+
+
+def test_rejected_entities_do_not_come_back(shared, linker):
+    linker.new_entities = linker.discover(docs_of(shared))
+    zorblat = named(linker.new_entities, "Zorblat")
+    linker.new_entities.reject(zorblat)
+    more = [*NEW, "Yet another green [Zorblat|x] landed on the roof."]
+    docs = docs_of(shared, more)
+    later = linker.discover(docs)
+    names = {one.name for one in later}
+    assert names == {"Quimby's fizzle", "Ulmenau"}, "similar mentions are rejected too"
+    assert clusters(docs)[0] == clusters(docs)[-1] == "" and later.resolve(zorblat.id) == ""
+    assert "Zorblat" not in [span.text for doc in docs for span in doc.spans["new_entities"]]
+    corpus = linker.link_corpus(docs_of(shared, more))
+    assert clusters(corpus) == clusters(docs)
+    linker.stream = True
+    streamed = list(shared.pipe(docs_of(shared, more)))
+    assert clusters(streamed)[0] == clusters(streamed)[-1] == ""
+    linker.new_entities.undo()
+    assert named(linker.discover(docs_of(shared, more)), "Zorblat").id == zorblat.id
+
+
+def test_merged_entities_stay_merged_and_split_ones_apart(shared, linker):
+    linker.new_entities = linker.discover(docs_of(shared))
+    zorblat, fizzle = (named(linker.new_entities, n) for n in ("Zorblat", "Quimby's fizzle"))
+    off = linker.new_entities.split(zorblat, [0, 2])
+    town = named(linker.new_entities, "Ulmenau")
+    linker.new_entities.merge(town, fizzle)
+    before = texts_of(linker.new_entities)
+    assert set(before) == {zorblat.id, off.id, town.id}
+    docs = docs_of(shared)
+    later = linker.discover(docs)
+    assert texts_of(later) == before and later.resolve(fizzle.id) == town.id
+    assert clusters(linker.link_corpus(docs_of(shared))) == clusters(docs)
+    random.Random(0).shuffle(docs)
+    assert texts_of(linker.discover(docs)) == before
+    # Part of the documents, and others.
+    few = [NEW[0], NEW[2], NEW[3], "The [Zorblat|x] landed on the roof of the school."]
+    part = linker.discover(docs_of(shared, few))
+    assert set(part.ids) <= {zorblat.id, off.id, town.id}
+    linker.new_entities.update(part)
+    after = texts_of(linker.new_entities)
+    assert all(set(before[name]) <= set(after[name]) for name in before)
+    assert sum(map(len, after.values())) == 1 + sum(map(len, before.values()))
+
+
+def test_accepted_mentions_are_not_found_again_even_below_the_threshold(shared, linker):
+    linker.new_entities = linker.discover(docs_of(shared))
+    zorblat = linker.new_entities[0]
+    entity = linker.accept(linker.new_entities[0], title="Zorblat")
+    exemplars = len(linker.exemplars)
+    docs = docs_of(shared)
+    later = linker.discover(docs, threshold=1.0)
+    assert docs[0].ents[0].kb_id_ == "NIL" and clusters(docs)[0] == ""
+    assert zorblat.id not in later and later.resolve(zorblat.id) == entity.id
+    linker.undo()
+    assert entity.id not in linker.kb and len(linker.exemplars) == exemplars - 4
+    assert zorblat.id in linker.new_entities
+    doc = shared(docs_of(shared, NEW[:1])[0])
+    assert doc.ents[0].kb_id_ == "NIL"
+
+
+def test_undoing_an_acceptance_elsewhere_and_into_an_existing_entity(shared, linker):
+    linker.stream = True
+    docs = list(shared.pipe(docs_of(shared)))
+    linker.stream = False
+    kept = texts_of(linker.new_entities)
+    discovered = linker.discover(docs_of(shared))
+    linker.add_exemplars([])
+    known = len(linker.exemplars)
+    entity = linker.kb.get("river")
+    linker.learn(docs[0].ents[0], "planet")
+    linker.accept(discovered[0], "river", source=discovered)
+    linker.undo(source=discovered)
+    assert linker.kb.get("river") == entity and len(linker.exemplars) == known + 1
+    assert linker.exemplars.records[-1].kb_ids == ("planet",)
+    assert texts_of(linker.new_entities) == kept and len(discovered) == 3
+    linker.forget(docs[0].ents[0])
+
+
+def test_ids_and_members_do_not_depend_on_the_order_of_documents(shared, linker):
+    texts = [*NEW, *many(60, seed=3), NEW[0], NEW[3]]
+    results, links = [], []
+    for seed in range(4):
+        order = list(range(len(texts)))
+        random.Random(seed).shuffle(order) if seed else None
+        docs = docs_of(shared, [texts[i] for i in order])
+        results.append(texts_of(linker.discover(docs)))
+        by_text = {}
+        for doc in docs:
+            by_text[doc.text] = [(e.kb_id_, e._.arbo.cluster) for e in doc.ents]
+        links.append(by_text)
+        assert clusters(linker.link_corpus(docs)) == clusters(docs)
+    assert len(results[0]) > 10
+    assert results[0] == results[1] == results[2] == results[3]
+    assert links[0] == links[1] == links[2] == links[3]
