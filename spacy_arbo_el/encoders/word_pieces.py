@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_left
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, List, NamedTuple, Sequence, Tuple
 
@@ -17,8 +18,24 @@ MARKERS = (START, END, TITLE)
 # A character of a word beside another one, such as an emoji; ``_is_of_word`` decides exactly.
 _MIXED = re.compile(r"\w[^\w\s\x00-\x7f]|[^\w\s\x00-\x7f]\w")
 
-# One part of a text: where it starts, and its encoding by the tokenizer.
-Part = Tuple[int, Any]
+# Characters of the longest unknown word that is searched for symbols, and parts of a text that are
+# tokenized at a time: they bound what a hostile text costs.
+LONGEST_WORD, PARTS_AT_ONCE = 100, 4096
+
+
+@dataclass(frozen=True)
+class _InParts:
+    """What the tokenizer says of a text that was read part by part, as of a whole one.
+
+    ids: The word pieces.
+    offsets: The first character of each, and the one after its last.
+    """
+
+    ids: List[int] = field(default_factory=list)
+    offsets: List[Tuple[int, int]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
 class WordPieces(NamedTuple):
@@ -76,10 +93,9 @@ class WordPieceTokenizer:
     def read(self, texts: Sequence[str]) -> WordPieces:
         """The word pieces of texts."""
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        parts: List[List[Part]] = [[(0, encoding)] for encoding in encodings]
         for number in self._mixed(texts, encodings):
-            parts[number] = self._read_in_parts(texts[number], ())
-        return _joined(parts)
+            encodings[number] = self._read_in_parts(texts[number], ())
+        return _joined(encodings)
 
     def read_with_offsets(
         self, texts: Sequence[str], text_of: np.ndarray, borders: np.ndarray
@@ -93,14 +109,13 @@ class WordPieceTokenizer:
         borders: (n, 2) int64 start and end character there.
         """
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
-        parts: List[List[Part]] = [[(0, encoding)] for encoding in encodings]
-        located = _located(texts, parts)
+        located = _located(texts, encodings)
         cut = text_of[_crosses(located, located.text_starts[text_of][:, None] + borders)]
         numbers = sorted({*cut.tolist(), *self._mixed(texts, encodings)})
         for number in numbers:
             within = borders[text_of == number].ravel().tolist()
-            parts[number] = self._read_in_parts(texts[number], within)
-        return _located(texts, parts) if numbers else located
+            encodings[number] = self._read_in_parts(texts[number], within)
+        return _located(texts, encodings) if numbers else located
 
     def are_readable(self, ids: np.ndarray, bounds: Sequence[np.ndarray]) -> np.ndarray:
         """Whether the vocabulary knows what pieces of text say, (n,) bool.
@@ -137,19 +152,27 @@ class WordPieceTokenizer:
             if not text.isascii() and self.unknown in encoding.ids and _MIXED.search(text)
         ]
 
-    def _read_in_parts(self, text: str, borders: Sequence[int]) -> List[Part]:
+    def _read_in_parts(self, text: str, borders: Sequence[int]) -> _InParts:
         """The word pieces of a text, cut where a word hides a mention or is unknown.
 
         borders: Characters that mentions begin and end with.
         """
-        encoding = self._backend.encode(text, add_special_tokens=False)
-        cuts = {border for border in borders if _is_inside(border, text, encoding.offsets)}
-        for id_, (start, end) in zip(encoding.ids, encoding.offsets):
-            if id_ == self.unknown:
+        whole = self._backend.encode(text, add_special_tokens=False)
+        offsets = whole.offsets
+        cuts = {border for border in borders if _is_inside(border, text, offsets)}
+        for id_, (start, end) in zip(whole.ids, offsets):
+            if id_ == self.unknown and end - start <= LONGEST_WORD:
                 cuts.update(start + i for i in _symbol_borders(text[start:end]))
         bounds = [0, *sorted(cuts), len(text)]
-        segments = [text[start:end] for start, end in zip(bounds, bounds[1:])]
-        return list(zip(bounds, self._backend.encode_batch(segments, add_special_tokens=False)))
+        joined = _InParts()
+        for first in range(0, len(bounds) - 1, PARTS_AT_ONCE):
+            block = bounds[first : first + PARTS_AT_ONCE + 1]
+            parts = [text[start:end] for start, end in zip(block, block[1:])]
+            encodings = self._backend.encode_batch(parts, add_special_tokens=False)
+            for shift, encoding in zip(block, encodings):
+                joined.ids.extend(encoding.ids)
+                joined.offsets.extend((a + shift, b + shift) for a, b in encoding.offsets)
+        return joined
 
 
 def _is_of_word(character: str) -> bool:
@@ -180,26 +203,19 @@ def _is_inside(border: int, text: str, offsets: Sequence[Tuple[int, int]]) -> bo
     return start < border < end and bool(text[start:border].strip() and text[border:end].strip())
 
 
-def _located(texts: Sequence[str], parts: List[List[Part]]) -> LocatedWordPieces:
-    pieces = _joined(parts)
+def _located(texts: Sequence[str], encodings: List[Any]) -> LocatedWordPieces:
+    pieces = _joined(encodings)
     # One more than the length, so that the end of a text is not the start of the next.
     text_starts = offsets_of(np.array([len(text) + 1 for text in texts], dtype=np.int64))[:-1]
-    flat = [
-        (text_start + shift, encoding)
-        for text_start, group in zip(text_starts.tolist(), parts)
-        for shift, encoding in group
-    ]
-    pairs = chain.from_iterable(chain.from_iterable(e.offsets for _, e in flat))
+    pairs = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
     offsets = np.fromiter(pairs, np.int64, 2 * len(pieces.ids)).reshape(-1, 2)
-    shifts = np.array([shift for shift, _ in flat], dtype=np.int64)
-    offsets += np.repeat(shifts, [len(e) for _, e in flat])[:, None]
+    offsets += np.repeat(text_starts, np.diff(pieces.bounds))[:, None]
     return LocatedWordPieces(pieces, offsets[:, 0], offsets[:, 1], text_starts)
 
 
-def _joined(parts: List[List[Part]]) -> WordPieces:
-    counts = [sum(len(encoding) for _, encoding in group) for group in parts]
-    bounds = offsets_of(np.array(counts, dtype=np.int64))
-    ids = chain.from_iterable(encoding.ids for group in parts for _, encoding in group)
+def _joined(encodings: List[Any]) -> WordPieces:
+    bounds = offsets_of(np.array([len(encoding) for encoding in encodings], dtype=np.int64))
+    ids = chain.from_iterable(encoding.ids for encoding in encodings)
     return WordPieces(np.fromiter(ids, np.int64, bounds[-1]), bounds)
 
 

@@ -90,7 +90,7 @@ def test_numpy_tower_has_the_gradient_of_the_mean(hashed):
 def test_is_ready_after_initialize():
     encoder = DualEncoder(build_dual_encoder(build_hashed_encoder()))
     assert not encoder.is_ready
-    with pytest.raises(ValueError, match="'linker' is used before"):
+    with pytest.raises(ValueError, match="'linker' has an encoder.*no weights yet"):
         encoder.require_ready("linker")
     encoder.model.initialize()
     encoder.require_ready("linker")

@@ -64,7 +64,8 @@ def cuts_of(tokenizer, text, borders=()):
     for id_, (start, end) in zip(*plain_pieces(tokenizer, text)):
         for at in range(start + 1, end):
             kinds = [unicodedata.category(text[i])[0] in "LNM" for i in (at - 1, at)]
-            unknown = id_ == tokenizer.unk_token_id and kinds[0] != kinds[1]
+            short = end - start <= 100
+            unknown = id_ == tokenizer.unk_token_id and short and kinds[0] != kinds[1]
             both = text[start:at].strip() and text[at:end].strip()
             if unknown or (at in borders and both):
                 cuts.add(at)
@@ -289,6 +290,22 @@ def test_a_word_round_a_mention_does_not_hide_it(tokenizer, text):
     )
     inside = windows.ids[windows.first[0] : windows.last[0] + 1]
     assert tokenizer.decode(inside) == "paris"
+
+
+@pytest.mark.parametrize("text", ["Paris🎉" * 5000, "Paris🎉 " * 3000, "ሰላም " * 20_000])
+def test_long_texts_of_symbols_are_read_in_blocks(tokenizer, text, monkeypatch):
+    monkeypatch.setattr("spacy_arbo_el.encoders.word_pieces.PARTS_AT_ONCE", 100)
+    word_pieces = WordPieceTokenizer(tokenizer)
+    text += "Paris"
+    offsets = np.array([[len(text) - 5, len(text)], [0, len(text)]])
+    windows = mention_windows(word_pieces, 32, [text], np.array([0, 0]), offsets)
+    inside = windows.ids[windows.first[0] : windows.last[0] + 1]
+    assert tokenizer.decode(inside) == "paris" and windows.readable[1]
+    if " " in text and "Paris🎉" in text:
+        assert (
+            word_pieces.read([text]).ids.tolist()[:4]
+            == word_pieces.read(["Paris🎉 " * 2]).ids.tolist()
+        )
 
 
 def test_long_texts_of_entities_are_cut_before_they_are_tokenized(tokenizer):
