@@ -1,0 +1,40 @@
+"""Links in tables."""
+
+import io
+
+from rich.console import Console
+
+from spacy_arbo_el.annotations import Evidence, Link, annotate
+from spacy_arbo_el.cli.show import _links_table, _new_entities_table
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.mentions.getters import EntSpans
+
+from ..linker.world import annotated
+
+
+class FakeLinker:
+    class mentions:  # noqa: N801
+        getter = EntSpans()
+
+    class kb:  # noqa: N801
+        get = staticmethod(lambda kb_id: Entity(kb_id, "benzo[a]pyrene [/bold]\x1b[2J"))
+
+    cfg = {"extension": "arbo"}
+
+
+def test_names_in_tables_are_no_markup_and_do_not_control_the_terminal():
+    import spacy
+
+    doc = annotated(spacy.blank("en"), "Some [pyrene|x] and [other|y].")
+    step = Evidence("mention", "0:1", "[red]x[/red]", "", 0.5)
+    new = Link("NIL", 0.1, cluster="NEW-[bold]")
+    links = [Link("E[1]", 0.9, evidence=[step, step]), new]
+    offsets = [(ent.start_char, ent.end_char) for ent in doc.ents]
+    annotate(doc, dict(zip(offsets, links)), EntSpans(), "arbo", True)
+    output = io.StringIO()
+    console = Console(file=output, width=130, force_terminal=True, color_system=None)
+    console.print(_links_table(doc, FakeLinker))
+    console.print(_new_entities_table([doc], FakeLinker))
+    for text in ("benzo[a]pyrene [/bold]\\x1b[2J", "E[1]", "[red]x[/red]", "NEW-[bold]"):
+        assert text in output.getvalue()
+    assert "\x1b[2J" not in output.getvalue()
