@@ -151,7 +151,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 def has_vector(vectors: np.ndarray) -> np.ndarray:
     """(n,) bool: a row of zeros stands for no vector, as of text that an encoder cannot read."""
-    return vectors.any(axis=1)
+    return np.asarray(vectors.any(axis=1))
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ def read_medmentions(path: PathLike) -> Iterator[AnnotatedText]:
         except Problem as problem:
             raise line_error(path, number, str(problem)) from None
         if text.id in lines_of:
-            problem = f"the document {text.id!r} came before, in line {lines_of[text.id]}."
-            raise line_error(path, number, problem)
+            before = f"the document {text.id!r} came before, in line {lines_of[text.id]}."
+            raise line_error(path, number, before)
         lines_of[text.id] = number
         yield text
 

@@ -191,7 +191,7 @@ def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:
     if not len(located.starts):
         return np.zeros(len(borders), dtype=bool)
     piece = np.searchsorted(located.starts, borders, side="left") - 1
-    return ((piece >= 0) & (located.ends[piece] > borders)).any(axis=1)
+    return np.asarray(((piece >= 0) & (located.ends[piece] > borders)).any(axis=1))
 
 
 def _is_inside(border: int, text: str, offsets: Sequence[Tuple[int, int]]) -> bool:
