@@ -1,7 +1,7 @@
 """What a store's present state is called, and values that are derived from it once."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Hashable, Tuple, TypeVar
+from typing import Any, Callable, Dict, Hashable, Iterable, List, Optional, Set, Tuple, TypeVar
 
 from .locks import ForkableLock
 
@@ -22,6 +22,35 @@ class Revision:
     encoder: str = ""
 
 
+class ChangeLog:
+    """Which items of a store have changed of late.
+
+    total: How many changes there were in all.
+    """
+
+    # Changes that are remembered. After more of them, what is derived is built anew.
+    LIMIT = 65536
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._items: List[Any] = []
+
+    def add(self, items: Iterable[Any]) -> None:
+        """Note that items have changed."""
+        before = len(self._items)
+        self._items.extend(items)
+        self.total += len(self._items) - before
+        if len(self._items) > 2 * self.LIMIT:
+            del self._items[: -self.LIMIT]
+
+    def since(self, total: int) -> Optional[Set[Any]]:
+        """What has changed since there were ``total`` changes; None where it is forgotten."""
+        count = self.total - total
+        if count > len(self._items):
+            return None
+        return set(self._items[len(self._items) - count :])
+
+
 class RevisionCache:
     """Values that are derived from a store, each built once for every revision it depends on."""
 
@@ -29,12 +58,20 @@ class RevisionCache:
         self._values: Dict[Hashable, Tuple[Any, Any]] = {}
         self._lock = ForkableLock()
 
-    def get(self, name: Hashable, revision: Any, build: Callable[[], T]) -> T:
-        """The value of that name, built anew where it belongs to another revision.
+    def get(
+        self,
+        name: Hashable,
+        revision: Any,
+        build: Callable[[], T],
+        update: Callable[[T], Optional[T]] = lambda value: None,
+    ) -> T:
+        """The value of that name, made anew where it belongs to another revision.
 
         name: What the value is.
         revision: What it depends on: a ``Revision``, or a part of one.
         build: Makes the value.
+        update: Makes it from the value of an earlier revision, which may be changed for that; None
+            where it can't.
         """
         cached = self._values.get(name)
         if cached is not None and cached[0] == revision:
@@ -43,5 +80,8 @@ class RevisionCache:
         with self._lock:
             cached = self._values.get(name)
             if cached is None or cached[0] != revision:
-                cached = self._values[name] = (revision, build())
+                # On an error, a value that is half updated must not be kept.
+                self._values.pop(name, None)
+                value = None if cached is None else update(cached[1])
+                cached = self._values[name] = (revision, build() if value is None else value)
             return cached[1]

@@ -5,6 +5,7 @@ from itertools import chain, islice
 from typing import Any, Callable, Iterable, List, Mapping, Sequence, Set, TypeVar
 
 from ..errors import Errors
+from ..io import is_storable
 from .entity import Entity
 from .store import BATCH, COLUMNS, IN, EntityStore, row_of
 
@@ -78,6 +79,8 @@ class EntityEditor:
         """
         with self.database.transaction():
             for old, new in redirects.items():
+                if not is_storable(old):
+                    raise ValueError(Errors.E037.format(id=new, value=old))
                 position = self.store.position(new)
                 if position < 0:
                     problem = "there is no such entity"
@@ -129,6 +132,7 @@ class EntityEditor:
             taken.add(entity_id)
         self._check_redirects(ids)
         start, count = self.store.positions, len(self.store)
+        self.store.changes.add(range(start, start + len(batch)))
         self._write(start, batch)
         self.database.many(
             "INSERT INTO dirty VALUES (?)", ((start + i,) for i in range(len(batch)))
@@ -151,6 +155,7 @@ class EntityEditor:
             if position is None:
                 raise KeyError(Errors.E003.format(id=entity_id))
             positions.append(position)
+        self.store.changes.add(positions)
         self._delete_names(positions)
         for position, entity in zip(positions, latest.values()):
             self._write(position, [entity])
@@ -172,6 +177,7 @@ class EntityEditor:
         redirects = [(entity_id,) for entity_id in ids if entity_id not in existing]
         self.database.many("DELETE FROM redirect WHERE old = ?", redirects)
         positions = [self.store.require(entity_id) for entity_id in ids if entity_id in existing]
+        self.store.changes.add(positions)
         self._delete_names(positions)
         rows = [(position,) for position in positions]
         self.database.many(

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 import numpy as np
 
 from ..errors import Errors
+from ..revision import ChangeLog
 from .database import Database
 from .entity import Entity
 
@@ -28,10 +29,12 @@ class EntityStore:
     Each entity has a position that stays its own: when it is removed, no other entity gets it.
 
     database: The database that holds them.
+    changes: The positions of the entities that were added, changed or removed.
     """
 
     def __init__(self, database: Database):
         self.database = database
+        self.changes = ChangeLog()
         self._ids: Dict[int, str] = {}
 
     def __len__(self) -> int:

@@ -10,7 +10,8 @@ from ..log import log
 from ..mentions.batch import MentionBatch
 from ..retrieval.neighbours import Neighbours
 from .best_evidence import rank_by_best_evidence
-from .features import CandidateFeatures, EntityStrings, gather_features
+from .entity_strings import EntityStrings
+from .features import CandidateFeatures, gather_features
 from .protocol import Ranking, RankingContext
 from .ranker_weights import RankerWeights, fit_weights
 
@@ -59,7 +60,9 @@ class FeatureRanker:
             return None
         settings = self.min_ngram, self.max_ngram
         strings = datastore.derived(
-            ("strings", *settings), lambda: EntityStrings.read(datastore, *settings)
+            ("strings", *settings),
+            lambda: EntityStrings.read(datastore, *settings),
+            lambda strings: strings.updated(datastore),
         )
         allowed = datastore.allowed_entities(batch)
         return gather_features(neighbours, batch.normalized, strings, allowed, self.n_reranked)

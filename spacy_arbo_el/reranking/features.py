@@ -1,14 +1,14 @@
 """The candidates of mentions, and their features: similarities of vectors and of strings."""
 
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..arrays import TopK, first_of_each, take_or
-from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
+from .entity_strings import EntityStrings
 from .strings import StringIndex
 
 # How many candidates a mention has, at most, because its surface form is one of their strings.
@@ -63,48 +63,6 @@ class CandidateFeatures:
         return CandidateFeatures(
             self.entities[mentions], self.features[mentions], self.exemplars[mentions]
         )
-
-
-@dataclass(frozen=True)
-class EntityStrings:
-    """The strings of the entities of a datastore.
-
-    index: Their names, and the surface forms of their exemplars.
-    has_exemplar: (entities,) bool.
-    has_only_id: (entities,) bool, whether an entity has exemplars and no name but its id. The
-        surface forms of its exemplars count as its names.
-    """
-
-    index: StringIndex
-    has_exemplar: np.ndarray
-    has_only_id: np.ndarray
-
-    @classmethod
-    def read(cls, datastore: Datastore, min_ngram: int, max_ngram: int) -> "EntityStrings":
-        """Read all names and surface forms; see ``StringIndex`` for the lengths of n-grams."""
-        entities = datastore.kb.entities
-        surface_forms: List[List[str]] = [[] for _ in range(entities.positions)]
-        owners = datastore.exemplars.entities(datastore.kb)
-        for position, record in zip(owners.tolist(), datastore.exemplars.records):
-            if position >= 0:
-                surface_forms[position] += [record.text, record.normalized or record.text]
-        names: List[List[str]] = [[] for _ in range(entities.positions)]
-        has_only_id = np.zeros(entities.positions, dtype=bool)
-        for position, entity in entities.items():
-            names[position] = [*entity.names, *_normalized(datastore, entity.names)]
-            if entity.names == [entity.id] and surface_forms[position]:
-                has_only_id[position] = True
-                names[position] += surface_forms[position]
-        index = StringIndex(names, surface_forms, min_ngram, max_ngram)
-        return cls(index, np.array([bool(group) for group in surface_forms]), has_only_id)
-
-
-def _normalized(datastore: Datastore, names: Sequence[str]) -> List[str]:
-    """Names as mentions are normalized, so that both stay comparable."""
-    if datastore.normalizer is None:
-        return []
-    spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)
-    return [datastore.normalizer(name, span)[0] for name, span in zip(names, spans)]
 
 
 def gather_features(

@@ -106,12 +106,19 @@ class Datastore:
                     yield
                     return
 
-    def derived(self, name: Hashable, build: Callable[[], T]) -> T:
-        """A value that depends on entities and exemplars, not on vectors; built when they change.
+    def derived(
+        self,
+        name: Hashable,
+        build: Callable[[], T],
+        update: Callable[[T], Optional[T]] = lambda value: None,
+    ) -> T:
+        """A value that depends on entities and exemplars, not on vectors; made when they change.
 
         name: What the value is, and all settings that it depends on.
+        build: Makes the value.
+        update: Makes it from the previous one; None where it can't.
         """
-        return self._derived.get(name, self.content, build)
+        return self._derived.get(name, self.content, build, update)
 
     # Edits
 

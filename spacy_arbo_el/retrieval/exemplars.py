@@ -28,6 +28,7 @@ class ExemplarStore:
     fingerprint: The encoder that the vectors come from.
     version: A number that grows with every new mention and every changed label.
     epoch: A number that grows when vectors are replaced or removed, but not when some are added.
+    serials: (n,) int64, a number for each record, which no other record ever has.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,8 @@ class ExemplarStore:
         self.epoch = 0
         # Grows when records are replaced or removed.
         self._relabelled = 0
+        self._serials = AppendOnly.of(np.zeros(0, dtype=np.int64))
+        self._next_serial = 0
         self._vectors = _NO_VECTORS
         self._readable = np.zeros(0, dtype=bool)
         self._entities: Tuple[Any, np.ndarray] = (None, np.zeros(0, dtype=np.int64))
@@ -50,6 +53,14 @@ class ExemplarStore:
     def vectors(self) -> np.ndarray:
         """(n, width) float32, after a ``sync``."""
         return self._vectors.rows
+
+    @property
+    def serials(self) -> np.ndarray:
+        return self._serials.rows
+
+    def _new_serials(self, count: int) -> np.ndarray:
+        self._next_serial += count
+        return np.arange(self._next_serial - count, self._next_serial)
 
     @property
     def readable(self) -> np.ndarray:
@@ -99,6 +110,7 @@ class ExemplarStore:
             new.append(i)
         if new:
             self.version += 1
+            self._serials = self._serials.with_rows(self._new_serials(len(new)))
             self.inputs = SpanInputs.concat([self.inputs, inputs.take(np.array(new))])
             complete = len(self.vectors) == len(self) - len(new)
             if vectors is not None and complete:
@@ -120,7 +132,9 @@ class ExemplarStore:
         if len(self.vectors):
             self._set_vectors(self.vectors[kept[kept < len(self.vectors)]])
         self.inputs = self.inputs.take(kept)
+        serials = self.serials[kept]
         self._set_records([self.records[row] for row in kept.tolist()])
+        self._serials = AppendOnly.of(serials)
         self.version += 1
 
     def _set_record(self, row: int, record: MentionRecord) -> None:
@@ -128,11 +142,15 @@ class ExemplarStore:
             self.records[row] = record
             self.version += 1
             self._relabelled += 1
+            serials = self.serials.copy()
+            serials[row] = self._new_serials(1)[0]
+            self._serials = AppendOnly.of(serials)
 
     def _set_records(self, records: List[MentionRecord]) -> None:
         self.records = records
         self._rows = {record.key: row for row, record in enumerate(records)}
         self._relabelled += 1
+        self._serials = AppendOnly.of(self._new_serials(len(records)))
 
     def relabel(self, key: MentionKey, kb_ids: Tuple[str, ...]) -> None:
         """Give a mention other gold ids."""

@@ -17,13 +17,9 @@ from spacy_arbo_el.io import pack_arrays
 from spacy_arbo_el.mentions.batch import MentionBatch
 from spacy_arbo_el.mentions.records import MentionRecord
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
+from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker, feature_ranker
-from spacy_arbo_el.reranking.features import (
-    FEATURES,
-    CandidateFeatures,
-    EntityStrings,
-    gather_features,
-)
+from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures, gather_features
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights
 from spacy_arbo_el.reranking.strings import StringIndex
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities
@@ -58,7 +54,7 @@ def context_of(strings, n_candidates=64, allowed=None):
     """A context whose datastore gives these strings of entities."""
     datastore = SimpleNamespace(
         kb=range(4),
-        derived=lambda name, build: strings,
+        derived=lambda name, build, update: strings,
         allowed_entities=lambda batch: allowed,
     )
     return SimpleNamespace(

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from spacy_arbo_el.reranking.strings import StringIndex, numbers_of, words_of
+from spacy_arbo_el.reranking.string_features import numbers_of, words_of
+from spacy_arbo_el.reranking.strings import StringIndex
 
 words = st.text(alphabet="abcXY 67", max_size=8)
 groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
@@ -86,3 +87,38 @@ def test_the_lengths_of_ngrams_are_settings():
         index = StringIndex([["abcd"]], [[]], min_ngram, max_ngram)
         similarity = index.similarity(["dcba"], np.array([[0]])).ngrams[0, 0, 0]
         assert similarity == pytest.approx(expected)
+
+
+@settings(max_examples=150, deadline=None)
+@given(groups, st.data())
+def test_an_index_that_was_edited_is_equal_to_one_that_is_built_anew(names, data):
+    names = list(names)
+    surface_forms = [data.draw(st.lists(words, max_size=2)) for _ in names]
+    index = StringIndex(names, surface_forms, 1, 3)
+    for _ in range(data.draw(st.integers(1, 4))):
+        positions = data.draw(st.sets(st.integers(0, len(names) + 1), max_size=3))
+        positions = sorted(positions)
+        groups_of = [[data.draw(st.lists(words, max_size=3)) for _ in positions] for _ in range(2)]
+        index.replace(np.array(positions, dtype=np.int64), *groups_of)
+        for position, *both in zip(positions, *groups_of):
+            for kind, strings in zip((names, surface_forms), both):
+                kind += [[] for _ in range(position + 1 - len(kind))]
+                kind[position] = strings
+    surface_forms += [[] for _ in range(len(names) - len(surface_forms))]
+    names += [[] for _ in range(len(surface_forms) - len(names))]
+    anew = StringIndex(names, surface_forms, 1, 3)
+    mentions = data.draw(st.lists(words, min_size=1, max_size=4))
+    entities = np.tile(np.arange(-1, len(names) + 2), (len(mentions), 1))
+    assert index.owners(mentions, 4).tolist() == anew.owners(mentions, 4).tolist()
+    for left, right in zip(
+        index.similarity(mentions, entities), anew.similarity(mentions, entities)
+    ):
+        np.testing.assert_allclose(left, right, atol=1e-6)
+
+
+def test_replacing_again_and_again_leaves_garbage_that_is_measured():
+    index = StringIndex([["a"], ["b"]], [[], []], 1, 3)
+    assert index.garbage == 0
+    for number in range(6):
+        index.replace(np.array([0]), [[f"a {number}"]], [[]])
+    assert index.garbage == pytest.approx(6 / 8)

@@ -1,0 +1,277 @@
+"""The n-grams, words and numbers of strings, in tables that strings can be added to and taken from.
+
+N-grams are weighted by TF-IDF. The weights depend on all strings, so what is kept of a string are
+its counts, and weights are computed when strings are compared: an edit costs as much as the strings
+that it changes.
+"""
+
+import re
+from collections import Counter
+from typing import Callable, Dict, FrozenSet, Hashable, List, NamedTuple, Sequence, TypeVar
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+
+from ..arrays import AppendOnly, offsets_of, ragged_ranges
+from ..compiling import numba_jit
+
+# Without "x", which is a chromosome more often than a ten.
+ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
+ROMAN.update({"viii": "8", "ix": "9"})
+T = TypeVar("T", bound=Hashable)
+
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
+
+class StringFeatures(NamedTuple):
+    """The features of ``n`` strings.
+
+    ngram_bounds: (n + 1,) int64, the n-grams of string i are ``ngrams[bounds[i]:bounds[i + 1]]``.
+    ngrams: Numbers of n-grams, int32, each once per string.
+    counts: 1 + the logarithm of how often the n-gram occurs in the string, float32.
+    word_bounds: (n + 1,) int64, likewise for words.
+    words: Numbers of words, int32, each once per string; -1 for words that no string had.
+    numbers: (n,) int32, equal for strings with the same numbers in them; -1 for numbers that no
+        string had.
+    """
+
+    ngram_bounds: np.ndarray
+    ngrams: np.ndarray
+    counts: np.ndarray
+    word_bounds: np.ndarray
+    words: np.ndarray
+    numbers: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class FeatureReader:
+    """Reads the features of strings, and knows in how many strings each n-gram occurs.
+
+    min_ngram: The length of the shortest n-grams.
+    max_ngram: The length of the longest n-grams. N-grams do not cross words.
+    """
+
+    def __init__(self, min_ngram: int, max_ngram: int):
+        vectorizer = CountVectorizer(analyzer="char_wb", ngram_range=(min_ngram, max_ngram))
+        self._ngrams_of: Callable[[str], List[str]] = vectorizer.build_analyzer()
+        self._ngrams: Dict[str, int] = {}
+        self._words: Dict[str, int] = {}
+        self._numbers: Dict[FrozenSet[str], int] = {}
+        self._n_strings = 0
+        # In how many strings each n-gram occurs.
+        self._frequency = AppendOnly.of(np.zeros(0, dtype=np.int64))
+
+    def read(self, strings: Sequence[str]) -> StringFeatures:
+        """The features of strings. N-grams that no string of the index has are left out."""
+        ngrams = [Counter(filter(self._ngrams.__contains__, self._ngrams_of(s))) for s in strings]
+        words = [[self._words.get(word, -1) for word in set(words_of(s))] for s in strings]
+        numbers = [self._numbers.get(numbers_of(s), -1) for s in strings]
+        return self._features(ngrams, words, numbers)
+
+    def add(self, strings: Sequence[str]) -> StringFeatures:
+        """The features of strings that become part of the index."""
+        ngrams = [Counter(self._ngrams_of(string)) for string in strings]
+        words = [
+            [_number_in(self._words, word) for word in dict.fromkeys(words_of(string))]
+            for string in strings
+        ]
+        numbers = [_number_in(self._numbers, numbers_of(string)) for string in strings]
+        for counts in ngrams:
+            for ngram in counts:
+                _number_in(self._ngrams, ngram)
+        new = np.zeros(len(self._ngrams) - self._frequency.length, dtype=np.int64)
+        self._frequency = self._frequency.with_rows(new)
+        features = self._features(ngrams, words, numbers)
+        np.add.at(self._frequency.rows, features.ngrams, 1)
+        self._n_strings += len(strings)
+        return features
+
+    def remove(self, ngrams: np.ndarray, n_strings: int) -> None:
+        """Forget strings. ngrams: The n-grams of all of them, as often as they occur in strings."""
+        np.subtract.at(self._frequency.rows, ngrams, 1)
+        self._n_strings -= n_strings
+
+    def weights(self) -> np.ndarray:
+        """(n-grams,) float32, the inverse document frequency; 0 where no string has the n-gram."""
+        frequency = self._frequency.rows
+        weights = np.log((1 + self._n_strings) / (1 + frequency)) + 1
+        return np.where(frequency > 0, weights, 0).astype(np.float32)
+
+    @property
+    def n_words(self) -> int:
+        """How many words have a number."""
+        return len(self._words)
+
+    def _features(
+        self, ngrams: Sequence[Dict[str, int]], words: Sequence[List[int]], numbers: List[int]
+    ) -> StringFeatures:
+        counts = np.array([n for group in ngrams for n in group.values()], dtype=np.float32)
+        flat = [self._ngrams[ngram] for group in ngrams for ngram in group]
+        return StringFeatures(
+            offsets_of(np.array([len(group) for group in ngrams], dtype=np.int64)),
+            np.array(flat, dtype=np.int32),
+            1 + np.log(counts),
+            offsets_of(np.array([len(group) for group in words], dtype=np.int64)),
+            np.array([word for group in words for word in group], dtype=np.int32),
+            np.array(numbers, dtype=np.int32),
+        )
+
+
+def _number_in(numbers: Dict[T, int], value: T) -> int:
+    """The number of a value, which is a new one where it has none yet."""
+    return numbers.setdefault(value, len(numbers))
+
+
+class StringTable:
+    """The strings of one kind, by entity: names, or surface forms of exemplars.
+
+    reader: Reads their features.
+    """
+
+    def __init__(self, reader: FeatureReader):
+        self._reader = reader
+        # The first row of each entity's strings, and how many they are.
+        self._first = np.zeros(0, dtype=np.int64)
+        self._count = np.zeros(0, dtype=np.int64)
+        # Where the n-grams and words of each row begin and end.
+        self._ngram_spans = AppendOnly.of(np.zeros((0, 2), dtype=np.int64))
+        self._word_spans = AppendOnly.of(np.zeros((0, 2), dtype=np.int64))
+        self._ngrams = AppendOnly.of(np.zeros(0, dtype=np.int32))
+        self._counts = AppendOnly.of(np.zeros(0, dtype=np.float32))
+        self._words = AppendOnly.of(np.zeros(0, dtype=np.int32))
+        self._numbers = AppendOnly.of(np.zeros(0, dtype=np.int32))
+
+    @property
+    def garbage(self) -> float:
+        """The share of the rows that belong to no entity any more."""
+        rows = self._numbers.length
+        return 1 - self._count.sum() / rows if rows else 0.0
+
+    def replace(self, entities: np.ndarray, groups: Sequence[Sequence[str]]) -> None:
+        """Give entities other strings.
+
+        entities: (e,) int64, each once.
+        groups: The strings of each of them.
+        """
+        self._make_room(int(entities.max(initial=-1)) + 1)
+        self._remove(entities)
+        counts = np.array([len(strings) for strings in groups], dtype=np.int64)
+        self._first[entities] = self._numbers.length + offsets_of(counts)[:-1]
+        self._count[entities] = counts
+        features = self._reader.add([string for strings in groups for string in strings])
+        self._ngram_spans = _with_spans(
+            self._ngram_spans, features.ngram_bounds, self._ngrams.length
+        )
+        self._word_spans = _with_spans(self._word_spans, features.word_bounds, self._words.length)
+        self._ngrams = self._ngrams.with_rows(features.ngrams)
+        self._counts = self._counts.with_rows(features.counts)
+        self._words = self._words.with_rows(features.words)
+        self._numbers = self._numbers.with_rows(features.numbers)
+
+    def _make_room(self, n_entities: int) -> None:
+        missing = n_entities - len(self._count)
+        if missing > 0:
+            zeros = np.zeros(missing, dtype=np.int64)
+            self._first = np.concatenate([self._first, zeros])
+            self._count = np.concatenate([self._count, zeros])
+
+    def _remove(self, entities: np.ndarray) -> None:
+        rows = ragged_ranges(self._first[entities], self._count[entities])
+        spans = self._ngram_spans.rows[rows]
+        places = ragged_ranges(spans[:, 0], spans[:, 1] - spans[:, 0])
+        self._reader.remove(self._ngrams.rows[places], len(rows))
+
+    def most_similar(
+        self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """(3, m, c) float32: the best similarity by n-grams, words and numbers.
+
+        entities: (m, c) int64, -1 for none.
+        weights: See ``FeatureReader.weights``.
+        """
+        best = np.zeros((3, *entities.shape), dtype=np.float32)
+        spans = self._ngram_spans.rows, self._word_spans.rows
+        values = self._ngrams.rows, self._counts.rows, self._words.rows, self._numbers.rows
+        n_words = self._reader.n_words
+        _compare(
+            best, entities, weights, n_words, self._first, self._count, *spans, *values, *mentions
+        )
+        return best
+
+
+def _with_spans(spans: AppendOnly, bounds: np.ndarray, start: int) -> AppendOnly:
+    return spans.with_rows(start + np.stack([bounds[:-1], bounds[1:]], axis=1))
+
+
+@numba_jit()
+def _compare(  # pragma: no cover - compiled
+    best: np.ndarray,
+    entities: np.ndarray,
+    weights: np.ndarray,
+    n_words: int,
+    first: np.ndarray,
+    count: np.ndarray,
+    ngram_spans: np.ndarray,
+    word_spans: np.ndarray,
+    ngrams: np.ndarray,
+    counts: np.ndarray,
+    words: np.ndarray,
+    numbers: np.ndarray,
+    ngram_bounds: np.ndarray,
+    mention_ngrams: np.ndarray,
+    mention_counts: np.ndarray,
+    word_bounds: np.ndarray,
+    mention_words: np.ndarray,
+    mention_numbers: np.ndarray,
+) -> None:
+    """Write the best similarities of mentions to the strings of their candidates into ``best``."""
+    # The n-grams and words of the present mention.
+    weighted = np.zeros(len(weights), dtype=np.float32)
+    has_word = np.zeros(n_words, dtype=np.bool_)
+    for i in range(entities.shape[0]):
+        norm = np.float32(0)
+        for k in range(ngram_bounds[i], ngram_bounds[i + 1]):
+            weight = mention_counts[k] * weights[mention_ngrams[k]]
+            weighted[mention_ngrams[k]] = weight
+            norm += weight * weight
+        own_words = word_bounds[i + 1] - word_bounds[i]
+        for k in range(word_bounds[i], word_bounds[i + 1]):
+            if mention_words[k] >= 0:
+                has_word[mention_words[k]] = True
+        for j in range(entities.shape[1]):
+            entity = entities[i, j]
+            if entity < 0 or entity >= len(count):
+                continue
+            for row in range(first[entity], first[entity] + count[entity]):
+                product, square = np.float32(0), np.float32(0)
+                for k in range(ngram_spans[row, 0], ngram_spans[row, 1]):
+                    weight = counts[k] * weights[ngrams[k]]
+                    product += weight * weighted[ngrams[k]]
+                    square += weight * weight
+                if product > 0:
+                    cosine = product / np.sqrt(norm * square)
+                    best[0, i, j] = max(best[0, i, j], cosine)
+                common = 0
+                for k in range(word_spans[row, 0], word_spans[row, 1]):
+                    common += has_word[words[k]]
+                union = own_words + word_spans[row, 1] - word_spans[row, 0] - common
+                best[1, i, j] = max(best[1, i, j], np.float32(common / max(union, 1)))
+                if numbers[row] == mention_numbers[i]:
+                    best[2, i, j] = 1
+        for k in range(ngram_bounds[i], ngram_bounds[i + 1]):
+            weighted[mention_ngrams[k]] = 0
+        for k in range(word_bounds[i], word_bounds[i + 1]):
+            if mention_words[k] >= 0:
+                has_word[mention_words[k]] = False
+
+
+def words_of(string: str) -> List[str]:
+    """The words and numbers of a string, in lower case; Roman numerals up to IX as numbers."""
+    return [ROMAN.get(word, word) for word in _WORD.findall(string.lower())]
+
+
+def numbers_of(string: str) -> FrozenSet[str]:
+    """The numbers of a string."""
+    return frozenset(word for word in words_of(string) if word.isdigit())
