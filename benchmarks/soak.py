@@ -1,0 +1,177 @@
+"""Many documents and calls: memory, speed, and answers while other threads edit.
+
+    python benchmarks/soak.py MODEL CORPUS.spacy [--documents 20000] [--calls 2000]
+
+Three parts, each in a process of its own:
+
+1. ``nlp.pipe`` over short documents, made of the corpus's sentences with mentions.
+2. The same with ``stream = True``, which keeps the mentions that no entity fits.
+3. Eight threads that link while another thread adds, changes and removes entities, learns, forgets
+   and saves. Each answer must be that of a state before or after an edit.
+
+For 1 and 2 it prints the resident memory and the documents a second of each tenth; after the first
+tenth memory should be flat, or grow by what a stream keeps.
+"""
+
+import argparse
+import itertools
+import multiprocessing
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_arbo_el.corpora.reader import MentionCorpus
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.pipelines import save_pipeline
+
+N_THREADS = 8
+# Tokens on each side of a mention, in a short document.
+CONTEXT = 12
+
+
+def resident_mb() -> float:
+    """The memory of this process, in MB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def short_documents(nlp, corpus: Path):
+    """One short document for each mention, again and again, each time with another number."""
+    spans = [span for eg in MentionCorpus(corpus)(nlp) for span in eg.reference.ents]
+    for number in itertools.count():
+        for span in spans:
+            first, last = max(span.start - CONTEXT, 0), span.end + CONTEXT
+            part = span.doc[first:last].as_doc()
+            # The number makes it another document: a stream keeps each once.
+            words = [*(token.text for token in part), str(number)]
+            doc = Doc(nlp.vocab, words=words)
+            doc.ents = [Span(doc, span.start - first, span.end - first, label=span.label_)]
+            yield doc
+
+
+def soak(model: Path, corpus: Path, n_documents: int, stream: bool) -> None:
+    """Link documents in a pipe, and print memory and speed."""
+    nlp = spacy.load(model)
+    linker = find_linker(nlp)
+    linker.stream = stream
+    print(f"nlp.pipe, {n_documents} documents, stream {'on' if stream else 'off'}")
+    print(f"{'documents':>10}{'RSS (MB)':>10}{'docs/s':>8}{'kept':>8}")
+    docs = itertools.islice(short_documents(nlp, corpus), n_documents)
+    step, start, memory = n_documents // 10, time.perf_counter(), []
+    for number, _ in enumerate(nlp.pipe(docs, batch_size=64), 1):
+        if number % step == 0:
+            now = time.perf_counter()
+            memory.append(resident_mb())
+            kept = len(linker.new_entities.rows)
+            print(f"{number:>10}{memory[-1]:>10.0f}{step / (now - start):>8.0f}{kept:>8}")
+            start = now
+    grown = memory[-1] - memory[0]
+    print(f"growth after the first tenth: {grown:.0f} MB, {grown / memory[0]:.1%}", end="")
+    kept = len(linker.new_entities.rows)
+    print(f", {grown * 2**20 / kept:.0f} bytes per mention kept\n" if kept else "\n")
+
+
+def edits(linker, folder: Path, nlp, corpus: Path):
+    """Edits, one after the other, for ever. After each round the linker is as before."""
+    documents = short_documents(nlp, corpus)
+    for number in itertools.count():
+        (span,) = next(documents).ents
+        other = next(documents)
+        name = f"soak{number}"
+        yield lambda: linker.kb.add(Entity(name, span.text))
+        yield lambda: linker.learn(span, name)
+        yield lambda: linker.kb.update(Entity(name, other.ents[0].text))
+        yield lambda: linker.reject_link(other.ents[0], name)
+        yield linker.refresh
+        yield lambda: linker.forget(other.ents[0])
+        yield lambda: linker.forget(span)
+        yield lambda: linker.kb.remove(name)
+        if number % 50 == 0:
+            yield lambda: save_pipeline(nlp, folder / "model")
+
+
+def answer(linker, docs):
+    """The links of documents as plain values."""
+    return tuple(
+        (link.kb_id, link.score, tuple(link.ids), tuple(link.scores))
+        for of_doc in linker.link_docs(docs)
+        for link in of_doc.values()
+    )
+
+
+def threads(model: Path, corpus: Path, n_calls: int) -> None:
+    """Link in threads while another one edits; count the answers of no state."""
+    nlp = spacy.load(model)
+    linker = find_linker(nlp)
+    texts = list(itertools.islice(short_documents(nlp, corpus), 4))
+    states, seen, n_edits = {answer(linker, texts)}, [], 0
+    stop, lock = threading.Event(), threading.Lock()
+    errors = []
+
+    def link() -> None:
+        try:
+            for _ in range(n_calls):
+                result = answer(linker, texts)
+                with lock:
+                    seen.append(result)
+        except Exception as error:
+            errors.append(error)
+
+    def edit() -> None:
+        nonlocal n_edits
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                for make_edit in edits(linker, Path(folder), nlp, corpus):
+                    if stop.is_set():
+                        return
+                    make_edit()
+                    n_edits += 1
+                    states.add(answer(linker, texts))
+        except Exception as error:
+            errors.append(error)
+
+    start = time.perf_counter()
+    workers = [threading.Thread(target=link) for _ in range(N_THREADS)]
+    editor = threading.Thread(target=edit)
+    for thread in (editor, *workers):
+        thread.start()
+    for thread in workers:
+        thread.join()
+    stop.set()
+    editor.join()
+    seconds = time.perf_counter() - start
+    strange = sum(result not in states for result in seen)
+    print(f"{N_THREADS} threads, {len(seen)} calls of {len(texts)} documents in {seconds:.0f} s,")
+    print(f"{n_edits} edits between, {len(states)} different states")
+    print(f"errors: {len(errors)}; answers of no state: {strange}")
+    for error in errors[:3]:
+        print(repr(error))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--documents", type=int, default=20000)
+    parser.add_argument("--calls", type=int, default=2000)
+    args = parser.parse_args()
+    parts = [
+        (soak, (args.model, args.corpus, args.documents, False)),
+        (soak, (args.model, args.corpus, args.documents, True)),
+        (threads, (args.model, args.corpus, args.calls)),
+    ]
+    for part, arguments in parts:
+        process = multiprocessing.get_context("spawn").Process(target=part, args=arguments)
+        process.start()
+        process.join()
+
+
+if __name__ == "__main__":
+    main()
