@@ -89,7 +89,7 @@ def read_records(path: PathLike) -> Iterator[Tuple[int, Dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = json.loads(line, parse_constant=_no_number)
         except json.JSONDecodeError as err:
             problem = f"no valid JSON: {err.msg} at column {err.colno}. Write one object per line."
             raise line_error(path, number, problem) from None
@@ -99,6 +99,11 @@ def read_records(path: PathLike) -> Iterator[Tuple[int, Dict[str, Any]]]:
             problem = f"expected a JSON object, got {json_kind(record)}."
             raise line_error(path, number, problem)
         yield number, record
+
+
+def _no_number(name: str) -> None:
+    """Python would read NaN and Infinity, which are no JSON."""
+    raise ValueError(f"{name} is no number")
 
 
 def json_kind(value: Any) -> str:

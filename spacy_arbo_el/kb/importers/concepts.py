@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Dict, Iterable, Mapping, Tuple
 
 from ...errors import Errors
-from ...io import PathLike, check_exists
+from ...io import PathLike, check_exists, is_storable
 from ..entity import NIL
 
 # NCBI Disease writes "OMIM:104300" and PubTator Central "MESH:D000544". The dictionaries use no
@@ -40,8 +40,11 @@ def read_equivalents(path: PathLike) -> Dict[str, Tuple[str, ...]]:
     if not isinstance(data, dict):
         raise ValueError(Errors.E111.format(path=path, problem="it isn't a JSON object"))
     for concept, ids in data.items():
-        if not isinstance(ids, list) or not all(isinstance(id_, str) and id_ for id_ in ids):
+        if not isinstance(ids, list) or not all(is_storable(id_) and id_ for id_ in ids):
             problem = f"the ids of {concept!r} aren't a list of strings"
+            raise ValueError(Errors.E111.format(path=path, problem=problem))
+        if not is_storable(concept) or not concept.strip() or "|" in concept or concept == NIL:
+            problem = f"{concept!r} can't be the id of a concept"
             raise ValueError(Errors.E111.format(path=path, problem=problem))
     _check_partition(data, path)
     return {concept: unique_ids([concept, *ids]) for concept, ids in data.items()}

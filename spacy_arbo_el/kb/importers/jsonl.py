@@ -3,8 +3,8 @@
 import json
 from typing import Any, Dict, Iterable, Iterator, Optional
 
-from ...io import PathLike, is_text, line_error, read_records, replacing
-from ..entity import NIL, Entity
+from ...io import PathLike, is_storable, is_text, line_error, read_records, replacing
+from ..entity import LARGEST, NIL, Entity
 from .report import ImportReport
 
 FIELDS = ("id", "title", "description", "aliases", "types", "frequency", "meta")
@@ -78,31 +78,38 @@ def check_new(id_: str, number: int, lines_of: Dict[str, int], path: PathLike) -
 
 def problem_of(record: Dict[str, Any]) -> str:
     """What is wrong with the record of an entity; "" where it is valid."""
-    if not is_text(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
+    if not is_storable(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
         return f"'id' must be a non-empty string and not 'NIL' (got {record.get('id')!r:.40})."
     if "|" in record["id"]:
         return f"'id' must not hold '|', which joins composite ids (got {record['id']!r:.40})."
     for key in ("title", "description"):
-        if not is_text(record.get(key, "")):
-            return f"{key!r} of {record['id']!r} must be a string of whole characters."
+        if not is_storable(record.get(key, "")):
+            return f"{key!r} of {record['id']!r} must be a string of whole characters without NUL."
     for key in ("aliases", "types"):
         if not is_strings(record.get(key, [])):
-            return f"{key!r} of {record['id']!r} must be a list of strings."
+            return f"{key!r} of {record['id']!r} must be a list of strings without NUL."
     frequency = record.get("frequency", 0)
-    if isinstance(frequency, bool) or not isinstance(frequency, (int, float)) or frequency < 0:
+    is_number = isinstance(frequency, (int, float)) and not isinstance(frequency, bool)
+    if not is_number or not 0 <= frequency < LARGEST:
         return f"'frequency' of {record['id']!r} must be a number from 0 up."
     if not isinstance(record.get("meta", {}), dict):
         return f"'meta' of {record['id']!r} must be an object."
+    if not is_text(json.dumps(_meta_of(record), ensure_ascii=False)):
+        return f"the other fields of {record['id']!r} must have strings of whole characters."
     return ""
 
 
 def is_strings(value: Any) -> bool:
-    return isinstance(value, list) and all(is_text(item) and item for item in value)
+    return isinstance(value, list) and all(is_storable(item) and item for item in value)
+
+
+def _meta_of(record: Dict[str, Any]) -> Dict[str, Any]:
+    other = {key: value for key, value in record.items() if key not in FIELDS}
+    return {**record.get("meta", {}), **other}
 
 
 def entity_of(record: Dict[str, Any]) -> Entity:
     """The entity of a valid record."""
-    other = {key: value for key, value in record.items() if key not in FIELDS}
     return Entity(
         id=record["id"],
         title=record.get("title", ""),
@@ -110,5 +117,5 @@ def entity_of(record: Dict[str, Any]) -> Entity:
         aliases=tuple(record.get("aliases", ())),
         types=tuple(record.get("types", ())),
         frequency=record.get("frequency", 0.0),
-        meta={**record.get("meta", {}), **other},
+        meta=_meta_of(record),
     )

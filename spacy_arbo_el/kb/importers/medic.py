@@ -2,13 +2,15 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...io import PathLike, check_exists, is_text, line_error, read_lines
+from ...io import PathLike, check_exists, is_storable, line_error, read_lines
 from ..entity import Entity
 from .concepts import read_equivalents, strip_prefix
 from .jsonl import check_new, is_strings
+from .lines import at_line
 from .report import ImportReport
 
 DISEASE = ("Disease",)
@@ -57,7 +59,9 @@ def read_medic_2012(path: PathLike, report: Optional[ImportReport] = None) -> It
         if not ids or not names:
             raise line_error(path, number, "expected 'id[|id…]||name[|synonym…]'.")
         check_new(ids[0], number, lines_of, path)
-        yield _disease(ids[0], names, tuple(ids))
+        with at_line(path, number):
+            disease = _disease(ids[0], names, tuple(ids))
+        yield disease
 
 
 def _parts(text: str) -> List[str]:
@@ -91,7 +95,7 @@ def _names_by_concept(path: Path, equivalents: Dict[str, Tuple[str, ...]]) -> Di
 def _medic_line(line: str, path: Path, number: int) -> Tuple[str, List[str]]:
     try:
         name, ids = json.loads(line)
-        if is_text(name) and name.strip() and ids and is_strings(ids):
+        if is_storable(name) and name.strip() and ids and is_strings(ids):
             return name.strip(), ids
     except (ValueError, TypeError, RecursionError):
         pass
@@ -137,9 +141,10 @@ def read_medic_tsv(path: PathLike, report: Optional[ImportReport] = None) -> Ite
         if not ids[0] or not row["DiseaseName"].strip():
             raise line_error(path, number, "'DiseaseName' and 'DiseaseID' must not be empty.")
         check_new(ids[0], number, lines_of, path)
-        report.redirect(ids[1:], ids[0])
         names = [row["DiseaseName"].strip(), *_parts(row["Synonyms"])]
-        entity = _disease(ids[0], names, tuple(ids))
-        meta = {**entity.meta, "tree": _parts(row["TreeNumbers"])}
-        description = row["Definition"].strip()
-        yield Entity(ids[0], entity.title, description, entity.aliases, DISEASE, meta=meta)
+        with at_line(path, number):
+            report.redirect(ids[1:], ids[0])
+            entity = _disease(ids[0], names, tuple(ids))
+            meta = {**entity.meta, "tree": _parts(row["TreeNumbers"])}
+            entity = replace(entity, description=row["Definition"].strip(), meta=meta)
+        yield entity

@@ -5,6 +5,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...io import PathLike, line_error, read_lines
 from ..entity import Entity
+from .lines import at_line
 from .report import ImportReport
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
@@ -53,13 +54,17 @@ def read_obo(
         if _one(tags, "is_obsolete") == "true":
             report.skip("obsolete")
             if _one(tags, "replaced_by"):
-                report.redirect([id_], _one(tags, "replaced_by"))
+                with at_line(path, number):
+                    report.redirect([id_], _one(tags, "replaced_by"))
             continue
         if not _one(tags, "name"):
             report.skip("no name")
             continue
-        report.redirect(tags.get("alt_id", []), id_)
-        yield _term(id_, tags, scopes, type_name or _one(tags, "namespace") or namespace)
+        with at_line(path, number):
+            report.redirect(tags.get("alt_id", []), id_)
+            kind = type_name or _one(tags, "namespace") or namespace
+            term = _term(id_, tags, scopes, kind)
+        yield term
 
 
 def _term(id_: str, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str) -> Entity:

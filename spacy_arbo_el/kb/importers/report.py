@@ -4,6 +4,9 @@ from collections import Counter
 from typing import Counter as CounterType
 from typing import Dict, Iterable
 
+from ...errors import Errors
+from ...io import is_storable
+
 
 class ImportReport:
     """What happened during an import. A reader fills it while it yields entities.
@@ -23,7 +26,12 @@ class ImportReport:
         self.skipped[reason] += 1
 
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
-        """Let other ids lead to an entity. The first entity of an id counts."""
+        """Let other ids lead to an entity. The first entity of an id counts.
+
+        ValueError where an id has characters that can't be stored.
+        """
         for other in ids:
             if other and other != entity_id:
+                if not is_storable(other):
+                    raise ValueError(Errors.E037.format(id=entity_id, value=other))
                 self.redirects.setdefault(other, entity_id)

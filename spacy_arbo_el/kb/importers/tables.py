@@ -7,6 +7,7 @@ from typing import Dict, Iterator, List, Mapping, Optional
 from ...io import PathLike, line_error, read_lines
 from ..entity import Entity
 from .jsonl import FIELDS, check_new, entity_of, problem_of
+from .lines import at_line
 from .report import ImportReport
 
 LISTS = ("aliases", "types")
@@ -57,7 +58,9 @@ def read_table(
         if problem:
             raise line_error(path, first, problem)
         check_new(record["id"], first, lines_of, path)
-        yield entity_of(record)
+        with at_line(path, first):
+            entity = entity_of(record)
+        yield entity
 
 
 class _Lines:

@@ -6,6 +6,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...io import PathLike, check_exists, line_error, read_lines
 from ..entity import Entity
+from .lines import at_line
 from .report import ImportReport
 
 # The columns, from the reference manual.
@@ -41,7 +42,7 @@ def read_umls(
     folder, report = check_exists(folder), report or ImportReport()
     definitions = _OptionalFile(folder / "MRDEF.RRF", MRDEF)
     types = _OptionalFile(folder / "MRSTY.RRF", MRSTY)
-    for concept, rows in _concepts(folder / "MRCONSO.RRF", MRCONSO):
+    for number, concept, rows in _concepts(folder / "MRCONSO.RRF", MRCONSO):
         definition_rows, type_rows = definitions.of(concept), types.of(concept)
         names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
         if not names:
@@ -63,14 +64,16 @@ def read_umls(
             if row["SUPPRESS"] not in ("O", "Y") and (not sources or row["SAB"] in sources)
         ]
         column = "STY" if type_names else "TUI"
-        yield Entity(
-            concept,
-            title,
-            descriptions[0] if descriptions else "",
-            tuple(aliases),
-            tuple(dict.fromkeys(row[column] for row in type_rows)),
-            meta={"sources": sorted({row["SAB"] for row in names})},
-        )
+        with at_line(folder / "MRCONSO.RRF", number):
+            entity = Entity(
+                concept,
+                title,
+                descriptions[0] if descriptions else "",
+                tuple(aliases),
+                tuple(dict.fromkeys(row[column] for row in type_rows)),
+                meta={"sources": sorted({row["SAB"] for row in names})},
+            )
+        yield entity
 
 
 class _OptionalFile:
@@ -78,15 +81,16 @@ class _OptionalFile:
 
     def __init__(self, path: Path, columns: str):
         self._groups = _concepts(path, columns) if path.is_file() else iter(())
-        self._next: Optional[Tuple[str, List[Row]]] = next(self._groups, None)
+        self._next: Optional[Tuple[int, str, List[Row]]] = next(self._groups, None)
 
     def of(self, concept: str) -> List[Row]:
-        while self._next is not None and self._next[0] < concept:
+        while self._next is not None and self._next[1] < concept:
             self._next = next(self._groups, None)
-        return self._next[1] if self._next is not None and self._next[0] == concept else []
+        return self._next[2] if self._next is not None and self._next[1] == concept else []
 
 
-def _concepts(path: Path, columns: str) -> Iterator[Tuple[str, List[Row]]]:
+def _concepts(path: Path, columns: str) -> Iterator[Tuple[int, str, List[Row]]]:
+    """(first line, concept, rows) of each concept."""
     before = ""
     for concept, rows in groupby(_rows(path, columns.split()), key=lambda item: item[1]["CUI"]):
         group = list(rows)
@@ -94,7 +98,7 @@ def _concepts(path: Path, columns: str) -> Iterator[Tuple[str, List[Row]]]:
             problem = f"{concept} comes after {before}. Sort the file: LC_ALL=C sort."
             raise line_error(path, group[0][0], problem)
         before = concept
-        yield concept, [row for _, row in group]
+        yield group[0][0], concept, [row for _, row in group]
 
 
 def _rows(path: Path, columns: List[str]) -> Iterator[Tuple[int, Row]]:

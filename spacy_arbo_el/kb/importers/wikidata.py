@@ -3,10 +3,13 @@
 import bz2
 import gzip
 import json
+import zlib
+from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...io import PathLike, check_exists, is_text, line_error
+from ...io import PathLike, check_exists, is_storable, line_error
 from ..entity import Entity
+from .lines import at_line
 from .report import ImportReport
 
 OPENERS: Dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -35,21 +38,36 @@ def read_wikidata(
     sitelinks: Only items with at least so many articles are imported.
     """
     path, report = check_exists(path), report or ImportReport()
-    with OPENERS.get(path.suffix, open)(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            line = line.strip().rstrip(b",")
-            if line in (b"", b"[", b"]"):
-                continue
-            try:
-                item = json.loads(line)
+    for number, line in _lines(path):
+        line = line.strip().rstrip(b",")
+        if line in (b"", b"[", b"]"):
+            continue
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise line_error(path, number, f"no valid JSON: {error}.") from None
+        try:
+            with at_line(path, number):
                 entity = _item(item, report, languages, types, sitelinks)
-            except (ValueError, RecursionError) as error:
-                raise line_error(path, number, f"no valid JSON: {error}.") from None
-            except (AttributeError, KeyError, TypeError) as error:
-                problem = f"no Wikidata item ({type(error).__name__}: {error})."
-                raise line_error(path, number, problem) from None
-            if entity is not None:
-                yield entity
+        except (AttributeError, KeyError, IndexError, TypeError) as error:
+            problem = f"no Wikidata item ({type(error).__name__}: {error})."
+            raise line_error(path, number, problem) from None
+        if entity is not None:
+            yield entity
+
+
+def _lines(path: Path) -> Iterator[Tuple[int, bytes]]:
+    """(number from 1, line) of a file that may be compressed."""
+    number = 0
+    with OPENERS.get(path.suffix, open)(path, "rb") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                yield number, line
+        except (EOFError, zlib.error, OSError) as error:
+            if path.suffix not in OPENERS:
+                raise
+            problem = f"the compressed file is damaged or cut off here ({error})."
+            raise line_error(path, number + 1, problem) from None
 
 
 def _item(
@@ -78,8 +96,8 @@ def _item(
     aliases = _in_language(item.get("aliases", {}), languages) or []
     names = [alias["value"] for alias in aliases]
     title, about = label["value"], description["value"] if description else ""
-    if not all(map(is_text, (item["id"], title, about, *names))):
-        report.skip("half a character in its text")
+    if not all(map(is_storable, (item["id"], title, about, *names, *kinds))):
+        report.skip("half a character or NUL in its text")
         return None
     aliases = tuple(name for name in dict.fromkeys(names) if name and name != title)
     return Entity(item["id"], title, about, aliases, tuple(kinds), float(articles))
