@@ -176,9 +176,9 @@ class NewEntities:
         clusters = self.clusters
         if clusters.accepted:
             # Their mentions are exemplars now: what is like them is for the linker to find.
-            gone = np.isin(clusters.numbers, list(clusters.accepted))
-            gone = np.append(gone, np.zeros(len(mentions) + 1, dtype=bool))
-            neighbours = np.where(gone[neighbours], -1, neighbours)
+            left = np.isin(clusters.numbers, list(clusters.accepted))
+            left = np.append(left, np.zeros(len(mentions) + 1, dtype=bool))
+            neighbours = np.where(left[neighbours], -1, neighbours)
         attached = attach(
             clusters.of_mention,
             clusters.merged_into,
