@@ -41,8 +41,8 @@ def _section(entity: NewEntity) -> str:
     )
     return (
         f"<section id='{escaped(entity.id)}'><h2>{escaped(entity.name)} "
-        f"<small>{escaped(entity.id)} · {len(entity.members)} mentions in {entity.documents} documents · cohesion "
-        f"{entity.cohesion:.2f}</small></h2>{_list(shown, 0)}{more}"
+        f"<small>{escaped(entity.id)} · {len(entity.members)} mentions in {entity.documents} "
+        f"documents · cohesion {entity.cohesion:.2f}</small></h2>{_list(shown, 0)}{more}"
         f"<p class='nearest'>Nearest in the knowledge base: {nearest or 'nothing'}</p></section>\n"
     )
 
