@@ -119,7 +119,9 @@ class Explainer:
     def _not_retrieved(self, position: int, vector: np.ndarray) -> str:
         datastore = self.stages.datastore
         if not vector.any():
-            return "the encoder cannot read the mention, so only entities of its name are candidates"
+            return (
+                "the encoder cannot read the mention, so only entities of its name are candidates"
+            )
         search = datastore.refresh().entities
         similarity = search.similarity_of(vector[None], np.array([[position]]))[0, 0]
         if not np.isfinite(similarity):
