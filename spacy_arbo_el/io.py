@@ -120,6 +120,8 @@ def is_text(value: object) -> bool:
     """
     if not isinstance(value, str):
         return False
+    if value.isascii():
+        return True
     try:
         value.encode("utf8")
     except UnicodeEncodeError:
@@ -129,7 +131,7 @@ def is_text(value: object) -> bool:
 
 def is_storable(value: object) -> bool:
     """Whether the value is a text without NUL, at which SQLite and C would end it."""
-    return is_text(value) and "\0" not in str(value)
+    return isinstance(value, str) and "\0" not in value and is_text(value)
 
 
 def pack_arrays(arrays: Dict[str, np.ndarray]) -> bytes:

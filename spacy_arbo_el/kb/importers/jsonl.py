@@ -94,7 +94,8 @@ def problem_of(record: Dict[str, Any]) -> str:
         return f"'frequency' of {record['id']!r} must be a number from 0 up."
     if not isinstance(record.get("meta", {}), dict):
         return f"'meta' of {record['id']!r} must be an object."
-    if not is_text(json.dumps(_meta_of(record), ensure_ascii=False)):
+    meta = _meta_of(record)
+    if meta and not is_text(json.dumps(meta, ensure_ascii=False)):
         return f"the other fields of {record['id']!r} must have strings of whole characters."
     return ""
 
