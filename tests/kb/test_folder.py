@@ -22,8 +22,6 @@ from spacy_arbo_el.kb.verbalizations import Names
 
 from .test_store import encode
 
-KILLS = 200
-
 
 def build(path, count=30, encoder="x"):
     kb = ArboKB(Vocab(), [Entity(f"e{i}", f"name {i}", "about", ("alias",)) for i in range(count)])
@@ -59,9 +57,10 @@ def test_missing_files_are_named(tmp_path, name):
     assert any(name in problem for problem in verify(tmp_path / "kb"))
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("edited", [False, True])
 @pytest.mark.parametrize("name", FILES)
-def test_flipped_bits_are_detected(tmp_path, name, edited):
+def test_flipped_bits_are_detected(tmp_path, name, edited, attacks):
     build(tmp_path / "kb")
     if edited:
         with ArboKB.open(tmp_path / "kb") as kb:
@@ -70,7 +69,7 @@ def test_flipped_bits_are_detected(tmp_path, name, edited):
     path = tmp_path / "kb" / name
     data = path.read_bytes()
     rng = random.Random(0)
-    for place in sorted(rng.sample(range(len(data)), 40)):
+    for place in sorted(rng.sample(range(len(data)), attacks(20, 200))):
         changed = bytearray(data)
         changed[place] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
@@ -124,14 +123,15 @@ def state(kb):
     return {entity.id: entity for entity in kb}, kb.entities.redirects(), kb.fingerprint
 
 
-@pytest.mark.slow
-def test_a_writer_killed_at_any_point_of_an_edit(tmp_path):
+@pytest.mark.attack
+def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
     """Finished edits are kept, and the one that was killed is kept in full or not at all."""
+    wanted = attacks(30, 500)
     path = build(tmp_path / "kb")
     model = ArboKB.for_reading(path)
     number, rng, between = 0, random.Random(1), 0
-    for kills in range(5 * KILLS):
-        if kills >= KILLS and number > KILLS and between:
+    for kills in range(5 * wanted):
+        if kills >= wanted and number > wanted and between:
             break  # later on a busy machine, on which few edits are made between two kills
         read, write = os.pipe()
         child = os.fork()
@@ -160,19 +160,20 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path):
             edit(model, number)
             number, between = number + 1, between + 1
             assert state(reader) == state(model)
-    assert verify(path) == []
-    assert number > KILLS and between, "edits were made, and some were killed at their end"
+    ArboKB.open(path).close()
+    assert verify(path) == [], "the next writer removes what was left"
+    assert number > wanted and between, "edits were made, and some were killed at their end"
     reader = ArboKB.for_reading(path)
     reader.sync(Names(), encode, "x"), model.sync(Names(), encode, "x")
     for entity in reader:
         np.testing.assert_array_equal(reader.get_vector(entity.id), model.get_vector(entity.id))
 
 
-@pytest.mark.slow
-def test_a_process_killed_at_any_point_of_a_save(tmp_path):
+@pytest.mark.attack
+def test_a_process_killed_at_any_point_of_a_save(tmp_path, attacks):
     path = build(tmp_path / "kb", 50)
     rng, done = random.Random(2), 0
-    for _ in range(KILLS // 4):
+    for _ in range(attacks(10, 200)):
         read, write = os.pipe()
         child = os.fork()
         if not child:
@@ -198,6 +199,8 @@ def test_a_process_killed_at_any_point_of_a_save(tmp_path):
         assert 50 + done <= count <= 50 + done + 1
         done = count - 50
         assert done > before
+    ArboKB.for_reading(path).to_disk(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["kb"], "no temporary folder is left"
 
 
 FULL = """
