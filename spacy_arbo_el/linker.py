@@ -80,6 +80,8 @@ class ArboLinker(TrainablePipe):
     calibration: Curves from similarity to probability, see ``Calibration``.
     """
 
+    cfg: LiveSettings
+
     def __init__(
         self,
         vocab: Vocab,

@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterable, Iterator, List, Tuple, Union
 import spacy
 import srsly
 from spacy.language import Language
+from spacy.tokenizer import Tokenizer
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
@@ -101,8 +102,8 @@ def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
             raise ValueError(Errors.E056.format(path=file, problem=problem)) from error
         if isinstance(error, (ValueError, OSError, ImportError)):
             raise
-        problem = f"{type(error).__name__}: {error}"
-        raise ValueError(Errors.E056.format(path=path, problem=problem)) from error
+        kind = type(error).__name__
+        raise ValueError(Errors.E056.format(path=path, problem=f"{kind}: {error}")) from error
 
 
 def _write_settings(nlp: Language) -> None:
@@ -117,9 +118,9 @@ def _check_not_open_for_writing(nlp: Language, path: Path) -> None:
     for _, pipe in nlp.components:
         if isinstance(pipe, ArboLinker):
             storage = pipe.kb.storage
-            is_writer = storage.lock is not None and storage.path is not None
-            if is_writer and path.resolve() in storage.path.resolve().parents:
-                raise ValueError(Errors.E055.format(path=storage.path))
+            place = storage.path if storage.lock is not None else None
+            if place is not None and path.resolve() in place.resolve().parents:
+                raise ValueError(Errors.E055.format(path=place))
 
 
 def _unreadable(path: Path) -> Iterator[Tuple[Path, Exception]]:
@@ -130,7 +131,7 @@ def _unreadable(path: Path) -> Iterator[Tuple[Path, Exception]]:
         ("vocab/strings.json", srsly.read_json),
         ("vocab/lookups.bin", srsly.read_msgpack),
         ("vocab", lambda path: Vocab().from_disk(path)),
-        ("tokenizer", lambda path: spacy.blank("xx").tokenizer.from_disk(path)),
+        ("tokenizer", Tokenizer(Vocab()).from_disk),
     ]
     for name, read in readers:
         file = path / name

@@ -130,7 +130,8 @@ def test_without_a_manifest(world, folder):
 def test_flipped_bits_in_bytes(world, attacks):
     _, nlp, expected = world
     data, generator = find_linker(nlp).to_bytes(exclude=["vocab"]), random.Random(0)
-    for _ in range(attacks(10, 300)):
+    refused, tries = 0, attacks(10, 300)
+    for _ in range(tries):
         damaged = bytearray(data)
         damaged[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
         linker = empty_linker(nlp)
@@ -138,8 +139,11 @@ def test_flipped_bits_in_bytes(world, attacks):
             linker.from_bytes(bytes(damaged), exclude=["vocab"])
         except ValueError as error:
             assert "[arbo-E" in str(error)
+            refused += 1
         else:
             assert contents(linker) == expected
+    print(f"bytes: {refused} of {tries} refused, the others of no consequence")
+    assert refused > 0.9 * tries
 
 
 @pytest.mark.parametrize(
@@ -288,13 +292,13 @@ def mutated_array(array, generator):
     array = array.copy()
     kind = generator.randrange(6)
     if kind == 0:
-        return array[:-1]
+        return np.atleast_1d(array)[:-1]
     if kind == 1:
         return array.astype(generator.choice(["float64", "int8", "U3", "complex64", "bool"]))
     if kind == 2:
         return array.reshape(1, *array.shape)
     if kind == 3:
-        return np.concatenate([array, array])
+        return np.concatenate([np.atleast_1d(array)] * 2)
     if array.size:
         odd = [-1, 2**31 - 1, 10**6, -(2**31), float("nan"), float("inf"), 0, 1]
         value = generator.choice(odd)
