@@ -153,7 +153,12 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
 
     It has a temporary name in the same folder until then, and the folder is created if necessary.
     On an error the old file stays as it was. The file is on the disk when the block has ended.
+    A device or a pipe, such as /dev/stdout, is written to.
     """
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        with open(path, "wb") as device:
+            yield device
+        return
     # A link stays a link: the file it points to is replaced.
     target = Path(os.path.realpath(path))
     if target.is_dir():

@@ -92,6 +92,15 @@ def test_files_links_and_the_working_directory_are_not_replaced(tmp_path, monkey
     assert contents(tmp_path) == {"file": "mine", "x/letter-2": "mine"}
 
 
+def test_devices_and_pipes_are_written_to_and_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit((tmp_path / "pipe").read_bytes)
+        write_file(tmp_path / "pipe", b"text")
+        assert reader.result(10) == b"text"
+    assert (tmp_path / "pipe").is_fifo() and os.listdir(tmp_path) == ["pipe"]
+
+
 def test_a_link_to_a_folder_stays_a_link(tmp_path):
     fill(tmp_path / "real", "old")
     (tmp_path / "link").symlink_to(tmp_path / "real")
