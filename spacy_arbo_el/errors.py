@@ -187,6 +187,10 @@ class Errors(metaclass=_Coded):
         "The field meta of entity {id!r} can't be written as JSON: {problem}. It may hold strings, "
         "finite numbers, lists and dicts with strings as keys."
     )
+    E041 = (
+        "Record {number} of the knowledge base is no entity: {problem}. A record needs an 'id', and "
+        "may have 'title', 'description', 'aliases', 'types' and 'frequency'."
+    )
 
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
@@ -207,8 +211,8 @@ class Errors(metaclass=_Coded):
 
     # Encoders: E2xx
     E200 = (
-        "The encoder {name!r} has no weights yet. Call nlp.initialize() (spacy train does), or "
-        "load a saved pipeline, before you encode or link."
+        "The encoder {name!r} has no weights yet. A linker loads them when it is first "
+        "used. To use the encoder by itself, call initialize() of its model."
     )
     E201 = (
         "Can't load the encoder {name!r}: {problem}. Give the name of a Hugging Face model, a "
@@ -267,8 +271,8 @@ class Errors(metaclass=_Coded):
         'another name for its own: extension = "my_links" in its config.'
     )
     E502 = (
-        "set_kb needs a function from a Vocab to an ArboKB, got {got}. Use "
-        '@misc = "spacy-arbo-el.KBFromPath.v1" in a config, or lambda vocab: my_kb.'
+        "A knowledge base can't be made from {got}. Give a path, an ArboKB, entities, dicts, a data "
+        "frame, or a function from a Vocab to an ArboKB."
     )
     E503 = (
         "The knowledge base is {got}, but the linker needs an ArboKB. Read its entities into one: "
@@ -296,6 +300,18 @@ class Errors(metaclass=_Coded):
     E604 = (
         "The embedding cache can't be refreshed every {value} mentions. Give a number of mentions, "
         "0 for once per epoch, or -1 for never."
+    )
+    E605 = (
+        "{path} was written by a run of another pipeline: {problem}. Use the pipeline and the "
+        "versions of that run, or train without --resume."
+    )
+    E606 = (
+        "{path} was written by a run that began with other data: {names}. Use the data of that "
+        "run, or train without --resume."
+    )
+    E607 = (
+        "The loss of '{name}' is {loss}: training has diverged. Train with a lower learning rate "
+        "(training.optimizer.learn_rate), a longer warmup, or precision = \"float32\"."
     )
 
     # Evaluation and discovery: E7xx
@@ -406,6 +422,15 @@ class Warnings(metaclass=_Coded):
         "{path} says other settings of '{name}' than are in force: {keys}. So does a pipeline that "
         "the linker was moved to from another one. Save the whole pipeline with "
         "spacy_arbo_el.save_pipeline(nlp, path), which writes them."
+    )
+    W520 = (
+        "The evaluation gave none of the scores that training.score_weights names: {names}. So the "
+        "last model counts as the best. Evaluate on documents whose mentions have gold ids, with a "
+        "scorer."
+    )
+    W521 = (
+        "A score of the evaluation is not a number, so no model counts as the best. Check "
+        "training.score_weights: {names}."
     )
     W540 = (
         "The encoder cannot read some mentions: their script or symbols are not in its vocabulary. "

@@ -38,6 +38,7 @@ from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
 from .inference.decisions import Inference
 from .kb.entity import Entity
+from .kb.folder import DATABASE
 from .kb.knowledge_base import ArboKB
 from .linking.corpus import CorpusLinker, CorpusMentions, ReadDocs
 from .linking.corrections import Corrections
@@ -195,16 +196,20 @@ class ArboLinker(TrainablePipe):
 
     # Knowledge base and feedback
 
-    def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool = False) -> None:
+    def set_kb(self, source: Any, *, reencode: bool = False) -> None:
         """Take over a knowledge base.
 
-        kb_loader: Function from a vocabulary to an ``ArboKB``.
+        source: The path of a folder or of a JSONL file of entities; an ``ArboKB``; entities, dicts
+            or a data frame; or a function from a vocabulary to an ``ArboKB``. A folder without
+            vectors is encoded, and keeps them.
         reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
         """
-        if not reencode:
-            # To compare the encoder of the vectors with this one.
-            self.encoder.load()
-        self.datastore.set_kb(kb_loader, reencode=reencode)
+        # Vectors of another encoder than this one are noticed, once it has its weights.
+        if not reencode and self.encoder.load() and isinstance(source, (str, Path)):
+            path = Path(source)
+            if (path / DATABASE).is_file():
+                self.datastore.encode_in_folder(path)
+        self.datastore.set_kb(source, reencode=reencode)
 
     def refresh(self) -> Retriever:
         """Encode entities and exemplars whose vectors are not those of the present encoder.

@@ -24,6 +24,8 @@ from .editing import EntityEditor
 from .encoding import Encode
 from .entity import Entity
 from .entity_vectors import EntityVectors
+from .lookup import similar_names
+from .records import Records, entities_from
 from .saving import AttachedIndex, restore
 from .storage import Storage, read_contents
 from .store import EntityStore
@@ -31,7 +33,6 @@ from .texts import DistinctTexts
 from .vectors import VectorRows
 from .verbalizations import Verbalization
 
-Entities = Union[Entity, Iterable[Entity]]
 
 
 class ArboKB(KnowledgeBase):
@@ -57,12 +58,12 @@ class ArboKB(KnowledgeBase):
 
     vocab: Vocab
 
-    def __init__(self, vocab: Vocab, entities: Iterable[Entity] = (), *, dtype: str = "float32"):
+    def __init__(self, vocab: Vocab, entities: Records = (), *, dtype: str = "float32"):
         super().__init__(vocab, 0)
         rows = VectorRows(dtype=dtype)
         self.storage = Storage(dtype)
         self.vectors = EntityVectors(self.storage, rows)
-        self._editor.add(entities)
+        self._editor.add(entities_from(entities))
 
     @classmethod
     def open(cls, path: Union[str, Path], vocab: Optional[Vocab] = None) -> "ArboKB":
@@ -186,6 +187,17 @@ class ArboKB(KnowledgeBase):
     def is_empty(self) -> bool:
         return len(self) == 0
 
+    def __getitem__(self, entity_id: str) -> Entity:
+        return self.get(entity_id)
+
+    def search(self, name: str, count: int = 10) -> List[Entity]:
+        """Entities with a similar name, the most similar first; misspelled names are found too."""
+        entities = self.entities
+        exact = entities.with_name(name.casefold())[:count]
+        similar = [position for position, _ in similar_names(entities, name, count, 0.0)]
+        by_position = entities.at_all([*exact, *similar])
+        return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
+
     def get(self, entity_id: str) -> Entity:
         """The entity of that id, or the one it was merged into; KeyError where there is none."""
         return self.entities.get(entity_id)
@@ -203,20 +215,20 @@ class ArboKB(KnowledgeBase):
         # Within a transaction only: it may begin with a copy of the database.
         return EntityEditor(self.entities)
 
-    def add(self, entities: Entities) -> int:
-        """Add entities; ValueError where an id is taken."""
+    def add(self, entities: Records) -> int:
+        """Add entities or records of them, see ``entities_from``; ValueError for ids in use."""
         with self.transaction():
-            return self._editor.add(_iterable(entities))
+            return self._editor.add(entities_from(entities))
 
-    def update(self, entities: Entities) -> int:
+    def update(self, entities: Records) -> int:
         """Replace the entities with the same ids; KeyError where an id does not exist."""
         with self.transaction():
-            return self._editor.update(_iterable(entities))
+            return self._editor.update(entities_from(entities))
 
-    def upsert(self, entities: Entities) -> int:
+    def upsert(self, entities: Records) -> int:
         """Update the entities that exist and add the others."""
         with self.transaction():
-            return self._editor.upsert(_iterable(entities))
+            return self._editor.upsert(entities_from(entities))
 
     def remove(self, ids: Union[str, Iterable[str]]) -> int:
         """Remove entities, or ids that lead to others; KeyError where an id does not exist."""
@@ -363,7 +375,3 @@ class ArboKB(KnowledgeBase):
 
     def get_size_aliases(self) -> int:
         return self.entities.count_names()
-
-
-def _iterable(entities: Entities) -> Iterable[Entity]:
-    return [entities] if isinstance(entities, Entity) else entities

@@ -101,6 +101,27 @@ def build(
     return report
 
 
+def load_kb(source: Any, vocab: Vocab) -> ArboKB:
+    """A knowledge base from whatever stands for one.
+
+    source: An ``ArboKB``; a path to the folder of one, or to a JSONL file of entities; entities,
+        dicts or a data frame, see ``entities_from``; or a function from a vocabulary to an
+        ``ArboKB``.
+    """
+    if isinstance(source, ArboKB):
+        return source
+    if isinstance(source, (str, Path)):
+        return KBFromPath(Path(source))(vocab)
+    if callable(source):
+        kb = source(vocab)
+        if not isinstance(kb, ArboKB):
+            raise ValueError(Errors.E503.format(got=type(kb).__name__))
+        return kb
+    if not isinstance(source, Iterable) or isinstance(source, (bytes, bytearray)):
+        raise ValueError(Errors.E502.format(got=type(source).__name__))
+    return ArboKB(vocab, source)
+
+
 # Loaders are not dataclasses: spaCy passes the arguments of ``initialize`` through pydantic, which
 # turns dataclasses into dicts.
 @registry.misc("spacy-arbo-el.KBFromPath.v1")

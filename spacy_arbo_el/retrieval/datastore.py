@@ -3,7 +3,8 @@
 import time
 import warnings
 from contextlib import contextmanager
-from typing import Callable, Hashable, Iterator, Optional, Sequence, TypeVar
+from pathlib import Path
+from typing import Any, Callable, Hashable, Iterator, Optional, Sequence, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -12,8 +13,9 @@ from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder, Text
 from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
+from ..kb.loaders import load_kb
 from ..kb.lookup import StringLookup
-from ..log import log
+from ..log import log, progress
 from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import Normalizer
 from ..mentions.records import MentionRecord
@@ -26,8 +28,10 @@ from .settings import RetrieverSettings
 
 # Entities by their very names, for mentions that the encoder can't read.
 EXACT_NAMES = StringLookup(n_exact=8, n_fuzzy=0)
-# The encoding of fewer vectors than these is not logged.
+# The encoding of fewer vectors than these is not logged, and shows no progress.
 MIN_LOGGED = 1000
+# Texts that are encoded between two steps of a progress bar.
+TEXTS_PER_STEP = 512
 
 T = TypeVar("T")
 
@@ -122,17 +126,13 @@ class Datastore:
 
     # Edits
 
-    def set_kb(self, kb_loader: Callable[[Vocab], ArboKB], *, reencode: bool) -> None:
+    def set_kb(self, source: Any, *, reencode: bool) -> None:
         """Take over a knowledge base.
 
-        kb_loader: Function from a vocabulary to an ``ArboKB``.
+        source: See ``kb.loaders.load_kb``.
         reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
         """
-        if not callable(kb_loader):
-            raise ValueError(Errors.E502.format(got=type(kb_loader).__name__))
-        kb = kb_loader(self.vocab)
-        if not isinstance(kb, ArboKB):
-            raise ValueError(Errors.E503.format(got=type(kb).__name__))
+        kb = load_kb(source, self.vocab)
         if not reencode:
             self._check_fingerprint(kb)
         with self.editing():
@@ -241,8 +241,34 @@ class Datastore:
             self._edits = self.kb.edits
             self._retriever = None
 
+    def encode_in_folder(self, path: Path) -> None:
+        """Encode a knowledge base in its folder, so that this happens once.
+
+        Nothing happens where the folder has vectors already, or can't be written to.
+        """
+        try:
+            with ArboKB.open(path) as kb:
+                if len(kb) and not kb.fingerprint:
+                    fingerprint = self.encoder.fingerprint
+                    kb.sync(self.settings.verbalization, self._encode_texts, fingerprint)
+        except (OSError, ValueError) as error:
+            log.info("The vectors are not kept in %s: %s", path, error)
+
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
-        return self.encoder.encode_texts(self.encoder.read_texts(texts))
+        if len(texts) < MIN_LOGGED:
+            return self.encoder.encode_texts(self.encoder.read_texts(texts))
+        # Texts of about the same length are encoded at a time.
+        order = np.argsort([len(title) + len(text) for title, text in texts], kind="stable")
+        parts = []
+        with progress(len(texts), "Encoding the knowledge base", "text") as bar:
+            for start in range(0, len(texts), TEXTS_PER_STEP):
+                rows = order[start : start + TEXTS_PER_STEP].tolist()
+                inputs = self.encoder.read_texts([texts[row] for row in rows])
+                parts.append(self.encoder.encode_texts(inputs))
+                bar.update(len(rows))
+        vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
+        vectors[order] = np.concatenate(parts)
+        return vectors
 
     # What the search for a batch needs
 

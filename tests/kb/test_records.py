@@ -1,0 +1,71 @@
+"""Entities from dicts and data frames."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+from spacy.vocab import Vocab
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.records import entities_from
+
+APPLE = Entity("a", "Apple", "makes computers", ["Apple Inc."], ["COMPANY"], 3)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        APPLE,
+        APPLE.to_dict(),
+        {**APPLE.to_dict(), "aliases": "Apple Inc.", "types": ("COMPANY",)},
+        {**APPLE.to_dict(), "meta": None},
+    ],
+)
+def test_one_record_or_many(record):
+    assert list(entities_from(record)) == list(entities_from([record])) == [APPLE]
+
+
+def test_missing_values_count_as_left_out():
+    record = {"id": "a", "title": None, "description": math.nan, "aliases": None, "frequency": None}
+    assert list(entities_from(record)) == [Entity("a")]
+
+
+def test_other_keys_go_to_meta_and_numbers_as_ids_become_strings():
+    (entity,) = entities_from({"id": 9606, "title": "human", "rank": "species"})
+    assert entity.id == "9606" and entity.meta == {"rank": "species"}
+
+
+def test_the_rows_of_a_data_frame():
+    rows = [{"id": "a", "title": "A", "aliases": math.nan}, {"id": "b", "title": "B"}]
+    frame = SimpleNamespace(columns=["id", "title"], to_dict=lambda kind: rows)
+    assert [entity.title for entity in entities_from(frame)] == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [3, "a", None, {}, {"id": ""}, {"id": True}, {"id": "NIL"}, {"id": "a", "aliases": 3},
+     {"id": "a", "aliases": [3]}, {"id": "a", "frequency": "often"}, {"id": "a", "title": ["x"]}],
+)  # fmt: skip
+def test_what_is_no_entity_is_an_error_with_its_number(record):
+    with pytest.raises(ValueError, match=r"E041.*Record 2"):
+        list(entities_from([APPLE, record]))
+
+
+def test_a_knowledge_base_takes_records():
+    kb = ArboKB(Vocab(), [{"id": "a", "title": "heart attack"}, Entity("b", "hat")])
+    assert kb.add({"id": "c", "title": "heart failure"}) == 1
+    assert kb.upsert([{"id": "c", "title": "cardiac failure"}, {"id": "d"}]) == 2
+    assert kb["c"].title == "cardiac failure" and len(kb) == 4
+    with pytest.raises(KeyError):
+        kb["x"]
+    with pytest.raises(ValueError, match="Record 2"):
+        kb.add([{"id": "e"}, {"title": "no id"}])
+    assert "e" not in kb
+
+
+def test_search_tolerates_misspellings():
+    kb = ArboKB(Vocab(), [Entity("b", "hat"), Entity("a", "heart attack"), Entity("c", "car")])
+    assert [entity.id for entity in kb.search("hart atack")][0] == "a"
+    assert [entity.id for entity in kb.search("HAT", 1)] == ["b"]
+    assert kb.search("zzzzz") == []
