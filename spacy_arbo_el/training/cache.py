@@ -1,10 +1,14 @@
 """Cached vectors of all texts and mentions, on which positives and negatives are chosen."""
 
+from typing import Tuple
+
 import numpy as np
 import torch
 from thinc.api import get_torch_default_device
 
 from ..retrieval.similarity import Similarity
+
+KeptRows = Tuple[np.ndarray, np.ndarray]
 
 
 class EmbeddingCache:
@@ -40,6 +44,18 @@ class EmbeddingCache:
         # On a CPU, tensor and array share their memory.
         self.device_texts = torch.from_numpy(self.texts).to(device)
         self.device_mentions = torch.from_numpy(self.mentions).to(device)
+
+    def keep(self, texts: KeptRows, mentions: KeptRows) -> None:
+        """Replace vectors by those of an earlier cache.
+
+        texts, mentions: For each row the row of the earlier cache, -1 for none, and the prepared
+            vectors of that.
+        """
+        arrays = []
+        for array, (rows, vectors) in ((self.texts, texts), (self.mentions, mentions)):
+            array[rows >= 0] = vectors[rows[rows >= 0]]
+            arrays.append(array)
+        self.load_prepared(*arrays)
 
     def update_texts(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Replace the vectors of some texts by raw ones, (len(rows), width)."""

@@ -1,27 +1,31 @@
 """Checkpoints: one file with all that training depends on."""
 
+import hashlib
 import json
 import random
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 from spacy.language import Language
-from thinc.api import Model, Optimizer
+from thinc.api import Optimizer
 from thinc.util import to_numpy
 
 from ..errors import Errors
 from ..io import write_file
+from .weights import Arrays, key_of, models_of, parameter_names, read_weights, set_weights
 
-FORMAT = 1
+FORMAT = 2
 MOMENTS = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
-_SEPARATOR = "|"
+# The first line of a checkpoint is this with a checksum of all that follows, in hexadecimals.
+_HEADER = b"spacy-arbo-el checkpoint "
+_CHECKSUM_SIZE = 32
+_STATE = "state"
 
-Arrays = Dict[str, np.ndarray]
 # The score that the best model is chosen by, and all scores
 Evaluation = Tuple[float, Dict[str, Any]]
 
@@ -35,6 +39,8 @@ class History(NamedTuple):
     evaluated_losses: The losses summed before each evaluation.
     batches: A fingerprint of each batch so far.
     config: The config of the run, as spaCy writes it.
+    inputs: A fingerprint of what the run began with, by name.
+    is_finished: Whether the training has ended.
     """
 
     step: int
@@ -43,16 +49,21 @@ class History(NamedTuple):
     evaluated_losses: List[Dict[str, float]]
     batches: List[str]
     config: str
+    inputs: Dict[str, str] = {}
+    is_finished: bool = False
 
 
 class Checkpoint(NamedTuple):
     """A checkpoint that was read from a file.
 
+    path: The file.
     history: What the run had done.
     arrays: Weights, moments of the optimizer, random states and arrays of components, by name.
+        There are none where the training has ended.
     state: All else that ``restore_checkpoint`` needs.
     """
 
+    path: Path
     history: History
     arrays: Mapping[str, np.ndarray]
     state: Dict[str, Any]
@@ -60,25 +71,35 @@ class Checkpoint(NamedTuple):
 
 def write_checkpoint(path: Path, nlp: Language, optimizer: Optimizer, history: History) -> None:
     """Write a checkpoint, all or nothing, in place of the previous one."""
-    arrays: Arrays = {}
-    state: Dict[str, Any] = {"format": FORMAT, "history": history._asdict(), "pipes": {}}
-    for name, model in _models(nlp):
-        arrays[_key("model", name)] = np.frombuffer(model.to_bytes(), dtype=np.uint8)
-    names = _parameter_names(nlp)
+    weights = read_weights(nlp)
+    arrays: Arrays = dict(weights.arrays)
+    state: Dict[str, Any] = {"zero_gradients": weights.zero_gradients, "pipes": {}}
+    names = parameter_names(nlp)
     for moment in MOMENTS:
         for key, values in (getattr(optimizer, moment) or {}).items():
             if key in names:
-                arrays[_key(moment, names[key])] = to_numpy(values)
+                arrays[key_of(moment, names[key])] = to_numpy(values)
     for count in COUNTS:
         counts = getattr(optimizer, count)
         state[count] = {names[key]: int(n) for key, n in counts.items() if key in names}
     for name, pipe in nlp.pipeline:
         if hasattr(pipe, "training_state"):
             pipe_arrays, state["pipes"][name] = pipe.training_state()
-            arrays.update((_key("pipe", name, k), values) for k, values in pipe_arrays.items())
+            arrays.update((key_of("pipe", name, k), values) for k, values in pipe_arrays.items())
     _save_random_states(arrays, state)
-    arrays = {key: np.ascontiguousarray(values) for key, values in arrays.items()}
-    write_file(path, save(arrays, metadata={"state": json.dumps(state, default=float)}))
+    _write(path, arrays, {**state, "history": history._asdict()})
+
+
+def write_finished(path: Path, history: History) -> None:
+    """Write that the training has ended, in place of its last checkpoint."""
+    _write(path, {}, {"history": history._replace(is_finished=True)._asdict()})
+
+
+def _write(path: Path, arrays: Arrays, state: Dict[str, Any]) -> None:
+    text = json.dumps({"format": FORMAT, **state}, default=float)
+    everything = {**arrays, _STATE: np.frombuffer(text.encode("utf8"), dtype=np.uint8)}
+    content = save({key: np.ascontiguousarray(array) for key, array in everything.items()})
+    write_file(path, _HEADER + _checksum(content) + b"\n" + content)
 
 
 def read_checkpoint(path: Path) -> Optional[Checkpoint]:
@@ -86,35 +107,53 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
     if not path.is_file():
         return None
     try:
-        with safe_open(path, framework="np") as file:
-            state = json.loads(file.metadata()["state"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays = load(_checked(path.read_bytes()))
+        state = json.loads(arrays.pop(_STATE).tobytes())
         if state["format"] != FORMAT:
             raise ValueError(f"its format is {state['format']}, not {FORMAT}")
         history = History(**state["history"])
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(Errors.E601.format(path=path, problem=error)) from None
     evaluations = [(score, others) for score, others in history.evaluations]
-    return Checkpoint(history._replace(evaluations=evaluations), arrays, state)
+    return Checkpoint(path, history._replace(evaluations=evaluations), arrays, state)
+
+
+def _checked(data: bytes) -> bytes:
+    """The content of a checkpoint without its first line; ValueError if the checksum is wrong."""
+    start = len(_HEADER) + _CHECKSUM_SIZE + 1
+    content = data[start:]
+    if data[:start] != _HEADER + _checksum(content) + b"\n":
+        raise ValueError("it is damaged, or of another version")
+    return content
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_CHECKSUM_SIZE // 2).hexdigest().encode()
 
 
 def restore_checkpoint(checkpoint: Checkpoint, nlp: Language, optimizer: Optimizer) -> None:
-    """Give pipeline, optimizer and random generators the state that a checkpoint holds."""
+    """Give pipeline, optimizer and random generators the state that a checkpoint holds.
+
+    Raises ValueError where the pipeline has other weights than that of the checkpoint.
+    """
     arrays, state = checkpoint.arrays, checkpoint.state
-    models = dict(_models(nlp))
-    for name, model in models.items():
-        model.from_bytes(arrays[_key("model", name)].tobytes())
-    keys = {name: key for key, name in _parameter_names(nlp).items()}
-    ops: Any = next(iter(models.values())).ops
-    for array_name, values in arrays.items():
-        moment, _, name = array_name.partition(_SEPARATOR)
-        if moment in MOMENTS and name in keys:
-            getattr(optimizer, moment)[keys[name]] = ops.asarray(values.copy())
-    for count in COUNTS:
-        counts = ((keys[name], n) for name, n in state[count].items() if name in keys)
-        getattr(optimizer, count).update(counts)
+    try:
+        set_weights(nlp, arrays, state["zero_gradients"])
+    except ValueError as error:
+        raise ValueError(Errors.E605.format(path=checkpoint.path, problem=error)) from None
+    names = parameter_names(nlp)
+    models = dict(models_of(nlp))
+    for key, name in names.items():
+        for moment in MOMENTS:
+            values = arrays.get(key_of(moment, name))
+            if values is not None:
+                ops: Any = next(iter(models.values())).ops
+                getattr(optimizer, moment)[key] = ops.asarray(values.copy())
+        for count in COUNTS:
+            if name in state[count]:
+                getattr(optimizer, count)[key] = state[count][name]
     for name, pipe_state in state["pipes"].items():
-        prefix = _key("pipe", name, "")
+        prefix = key_of("pipe", name, "")
         pipe_arrays = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
         pipe: Any = nlp.get_pipe(name)
         pipe.restore_training_state(pipe_arrays, pipe_state)
@@ -140,36 +179,3 @@ def _restore_random_states(arrays: Mapping[str, np.ndarray], state: Mapping[str,
     np.random.set_state(("MT19937", arrays["numpy"], *state["numpy"]))
     version, words, gauss = state["random"]
     random.setstate((version, tuple(words), gauss))
-
-
-def _key(*names: str) -> str:
-    return _SEPARATOR.join(names)
-
-
-def _models(nlp: Language) -> Iterator[Tuple[str, Model]]:
-    """The models of trainable components, with the components' names."""
-    for name, pipe in nlp.pipeline:
-        model = getattr(pipe, "model", None)
-        if getattr(pipe, "is_trainable", False) and isinstance(model, Model):
-            yield name, model
-
-
-def _parameter_names(nlp: Language) -> Dict[Tuple[int, str], str]:
-    """From the optimizer's keys to names that are the same in every process.
-
-    The keys contain ids that thinc gives to models in the order in which they are created.
-    """
-    names = {}
-    for pipe, model in _models(nlp):
-        for i, node in enumerate(model.walk()):
-            for name in node.param_names:
-                names[node.id, name] = _key(pipe, str(i), name)
-            for j, shim in enumerate(node.shims):
-                for name, _ in _named_parameters(shim):
-                    names[shim.id, name] = _key(pipe, str(i), f"shim{j}", name)
-    return names
-
-
-def _named_parameters(shim: Any) -> Iterable[Tuple[str, torch.nn.Parameter]]:
-    module = getattr(shim, "_model", None)
-    return module.named_parameters() if isinstance(module, torch.nn.Module) else ()

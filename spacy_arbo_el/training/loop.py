@@ -4,31 +4,35 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, List, Optional
+from typing import IO, Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
+from spacy.training import Example
 from spacy.training.loop import (
     DIR_MODEL_BEST,
     DIR_MODEL_LAST,
     clean_output_dir,
     create_before_to_disk_callback,
-    create_evaluation_callback,
     create_train_batches,
     train_while_improving,
     update_meta,
 )
 from spacy.util import registry, resolve_dot_names
-from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
+from thinc.api import Config, Optimizer, fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
 from ..errors import Errors
 from ..io import PIPELINE, replacing_folder
 from ..pipelines import save_pipeline
-from .checkpoint import Checkpoint, Evaluation, read_checkpoint
-from .resume import ResumableRun, check_same_config
+from .checkpoint import Checkpoint, read_checkpoint
+from .evaluation import create_evaluation
+from .resume import ResumableRun, RunSettings, check_same_settings, is_same_run
+from .trainer import TrainingDiverged
 
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT = "checkpoint.bin"
+
+Corpus = Callable[[Language], Iterable[Example]]
 
 
 def train(
@@ -47,14 +51,15 @@ def train(
 
     A resumed run first reads the batches that it has already trained on, without training, so that
     the order of batches, the schedules and early stopping are those of an uninterrupted run. Then
-    it restores the state of the checkpoint. On one machine the result is the same bit by bit. It
-    is nearly the same where an epoch brings mentions that ``initialize`` did not see.
+    it restores the state of the checkpoint. On one machine the result is the same bit by bit.
 
     nlp: The pipeline.
-    output: The folder for model-best, model-last and the checkpoint, which is removed at the end.
+    output: The folder for model-best, model-last and the checkpoint. At the end, a small file
+        takes the checkpoint's place, which says that the training has ended.
     use_gpu: The number of the GPU, -1 for the CPU.
-    resume: Whether to resume from the folder's checkpoint. Without a checkpoint, as after the end
-        of a training, a new run starts.
+    resume: Whether to resume from the folder's checkpoint. Without a checkpoint a new run starts.
+        After the end of a training nothing is done, unless settings or data are others now: then
+        a new run starts.
     every: Steps between checkpoints; 0 for one at each evaluation only.
     stdout: Where the log is written.
     stderr: Where the progress bar is written.
@@ -63,16 +68,21 @@ def train(
     output.mkdir(parents=True, exist_ok=True)
     path = output / CHECKPOINT
     checkpoint = read_checkpoint(path) if resume else None
-    if checkpoint is not None:
-        check_same_config(path, checkpoint.history.config, config.to_str())
+    if checkpoint is not None and checkpoint.history.is_finished:
+        if _is_done(nlp, output, checkpoint, use_gpu):
+            step = checkpoint.history.step
+            message = f"The training in {output} has ended after step {step}: nothing is left to do"
+            stdout.write(Printer(no_print=True).info(message) + "\n")
+            return
+        checkpoint = None
     settings = _resolve_settings(config["training"], use_gpu)
-    train_corpus, dev_corpus = resolve_dot_names(
-        config, [settings["train_corpus"], settings["dev_corpus"]]
-    )
+    train_corpus, dev_corpus = _corpora(config, settings)
+    begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
+    if checkpoint is not None:
+        check_same_settings(checkpoint, begin)
     optimizer, frozen = settings["optimizer"], settings["frozen_components"]
-    evaluate = create_evaluation_callback(nlp, dev_corpus, settings["score_weights"])
-    evaluate = _calibrated_first(settings["before_to_disk"], nlp, evaluate)
-    run = ResumableRun(nlp, optimizer, evaluate, config.to_str(), path, checkpoint)
+    evaluate = create_evaluation(nlp, dev_corpus, settings)
+    run = ResumableRun(nlp, optimizer, evaluate, begin, path, checkpoint)
     batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
     steps = train_while_improving(
         nlp,
@@ -89,8 +99,9 @@ def train(
         before_update=settings["before_update"],
     )
     if checkpoint is None:
-        clean_output_dir(output)
+        # In this order: a kill in between must not leave the end of a training without its result.
         path.unlink(missing_ok=True)
+        clean_output_dir(output)
     _write_introduction(nlp, optimizer, frozen, checkpoint, stdout)
     writer = _PipelineWriter(nlp, settings, output)
     with nlp.select_pipes(disable=frozen):
@@ -99,10 +110,12 @@ def train(
     try:
         for info, is_best in run.with_final_evaluation(steps):
             is_evaluated = is_best is not None
+            is_unsaved = not is_evaluated
             if run.is_replaying:
+                if is_evaluated:
+                    writer.set_scores(info)
                 run.replay(info, is_evaluated)
             else:
-                is_unsaved = not is_evaluated
                 if is_evaluated:
                     writer.save_evaluated(info, bool(is_best))
                 if is_evaluated or (every and info["step"] % every == every - 1):
@@ -111,11 +124,15 @@ def train(
         if run.is_replaying:
             # The corpus ended before the checkpoint's last step.
             raise ValueError(Errors.E603.format(path=path))
+    except TrainingDiverged:
+        # There is nothing worth saving.
+        is_unsaved = False
+        raise
     finally:
         finalize_logger()
         if is_unsaved and not run.is_replaying:
             writer.save()
-    path.unlink(missing_ok=True)
+    run.finish()
     stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
 
 
@@ -128,22 +145,22 @@ def _resolve_settings(training: Dict[str, Any], use_gpu: int) -> Dict[str, Any]:
     return registry.resolve(training, schema=ConfigSchemaTraining)
 
 
-def _calibrated_first(
-    callback: Optional[Callable], nlp: Language, evaluate: Callable[[], Evaluation]
-) -> Callable[[], Evaluation]:
-    """Evaluate the pipeline as it would be saved, which means calibrated.
+def _corpora(config: Config, settings: Dict[str, Any]) -> Tuple[Corpus, Corpus]:
+    """The corpora to train and to evaluate on, from their beginnings."""
+    train_corpus, dev_corpus = resolve_dot_names(
+        config, [settings["train_corpus"], settings["dev_corpus"]]
+    )
+    return train_corpus, dev_corpus
 
-    callback: The callback that runs before the pipeline is saved. It also runs before each
-        evaluation if it asks for that by ``before_scoring``, as ``Calibrate`` does.
-    """
-    if callback is None or not getattr(callback, "before_scoring", False):
-        return evaluate
 
-    def calibrate_and_evaluate() -> Evaluation:
-        callback(nlp)
-        return evaluate()
-
-    return calibrate_and_evaluate
+def _is_done(nlp: Language, output: Path, finished: Checkpoint, use_gpu: int) -> bool:
+    """Whether a training that has ended is the one that is asked for, and its result is there."""
+    config = nlp.config.interpolate()
+    settings = _resolve_settings(config["training"], use_gpu)
+    train_corpus, dev_corpus = _corpora(config, settings)
+    begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
+    batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
+    return (output / DIR_MODEL_LAST).is_dir() and is_same_run(finished, begin, batches)
 
 
 @dataclass(frozen=True)
@@ -167,13 +184,17 @@ class _PipelineWriter:
         with self.nlp.use_params(self.settings["optimizer"].averages):
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
 
+    def set_scores(self, info: Dict[str, Any]) -> None:
+        """Put the scores of an evaluation into the pipeline's meta data."""
+        with self.nlp.select_pipes(disable=self.settings["frozen_components"]):
+            update_meta(self.settings, self.nlp, info)
+
     def save_evaluated(self, info: Dict[str, Any], is_best: bool) -> None:
         """Write model-last with the scores of an evaluation, and model-best if it is the best.
 
         info: What the training loop reports; the folder is added to it.
         """
-        with self.nlp.select_pipes(disable=self.settings["frozen_components"]):
-            update_meta(self.settings, self.nlp, info)
+        self.set_scores(info)
         self.save()
         if is_best:
             with replacing_folder(self.output / DIR_MODEL_BEST, PIPELINE) as folder:

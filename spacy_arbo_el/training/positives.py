@@ -128,7 +128,8 @@ def _parents(
     parent = find_parents(vectors, similarity, offsets, queries=queries, metric=metric)
     own_text = np.where(parent == ENTITY, text[queries], -1)
     positives = np.full((len(mentions), 1 + with_entity), -1, dtype=np.int64)
-    positives[labelled, 0] = np.where(parent >= 0, table.n_texts + members[parent], own_text)
+    mention = table.n_texts + members[np.maximum(parent, 0)]
+    positives[labelled, 0] = np.where(parent >= 0, mention, own_text)
     if with_entity:
         positives[labelled, 1] = np.where(parent == ENTITY, -1, text[queries])
     return positives

@@ -2,19 +2,54 @@
 
 import hashlib
 import random
+from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Config, Optimizer
 
 from ..errors import Errors
-from .checkpoint import Checkpoint, Evaluation, History, restore_checkpoint, write_checkpoint
+from .checkpoint import (
+    Checkpoint,
+    Evaluation,
+    History,
+    restore_checkpoint,
+    write_checkpoint,
+    write_finished,
+)
+from .trainer import Trainer
 
 # What the training loop reports of a step, and whether it is the best: None without an evaluation
 Step = Tuple[Dict[str, Any], Optional[bool]]
 Batches = Iterator[Tuple[int, Iterable[Example]]]
+
+
+class RunSettings(NamedTuple):
+    """What a run begins with.
+
+    config: Its config, as spaCy writes it.
+    inputs: Fingerprints of what the config does not say, by name: the content of the knowledge
+        base, the documents that are evaluated on …
+    """
+
+    config: str
+    inputs: Dict[str, str]
+
+    @classmethod
+    def of(cls, nlp: Language, config: str, dev: Iterable[Example]) -> "RunSettings":
+        """What the run of an initialized pipeline begins with.
+
+        config: The config.
+        dev: The examples that are evaluated on.
+        """
+        inputs = {"the documents to evaluate on": _batch_fingerprint(dev)}
+        for name, pipe in nlp.pipeline:
+            trainer = getattr(pipe, "trainer", None)
+            if isinstance(trainer, Trainer):
+                inputs[f"the knowledge base, mentions or encoder of {name}"] = trainer.fingerprint()
+        return cls(config, inputs)
 
 
 class ResumableRun:
@@ -30,23 +65,26 @@ class ResumableRun:
         nlp: Language,
         optimizer: Optimizer,
         evaluate: Callable[[], Evaluation],
-        config: str,
+        settings: RunSettings,
         path: Path,
         checkpoint: Optional[Checkpoint],
     ):
         """nlp: The pipeline that is trained.
         optimizer: Its optimizer.
         evaluate: Evaluates the pipeline.
-        config: The config of the run, as spaCy writes it.
+        settings: What the run begins with.
         path: The checkpoint file.
         checkpoint: The checkpoint to resume from; None for a new run.
         """
         self._nlp = nlp
         self._optimizer = optimizer
         self._evaluate = evaluate
-        self._config = config
+        self._settings = settings
         self._path = path
         self._checkpoint = checkpoint
+        # Those of the run that is resumed.
+        self._recorded = checkpoint.history.evaluations if checkpoint is not None else []
+        self._history: Optional[History] = None
         self._batches: List[str] = []
         self._evaluations: List[Evaluation] = []
         self._evaluated_losses: List[Dict[str, float]] = []
@@ -65,16 +103,19 @@ class ResumableRun:
             batch = list(examples)
             fingerprint, number = _batch_fingerprint(batch), len(self._batches)
             checkpoint = self._checkpoint
-            if checkpoint is not None and checkpoint.history.batches[number] != fingerprint:
+            if (
+                checkpoint is not None
+                and fingerprint not in checkpoint.history.batches[number:][:1]
+            ):
                 raise ValueError(Errors.E603.format(path=self._path))
             self._batches.append(fingerprint)
             yield epoch, batch
 
     def evaluate(self) -> Evaluation:
-        """Evaluate the pipeline, or give the recorded evaluation while replaying."""
-        recorded = self._checkpoint.history.evaluations if self._checkpoint is not None else []
+        """Evaluate the pipeline, or give the evaluation that the resumed run has recorded."""
         number = len(self._evaluations)
-        evaluation = recorded[number] if number < len(recorded) else self._evaluate()
+        is_recorded = number < len(self._recorded)
+        evaluation = self._recorded[number] if is_recorded else self._evaluate()
         self._evaluations.append(evaluation)
         return evaluation
 
@@ -87,12 +128,20 @@ class ResumableRun:
         info, is_best = None, None
         for _, info, is_best in steps:
             yield info, is_best
-        if info is not None and is_best is None and not self.is_replaying:
-            with self._nlp.use_params(self._optimizer.averages or {}):
-                score, other_scores = self.evaluate()
-            info["checkpoints"].append((score, info["step"]))
-            is_best = score == max(info["checkpoints"])[0]
-            yield {**info, "score": score, "other_scores": other_scores}, is_best
+        if info is None or is_best is not None:
+            return
+        if self._checkpoint is not None and not self._has_final_evaluation:
+            return
+        with self._nlp.use_params(self._optimizer.averages or {}):
+            score, other_scores = self.evaluate()
+        info["checkpoints"].append((score, info["step"]))
+        is_best = score == max(info["checkpoints"])[0]
+        yield {**info, "score": score, "other_scores": other_scores}, is_best
+
+    @property
+    def _has_final_evaluation(self) -> bool:
+        """Whether an evaluation is left that the resumed run has recorded."""
+        return len(self._evaluations) < len(self._recorded)
 
     def replay(self, info: Dict[str, Any], is_evaluated: bool) -> None:
         """Put recorded losses into the report of a replayed step; restore after the last one."""
@@ -101,10 +150,13 @@ class ResumableRun:
         if is_evaluated:
             self._evaluated_losses.append(history.evaluated_losses[len(self._evaluated_losses)])
             info["losses"].update(self._evaluated_losses[-1])
-        if info["step"] == history.step:
+        # The last step comes twice where it has an evaluation after the loop.
+        if info["step"] == history.step and not self._has_final_evaluation:
             del vars(self._nlp)["update"]
             restore_checkpoint(self._checkpoint, self._nlp, self._optimizer)
-            info["losses"].update(history.losses)
+            if not is_evaluated:
+                info["losses"].update(history.losses)
+            self._history = self._checkpoint.history
             self._checkpoint = None
 
     def save(self, info: Dict[str, Any], is_evaluated: bool) -> None:
@@ -114,23 +166,50 @@ class ResumableRun:
             # The loop starts a new sum.
             self._evaluated_losses.append(losses)
             losses = {}
-        history = History(
+        self._history = History(
             info["step"],
             losses,
             self._evaluations,
             self._evaluated_losses,
             self._batches,
-            self._config,
+            self._settings.config,
+            self._settings.inputs,
         )
-        write_checkpoint(self._path, self._nlp, self._optimizer, history)
+        write_checkpoint(self._path, self._nlp, self._optimizer, self._history)
+
+    def finish(self) -> None:
+        """Write that the training has ended, in place of the last checkpoint."""
+        if self._history is not None:
+            write_finished(self._path, self._history)
 
 
-def check_same_config(path: Path, saved: str, config: str) -> None:
-    """Raise ValueError where a checkpoint's run had a config with other settings."""
-    old, new = (dict(_flat(Config().from_str(text))) for text in (saved, config))
-    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+def check_same_settings(checkpoint: Checkpoint, settings: RunSettings) -> None:
+    """Raise ValueError where the run of a checkpoint began with something else."""
+    path, history = checkpoint.path, checkpoint.history
+    keys = _different_keys(history.config, settings.config)
     if keys:
         raise ValueError(Errors.E602.format(path=path, keys=", ".join(keys)))
+    names = [name for name in settings.inputs if history.inputs.get(name) != settings.inputs[name]]
+    if names:
+        raise ValueError(Errors.E606.format(path=path, names=", ".join(names)))
+
+
+def is_same_run(checkpoint: Checkpoint, settings: RunSettings, batches: Batches) -> bool:
+    """Whether a run would be the same as that of a checkpoint.
+
+    batches: The batches of the run. They are read as far as the checkpoint's run has read them.
+    """
+    history = checkpoint.history
+    if history.inputs != settings.inputs or _different_keys(history.config, settings.config):
+        return False
+    read = islice(_with_own_random_state(batches), len(history.batches))
+    return [_batch_fingerprint(list(batch)) for _, batch in read] == history.batches
+
+
+def _different_keys(saved: str, config: str) -> List[str]:
+    """The settings that differ between two configs."""
+    old, new = (dict(_flat(Config().from_str(text))) for text in (saved, config))
+    return [key for key in {**old, **new} if old.get(key) != new.get(key)]
 
 
 def _flat(settings: Dict[str, Any], prefix: str = "") -> Iterator[Tuple[str, Any]]:
@@ -165,8 +244,16 @@ def _skip_update(*args: Any, **kwargs: Any) -> None:
     """Takes the place of ``nlp.update`` while batches are replayed."""
 
 
-def _batch_fingerprint(batch: List[Example]) -> str:
+def _batch_fingerprint(batch: Iterable[Example]) -> str:
+    """A fingerprint of the examples' texts and annotated spans."""
     digest = hashlib.blake2b(digest_size=8)
     for example in batch:
-        digest.update(example.reference.text.encode("utf8") + b"\0")
+        doc = example.reference
+        groups = {"": doc.ents, **doc.spans}
+        spans = [
+            (key, span.start_char, span.end_char, span.label_, span.kb_id_, span.id_)
+            for key in sorted(groups)
+            for span in groups[key]
+        ]
+        digest.update(repr((doc.text, spans)).encode("utf8"))
     return digest.hexdigest()

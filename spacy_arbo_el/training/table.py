@@ -18,6 +18,7 @@ class GoldTable:
 
     Texts and mentions are numbered as nodes: 0 to r-1 are the texts, r to r+n-1 the mentions.
 
+    records: The mentions.
     n_texts: The number of texts, r.
     cluster: (n,) int64, equal for mentions with the same set of gold ids. -1 for mentions without
         gold ids, which are neither trained on nor used as negatives.
@@ -34,6 +35,7 @@ class GoldTable:
         kb: The knowledge base that their ids refer to.
         texts: The texts of the knowledge base.
         """
+        self.records = list(records)
         self.n_texts = len(texts)
         self.text_entity = texts.row_entities[texts.row_offsets[:-1]]
         gold = [tuple(sorted(set(record.kb_ids))) for record in records]

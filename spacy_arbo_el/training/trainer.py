@@ -1,8 +1,9 @@
 """Trains the dual encoder: mentions of a batch -> positives, negatives, loss, gradients."""
 
+import hashlib
 import time
 from dataclasses import dataclass
-from typing import Dict, Mapping, Optional, Tuple
+from typing import Dict, Hashable, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -34,6 +35,10 @@ class _TrainingData:
     text_inputs: SpanInputs
     table: GoldTable
     cache: EmbeddingCache
+
+
+class TrainingDiverged(ValueError):
+    """The loss is no number any more."""
 
 
 class Trainer:
@@ -83,6 +88,8 @@ class Trainer:
             data.cache.similarity,
             self.objective.loss,
         )
+        if not np.isfinite(loss):
+            raise TrainingDiverged(Errors.E607.format(name=self.name, loss=loss))
         if self.objective.refresh.on_the_fly:
             data.cache.update_texts(encoded.texts, encoded.text_vectors)
             data.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
@@ -107,13 +114,25 @@ class Trainer:
         if data is None or self.objective.refresh.is_due(self.seen, data.table.n_labelled):
             datastore.refresh()
             self.seen = 0
-            if data is not None and data.content == datastore.content:
+            if data is None or data.content != datastore.content:
+                data = self._data = self._read_datastore()
+            else:
                 data.cache.load(data.texts.vectors(datastore.kb.rows), datastore.exemplars.vectors)
-        elif not datastore.is_current or data.content != datastore.content:
+            return data
+        return self._extended(data)
+
+    def _extended(self, data: _TrainingData) -> _TrainingData:
+        """The data of the present datastore, in which older vectors stay as they are cached."""
+        datastore = self.datastore
+        if not datastore.is_current or data.content != datastore.content:
             datastore.complete()
             datastore.changed()
-        if data is None or data.content != datastore.content:
-            data = self._data = self._read_datastore()
+            new = self._read_datastore()
+            new.cache.keep(
+                (_rows_of(data.texts.texts, new.texts.texts), data.cache.texts),
+                (_rows_of(data.table.records, new.table.records), data.cache.mentions),
+            )
+            data = self._data = new
         return data
 
     def _read_datastore(self) -> _TrainingData:
@@ -130,12 +149,22 @@ class Trainer:
 
     # Checkpoints
 
+    def fingerprint(self) -> str:
+        """A hash of what training depends on: the entities, the exemplars and the encoder."""
+        datastore = self.datastore
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(datastore.encoder.fingerprint.encode("utf8"))
+        for part in (datastore.kb, datastore.exemplars.records):
+            for value in part:
+                digest.update(repr(value).encode("utf8", "surrogatepass"))
+        return digest.hexdigest()
+
     def state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, int]]:
         """What a checkpoint saves: the cached vectors, and ``seen``."""
-        data = self._data
-        if data is None or data.content != self.datastore.content:
+        if self._data is None:
             return {}, {}
-        return {"texts": data.cache.texts, "mentions": data.cache.mentions}, {"seen": self.seen}
+        cache = self._extended(self._data).cache
+        return {"texts": cache.texts, "mentions": cache.mentions}, {"seen": self.seen}
 
     def restore(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, int]) -> None:
         """Continue with the cached vectors of a checkpoint.
@@ -148,3 +177,9 @@ class Trainer:
             self._data = self._read_datastore()
             self._data.cache.load_prepared(arrays["texts"], arrays["mentions"])
             self.seen = state["seen"]
+
+
+def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:
+    """(len(new),) int64, where each value is in ``old``; -1 for nowhere."""
+    place = {value: row for row, value in enumerate(old)}
+    return np.array([place.get(value, -1) for value in new], dtype=np.int64)

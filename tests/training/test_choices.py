@@ -39,6 +39,7 @@ MENTIONS = [
     ("gone", "T", [2, 2, 0]),  # 4, its id is not in the KB
     ("gone", "T", [2, 3, 0]),  # 5
     ("", "U", [9, 9, 9]),  # 6, no gold id
+    ("alone", "T", [-9, -9, -9]),  # 7, its id is not in the KB, and no other mention has it
 ]
 BASE = len(TEXTS)
 
@@ -67,6 +68,21 @@ def chosen(world, part, mentions):
     table, cache = world
     nodes = part(np.array(mentions), table, cache)
     return [[int(node) for node in row if node >= 0] for row in nodes]
+
+
+@pytest.mark.parametrize(
+    "kind", [ArborescencePositives, Arborescence1NNPositives, Arborescence1RandPositives]
+)
+def test_mention_without_entity_that_is_alone_in_its_batch_has_no_positive(world, kind):
+    assert chosen(world, kind(with_entity=True), [7]) == [[]]
+
+
+def test_vectors_of_an_earlier_cache_are_kept():
+    old = EmbeddingCache(Dot(), np.eye(2, dtype="f"), np.ones((1, 2), "f"))
+    new = EmbeddingCache(Dot(), np.zeros((3, 2), "f"), np.zeros((2, 2), "f"))
+    new.keep((np.array([1, -1, 0]), old.texts), (np.array([-1, 0]), old.mentions))
+    np.testing.assert_array_equal(new.texts, [[0, 1], [0, 0], [1, 0]])
+    np.testing.assert_array_equal(new.device_mentions.cpu(), [[0, 0], [1, 1]])
 
 
 def test_positives(world):

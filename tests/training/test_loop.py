@@ -19,6 +19,7 @@ from thinc.api import Adam
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.training.checkpoint import History, read_checkpoint, write_checkpoint
 from spacy_arbo_el.training.loop import CHECKPOINT, train
+from spacy_arbo_el.training.trainer import TrainingDiverged
 
 from ..linker.world import TRAIN, annotated, write_corpus
 
@@ -75,14 +76,13 @@ def weights(folder):
 
 def scores_of(log):
     """Losses and scores of the progress lines, without the times."""
-    return [line.split()[:-3] for line in log.splitlines() if line.strip()[:1].isdigit()]
+    return [line.split()[:8] for line in log.splitlines() if line.strip()[:1].isdigit()]
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(paths, tmp_path_factory):
     output = tmp_path_factory.mktemp("uninterrupted")
     log = run(paths, output)
-    assert not (output / CHECKPOINT).exists()
     return log, weights(output / "model-last")
 
 
@@ -101,7 +101,9 @@ def test_resumed_run_equals_an_uninterrupted_one(paths, uninterrupted, tmp_path,
     assert scores_of(log) == scores_of(uninterrupted[0])
     for a, b in zip(weights(tmp_path / "model-last"), uninterrupted[1]):
         np.testing.assert_array_equal(a, b)
-    assert (tmp_path / "model-best").is_dir() and not (tmp_path / CHECKPOINT).exists()
+    assert (tmp_path / "model-best").is_dir()
+    # What is left says that the training has ended.
+    assert (tmp_path / CHECKPOINT).stat().st_size < 10000
 
 
 @pytest.mark.slow
@@ -118,7 +120,7 @@ def test_resuming_with_other_settings_documents_or_a_damaged_checkpoint_is_an_er
     kept = Path(paths["paths.train"]).read_bytes()
     try:
         write_docbin([annotated(nlp, text) for text in TRAIN[1:]], paths["paths.train"])
-        with pytest.raises(ValueError, match="other documents"):
+        with pytest.raises(ValueError, match="began with other data: the knowledge base, mentions"):
             run(paths, tmp_path, resume=True)
     finally:
         Path(paths["paths.train"]).write_bytes(kept)
@@ -180,6 +182,22 @@ def test_checkpoints_keep_scores_exactly(tmp_path):
     assert again.evaluations[0][0] == 2 / 3 and again.evaluations[0][1]["arbo_acc"] == 1 / 3
     assert np.isnan(again.evaluations[0][1]["worse"])
     assert again.evaluations[1:] == scores[1:] and again.losses == history.losses
+
+
+def test_evaluation_without_gold_ids_is_warned_of(paths, tmp_path):
+    nlp = spacy.blank("en")
+    write_docbin([annotated(nlp, "The [jaguar|] sleeps.")], tmp_path / "dev.spacy")
+    with pytest.warns(UserWarning, match="W520.*arbo_acc"):
+        run({**paths, "paths.dev": str(tmp_path / "dev.spacy")}, tmp_path / "out", callback=False)
+
+
+def test_diverged_training_is_an_error_and_nothing_is_saved(paths, tmp_path):
+    settings = {"training.optimizer.learn_rate.warmup_steps": 0, "training.max_epochs": 1}
+    settings["training.optimizer.learn_rate.initial_rate"] = 1e30
+    with pytest.raises(TrainingDiverged, match="E607.*'arbo_linker' is nan"):
+        run(paths, tmp_path, callback=False, **settings)
+    kept = weights(tmp_path / "model-last") if (tmp_path / "model-last").exists() else []
+    assert all(np.isfinite(array).all() for array in kept)
 
 
 def test_last_step_is_evaluated(paths, tmp_path):

@@ -1,0 +1,45 @@
+"""The evaluations in a training: of the pipeline as it would be saved, with warnings."""
+
+import math
+import warnings
+from typing import Any, Callable, Dict, Iterable
+
+from spacy.language import Language
+from spacy.training import Example
+from spacy.training.loop import create_evaluation_callback
+
+from ..errors import Warnings
+from .checkpoint import Evaluation
+
+
+def create_evaluation(
+    nlp: Language, corpus: Callable[[Language], Iterable[Example]], settings: Dict[str, Any]
+) -> Callable[[], Evaluation]:
+    """The function that evaluates a pipeline in training.
+
+    A callback that runs before the pipeline is saved also runs before each evaluation, if it asks
+    for that by ``before_scoring`` as ``Calibrate`` does.
+
+    corpus: Gives the examples to evaluate on.
+    settings: The training settings, resolved.
+    """
+    callback, weights = settings["before_to_disk"], settings["score_weights"]
+    evaluate = create_evaluation_callback(nlp, corpus, weights)
+
+    def calibrate_and_evaluate() -> Evaluation:
+        if getattr(callback, "before_scoring", False):
+            callback(nlp)
+        score, scores = evaluate()
+        _check_scores(score, scores, [name for name, weight in weights.items() if weight])
+        return score, scores
+
+    return calibrate_and_evaluate
+
+
+def _check_scores(score: float, scores: Dict[str, Any], names: Iterable[str]) -> None:
+    """Warn where no model can be the best, or any."""
+    names = list(names)
+    if names and not any(name in scores for name in names):
+        warnings.warn(Warnings.W520.format(names=", ".join(names)))
+    elif math.isnan(score):
+        warnings.warn(Warnings.W521.format(names=", ".join(names)))
