@@ -19,6 +19,7 @@ import multiprocessing
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import spacy
@@ -78,23 +79,26 @@ def soak(model: Path, corpus: Path, n_documents: int, stream: bool) -> None:
     print(f", {grown * 2**20 / kept:.0f} bytes per mention kept\n" if kept else "\n")
 
 
-def edits(linker, folder: Path, nlp, corpus: Path):
-    """Edits, one after the other, for ever. After each round the linker is as before."""
+def edits(linker, nlp, corpus: Path, folder: Path):
+    """Edits as functions, for ever. After each round of them the linker is as before."""
     documents = short_documents(nlp, corpus)
     for number in itertools.count():
-        (span,) = next(documents).ents
-        other = next(documents)
-        name = f"soak{number}"
-        yield lambda: linker.kb.add(Entity(name, span.text))
-        yield lambda: linker.learn(span, name)
-        yield lambda: linker.kb.update(Entity(name, other.ents[0].text))
-        yield lambda: linker.reject_link(other.ents[0], name)
-        yield linker.refresh
-        yield lambda: linker.forget(other.ents[0])
-        yield lambda: linker.forget(span)
-        yield lambda: linker.kb.remove(name)
+        (span,), (other,) = next(documents).ents, next(documents).ents
+        yield from one_round(linker, f"soak{number}", span, other)
         if number % 50 == 0:
-            yield lambda: save_pipeline(nlp, folder / "model")
+            yield partial(save_pipeline, nlp, folder / "model")
+
+
+def one_round(linker, name: str, span: Span, other: Span):
+    """Edits of one entity and of two mentions."""
+    yield lambda: linker.kb.add(Entity(name, span.text))
+    yield lambda: linker.learn(span, name)
+    yield lambda: linker.kb.update(Entity(name, other.text))
+    yield lambda: linker.reject_link(other, name)
+    yield linker.refresh
+    yield lambda: linker.forget(other)
+    yield lambda: linker.forget(span)
+    yield lambda: linker.kb.remove(name)
 
 
 def answer(linker, docs):
@@ -128,7 +132,7 @@ def threads(model: Path, corpus: Path, n_calls: int) -> None:
         nonlocal n_edits
         try:
             with tempfile.TemporaryDirectory() as folder:
-                for make_edit in edits(linker, Path(folder), nlp, corpus):
+                for make_edit in edits(linker, nlp, corpus, Path(folder)):
                     if stop.is_set():
                         return
                     make_edit()

@@ -166,8 +166,8 @@ class Errors(metaclass=_Coded):
         "made by another version: make them again with to_bytes."
     )
     E058 = (
-        "The {part} of the saved linker {name!r} can't be read ({problem}). They are damaged, or of "
-        "another origin: restore them from a copy, or save the pipeline again."
+        "The {part} of the saved linker {name!r} can't be read ({problem}). They are damaged, or "
+        "of another origin: restore them from a copy, or save the pipeline again."
     )
     E059 = (
         "A file of a saved tokenizer has a name that tokenizers don't use: {name!r:.80}. The "
@@ -188,8 +188,8 @@ class Errors(metaclass=_Coded):
         "finite numbers, lists and dicts with strings as keys."
     )
     E041 = (
-        "Record {number} of the knowledge base is no entity: {problem}. A record needs an 'id', and "
-        "may have 'title', 'description', 'aliases', 'types' and 'frequency'."
+        "Record {number} of the knowledge base is no entity: {problem}. A record needs an 'id', "
+        "and may have 'title', 'description', 'aliases', 'types' and 'frequency'."
     )
 
     # Reading files: E1xx
@@ -271,8 +271,8 @@ class Errors(metaclass=_Coded):
         'another name for its own: extension = "my_links" in its config.'
     )
     E502 = (
-        "A knowledge base can't be made from {got}. Give a path, an ArboKB, entities, dicts, a data "
-        "frame, or a function from a Vocab to an ArboKB."
+        "A knowledge base can't be made from {got}. Give a path, an ArboKB, entities, dicts, a "
+        "data frame, or a function from a Vocab to an ArboKB."
     )
     E503 = (
         "The knowledge base is {got}, but the linker needs an ArboKB. Read its entities into one: "
@@ -311,7 +311,7 @@ class Errors(metaclass=_Coded):
     )
     E607 = (
         "The loss of '{name}' is {loss}: training has diverged. Train with a lower learning rate "
-        "(training.optimizer.learn_rate), a longer warmup, or precision = \"float32\"."
+        '(training.optimizer.learn_rate), a longer warmup, or precision = "float32".'
     )
 
     # Evaluation and discovery: E7xx

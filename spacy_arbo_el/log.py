@@ -3,7 +3,7 @@
 import logging
 import sys
 import warnings
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -23,7 +23,7 @@ def progress(total: int, title: str, unit: str) -> Any:
     return tqdm(total=total, desc=title, unit=unit, disable=silent)
 
 
-@lru_cache(maxsize=None)
+@cache
 def warn_once(message: str) -> None:
     """Warn of something that would otherwise be said for each document: once in a process."""
     warnings.warn(message, stacklevel=3)

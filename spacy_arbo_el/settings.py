@@ -1,15 +1,17 @@
 """Checks of the settings of registered parts: one message for each kind of oddity."""
 
 import math
-from typing import Any, Sequence
+from typing import Any, Optional, Sequence
 
 from .errors import Errors
 
 
-def check_count(name: str, value: Any, least: int = 0) -> None:
-    """Raise ValueError unless the value is a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        _refuse(name, f"a whole number of at least {least}", value)
+def check_count(name: str, value: Any, least: int = 0, most: Optional[int] = None) -> None:
+    """Raise ValueError unless the value is a whole number from ``least`` to ``most``."""
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    if not is_count or value < least or (most is not None and value > most):
+        limit = f" and at most {most}" if most is not None else ""
+        _refuse(name, f"a whole number of at least {least}{limit}", value)
 
 
 def check_share(name: str, value: Any) -> None:

@@ -54,9 +54,9 @@ def build_transformer_encoder(
     predict_tokens: Word pieces in one forward pass of inference, padding included; 0 chooses what
         suits the device.
     train_tokens: The same in training.
-    kept_tokens: Activations of at most so many word pieces are kept in training. A batch with more
-        runs once without keeping any, and again in parts when gradients come back (gradient
-        caching), so that memory does not grow with the batch.
+    kept_tokens: Activations of at most so many word pieces are kept in training. What a batch has
+        beyond these runs once without keeping any, and again in parts when gradients come back
+        (gradient caching), so that memory does not grow with the batch.
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
     """
@@ -112,8 +112,11 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floa
     if not is_train:
         return _predict(model, X, batches), lambda dY: None
     shim.set_dropout(model.attrs["dropout_rate"])
-    begin = _begin_kept if tokens <= model.attrs["kept_tokens"] else _begin_recomputed
-    steps = [begin(model, X.take(batch)) for batch in batches]
+    is_kept = np.cumsum(tokens) <= model.attrs["kept_tokens"]
+    steps = [
+        (_begin_kept if kept else _begin_recomputed)(model, X.take(batch))
+        for batch, kept in zip(batches, is_kept)
+    ]
 
     def backprop(dY: Any) -> None:
         for batch, (_, backprop_batch) in zip(batches, steps):
@@ -122,10 +125,10 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floa
     return _gather(model, len(X), batches, [vectors for vectors, _ in steps]), backprop
 
 
-def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> Tuple[List[np.ndarray], int]:
+def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> Tuple[List[np.ndarray], List[int]]:
     """The spans of each forward pass, all spans of a passage in the same one.
 
-    RETURNS: The spans' numbers, passage by passage, and the word pieces of all passes, padding
+    RETURNS: The spans' numbers, passage by passage, and the word pieces of each pass, padding
         included.
     """
     lengths = X.lengths
@@ -135,7 +138,7 @@ def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> Tuple[List[np.ndarr
     passes = [used[batch] for batch in length_batches(lengths[used], limit, mixed)]
     spans = X.spans_in(np.concatenate([used[:0], *passes]))
     ends = np.cumsum([spans_of[passages].sum() for passages in passes], dtype=np.int64)
-    tokens = sum(len(passages) * int(lengths[passages].max()) for passages in passes)
+    tokens = [len(passages) * int(lengths[passages].max()) for passages in passes]
     return np.split(spans, ends)[:-1], tokens
 
 

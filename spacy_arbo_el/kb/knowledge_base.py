@@ -34,7 +34,6 @@ from .vectors import VectorRows
 from .verbalizations import Verbalization
 
 
-
 class ArboKB(KnowledgeBase):
     """A spaCy knowledge base whose vectors come from an encoder.
 

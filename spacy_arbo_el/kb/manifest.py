@@ -85,7 +85,7 @@ def manifest_problems(manifest: Manifest) -> Iterator[str]:
         if not isinstance(value, str) or not pattern.fullmatch(value):
             yield f"{key} is {value!r:.60}"
     width, rows = manifest.get("width"), manifest.get("rows")
-    if is_count(width) and is_count(rows) and (width > WIDEST or (rows and not width)):
+    if not isinstance(width, int) or width > WIDEST or (rows and not width):
         yield f"width is {width}"
     try:
         index_entry(manifest)

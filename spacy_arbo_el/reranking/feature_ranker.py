@@ -9,6 +9,7 @@ from spacy.util import registry
 from ..log import log
 from ..mentions.batch import MentionBatch
 from ..retrieval.neighbours import Neighbours
+from ..settings import check_count
 from .best_evidence import rank_by_best_evidence
 from .entity_strings import EntityStrings
 from .features import CandidateFeatures, gather_features
@@ -33,6 +34,11 @@ class FeatureRanker:
     min_ngram: int = 1
     max_ngram: int = 3
     weights: Optional[RankerWeights] = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_count("reranker.n_reranked", self.n_reranked, 1)
+        check_count("reranker.max_ngram", self.max_ngram, 1)
+        check_count("reranker.min_ngram", self.min_ngram, 1, self.max_ngram)
 
     def __call__(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext

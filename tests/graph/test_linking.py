@@ -1,6 +1,5 @@
 """``link``, and clusters of what it leaves: properties of every method."""
 
-import subprocess
 import ast
 from pathlib import Path
 

@@ -37,6 +37,13 @@ REFUSED = {
         "method": ["", "x", None],
     },
     "StringLookup.v1": {"n_exact": COUNTS, "n_fuzzy": COUNTS, "min_similarity": SHARES},
+    "FeatureRanker.v1": {
+        "n_reranked": [0, *COUNTS],
+        "min_ngram": [0, 4, *COUNTS],
+        "max_ngram": [0, *COUNTS],
+    },
+    "IVF.v1": {"n_lists": COUNTS, "n_probes": COUNTS, "rescore_factor": [0.0, -1.0, NAN, INF]},
+    "HNSW.v1": {"n_links": [0, 1, *COUNTS], "ef_search": [0, *COUNTS], "ef_construction": [0]},
     "HardNegatives.v1": {"k": COUNTS, "mention_share": SHARES},
     "Mentions.v1": {"labels_discard": ["GENE", [1], [None]]},
 }

@@ -12,6 +12,7 @@ from ...errors import Errors, Warnings
 from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
 from ...log import log
+from ...settings import check_count, check_positive
 from ..similarity import Similarity
 from .approximate import ApproximateIndex, add_rows, read_attached, sample
 from .flat import FlatIndex, faiss, faiss_has_gpu
@@ -99,6 +100,9 @@ class IVF:
 
     def __post_init__(self) -> None:
         check_codes(self.codes)
+        check_count("index.n_lists", self.n_lists)
+        check_count("index.n_probes", self.n_probes)
+        check_positive("index.rescore_factor", self.rescore_factor)
 
     @property
     def kind(self) -> str:
@@ -154,6 +158,10 @@ class HNSW:
 
     def __post_init__(self) -> None:
         check_codes(self.codes)
+        check_count("index.n_links", self.n_links, 2)
+        check_count("index.ef_construction", self.ef_construction, 1)
+        check_count("index.ef_search", self.ef_search, 1)
+        check_positive("index.rescore_factor", self.rescore_factor)
 
     @property
     def kind(self) -> str:
