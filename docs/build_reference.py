@@ -1,0 +1,224 @@
+"""Write docs/reference.md: every registered part, with its settings, from the docstrings.
+
+    python docs/build_reference.py
+
+The parts are those of the entry points in setup.cfg.
+"""
+
+import configparser
+import importlib
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple
+
+from spacy.language import Language
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference.md"
+# Entry points that are no parts of a config.
+OTHER = ("spacy_cli",)
+# What the registry of an entry point is called in a config.
+REGISTRIES = {"thinc_losses": "losses", "spacy_factories": "factory"}
+# Some parts take their settings over from a class, which describes them.
+DESCRIBED_BY = {
+    "arbo_linker": "spacy_arbo_el.linker:ArboLinker",
+    "spacy-arbo-el.MentionCorpus.v1": "spacy_arbo_el.corpora.reader:MentionCorpus",
+}
+# Arguments that spaCy gives.
+GIVEN = ("nlp", "name", "vocab")
+SECTIONS = (
+    ("The component", ("factory",)),
+    ("Mentions: `mentions`", ("mentions",)),
+    ("Encoders: `model`", ("encoders",)),
+    ("Knowledge bases", ("kb", "corpora")),
+    ("Search: `retriever`", ("retrieval",)),
+    ("Rerankers: `reranker`", ("reranking",)),
+    ("Inference: `inference`", ("inference",)),
+    ("Discovery: `discovery`", ("discovery",)),
+    ("Training", ("training",)),
+    ("Evaluation", ("evaluation",)),
+)
+INTRODUCTION = """# Reference
+
+<!-- Written by docs/build_reference.py. Do not edit. -->
+
+All parts that a config can name, and their settings. A setting without a default must be given
+where the part is named. The [whole default config](#the-default-config) is at the end.
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A registered part.
+
+    name: As configs write it.
+    registry: The registry, as configs write it.
+    package: The package of spacy_arbo_el that it is in.
+    function: What is registered.
+    """
+
+    name: str
+    registry: str
+    package: str
+    function: Any
+
+    @property
+    def doc(self) -> str:
+        return textwrap.dedent(inspect.getdoc(self.function) or "")
+
+    def settings(self) -> Dict[str, str]:
+        """The default of each setting as a config writes it, "" for none."""
+        parameters = inspect.signature(self.function).parameters.values()
+        defaults = {}
+        for parameter in parameters:
+            is_given = self.registry == "factory" and parameter.name in GIVEN
+            if not is_given and parameter.kind is not parameter.VAR_POSITIONAL:
+                defaults[parameter.name] = self.default(parameter)
+        return defaults
+
+    def default(self, parameter: inspect.Parameter) -> str:
+        """The default of a setting as a config writes it, "" for none."""
+        value = parameter.default
+        if self.registry == "factory":
+            value = Language.get_factory_meta(self.name).default_config[parameter.name]
+            if isinstance(value, dict) and any(key.startswith("@") for key in value):
+                return "a section"
+        return "" if value is parameter.empty else as_config(value)
+
+    def descriptions(self) -> Dict[str, str]:
+        """What the docstrings say of each setting."""
+        described = parameters_in(self.doc)[1]
+        if self.name in DESCRIBED_BY:
+            other = inspect.getdoc(load(DESCRIBED_BY[self.name])) or ""
+            described = {**parameters_in(other)[1], **described}
+        return described
+
+
+def as_config(value: Any) -> str:
+    """A default as a config writes it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, tuple):
+        return str(list(value))
+    return repr(value)
+
+
+def load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def entry_points() -> Iterator[Tuple[str, str, str]]:
+    """The kind, the name and the place of each entry point."""
+    config = configparser.ConfigParser()
+    config.optionxform = str  # type: ignore[assignment, method-assign]
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    for kind, lines in config["options.entry_points"].items():
+        for line in lines.strip().splitlines():
+            name, place = (side.strip() for side in line.split("="))
+            yield kind, name, place
+
+
+def parts() -> List[Part]:
+    """All registered parts, in the order of setup.cfg."""
+    return [
+        Part(
+            name,
+            REGISTRIES.get(kind, kind.split("_")[1]),
+            place.split(":")[0].split(".")[1],
+            load(place),
+        )
+        for kind, name, place in entry_points()
+        if kind not in OTHER
+    ]
+
+
+def parameters_in(doc: str) -> Tuple[List[str], Dict[str, str]]:
+    """The lines of a docstring without its parameters, and the text of each parameter."""
+    rest: List[str] = []
+    found: Dict[str, str] = {}
+    current = ""
+    for line in doc.splitlines():
+        start = re.match(r"([a-z]\w*): (.+)", line)
+        if start:
+            current = start[1]
+            found[current] = start[2]
+        elif current and line.startswith("    "):
+            found[current] += " " + line.strip()
+        else:
+            current = ""
+            rest.append(line)
+    return rest, found
+
+
+def as_markdown(lines: List[str]) -> str:
+    """The text of a docstring: its examples as blocks of config."""
+    text = "\n".join(lines)
+    text = re.sub(r"RETURNS:.*(\n    .*)*", "", text)
+    text, _, example = text.partition("::\n")
+    text = f"{plain(text).strip()}{':' if example else ''}"
+    if not example:
+        return text
+    config, after = split_config(textwrap.dedent(example.strip("\n")))
+    block = f"```ini\n{config}\n```"
+    return "\n\n".join(piece for piece in (text, block, plain(after).strip()) if piece)
+
+
+def split_config(example: str) -> Tuple[str, str]:
+    """A config, and the sentences after it."""
+    lines = example.splitlines()
+    is_config = [not line or re.match(r"\s*\[|\s*[@\w.]+ = ", line) is not None for line in lines]
+    end = is_config.index(False) if False in is_config else len(lines)
+    config = textwrap.dedent("\n".join(lines[:end])).strip()
+    return config, textwrap.dedent("\n".join(lines[end:]))
+
+
+def plain(text: str) -> str:
+    """Markdown's backticks for those of docstrings."""
+    return text.replace("``", "`")
+
+
+def table(part: Part) -> str:
+    settings, described = part.settings(), part.descriptions()
+    if not settings:
+        return ""
+    rows = ["| setting | default | |", "|---|---|---|"]
+    for name, default in settings.items():
+        shown = default if default in ("", "a section") else f"`{default}`"
+        meaning = plain(described.get(name, "")).replace("|", "\\|")
+        rows.append(f"| `{name}` | {shown} | {meaning} |")
+    return "\n".join(rows)
+
+
+def entry(part: Part) -> str:
+    lines = parameters_in(part.doc)[0]
+    if part.registry == "factory":
+        lines = ['The component: `nlp.add_pipe("arbo_linker")`. It links spans to entities.']
+    key = "factory" if part.registry == "factory" else f"@{part.registry}"
+    pieces = (f"### {part.name}", f"`{key}`", as_markdown(lines), table(part))
+    return "\n\n".join(piece for piece in pieces if piece)
+
+
+def reference() -> str:
+    """The page."""
+    from spacy_arbo_el.factory import DEFAULT_CONFIG
+
+    everything, pieces = parts(), [INTRODUCTION.strip()]
+    for title, packages in SECTIONS:
+        pieces.append(f"## {title}")
+        pieces += [entry(part) for part in everything if part.package in packages]
+    config = DEFAULT_CONFIG.strip().replace("[arbo_linker", "[components.arbo_linker")
+    config = config.replace("]\n", ']\nfactory = "arbo_linker"\n', 1)
+    pieces += ["## The default config", f"```ini\n{config}\n```"]
+    return "\n\n".join(pieces) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference(), encoding="utf8")
