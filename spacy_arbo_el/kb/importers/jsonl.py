@@ -94,14 +94,23 @@ def problem_of(record: Dict[str, Any]) -> str:
         return f"'frequency' of {record['id']!r} must be a number from 0 up."
     if not isinstance(record.get("meta", {}), dict):
         return f"'meta' of {record['id']!r} must be an object."
-    meta = _meta_of(record)
-    if meta and not is_text(json.dumps(meta, ensure_ascii=False)):
-        return f"the other fields of {record['id']!r} must have strings of whole characters."
+    if not _is_json(_meta_of(record)):
+        return (
+            f"the other fields of {record['id']!r} must have finite numbers and whole characters."
+        )
     return ""
 
 
 def is_strings(value: Any) -> bool:
     return isinstance(value, list) and all(is_storable(item) and item for item in value)
+
+
+def _is_json(meta: Dict[str, Any]) -> bool:
+    """Whether values can be stored: 1e999 is infinite, and "\\ud83d" is half a character."""
+    try:
+        return not meta or is_text(json.dumps(meta, ensure_ascii=False, allow_nan=False))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _meta_of(record: Dict[str, Any]) -> Dict[str, Any]:
