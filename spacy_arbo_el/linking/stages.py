@@ -148,12 +148,10 @@ class LinkingStages:
             log_odds(threshold),
         )
 
-    def group_unlinked(
-        self, batch: MentionBatch, decisions: Decisions, within_documents: bool
-    ) -> np.ndarray:
+    def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
         """The new entities of mentions that are not linked: (m,) int64, -1 for linked ones.
 
-        within_documents: Whether the mentions of each document are grouped by themselves.
+        The mentions of each document are grouped by themselves.
         """
         groups = np.full(len(batch), -1, dtype=np.int64)
         rows = np.flatnonzero(decisions.entities < 0)
@@ -166,7 +164,7 @@ class LinkingStages:
                 self.discovery.features(batch.encoded[rows], normalized),
                 settings.similarity,
                 self.calibration,
-                batch.documents[rows] if within_documents else None,
+                batch.documents[rows],
                 batch.labels[rows] if settings.match_types else None,
             )
         return groups
@@ -202,7 +200,7 @@ class LinkingStages:
             ranked = self.rank_encoded(batch)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)
-            groups = self.group_unlinked(batch, decisions, within_documents=True)
+            groups = self.group_unlinked(batch, decisions)
             wording = self.wording(candidates, decisions)
         cluster_ids = numbers_within(batch.documents, groups)
         rows = range(len(batch))
