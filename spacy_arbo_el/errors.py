@@ -338,6 +338,24 @@ class Errors(metaclass=_Coded):
         "A thread that is linking can't edit the knowledge base, the exemplars or the corrections "
         "at the same time: it would wait for itself. Make the edit when the linking has ended."
     )
+    E771 = (
+        "A data frame needs pandas, which is not installed: pip install pandas. Without it, "
+        "{instead} gives the same rows as dicts."
+    )
+    E785 = (
+        "{path} is {found}, not a pipeline. The pipeline comes first, then the documents: "
+        "arbo COMMAND MODEL DATA."
+    )
+    E786 = (
+        "{path} is a pipeline, not documents. The pipeline comes first, then the documents: "
+        "arbo COMMAND MODEL DATA."
+    )
+    E787 = (
+        "{path} is no .spacy file, which this command reads. Convert it first: "
+        "python -m spacy arbo convert {path} {target}."
+    )
+    E788 = "Can't read {path}: {problem}"
+    E789 = "{path} has nothing to read: documents are in files that end in {suffixes}."
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
         "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."

@@ -53,12 +53,21 @@ def check_exists(path: PathLike, hint: str = "Check the path.") -> Path:
     return path
 
 
-def read_lines(path: PathLike) -> Iterator[Tuple[int, str]]:
+def throw(error: ValueError) -> None:
+    """What readers do with a bad line, unless they are given something else to do."""
+    raise error from None
+
+
+def read_lines(
+    path: PathLike, bad: Callable[[ValueError], None] = throw
+) -> Iterator[Tuple[int, str]]:
     """Yield (line number from 1, line without its end) of a UTF-8 file.
 
     Only a line feed ends a line, with or without a carriage return before it. Other characters at
     which ``str.splitlines`` splits are part of the text. Raises ValueError with file and line if
     the bytes are not valid UTF-8.
+
+    bad: What to do with the error of such a line, which is then left out.
     """
     with check_exists(path).open("rb") as file:
         for number, raw in enumerate(file, 1):
@@ -68,7 +77,7 @@ def read_lines(path: PathLike) -> Iterator[Tuple[int, str]]:
                 yield number, raw.rstrip(b"\r\n").decode("utf8")
             except UnicodeDecodeError as err:
                 problem = f"the file isn't UTF-8 here ({err.reason}). Save it as UTF-8."
-                raise line_error(path, number, problem) from None
+                bad(line_error(path, number, problem))
 
 
 def read_start(path: Path, size: int) -> bytes:
@@ -80,24 +89,31 @@ def read_start(path: Path, size: int) -> bytes:
         return file.read(size)
 
 
-def read_records(path: PathLike) -> Iterator[Tuple[int, Dict[str, Any]]]:
+def read_records(
+    path: PathLike, bad: Callable[[ValueError], None] = throw
+) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Yield (line number, JSON object) for each line that isn't empty.
 
     Raises ValueError with file and line if a line is not a JSON object.
+
+    bad: What to do with the error of such a line, which is then left out.
     """
-    for number, line in read_lines(path):
+    for number, line in read_lines(path, bad):
         if not line.strip():
             continue
         try:
             record = json.loads(line, parse_constant=_no_number)
         except json.JSONDecodeError as err:
             problem = f"no valid JSON: {err.msg} at column {err.colno}. Write one object per line."
-            raise line_error(path, number, problem) from None
+            bad(line_error(path, number, problem))
+            continue
         except (ValueError, RecursionError) as err:
-            raise line_error(path, number, f"no valid JSON: {err}.") from None
+            bad(line_error(path, number, f"no valid JSON: {err}."))
+            continue
         if not isinstance(record, dict):
             problem = f"expected a JSON object, got {json_kind(record)}."
-            raise line_error(path, number, problem)
+            bad(line_error(path, number, problem))
+            continue
         yield number, record
 
 

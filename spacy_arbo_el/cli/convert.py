@@ -1,19 +1,22 @@
 """``arbo convert``: annotated corpora to ``.spacy``."""
 
 from pathlib import Path
-from typing import Dict, Optional
+from typing import Dict, List, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import errors_for_people, visible
+
+# Those of corpora/convert.py, which is not imported for help.
+FORMATS = "pubtator, jsonl, csv, prodigy, doccano, spacy-json, medmentions"
 
 
 def convert_command(
     # fmt: off
     source: Path = Arg(..., help="Corpus to read"),
     output: Path = Arg(..., help="The .spacy file to write"),
-    format: str = Opt("jsonl", "--format", "-f", help="pubtator, jsonl or medmentions"),
+    format: str = Opt("jsonl", "--format", "-f", help=f"One of: {FORMATS}"),
     labels: str = Opt("", "--labels", "-l", help="Labels to keep, separated by commas"),
     concepts: Optional[Path] = Opt(
         None,
@@ -25,13 +28,31 @@ def convert_command(
         None, "--exclude", "-x", help="File with ids of documents to leave out, one per line"
     ),
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
+    skip_bad: bool = Opt(
+        False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"
+    ),
     # fmt: on
 ) -> None:
-    """Convert an annotated corpus to .spacy. Mentions keep their exact character offsets."""
+    """Convert an annotated corpus to .spacy.
+
+    Mentions keep their exact character offsets. Ids of documents are made up where there are none.
+
+    \b
+    Example:
+      python -m spacy arbo convert train.jsonl train.spacy
+      python -m spacy arbo convert annotations.csv train.spacy --format csv --skip-bad
+    """
     import spacy
 
     from ..corpora.convert import convert_corpus
     from ..corpora.files import read_ids
+    from ..io import throw
+
+    problems: List[ValueError] = []
+
+    def keep(problem: ValueError) -> None:
+        problems.append(problem)
+        msg.warn(visible(problem))
 
     with errors_for_people():
         counts = convert_corpus(
@@ -42,8 +63,11 @@ def convert_command(
             labels=[label.strip() for label in labels.split(",") if label.strip()] or None,
             concept_map=_concept_map(concepts) if concepts else None,
             exclude_ids=read_ids(exclude) if exclude else None,
+            bad=keep if skip_bad else throw,
         )
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    if problems:
+        summary += f", {len(problems)} bad lines left out"
     msg.good(f"{output}: {summary}")
 
 

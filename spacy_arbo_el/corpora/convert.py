@@ -10,12 +10,17 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from ..errors import Errors, Warnings
-from ..io import PathLike, replacing
+from ..io import PathLike, replacing, throw
 from .annotated import AnnotatedMention, AnnotatedText
 from .concepts import normalise_ids
+from .doccano import read_doccano
 from .jsonl import read_jsonl
 from .medmentions import read_medmentions
+from .prodigy import read_prodigy
 from .pubtator import read_pubtator
+from .records import OnBad
+from .spacy_json import read_spacy_json
+from .table import read_table
 
 MENTIONS_KEY = "mentions"
 COUNTED = (
@@ -29,6 +34,17 @@ COUNTED = (
     "excluded",
 )
 
+# Readers by format. These count what they leave out.
+COUNTING = {"pubtator": read_pubtator, "prodigy": read_prodigy}
+READERS = {
+    "jsonl": read_jsonl,
+    "csv": read_table,
+    "doccano": read_doccano,
+    "spacy-json": read_spacy_json,
+    "medmentions": read_medmentions,
+}
+FORMATS = (*COUNTING, *READERS)
+
 
 def convert_corpus(
     input_path: PathLike,
@@ -40,6 +56,7 @@ def convert_corpus(
     concept_map: Optional[Mapping[str, str]] = None,
     exclude_ids: Optional[Iterable[str]] = None,
     spans_key: Optional[str] = None,
+    bad: OnBad = throw,
 ) -> Dict[str, int]:
     """Convert a corpus to ``.spacy`` and count its mentions.
 
@@ -48,12 +65,13 @@ def convert_corpus(
 
     input_path: The corpus.
     output_path: The ``.spacy`` file.
-    format: "pubtator", "jsonl" or "medmentions".
+    format: One of ``FORMATS``.
     nlp: Only its tokenizer and its vocabulary are used.
     labels: Keep only mentions with these labels; None keeps all.
     concept_map: From equivalent id to concept, see ``normalise_ids``.
     exclude_ids: Ids of documents to leave out, such as those of a test set.
     spans_key: See ``make_doc``.
+    bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
     RETURNS: The numbers of these:
         docs: documents.
         mentions: mentions.
@@ -66,7 +84,7 @@ def convert_corpus(
     """
     counts: Counter = Counter(dict.fromkeys(COUNTED, 0))
     texts = select(
-        read_corpus(input_path, format, counts),
+        read_corpus(input_path, format, counts, bad),
         labels=labels,
         concept_map=concept_map,
         exclude_ids=exclude_ids,
@@ -84,23 +102,23 @@ def convert_corpus(
 
 
 def read_corpus(
-    path: PathLike, format: str, counts: Optional[Counter] = None
+    path: PathLike, format: str, counts: Optional[Counter] = None, bad: OnBad = throw
 ) -> Iterator[AnnotatedText]:
     """Read a corpus.
 
     Raises ValueError for an unknown format.
 
     path: The corpus.
-    format: "pubtator", "jsonl" or "medmentions".
-    counts: See ``read_pubtator``.
+    format: One of ``FORMATS``.
+    counts: Counts what is left out, under "duplicates" and "excluded".
+    bad: Takes the errors of invalid lines; by default they are raised.
     """
-    if format == "pubtator":
-        return read_pubtator(path, counts)
-    readers = {"jsonl": read_jsonl, "medmentions": read_medmentions}
-    if format not in readers:
-        formats = ", ".join(map(repr, ("pubtator", *readers)))
+    if format in COUNTING:
+        return COUNTING[format](path, counts, bad)
+    if format not in READERS:
+        formats = ", ".join(map(repr, FORMATS))
         raise ValueError(Errors.E112.format(format=format, formats=formats))
-    return readers[format](path)
+    return READERS[format](path, bad)
 
 
 def select(

@@ -4,39 +4,29 @@
         {"start": 0, "end": 3, "label": "PERSON", "kb_id": "ada_l"},
         {"start": 8, "end": 16, "label": "PERSON", "kb_id": null, "cluster": "new-1"}]}
 
-A document is on one line. Offsets count characters; the end is exclusive. ``kb_id`` is the id of an
-entity. The ids of a composite mention are joined by ``|``. A NIL mention has null or "NIL".
-``cluster`` is optional and names a new entity. Other keys are ignored.
+A document is on one line. An id is made up where it is missing. Offsets count characters; the end
+is exclusive. ``kb_id`` is the id of an entity. The ids of a composite mention are joined by ``|``.
+A NIL mention has null or "NIL". ``cluster`` is optional and names a new entity. Other keys are
+ignored.
 """
 
 import json
-from typing import Any, Dict, Iterable, Iterator
+from typing import Any, Dict, Iterable, Iterator, Tuple
 
-from ..io import PathLike, line_error, read_records, replacing
+from ..io import PathLike, replacing, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .fields import Problem, check_object, get, integer, list_in, string
+from .records import OnBad, id_in, read_each
 
 
-def read_jsonl(path: PathLike) -> Iterator[AnnotatedText]:
+def read_jsonl(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     """Yield the documents of a JSONL file. Empty lines are skipped.
 
     Raises ValueError with file, line and problem at the first invalid line.
+
+    bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
     """
-    lines_of: Dict[str, int] = {}
-    for number, record in read_records(path):
-        try:
-            text = _annotated_text(record)
-        except Problem as problem:
-            raise line_error(path, number, str(problem)) from None
-        if text.id in lines_of:
-            raise line_error(
-                path,
-                number,
-                f"the document id {text.id!r} was used before, in line {lines_of[text.id]}. "
-                "Give each document an id of its own.",
-            )
-        lines_of[text.id] = number
-        yield text
+    return read_each(path, _annotated_text, bad)
 
 
 def write_jsonl(texts: Iterable[AnnotatedText], path: PathLike) -> int:
@@ -54,13 +44,16 @@ def write_jsonl(texts: Iterable[AnnotatedText], path: PathLike) -> int:
     return count
 
 
-def _annotated_text(record: Dict[str, Any]) -> AnnotatedText:
-    id_ = string(record, "id")
+def _annotated_text(record: Dict[str, Any], id_: str) -> AnnotatedText:
+    doc_id = id_in(record, "id", id_)
     text = string(record, "text", empty=True)
+    return AnnotatedText(doc_id, text, mentions_of(record, text))
+
+
+def mentions_of(record: Dict[str, Any], text: str) -> Tuple[AnnotatedMention, ...]:
+    """The mentions of a document. Raises Problem where one is invalid."""
     mentions = list_in(record, "mentions")
-    return AnnotatedText(
-        id_, text, tuple(_mention(m, i, len(text)) for i, m in enumerate(mentions, 1))
-    )
+    return tuple(_mention(mention, i, len(text)) for i, mention in enumerate(mentions, 1))
 
 
 def _mention(record: Any, position: int, length: int) -> AnnotatedMention:

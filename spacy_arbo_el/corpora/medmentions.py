@@ -10,33 +10,26 @@ exact. An uncased encoder sees the same word pieces as in running text.
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ..io import PathLike, json_kind, line_error, read_records
+from ..io import PathLike, json_kind, throw
 from .annotated import AnnotatedMention, AnnotatedText, split_ids
 from .fields import Problem, check_integer, check_object, check_text, list_in, string
+from .records import OnBad, read_each
 
 # These files have no types.
 LABEL = "CONCEPT"
 
 
-def read_medmentions(path: PathLike) -> Iterator[AnnotatedText]:
+def read_medmentions(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Empty lines are skipped.
 
     Raises ValueError with file, line and problem at the first invalid line.
+
+    bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
     """
-    lines_of: Dict[str, int] = {}
-    for number, record in read_records(path):
-        try:
-            text = _annotated_text(record)
-        except Problem as problem:
-            raise line_error(path, number, str(problem)) from None
-        if text.id in lines_of:
-            before = f"the document {text.id!r} came before, in line {lines_of[text.id]}."
-            raise line_error(path, number, before)
-        lines_of[text.id] = number
-        yield text
+    return read_each(path, _annotated_text, bad)
 
 
-def _annotated_text(record: Dict[str, Any]) -> AnnotatedText:
+def _annotated_text(record: Dict[str, Any], _: str) -> AnnotatedText:
     id_ = string(record, "pmid")
     words: List[str] = []
     mentions: List[AnnotatedMention] = []

@@ -13,14 +13,17 @@ from collections import Counter
 from typing import Iterator, List, Optional, Set
 
 from ..errors import Warnings
-from ..io import PathLike, line_error, read_lines
+from ..io import PathLike, line_error, read_lines, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
+from .records import OnBad
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
 
 
-def read_pubtator(path: PathLike, counts: Optional[Counter] = None) -> Iterator[AnnotatedText]:
+def read_pubtator(
+    path: PathLike, counts: Optional[Counter] = None, bad: OnBad = throw
+) -> Iterator[AnnotatedText]:
     """Yield the documents of a PubTator file.
 
     Ids joined by ``|`` or ``+`` become several ``kb_ids``. An id of ``-1`` or an empty one becomes
@@ -32,9 +35,11 @@ def read_pubtator(path: PathLike, counts: Optional[Counter] = None) -> Iterator[
     of an annotation differs from the text at its offsets.
 
     counts: Counts the documents left out, under "duplicates".
+    bad: Takes the errors of invalid lines. The rest of the document is then left out. By default
+        errors are raised.
     """
     seen: Set[str] = set()
-    for document in _documents(path):
+    for document in _documents(path, bad):
         if document.id in seen:
             line = document.line
             warnings.warn(Warnings.W100.format(path=path, line=line, id=document.id), stacklevel=2)
@@ -95,26 +100,37 @@ class _Problem(Exception):
     """What is wrong with a line. The caller adds file and line."""
 
 
-def _documents(path: PathLike) -> Iterator[_Document]:
+def _documents(path: PathLike, bad: OnBad) -> Iterator[_Document]:
+    """The documents, each complete. Of one with a bad line, nothing is returned."""
     document: Optional[_Document] = None
+    skips = False  # Whether the lines up to the next document are left out.
     number = 0
-    try:
-        for number, line in read_lines(path):
-            title = TEXT_LINE.fullmatch(line)
-            starts = title is not None and title[2] == "t"
-            if document and (starts or not line.strip()):
-                yield document.finish()
-                document = None
+    for number, line in read_lines(path, bad):
+        title = TEXT_LINE.fullmatch(line)
+        starts = title is not None and title[2] == "t"
+        try:
+            if starts or not line.strip():
+                before, document, skips = document, None, False
+                if before:
+                    yield before.finish()
             if title and starts:
                 document = _Document(title[1], title[3], number)
             elif document:
                 document.add_line(line)
-            elif line.strip():
+            elif line.strip() and not skips:
                 raise _Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
+        except _Problem as problem:
+            bad(line_error(path, number, str(problem)))
+            # An incomplete document before this line is not its fault.
+            if title and starts:
+                document = _Document(title[1], title[3], number)
+            else:
+                document, skips = None, bool(line.strip())
+    try:
         if document:
             yield document.finish()
     except _Problem as problem:
-        raise line_error(path, number, str(problem)) from None
+        bad(line_error(path, number, str(problem)))
 
 
 def _is_relation(columns: List[str]) -> bool:

@@ -207,7 +207,7 @@ def test_convert_pubtator_leaves_duplicates_out(nlp, write, tmp_path):
 
 
 def test_unknown_format_is_an_error_that_lists_the_formats(nlp, write, tmp_path):
-    with pytest.raises(ValueError, match="no corpus format 'conll'.*'pubtator', 'jsonl'"):
+    with pytest.raises(ValueError, match="no corpus format 'conll'.*'pubtator'.*'jsonl'"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="conll", nlp=nlp)
 
 

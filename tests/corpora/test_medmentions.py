@@ -30,7 +30,7 @@ def test_mentions_are_at_the_offsets_of_their_tokens(tmp_path):
     [
         ({"pmid": "1"}, "'sents' is missing"),
         ({"pmid": 1, "sents": []}, "'pmid' must be a string"),
-        ({"pmid": "0", "sents": []}, "came before, in line 1"),
+        ({"pmid": "0", "sents": []}, "used before, in line 1"),
         ({"pmid": "1", "sents": [{"tokens": ["a"]}]}, "'mentions' is missing"),
         ({"pmid": "1", "sents": [{"tokens": ["a"], "mentions": [[0, 2, "C", "a"]]}]}, "0 to 2"),
         ({"pmid": "1", "sents": [{"tokens": ["a"], "mentions": [[1, 1, "C", "a"]]}]}, "1 to 1"),

@@ -1,0 +1,80 @@
+"""Documents to link: plain text, JSONL, CSV, ``.spacy``, and folders of these."""
+
+from pathlib import Path
+from typing import Any, Dict, Iterator
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..errors import Errors
+from ..io import PathLike, check_exists
+from .annotated import AnnotatedText
+from .convert import make_doc
+from .fields import string
+from .jsonl import mentions_of
+from .reader import SUFFIX, read_docs, unlinked
+from .records import id_in, read_each
+from .table import read_table
+
+SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv")
+
+
+def read_documents(path: Path, nlp: Language) -> Iterator[Doc]:
+    """Yield the documents of a file, or of all files of a folder, with their mentions unlinked.
+
+    A ``.txt`` file is one document. An object of a JSONL file, and a line of a CSV file, needs only
+    a ``text``. Ids are made up where there are none. Documents without text are left out.
+
+    Raises ValueError for a file of another kind, and for a folder without such files.
+
+    path: The file or the folder.
+    nlp: Only its tokenizer and its vocabulary are used.
+    """
+    for file in files_of(path):
+        if file.suffix.lower() == SUFFIX:
+            for doc in read_docs(file, nlp.vocab):
+                yield unlinked(doc)
+            continue
+        name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+        for text in _read_texts(file, name):
+            doc = unlinked(make_doc(nlp, text))
+            if len(doc):
+                yield doc
+
+
+def files_of(path: Path) -> Iterator[Path]:
+    """The files of a folder that can be read, in order of their names; or the file itself."""
+    path = check_exists(path, "Check the path.")
+    if not path.is_dir():
+        if path.suffix.lower() not in SUFFIXES:
+            raise ValueError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
+        yield path
+        return
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
+    if not files:
+        raise ValueError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
+    yield from files
+
+
+def _read_texts(path: Path, name: str) -> Iterator[AnnotatedText]:
+    suffix = path.suffix.lower()
+    if suffix == ".txt":
+        return iter([_plain_text(path, name)])
+    if suffix == ".jsonl":
+        return read_each(path, _annotated_text)
+    return read_table(path)
+
+
+def _plain_text(path: PathLike, name: str) -> AnnotatedText:
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"the file isn't UTF-8 ({error.reason}). Save it as UTF-8."
+        raise ValueError(Errors.E788.format(path=path, problem=problem)) from None
+    return AnnotatedText(name, text)
+
+
+def _annotated_text(record: Dict[str, Any], id_: str) -> AnnotatedText:
+    text = string(record, "text", empty=True)
+    mentions = mentions_of(record, text) if record.get("mentions") is not None else ()
+    return AnnotatedText(id_in(record, "id", id_), text, mentions)

@@ -1,0 +1,153 @@
+"""Documents in CSV and TSV, one mention per line.
+
+    id,text,start,end,label,kb_id
+    d1,Ada met Bo.,0,3,PERSON,Q7259
+    d1,Ada met Bo.,8,10,PERSON,
+
+Only ``text`` must be there. Lines with the same id are one document, and so are lines with the
+same text where there are no ids. Instead of offsets, ``mention`` may have the words of the mention,
+which are searched in the text. A line without offsets and words adds no mention.
+"""
+
+import csv
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from ..io import PathLike, line_error, read_lines, throw
+from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
+from .fields import Problem
+from .records import OnBad, made_up_id
+from .spans import LABEL
+
+COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
+# The default limit is too small for long texts.
+csv.field_size_limit(1 << 30)
+
+
+def read_table(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+    """Yield the documents of a table whose first line names its columns.
+
+    Raises ValueError with file, line and problem at an invalid line.
+
+    path: The file. Columns are separated by tabs in .tsv files, otherwise by commas.
+    bad: Takes the errors; by default they are raised.
+    """
+    documents: Dict[str, AnnotatedText] = {}
+    for number, row in read_rows(path, ("text",), bad):
+        try:
+            _add(documents, row, made_up_id(path, number))
+        except Problem as problem:
+            bad(line_error(path, number, str(problem)))
+    yield from documents.values()
+
+
+def read_rows(
+    path: PathLike, required: Tuple[str, ...], bad: OnBad = throw
+) -> Iterator[Tuple[int, Dict[str, str]]]:
+    """Yield (line number, cells by column) for each line that isn't empty, but the first.
+
+    required: Columns that must be there.
+    bad: Takes the errors of lines; by default they are raised.
+    """
+    delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
+    lines = _Lines(path, bad)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: Optional[List[str]] = None
+    while True:
+        first = lines.number + 1
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            bad(line_error(path, lines.number, f"no valid table: {error}."))
+            continue
+        if row is None:
+            break
+        if not any(cell.strip() for cell in row):
+            continue
+        if header is None:
+            header = [name.strip().lower() for name in row]
+            _check_header(path, first, header, required)
+        elif len(row) != len(header):
+            problem = f"expected {len(header)} columns as in the first line, got {len(row)}."
+            bad(line_error(path, first, problem))
+        else:
+            yield first, dict(zip(header, row))
+    if header is None:
+        raise line_error(path, 1, "the file is empty. The first line must name the columns.")
+
+
+@dataclass
+class _Lines:
+    """The lines of a file for the csv module.
+
+    path: The file.
+    bad: Takes the errors of lines.
+    number: The number of lines read so far.
+    """
+
+    path: PathLike
+    bad: OnBad
+    number: int = field(default=0)
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in read_lines(self.path, self.bad):
+            self.number = number
+            yield line + "\n"
+
+
+def _check_header(path: PathLike, line: int, header: List[str], required: Tuple[str, ...]) -> None:
+    missing = [name for name in required if name not in header]
+    if missing:
+        problem = f"there is no column {missing[0]!r}. Columns: {', '.join(header)}."
+        raise line_error(path, line, problem)
+    twice = [name for name in COLUMNS if header.count(name) > 1]
+    if twice:
+        raise line_error(path, line, f"the column {twice[0]!r} occurs twice.")
+
+
+def _add(documents: Dict[str, AnnotatedText], row: Dict[str, str], otherwise: str) -> None:
+    """Add the document of a line, or its mention to the document that is there already."""
+    text, own_id = row["text"], row.get("id", "").strip()
+    key = own_id or f"\n{text}"
+    document = documents.get(key) or AnnotatedText(own_id or otherwise, text)
+    if document.text != text:
+        raise Problem(f"the document {own_id!r} has another text in an earlier line.")
+    mention = _mention(row, text)
+    mentions = (*document.mentions, mention) if mention else document.mentions
+    documents[key] = replace(document, mentions=mentions)
+
+
+def _mention(row: Dict[str, str], text: str) -> Optional[AnnotatedMention]:
+    offsets = _offsets(row, text)
+    if offsets is None:
+        return None
+    label = row.get("label", "").strip() or LABEL
+    ids, cluster = split_ids(row.get("kb_id", "")), row.get("cluster", "").strip()
+    return AnnotatedMention(*offsets, label, ids, cluster if not ids else "")
+
+
+def _offsets(row: Dict[str, str], text: str) -> Optional[Tuple[int, int]]:
+    """Start and end of the mention of a line; None where it has none."""
+    words = row.get("mention", "").strip()
+    if row.get("start", "").strip():
+        start = _number(row, "start")
+        end = _number(row, "end") if row.get("end", "").strip() else start + len(words)
+        if not 0 <= start < end <= len(text):
+            raise Problem(offsets_problem(start, end, len(text)))
+        if words and text[start:end].strip() != words:
+            raise Problem(f"the mention is {words!r}, but the text there {text[start:end]!r}.")
+        return start, end
+    if not words:
+        return None
+    start = text.find(words)
+    if start < 0:
+        raise Problem(f"the text does not contain the mention {words!r}.")
+    return start, start + len(words)
+
+
+def _number(row: Dict[str, str], column: str) -> int:
+    value = row[column].strip()
+    if not (value.isascii() and value.isdigit() and len(value) < 16):
+        raise Problem(f"{column!r} must be a whole number, got {value!r:.40}.")
+    return int(value)
