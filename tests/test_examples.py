@@ -1,5 +1,6 @@
 """The examples: short, and they train and link through a config that names them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import spacy
 from spacy.cli.train import train
 from spacy.util import import_file, load_config
 
+from .linker.conftest import build
 from .linker.world import DEV, annotated, examples, without_links, write_corpus
 
 ROOT = Path(__file__).parents[1]
@@ -89,3 +91,109 @@ def test_custom_reranker_trains_and_links(tmp_path):
     # "planet", "solar" and "system" are in the description of the planet, not in that of the metal.
     assert scores[2.0]["planet"] > scores[0.0]["planet"]
     assert scores[2.0]["metal"] == pytest.approx(scores[0.0]["metal"], abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def serve():
+    pytest.importorskip("fastapi")
+    pytest.importorskip("httpx")
+    return import_file("serve", EXAMPLES / "serve.py")
+
+
+@pytest.fixture(scope="module")
+def client(serve):
+    from fastapi.testclient import TestClient
+
+    nlp = build()
+    limits = serve.Limits(body=5000, documents=3, length=500, mentions=4)
+    return TestClient(serve.create_app(nlp, limits, "secret"))
+
+
+def ask(client, *documents):
+    return client.post("/link", json={"documents": list(documents)})
+
+
+PROBE = {
+    "text": "A spacecraft circles Mercury, the planet next to the sun.",
+    "mentions": [{"start": 21, "end": 28}],
+}
+
+
+def test_service_links_given_mentions(client):
+    fish = {
+        "text": "Fish with too much mercury make people ill.",
+        "mentions": [{"start": 19, "end": 26, "label": "MATTER"}],
+    }
+    answer = ask(client, PROBE, {"text": "Nothing is found here."}, fish)
+    assert answer.status_code == 200
+    (planet,), nothing, (metal,) = (doc["mentions"] for doc in answer.json()["documents"])
+    assert (planet["text"], planet["kb_id"], nothing) == ("Mercury", "planet", [])
+    assert (metal["start"], metal["end"], metal["label"]) == (19, 26, "MATTER")
+    assert metal["kb_id"] == metal["candidates"][0]["kb_id"] == "metal"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("{", "The body is no JSON"),
+        ("[]", "The body: "),
+        ("{}", "documents: Field required."),
+        ('{"documents": [{"text": 3}]}', "documents[0].text: "),
+        ('{"documents": [{"txt": "a"}]}', "documents[0].text: Field required."),
+        ('{"documents": [{"text": "a", "mentions": [{"start": 0}]}]}', "mentions[0].end: "),
+        (
+            '{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 2}]}]}',
+            "documents[0].mentions[0]: 0 to 2 is not within 0 to 1.",
+        ),
+    ],
+)
+def test_service_says_what_is_wrong_with_a_body(client, body, message):
+    answer = client.post("/link", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert list(answer.json()) == ["error"] and message in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        [{"text": "a"}] * 4,
+        [{"text": "a" * 501}],
+        [{"text": "abcde", "mentions": [{"start": 0, "end": 1}] * 5}],
+        [{"text": "a" * 5000}],
+    ],
+)
+def test_service_refuses_what_is_above_its_limits(client, documents):
+    answer = ask(client, *documents)
+    assert answer.status_code == 413 and "more than" in answer.text or "at most" in answer.text
+
+
+def test_service_is_healthy_and_tells_others_to_come_back_when_it_is_full(serve):
+    from fastapi.testclient import TestClient
+
+    client = TestClient(serve.create_app(build(), serve.Limits(requests=0)))
+    assert client.get("/health").json() == {"status": "ok", "entities": 8}
+    answer = ask(client, PROBE)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+
+
+def test_entities_are_added_while_the_service_links(client):
+    document = {"text": "Kathmandu has an airport.", "mentions": [{"start": 0, "end": 9}]}
+    body = {"entities": [{"id": "E900", "title": "Kathmandu"}]}
+    with ThreadPoolExecutor(4) as pool:
+        before = [pool.submit(ask, client, PROBE, document) for _ in range(8)]
+        refused = client.post("/entities", json=body)
+        added = client.post("/entities", json=body, headers={"Authorization": "Bearer secret"})
+        after = [pool.submit(ask, client, PROBE, document) for _ in range(8)]
+        links = [
+            [doc["mentions"][0]["kb_id"] for doc in answer.result().json()["documents"]]
+            for answer in before + after
+        ]
+    assert refused.status_code == 403 and added.json() == {"entities": 9}
+    assert {planet for planet, _ in links} == {"planet"}
+    assert {city for _, city in links[8:]} == {"E900"}
+
+
+def test_service_says_what_is_wrong_with_an_entity(client):
+    headers = {"Authorization": "Bearer secret"}
+    answer = client.post("/entities", json={"entities": [{"title": "no id"}]}, headers=headers)
+    assert answer.status_code == 422 and "arbo-E041" in answer.json()["error"]
