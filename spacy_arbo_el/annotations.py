@@ -16,16 +16,24 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from spacy.tokens import Doc, Span
 
+from .display import SHOWN_ROWS, html_table, shortened, shown_probability
 from .errors import Errors
 from .kb.entity import NIL
 from .mentions.getters import Offsets, SpanGetter, find_mentions, offsets_of_span
 
 
 class Candidate(NamedTuple):
-    """An entity that was considered, and the probability that it is the correct one."""
+    """An entity that was considered, and the probability that it is the correct one.
+
+    title: Its title, "" where it is not known: a link has the titles of its first candidates.
+    """
 
     kb_id: str
     score: float
+    title: str = ""
+
+    def __repr__(self) -> str:
+        return f"Candidate({named(self.kb_id, self.title)}, {shown_probability(self.score)})"
 
 
 class Evidence(NamedTuple):
@@ -49,7 +57,7 @@ class Evidence(NamedTuple):
     document: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Link:
     """The link of one mention.
 
@@ -62,6 +70,7 @@ class Link:
     cluster: For NIL, the id of the new entity: mentions with the same id are the same entity. It is
         "new-1" and so on within a document. Where a corpus is linked in one graph, ids are stable
         ("NEW-5a0c…"). Empty for linked mentions.
+    titles: The titles of the first candidates.
     """
 
     kb_id: str
@@ -70,11 +79,50 @@ class Link:
     scores: Sequence[float] = ()
     evidence: Sequence[Evidence] = ()
     cluster: str = ""
+    titles: Sequence[str] = ()
 
     @property
     def candidates(self) -> List[Candidate]:
         """The ranked candidates, best first."""
-        return list(map(Candidate, self.ids, self.scores))
+        titles = [*self.titles, *[""] * (len(self.ids) - len(self.titles))]
+        return list(map(Candidate, self.ids, self.scores, titles))
+
+    @property
+    def title(self) -> str:
+        """The title of the entity, "" for NIL."""
+        return self.evidence[0].text if self.evidence else ""
+
+    def __repr__(self) -> str:
+        if not self.is_nil:
+            return f"Link({named(self.kb_id, self.title)}, {shown_probability(self.score)})"
+        parts = [NIL]
+        if self.cluster:
+            parts.append(f"new entity {self.cluster}")
+        for best in self.candidates[:1]:
+            name = named(best.kb_id, best.title)
+            parts.append(f"best candidate {name}, {shown_probability(best.score)}")
+        return f"Link({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the link, its evidence and its candidates."""
+        rows = [
+            (rank, c.kb_id, c.title, shown_probability(c.score))
+            for rank, c in enumerate(self.candidates[:SHOWN_ROWS], 1)
+        ]
+        more = len(self.ids) - len(rows)
+        columns = ("", "candidate", "title", "probability")
+        return html_table(f"{self!r}: {self.explain()}", columns, rows, more)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """JSON-serialisable, with names for everything."""
+        return {
+            "kb_id": self.kb_id,
+            "title": self.title,
+            "score": self.score,
+            "cluster": self.cluster,
+            "candidates": [candidate._asdict() for candidate in self.candidates],
+            "evidence": [step._asdict() for step in self.evidence],
+        }
 
     @property
     def is_nil(self) -> bool:
@@ -98,6 +146,7 @@ class Link:
             "scores": list(self.scores),
             "evidence": [list(step) for step in self.evidence],
             "cluster": self.cluster,
+            "titles": list(self.titles),
         }
 
     @classmethod
@@ -109,7 +158,13 @@ class Link:
             list(data["scores"]),
             [Evidence(*step) for step in data["evidence"]],
             data["cluster"],
+            list(data["titles"]),
         )
+
+
+def named(entity_id: str, title: str) -> str:
+    """An id with a title, for people: ``D1 "Mercury"``."""
+    return f'{entity_id} "{shortened(title, 40)}"' if title else entity_id
 
 
 # The name of the extension, unless a linker's config gives another one.

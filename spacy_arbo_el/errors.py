@@ -356,6 +356,15 @@ class Errors(metaclass=_Coded):
     )
     E788 = "Can't read {path}: {problem}"
     E789 = "{path} has nothing to read: documents are in files that end in {suffixes}."
+    E790 = (
+        "No document of {path} has mentions to link. Find them: --find names (names of the "
+        "knowledge base), --find pipeline (components before the linker), or --find with another "
+        "pipeline, such as --find en_core_web_sm."
+    )
+    E791 = (
+        "No component before the linker can find mentions; the pipeline has {names}. Find them "
+        "with --find names, or with another pipeline, such as --find en_core_web_sm."
+    )
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
         "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."
@@ -372,8 +381,8 @@ class Errors(metaclass=_Coded):
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
     E722 = (
-        "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy or "
-        ".jsonl. Choose one of these, or the name of a folder."
+        "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
+        ".jsonl or .csv. Choose one of these, or the name of a folder."
     )
     E721 = "The clusters are not consistent: {problem}. The file or the arrays are damaged."
     E714 = "The weight of n-grams in discovery must be between 0 and 1, not {value!r}."

@@ -31,7 +31,9 @@ from .annotations import DocLinks, register_extension
 from .calibration.calibration import Calibration
 from .discovery.accept import accept, undo
 from .discovery.clustering import Discovery
-from .discovery.new_entities import EntityOrId, NewEntities
+from .discovery.entities import EntityOrId
+from .discovery.new_entities import NewEntities
+from .display import counted, html_table
 from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
 from .explanations.explain import Explainer
@@ -131,6 +133,28 @@ class ArboLinker(TrainablePipe):
         self.streaming = Stream()
         self.trainer = Trainer(name, model, datastore, objective)
         register_extension(extension)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name), repr(self.kb)]
+        parts.append(counted(len(self.exemplars), "exemplar"))
+        parts.append(f"threshold {self.threshold:g}")
+        if not self.encoder.is_ready:
+            parts.append("encoder not loaded yet")
+        return f"ArboLinker({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it links with."""
+        rows = [
+            ("knowledge base", self.kb),
+            ("exemplars", len(self.exemplars)),
+            ("new entities", len(self.new_entities)),
+            ("encoder", "loaded" if self.encoder.is_ready else "not loaded yet"),
+            ("mentions", self.mentions.getter),
+            ("reranker", self.reranker),
+            ("inference", self.inference),
+            ("threshold", f"{self.threshold:g}"),
+        ]
+        return html_table(f"ArboLinker {self.name}", (), rows)
 
     # Parts. Those of the stages can be set too.
 

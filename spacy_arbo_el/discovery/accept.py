@@ -9,9 +9,9 @@ from ..encoders.inputs import SpanInputs
 from ..kb.entity import Entity
 from ..mentions.records import MentionKey, MentionRecord
 from ..retrieval.datastore import Datastore
-from .entities import NewEntity
+from .entities import EntityOrId, NewEntity
 from .history import Entry
-from .new_entities import EntityOrId, NewEntities
+from .new_entities import NewEntities
 
 
 def accept(

@@ -2,17 +2,35 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
+from ..annotations import named
 from ..arrays import TopK, unit
 from ..calibration.logistic import probability
+from ..display import SHOWN_ROWS, counted, html_table, make_frame, shortened, shown_probability
 from ..kb.knowledge_base import ArboKB
 from ..mentions.records import MentionKey, MentionRecord
 
+if TYPE_CHECKING:
+    import pandas
+
 # How many entities of the knowledge base are named beside a new one.
 N_NEAREST = 3
+# The columns of new entities and of their mentions in tables.
+SUMMARY = (
+    "id",
+    "name",
+    "mentions",
+    "documents",
+    "cohesion",
+    "nearest",
+    "nearest_title",
+    "nearest_probability",
+    "reason",
+)
+MENTION = ("document", "start", "end", "text", "label", "before", "after")
 
 
 class NearestEntity(NamedTuple):
@@ -32,7 +50,7 @@ class RefusedEntity(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NewEntity:
     """A new entity.
 
@@ -56,6 +74,37 @@ class NewEntity:
         """How many documents mention it."""
         return len({record.key[0] for record in self.members})
 
+    def __repr__(self) -> str:
+        where = counted(self.documents, "document")
+        parts = [
+            repr(self.id),
+            repr(shortened(self.name)),
+            f"{counted(len(self.members), 'mention')} in {where}",
+            f"cohesion {self.cohesion:.2f}",
+        ]
+        for entity in self.nearest[:1]:
+            name = named(entity.kb_id, entity.title)
+            parts.append(f"nearest {name} {shown_probability(entity.probability)}")
+        return f"NewEntity({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: its first mentions."""
+        members = [_member_dict(record) for record in self.members[:SHOWN_ROWS]]
+        columns = ("document", "label", "before", "text", "after")
+        rows = [[member[column] for column in columns] for member in members]
+        return html_table(repr(self), columns, rows, len(self.members) - len(rows))
+
+    def summary(self) -> Dict[str, Any]:
+        """One row of a table: counts, and the nearest entity of the knowledge base."""
+        nearest = self.nearest[0] if self.nearest else RefusedEntity("", "", 0.0, "no candidates")
+        size = len(self.members), self.documents
+        values = (self.id, self.name, *size, self.cohesion, *nearest)
+        return dict(zip(SUMMARY, values))
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """One row per mention. It needs pandas."""
+        return make_frame(map(_member_dict, self.members), MENTION, "to_dict()['members']")
+
     def to_dict(self) -> Dict[str, Any]:
         """JSON-serialisable."""
         return {
@@ -66,6 +115,15 @@ class NewEntity:
             "cohesion": self.cohesion,
             "nearest": [entity._asdict() for entity in self.nearest],
         }
+
+
+# A new entity, or its id.
+EntityOrId = Union[str, NewEntity]
+
+
+def id_of_entity(entity: EntityOrId) -> str:
+    """The id of a new entity, which may be given by its id."""
+    return entity.id if isinstance(entity, NewEntity) else entity
 
 
 def _member_dict(record: MentionRecord) -> Dict[str, Any]:

@@ -1,8 +1,8 @@
 """The new entities of a corpus: stored, edited, saved, and added to as documents come."""
 
-from functools import wraps
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Any,
     Callable,
     Dict,
@@ -11,42 +11,29 @@ from typing import (
     List,
     Optional,
     Sequence,
-    TypeVar,
     Union,
-    cast,
     overload,
 )
 
 import numpy as np
 
+from ..display import SHOWN_ROWS, counted, html_table, make_frame
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
-from ..graph.online import attach
 from ..io import write_file
 from ..locks import ForkableLock
 from ..mentions.records import MentionKey
-from . import continuation, editing
+from . import attaching, continuation, editing
 from .clusters import Clusters
 from .continuation import Decided
-from .entities import NewEntity, describe
+from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
 from .history import Entry, History
+from .locked import locked
 from .serialization import Contents, pack, unpack
 from .unlinked import Rows, Unlinked
 
-# A new entity, or its id.
-EntityOrId = Union[str, NewEntity]
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _locked(method: Method) -> Method:
-    """The method, of which one thread runs at a time."""
-
-    @wraps(method)
-    def run(self: "NewEntities", *args: Any, **kwargs: Any) -> Any:
-        with self.lock:
-            return method(self, *args, **kwargs)
-
-    return cast(Method, run)
+if TYPE_CHECKING:
+    import pandas
 
 
 class NewEntities:
@@ -81,7 +68,7 @@ class NewEntities:
         """Every decision, and every merge that new mentions caused, with its time."""
         return self.history.entries
 
-    @_locked
+    @locked
     def __len__(self) -> int:
         return len(self._groups())
 
@@ -97,7 +84,7 @@ class NewEntities:
     @overload
     def __getitem__(self, which: slice) -> List[NewEntity]: ...
 
-    @_locked
+    @locked
     def __getitem__(self, which: Union[str, int, slice]) -> Union[NewEntity, List[NewEntity]]:
         """A new entity by its id, by the id of one that was merged into it, or by its place."""
         if isinstance(which, str):
@@ -113,7 +100,32 @@ class NewEntities:
         with self.lock:
             return [self.clusters.ids[number] for number in self._groups()]
 
-    @_locked
+    # What people see
+
+    @locked
+    def __repr__(self) -> str:
+        mentions = sum(map(len, self._groups().values()))
+        counts = counted(len(self), "new entity", "new entities"), counted(mentions, "mention")
+        return f"NewEntities({', '.join(counts)})"
+
+    @locked
+    def _repr_html_(self) -> str:
+        """For notebooks: the largest new entities."""
+        rows = [one.summary().values() for one in self[:SHOWN_ROWS]]
+        more = len(self) - len(rows)
+        return html_table(repr(self), SUMMARY, [list(row) for row in rows], more)
+
+    def to_dicts(self) -> List[Dict[str, Any]]:
+        """All new entities with their mentions, JSON-serialisable."""
+        return [one.to_dict() for one in self]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """One row per new entity, the largest first. It needs pandas."""
+        return make_frame((one.summary() for one in self), SUMMARY, "new_entities.to_dicts()")
+
+    # Looking up
+
+    @locked
     def resolve(self, entity_id: str) -> str:
         """What a new entity has become.
 
@@ -122,7 +134,7 @@ class NewEntities:
         """
         return self.clusters.id_now(self.clusters.number_of(entity_id))
 
-    @_locked
+    @locked
     def id_of(self, key: MentionKey) -> str:
         """The id of the new entity that a mention belongs to, "" for none."""
         row = self.rows.row(key)
@@ -131,7 +143,7 @@ class NewEntities:
         number = self.clusters.current(int(self.clusters.of_mention[row]))
         return self.clusters.ids[number] if self.clusters.is_open(number) else ""
 
-    @_locked
+    @locked
     def named(self, entity: EntityOrId) -> NewEntity:
         """The new entity of an id.
 
@@ -140,14 +152,14 @@ class NewEntities:
         """
         return self._describe(self._named(entity))
 
-    @_locked
+    @locked
     def mentions_of(self, entity: EntityOrId) -> Unlinked:
         """The mentions of a new entity, with their inputs and vectors."""
         return self.rows.take(self._groups()[self._number(id_of_entity(entity))])
 
     # Adding mentions
 
-    @_locked
+    @locked
     def put(
         self, mentions: Unlinked, groups: np.ndarray, known: Optional[Dict[int, int]] = None
     ) -> None:
@@ -161,7 +173,7 @@ class NewEntities:
         self.rows.extend(mentions)
         self._is_grouped = False
 
-    @_locked
+    @locked
     def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> List[str]:
         """Add mentions one after the other, each to the new entity of its neighbours.
 
@@ -173,37 +185,13 @@ class NewEntities:
             a rejected one. The ids depend neither on later documents nor on the number of
             documents that are added at once.
         """
-        clusters = self.clusters
-        if clusters.accepted:
-            # Their mentions are exemplars now: what is like them is for the linker to find.
-            left = np.isin(clusters.numbers, list(clusters.accepted))
-            left = np.append(left, np.zeros(len(mentions) + 1, dtype=bool))
-            neighbours = np.where(left[neighbours], -1, neighbours)
-        attached = attach(
-            clusters.of_mention,
-            clusters.merged_into,
-            neighbours,
-            mentions.documents,
-            np.array(clusters.kept_apart, dtype=np.int64).reshape(-1, 2),
-            clusters.closed(),
-        )
-        clusters.of_mention = attached.of_mention
-        clusters.merged_into = attached.merged_into
-        clusters.assign_ids([mentions.records[i].key for i in attached.first_mentions.tolist()])
-        for gone, stays, mention in attached.merges:
-            place = "{}:{}:{}".format(*mentions.records[mention].key)
-            ids = clusters.ids
-            self.history.note("join", ids[gone], into=ids[stays], mention=place)
-        self.rows.extend(mentions)
+        assigned = attaching.attach_mentions(self, mentions, neighbours)
         self._is_grouped = False
-        return [
-            clusters.ids[number] if clusters.is_open(number) else ""
-            for number in attached.assigned.tolist()
-        ]
+        return assigned
 
     # Deciding
 
-    @_locked
+    @locked
     def merge(self, into: EntityOrId, *others: EntityOrId) -> NewEntity:
         """Merge new entities; the ids of the others then lead to ``into``."""
         stays = self._named(into)
@@ -213,7 +201,7 @@ class NewEntities:
             self._is_grouped = False
         return self._describe(stays)
 
-    @_locked
+    @locked
     def split(self, entity: EntityOrId, members: Iterable[int]) -> NewEntity:
         """Make some members an entity of their own. New mentions never merge the two again.
 
@@ -234,13 +222,13 @@ class NewEntities:
         self._is_grouped = False
         return self._describe(new)
 
-    @_locked
+    @locked
     def reject(self, entity: EntityOrId) -> None:
         """Mark a new entity as no entity. Mentions that join it later are not new either."""
         editing.reject(self, self._named(entity))
         self._is_grouped = False
 
-    @_locked
+    @locked
     def release(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
         """Mark a new entity as one that has become an entity of the knowledge base.
 
@@ -249,7 +237,7 @@ class NewEntities:
         editing.accept(self, self._named(entity), kb_id, more)
         self._is_grouped = False
 
-    @_locked
+    @locked
     def leave_out(self, keys: Iterable[MentionKey], kb_id: str) -> None:
         """Mark mentions that have become an entity of the knowledge base elsewhere.
 
@@ -259,7 +247,7 @@ class NewEntities:
         editing.leave_out(self, rows, kb_id)
         self._is_grouped = False
 
-    @_locked
+    @locked
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
         """Take back the last ``leave_out`` of mentions, if there was one.
 
@@ -271,7 +259,7 @@ class NewEntities:
             editing.undo(self, entries)
             self._is_grouped = False
 
-    @_locked
+    @locked
     def undo(self, *, acceptances: bool = False) -> List[Entry]:
         """Take back the last decision that was not taken back yet.
 
@@ -290,12 +278,12 @@ class NewEntities:
 
     # The next discovery
 
-    @_locked
+    @locked
     def decided(self) -> Decided:
         """What the next discovery must keep."""
         return continuation.decided(self)
 
-    @_locked
+    @locked
     def continued(self) -> "NewEntities":
         """The same decisions and ids, for the mentions of another discovery.
 
@@ -360,7 +348,7 @@ class NewEntities:
 
     # Another encoder, and saving
 
-    @_locked
+    @locked
     def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> None:
         """Encode all mentions anew where their vectors come from another encoder.
 
@@ -371,7 +359,7 @@ class NewEntities:
             self.rows.encode(encode)
             self.fingerprint = fingerprint
 
-    @_locked
+    @locked
     def to_bytes(self) -> bytes:
         """Everything, the log included."""
         mentions = self.rows.take(np.arange(len(self.rows)))
@@ -397,8 +385,3 @@ class NewEntities:
     def from_disk(cls, path: Union[str, Path]) -> "NewEntities":
         """Read a file that ``to_disk`` wrote."""
         return cls.from_bytes(Path(path).read_bytes())
-
-
-def id_of_entity(entity: EntityOrId) -> str:
-    """The id of a new entity, which may be given by its id."""
-    return entity.id if isinstance(entity, NewEntity) else entity

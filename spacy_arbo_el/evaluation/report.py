@@ -1,13 +1,14 @@
 """Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Set
 
 from rich.table import Table
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ..display import make_frame
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
@@ -15,6 +16,9 @@ from ..linking.stages import LinkingStages
 from ..reranking.best_evidence import BestEvidence
 from .calibrate import fit_calibration
 from .scorer import Outcome, outcomes, score_outcomes
+
+if TYPE_CHECKING:
+    import pandas
 
 COLUMNS = {
     "mentions": "arbo_mentions",
@@ -108,6 +112,18 @@ def _seen_and_unseen(results: List[Outcome], seen: Set[str]) -> Dict[str, Option
     return {
         f"arbo_acc_{name}": sum(part) / len(part) if part else None for name, part in parts.items()
     }
+
+
+def to_frame(rows: Mapping[str, Mapping[str, Any]]) -> "pandas.DataFrame":
+    """Rows of scores as a data frame, one row per inference procedure. It needs pandas.
+
+    rows: As ``compare_inference`` gives them.
+    """
+    records = (
+        {"inference": name, **{column: scores.get(key) for column, key in COLUMNS.items()}}
+        for name, scores in rows.items()
+    )
+    return make_frame(records, ["inference", *COLUMNS], "compare_inference(nlp, examples)")
 
 
 def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:

@@ -8,11 +8,12 @@ from spacy.tokens import Span
 
 from ..annotations import Link
 from ..calibration.logistic import probability
+from ..display import shown_probability
 from ..kb.entity import NIL
 from ..linking.feedback import key_of
 from ..linking.stages import LinkingStages
 from ..mentions.getters import offsets_of_span
-from .explanation import SHOWN, Explanation, shown_probability
+from .explanation import SHOWN, Explanation
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Iterator, Mapping, Optional
 
 from ..annotations import Evidence, Link
+from ..display import shown_probability
 
 # Candidates that are shown.
 SHOWN = 5
@@ -51,8 +52,3 @@ def _step(step: Evidence) -> str:
     if step.document and step.document not in step.id:
         context = f" in {step.document}{context}"
     return f'  {step.kind} {step.id} "{step.text}" ({shown_probability(step.weight)}){context}'
-
-
-def shown_probability(probability: float) -> str:
-    """A probability in two digits, or as many as it takes to tell it from 0 and 1."""
-    return f"{probability:.2f}" if 0.005 <= probability < 0.995 else f"{probability:.4f}"

@@ -3,15 +3,18 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Tuple
 
+from ..display import html_table, shortened
 from ..errors import Errors
 from ..io import is_storable
 
 NIL = "NIL"
 # Larger frequencies don't fit into a float.
 LARGEST = 1e300
+# Aliases that people see at once.
+SHOWN_ALIASES = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entity:
     """One entry of a knowledge base.
 
@@ -65,6 +68,36 @@ class Entity:
     def names(self) -> List[str]:
         """The title and the aliases, each once, title first."""
         return list(dict.fromkeys((self.title, *self.aliases)))
+
+    def __repr__(self) -> str:
+        parts = [repr(self.id), repr(shortened(self.title))]
+        if self.aliases:
+            names = ", ".join(map(repr, self.aliases[:SHOWN_ALIASES]))
+            parts.append(f"aliases=[{shortened(names + self._more_aliases)}]")
+        if self.types:
+            parts.append(f"types=[{shortened(', '.join(map(repr, self.types)))}]")
+        if self.description:
+            parts.append(f"description={shortened(self.description)!r}")
+        return f"Entity({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the fields that are not empty."""
+        names = ", ".join(self.aliases[:SHOWN_ALIASES]) + self._more_aliases
+        fields = {
+            "description": shortened(self.description, 400),
+            "aliases": names,
+            "types": ", ".join(self.types),
+            "frequency": f"{self.frequency:g}" if self.frequency else "",
+            **{str(key): value for key, value in self.meta.items()},
+        }
+        rows = [(name, value) for name, value in fields.items() if value]
+        return html_table(f"{self.id} {self.title}", (), rows)
+
+    @property
+    def _more_aliases(self) -> str:
+        """How many aliases are not shown."""
+        rest = len(self.aliases) - SHOWN_ALIASES
+        return f", … and {rest} more" if rest > 0 else ""
 
     def merged_with(self, other: "Entity") -> "Entity":
         """This entity with the names, types, frequency and ``meta`` of another one as well.

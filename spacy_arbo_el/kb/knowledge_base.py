@@ -5,6 +5,7 @@ entities, ``entity_vectors.py`` their vectors, ``aliases.py`` what spaCy's other
 """
 
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Mapping, Optional, Union
 
@@ -14,6 +15,7 @@ from spacy.tokens import Span
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
+from ..display import SHOWN_ROWS, counted, html_table
 from ..errors import Errors
 from ..locks import SharedLock
 from ..revision import Revision
@@ -182,6 +184,25 @@ class ArboKB(KnowledgeBase):
 
     def __iter__(self) -> Iterator[Entity]:
         return iter(self.entities)
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.storage.path is None else f"from {str(self.storage.path)!r}"
+        try:
+            state = "encoded" if self.fingerprint and self.in_sync else "not encoded yet"
+            return f"ArboKB({counted(len(self), 'entity', 'entities')}, {where}, {state})"
+        except (ValueError, OSError):
+            return f"ArboKB({where}, closed)"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first entities."""
+        columns = ("id", "title", "types", "description")
+        try:
+            first = list(islice(self, SHOWN_ROWS))
+            more = len(self) - len(first)
+        except (ValueError, OSError):
+            first, more = [], 0
+        rows = [(e.id, e.title, ", ".join(e.types), e.description) for e in first]
+        return html_table(repr(self), columns, rows, more)
 
     def is_empty(self) -> bool:
         return len(self) == 0

@@ -122,6 +122,13 @@ class EntityStore:
             self.database.rows(f"SELECT position, id FROM entity WHERE position {IN}", (wanted,))
         )
 
+    def titles_at(self, positions: Sequence[int]) -> Dict[int, str]:
+        """Titles by position; positions without an entity are left out."""
+        wanted = json.dumps(list(positions))
+        return dict(
+            self.database.rows(f"SELECT position, title FROM entity WHERE position {IN}", (wanted,))
+        )
+
     def ids_of(self, positions: np.ndarray) -> np.ndarray:
         """The ids of entities, in the shape of ``positions``; "" for -1. Ids are remembered."""
         wanted = np.unique(positions[positions >= 0])

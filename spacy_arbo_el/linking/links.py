@@ -14,6 +14,9 @@ from ..kb.knowledge_base import ArboKB
 from ..mentions.records import MentionRecord
 from ..retrieval.exemplars import ExemplarStore
 
+# How many candidates of a mention have their title in its link.
+N_TITLED = 5
+
 
 @dataclass(frozen=True)
 class Wording:
@@ -22,11 +25,13 @@ class Wording:
     ids: From positions in the knowledge base to ids.
     entities: The entities that are steps of paths, by position.
     exemplars: The exemplars that are steps of paths, by their row in the store.
+    titles: The titles of the first candidates, by position in the knowledge base.
     """
 
     ids: Dict[int, str]
     entities: Dict[int, Entity]
     exemplars: Dict[int, MentionRecord]
+    titles: Dict[int, str]
 
     @classmethod
     def read(
@@ -43,7 +48,8 @@ class Wording:
         entities = sorted(ref for kind, ref in steps if kind == "entity")
         rows = [ref for kind, ref in steps if kind == "exemplar"]
         records = {row: exemplars.records[row] for row in rows}
-        return cls(ids, kb.entities.at_all(entities), records)
+        first = np.unique(candidates.first(N_TITLED).ids).tolist()
+        return cls(ids, kb.entities.at_all(entities), records, kb.entities.titles_at(first))
 
     def ids_of(self, positions: np.ndarray) -> List[List[str]]:
         """The ids of positions (m, c); "" for -1."""
@@ -76,14 +82,17 @@ def make_links(
     links = []
     for row, (mention, count) in enumerate(zip(mentions, counts)):
         ids, scores = ranked_ids[row][:count], ranked_scores[row][:count]
+        first = entities[row, : min(count, N_TITLED)].tolist()
+        titles = [wording.titles.get(position, "") for position in first]
         if not linked_ids[row]:
             best = scores[0] if scores else 0.0
-            links.append(Link(NIL, best, ids, scores, (), cluster_ids[mention]))
+            links.append(Link(NIL, best, ids, scores, (), cluster_ids[mention], titles))
             continue
         evidence = [
             _evidence(step, records[mention], records, wording) for step in decisions.paths[mention]
         ]
-        links.append(Link(linked_ids[row], round(link_scores[row], 4), ids, scores, evidence))
+        score = round(link_scores[row], 4)
+        links.append(Link(linked_ids[row], score, ids, scores, evidence, "", titles))
     return links
 
 

@@ -1,0 +1,121 @@
+"""What people see of objects in a terminal and in a notebook."""
+
+from html.parser import HTMLParser
+
+import pytest
+import spacy
+from spacy.vocab import Vocab
+
+from spacy_arbo_el.annotations import Candidate, Evidence, Link
+from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity
+from spacy_arbo_el.discovery.new_entities import NewEntities
+from spacy_arbo_el.display import html_table, shortened
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.mentions.records import MentionRecord
+
+BAD = "<script>alert('1')</script>\"&"
+ENTITY = Entity("D1", "Mercury", "the smallest\n planet", ["planet Mercury"], ["STAR"], 2.0)
+EVIDENCE = [Evidence("entity", "D1", "Mercury", "", 1.0), Evidence("mention", "0:7", "X", "", 0.9)]
+LINK = Link("D1", 0.934, ["D1", "D2"], [0.934, 0.031], EVIDENCE, titles=["Mercury"])
+NIL_LINK = Link("NIL", 0.123, ["D1"], [0.123], cluster="new-1", titles=["Mercury"])
+
+
+def new_entity(text="Zorblat", count=2):
+    records = tuple(
+        MentionRecord((f"f{i}", 0, 7), (), text, "the ", " roof", "THING", text, f"doc {i}")
+        for i in range(count)
+    )
+    nearest = (RefusedEntity("D1", text, 0.31, "below the threshold of 0.5"),)
+    return NewEntity("NEW-1", text, records, 0, 0.875, nearest)
+
+
+class Elements(HTMLParser):
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.names, self.text = set(), ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.names.add(tag)
+        assert {name for name, _ in attrs} <= {"style"}
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Candidate("D1", 0.5), "Candidate(D1, 0.50)"),
+        (Candidate("D1", 0.99991, "Mercury"), 'Candidate(D1 "Mercury", 0.9999)'),
+        (LINK, 'Link(D1 "Mercury", 0.93)'),
+        (NIL_LINK, 'Link(NIL, new entity new-1, best candidate D1 "Mercury", 0.12)'),
+        (Link("NIL", 0.0), "Link(NIL)"),
+        (Entity("D1"), "Entity('D1', 'D1')"),
+        (
+            ENTITY,
+            "Entity('D1', 'Mercury', aliases=['planet Mercury'], types=['STAR'], "
+            "description='the smallest planet')",
+        ),
+        (ArboKB(Vocab(), [ENTITY]), "ArboKB(1 entity, in memory, not encoded yet)"),
+        (
+            new_entity(),
+            "NewEntity('NEW-1', 'Zorblat', 2 mentions in 2 documents, cohesion 0.88, "
+            'nearest D1 "Zorblat" 0.31)',
+        ),
+        (NewEntities(), "NewEntities(0 new entities, 0 mentions)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_repr_is_one_short_line(value, text):
+    assert repr(value) == text
+
+
+def test_repr_of_long_values_stays_short():
+    long = Entity("D1", "word " * 99, "word " * 99, ["alias " * 9] * 99, ["type"] * 99)
+    assert len(repr(long)) < 400 and "\n" not in repr(long)
+    assert shortened("ab " * 50, 10) == "ab ab ab…" and shortened("a\nb", 3) == "a b"
+
+
+def test_a_knowledge_base_in_a_folder_shows_its_folder_and_when_it_is_closed(tmp_path):
+    ArboKB(Vocab(), [ENTITY]).to_disk(tmp_path / "kb")
+    with ArboKB.open(tmp_path / "kb") as kb:
+        assert repr(kb).startswith("ArboKB(1 entity, from ")
+    assert repr(kb).endswith(", closed)") and "closed" in kb._repr_html_()
+
+
+def test_a_linker_shows_its_knowledge_base_and_threshold():
+    linker = spacy.blank("en").add_pipe("arbo_linker", config={"threshold": 0.25})
+    linker.kb.add([ENTITY])
+    kb = "ArboKB(1 entity, in memory, not encoded yet)"
+    assert repr(linker).startswith(f"ArboLinker('arbo_linker', {kb}, 0 exemplars, threshold 0.25")
+    table = Elements(linker._repr_html_())
+    assert kb in table.text and "threshold0.25" in table.text and "not loaded" in table.text
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda bad: Link(
+            bad, 0.9, [bad], [0.9], [Evidence("entity", bad, bad, "", 1.0)], "", [bad]
+        ),
+        lambda bad: Link("NIL", 0.9, [bad], [0.9], cluster=bad),
+        lambda bad: Entity(bad, bad, bad, [bad], [bad], meta={bad: bad}),
+        lambda bad: ArboKB(Vocab(), [Entity(bad, bad, bad, [bad], [bad])]),
+        new_entity,
+    ],
+    ids=["link", "nil", "entity", "kb", "new entity"],
+)
+def test_tables_of_notebooks_escape_the_text_of_others(make):
+    parsed = Elements(make(BAD)._repr_html_())
+    plain = Elements(make("x")._repr_html_())
+    assert parsed.names == plain.names and "script" not in parsed.names
+    assert "<script>alert(" in parsed.text, "shown as text"
+
+
+def test_tables_say_how_much_they_leave_out():
+    many = Link("NIL", 0.5, [f"D{i}" for i in range(64)], [0.5] * 64)
+    assert "and 54 more" in many._repr_html_() and "more" not in LINK._repr_html_()
+    assert html_table("t", (), []).count("<tr>") == 0

@@ -1,0 +1,99 @@
+"""Links, candidates, new entities and scores as dicts and as data frames."""
+
+import json
+import sys
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_arbo_el import (
+    NewEntities,
+    candidates_to_dicts,
+    candidates_to_frame,
+    links_to_dicts,
+    links_to_frame,
+)
+from spacy_arbo_el.annotations import annotate
+from spacy_arbo_el.evaluation.report import to_frame
+from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
+
+from .test_display import LINK, NIL_LINK, new_entity
+
+SCORES = {"as configured": {"arbo_mentions": 8, "arbo_acc": 0.75, "arbo_acc_unseen": None}}
+
+
+def linked_doc():
+    doc = Doc(spacy.blank("en").vocab, words=["Mercury", "saw", "Zorblat"])
+    doc.user_data["doc_id"] = "first"
+    doc.ents = [Span(doc, 0, 1, "STAR"), Span(doc, 2, 3, "THING")]
+    annotate(doc, {(0, 7): LINK, (12, 19): NIL_LINK}, EntSpans(), "arbo", overwrite=True)
+    return doc
+
+
+ROWS = [
+    ("first", 0, 7, "Mercury", "STAR", "D1", "Mercury", 0.934, ""),
+    ("first", 12, 19, "Zorblat", "THING", "NIL", "", 0.123, "new-1"),
+]
+
+
+def test_links_of_docs_are_rows():
+    rows = links_to_dicts([linked_doc()])
+    assert [tuple(row.values()) for row in rows] == ROWS
+    assert list(rows[0])[5:] == ["kb_id", "title", "score", "new_entity"]
+    assert json.loads(json.dumps(rows)) == rows
+    doc = linked_doc()
+    doc.spans["none"] = []
+    assert links_to_dicts([doc], get_spans=GroupSpans("none")) == []
+
+
+def test_documents_without_an_id_are_named_by_their_fingerprint():
+    doc = linked_doc()
+    del doc.user_data["doc_id"]
+    (name,) = {row["document"] for row in links_to_dicts([doc])}
+    assert len(name) == 16
+
+
+def test_candidates_of_docs_are_rows():
+    rows = candidates_to_dicts([linked_doc()])
+    assert [(row["text"], row["rank"], row["kb_id"], row["is_linked"]) for row in rows] == [
+        ("Mercury", 1, "D1", True),
+        ("Mercury", 2, "D2", False),
+        ("Zorblat", 1, "D1", False),
+    ]
+    assert [row["title"] for row in rows] == ["Mercury", "", "Mercury"]
+    assert len(candidates_to_dicts([linked_doc()], count=1)) == 2
+
+
+def test_a_link_as_a_dict_has_names_for_everything():
+    data = LINK.to_dict()
+    assert json.loads(json.dumps(data)) == data
+    assert data["candidates"][0] == {"kb_id": "D1", "score": 0.934, "title": "Mercury"}
+    assert data["evidence"][1]["kind"] == "mention" and data["title"] == "Mercury"
+
+
+FRAMES = {
+    "links": lambda: links_to_frame([linked_doc()]),
+    "candidates": lambda: candidates_to_frame([linked_doc()]),
+    "new entity": lambda: new_entity().to_frame(),
+    "new entities": lambda: NewEntities().to_frame(),
+    "scores": lambda: to_frame(SCORES),
+}
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_one_clear_error_without_pandas(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"arbo-E771.*pip install pandas.* gives the same"):
+        make()
+
+
+def test_frames_have_the_rows_and_columns():
+    pytest.importorskip("pandas")
+    frame = links_to_frame([linked_doc()])
+    assert list(frame.itertuples(index=False, name=None)) == ROWS
+    assert list(links_to_frame([]).columns) == list(frame.columns)
+    assert list(candidates_to_frame([linked_doc()])["rank"]) == [1, 2, 1]
+    assert list(new_entity(count=3).to_frame()["document"]) == ["doc 0", "doc 1", "doc 2"]
+    assert "nearest_title" in NewEntities().to_frame()
+    assert to_frame(SCORES)["accuracy"][0] == 0.75 and to_frame(SCORES).shape == (1, 11)
