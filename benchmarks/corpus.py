@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--mentions", type=int, default=100_000)
-    parser.add_argument("--out", type=Path, default=Path("new_entities.jsonl"))
+    parser.add_argument("--output", type=Path, default=Path("new_entities.jsonl"))
     options = parser.parse_args()
     nlp = spacy.load(options.model)
     linker = find_linker(nlp)
@@ -111,8 +111,8 @@ def main() -> None:
     discovered = time.perf_counter() - start
     entities = list(new_entities)
     lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in entities)
-    options.out.write_text("".join(lines), encoding="utf8")
-    options.out.with_suffix(".html").write_text(to_html(entities), encoding="utf8")
+    options.output.write_text("".join(lines), encoding="utf8")
+    options.output.with_suffix(".html").write_text(to_html(entities), encoding="utf8")
     total = time.perf_counter() - start
     prepared = linker.similarity.prepare(vectors)
     nearest = nearest_in_corpus(prepared, 4, linker.similarity)

@@ -1,95 +1,105 @@
 """``arbo link`` and ``arbo discover``: all documents of a corpus in one graph."""
 
 import json
-import tempfile
-from contextlib import contextmanager, nullcontext
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Iterator, Optional
+from typing import TYPE_CHECKING, Iterable, Iterator, Optional
 
-from spacy.cli._util import Arg, Opt
-from spacy.language import Language
+from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import errors_for_people, visible
+from .arguments import MODEL, check_data, open_model
+from .documents import DOCUMENTS, FIND, document_reader, hint_at_empty_kb, hint_at_labels
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
 
-MODEL = Arg(..., help="Pipeline with a linker")
-CORPUS = Arg(..., help=".spacy file with mentions, or a folder of them")
 THRESHOLD = Opt(None, "--threshold", "-t", help="Threshold for links; by default the linker's")
-FIND = Opt(False, "--find", help="Find the mentions with the pipeline")
-
-
-@contextmanager
-def _reader(
-    nlp: Language, linker: "ArboLinker", corpus: Path, find: bool
-) -> Iterator[Callable[[], Iterator[Doc]]]:
-    """A function that reads the documents with their mentions; it can be called several times.
-
-    find: Whether the components before the linker find the mentions. They are run once, and the
-        documents are stored in temporary files. Otherwise the mentions are those of the corpus.
-    """
-    from tqdm import tqdm
-
-    from ..corpora.parts import write_parts
-    from ..corpora.reader import MentionCorpus
-
-    def read(path: Path) -> Iterator[Doc]:
-        return (eg.predicted for eg in tqdm(MentionCorpus(path)(nlp), unit=" docs", leave=False))
-
-    if not find:
-        yield lambda: read(corpus)
-        return
-    plain = (example.predicted for example in MentionCorpus(corpus, gold_mentions=False)(nlp))
-    names = nlp.pipe_names[: [pipe for _, pipe in nlp.pipeline].index(linker)]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mentions"
-        with nlp.select_pipes(enable=names):
-            write_parts(tqdm(nlp.pipe(plain), unit=" docs", leave=False), path)
-        yield lambda: read(path)
 
 
 def link_command(
     # fmt: off
     model: Path = MODEL,
-    corpus: Path = CORPUS,
-    output: Path = Arg(
-        ..., help="What to write: a .spacy file, a .jsonl file, or a folder of .spacy files"
+    data: Path = DOCUMENTS,
+    output: Path = Opt(
+        ...,
+        "--output",
+        "-o",
+        help="What to write: a .spacy, .jsonl or .csv file, or a folder of .spacy files",
     ),
     threshold: Optional[float] = THRESHOLD,
-    find: bool = FIND,
+    find: str = FIND,
     # fmt: on
 ) -> None:
-    """Link the mentions of all documents in one graph. Write the documents with their links."""
-    from ..corpora.links import check_output, write_links
+    """Link all documents in one graph.
+
+    The documents are written with their links: as .spacy, as JSONL with one document per line, or
+    as CSV with one mention per line.
+
+    \b
+    Example:
+      python -m spacy arbo link out/model-best corpus.spacy --output linked.spacy
+      python -m spacy arbo link out/model-best texts/ --find names --output links.csv
+    """
+    from ..corpora.links import check_output, write_links, write_table
     from ..corpora.parts import write_parts
     from ..linker import find_linker
-    from ..pipelines import load_pipeline
 
+    counts: Counter = Counter()
     with errors_for_people():
         check_output(output)
-        nlp = load_pipeline(model)
+        check_data(data)
+        nlp = open_model(model)
         linker = find_linker(nlp)
-        with _reader(nlp, linker, corpus, find) as read:
-            docs = linker.link_stream(read, threshold=threshold)
-            if output.suffix == ".jsonl":
+        hint_at_empty_kb(linker)
+        with document_reader(nlp, linker, data, find) as read:
+            docs = _counted(linker.link_stream(read, threshold=threshold), linker, counts)
+            if output.suffix.lower() in (".jsonl", ".csv"):
                 getter, extension = linker.mentions.getter, linker.cfg["extension"]
-                count = write_links(docs, output, getter, extension)
+                write = write_links if output.suffix.lower() == ".jsonl" else write_table
+                write(docs, output, getter, extension)
             else:
-                count = write_parts(docs, output)
-    msg.good(f"{output}: {count} documents")
+                write_parts(docs, output)
+        if not counts["linked"]:
+            hint_at_labels(linker, (key[1] for key in counts if key[0] == "label"))
+    entities = sum(key[0] == "entity" for key in counts)
+    new = sum(key[0] == "new" for key in counts)
+    msg.good(
+        f"{visible(output)}: {counts['documents']} documents, {counts['mentions']} mentions, "
+        f"{counts['linked']} linked to {entities} entities, "
+        f"{counts['mentions'] - counts['linked']} NIL in {new} new entities"
+    )
+
+
+def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iterator[Doc]:
+    """The documents; counts them, their mentions, links, entities and labels."""
+    from ..mentions.getters import find_mentions
+
+    for doc in docs:
+        counts["documents"] += 1
+        for span in find_mentions(doc, linker.mentions.getter):
+            link = span._.get(linker.cfg["extension"])
+            counts["mentions"] += 1
+            counts["label", span.label_] += 1
+            if link is not None and not link.is_nil:
+                counts["linked"] += 1
+                counts["entity", link.kb_id] += 1
+            elif link is not None and link.cluster:
+                counts["new", link.cluster] += 1
+        yield doc
 
 
 def discover_command(
     # fmt: off
     model: Path = MODEL,
-    corpus: Path = CORPUS,
-    output: Path = Opt(..., "--out", "-o", help="JSONL file of the new entities"),
+    data: Path = DOCUMENTS,
+    output: Path = Opt(..., "--output", "-o", help="JSONL file of the new entities"),
     page: Optional[Path] = Opt(None, "--page", help="HTML page; by default next to the JSONL file"),
     threshold: Optional[float] = THRESHOLD,
-    find: bool = FIND,
+    find: str = FIND,
     keep: Optional[Path] = Opt(
         None, "--keep", help="Save a pipeline with these and earlier new entities, for `arbo new`"
     ),
@@ -100,27 +110,32 @@ def discover_command(
     ),
     # fmt: on
 ) -> None:
-    """Group the mentions that no entity fits into new entities. Write them as JSONL and HTML.
+    """Group mentions of no entity into new entities.
 
-    What was decided with `arbo new` holds: merged mentions stay together, split ones apart, and
-    rejected or accepted ones are left out.
+    They are written as JSONL and as an HTML page. What was decided with `arbo new` holds: merged
+    mentions stay together, split ones apart, and rejected or accepted ones are left out.
+
+    \b
+    Example:
+      python -m spacy arbo discover out/model-best corpus.spacy --output new.jsonl --keep with_new
     """
     from ..discovery.new_entities import NewEntities
     from ..discovery.page import to_html
     from ..io import write_file
     from ..linker import find_linker
-    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
+    from ..pipelines import changing_pipeline, save_pipeline
 
     page = page or output.with_suffix(".html")
     if page == output:
         msg.fail(f"{output} is the JSONL file: name it .jsonl, or choose another --page.", exits=1)
     changing = nullcontext() if keep is None else changing_pipeline(keep)
     with errors_for_people(), changing:
-        nlp = load_pipeline(model)
+        check_data(data)
+        nlp = open_model(model)
         linker = find_linker(nlp)
         if replace:
             linker.new_entities = NewEntities()
-        with _reader(nlp, linker, corpus, find) as read:
+        with document_reader(nlp, linker, data, find) as read:
             new_entities = linker.discover_stream(read, threshold=threshold)
         lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in new_entities)
         write_file(output, "".join(lines).encode("utf8"))

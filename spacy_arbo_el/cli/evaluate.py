@@ -7,6 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
+from .arguments import DATA, MODEL, check_annotated, check_model, open_model
 
 
 def init_command(
@@ -20,7 +21,14 @@ def init_command(
     ),
     # fmt: on
 ) -> None:
-    """Write the untrained pipeline of a config, with knowledge base and exemplars."""
+    """Write the untrained pipeline of a config.
+
+    It has the knowledge base, and the mentions of the training corpus as exemplars.
+
+    \b
+    Example:
+      python -m spacy arbo init linker.cfg untrained --train train.spacy --kb kb
+    """
     import spacy
     from spacy.training.initialize import init_nlp
 
@@ -37,14 +45,21 @@ def init_command(
 
 def calibrate_command(
     # fmt: off
-    model: Path = Arg(..., help="Pipeline with a linker"),
-    dev: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
+    model: Path = MODEL,
+    data: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
     output: Optional[Path] = Opt(
         None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
     ),
     # fmt: on
 ) -> None:
-    """Fit the curves from similarity to probability, and the reranker."""
+    """Fit probabilities and the reranker.
+
+    The curves from similarity to probability are printed.
+
+    \b
+    Example:
+      python -m spacy arbo calibrate out/model-best dev.spacy --output calibrated
+    """
     import spacy
 
     from ..calibration.calibration import Calibration
@@ -53,6 +68,9 @@ def calibrate_command(
     from ..linker import find_linker
     from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
 
+    with errors_for_people():
+        check_model(model)
+        check_annotated(data)
     with errors_for_people(), changing_pipeline(output or model):
         # The present calibration may be of another version.
         config = spacy.util.load_config(model / "config.cfg")
@@ -60,7 +78,7 @@ def calibrate_command(
         nlp = load_pipeline(model, config={f"components.{n}.calibration": None for n in linkers})
         for name in linkers:
             find_linker(nlp, name).calibration = Calibration()
-        fitted = calibrate_pipeline(nlp, list(read_docs(dev, nlp.vocab)))
+        fitted = calibrate_pipeline(nlp, list(read_docs(data, nlp.vocab)))
         save_pipeline(nlp, output or model)
     for name, parts in fitted.items():
         for kind, curve in parts.calibration.to_config().items():
@@ -72,21 +90,31 @@ def calibrate_command(
 
 def evaluate_command(
     # fmt: off
-    dev: Path = Arg(..., help="Annotated .spacy"),
     models: List[Path] = Arg(..., help="One or more pipelines"),
+    data: Path = DATA,
     output: Optional[Path] = Opt(None, "--output", "-o", help="JSON file for the scores"),
     folds: int = Opt(
-        0, "--folds", help="Cross-validation: calibrate on the other parts of dev; 0 for none"
+        0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
     ),
     drop: float = Opt(
-        0.0, "--drop", help="Share of dev's entities to remove from the KB; their mentions are NIL"
+        0.0,
+        "--drop",
+        help="Share of the data's entities to remove from the KB; their mentions are NIL",
     ),
     seed: int = Opt(0, "--seed", help="Determines which entities are removed"),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
 ) -> None:
-    """Score pipelines on gold mentions: accuracy on seen and unseen entities, recall@k and NIL."""
+    """Score pipelines on annotated documents.
+
+    Their mentions are given. Scores are the accuracy on seen and unseen entities, recall@k and NIL.
+
+    \b
+    Example:
+      python -m spacy arbo evaluate out/model-best dev.spacy --output scores.json
+      python -m spacy arbo evaluate untrained out/model-best dev.spacy --folds 5
+    """
     import srsly
     from rich.console import Console
     from spacy.cli._util import setup_gpu
@@ -97,7 +125,6 @@ def evaluate_command(
     from ..evaluation.report import as_table, compare_inference
     from ..io import write_file
     from ..linker import find_linker
-    from ..pipelines import load_pipeline
 
     setup_gpu(gpu_id)
     rows = {}
@@ -105,8 +132,8 @@ def evaluate_command(
         names = [model.name for model in models]
         for model in models:
             label = model.name if names.count(model.name) == 1 else str(model)
-            nlp = load_pipeline(model)
-            examples = list(MentionCorpus(dev, limit=limit)(nlp))
+            nlp = open_model(model, data)
+            examples = list(MentionCorpus(data, limit=limit)(nlp))
             if drop:
                 linker = find_linker(nlp)
                 docs = [example.reference for example in examples]
@@ -115,7 +142,7 @@ def evaluate_command(
                 examples = [Example(unlinked(doc), doc) for doc in docs]
             for name, scores in compare_inference(nlp, examples, folds).items():
                 rows[f"{label}: {name}"] = scores
-    title = f"Links on given mentions, {dev}"
+    title = f"Links on given mentions, {data}"
     title += f", calibrated on the other parts of {folds}" if folds >= 2 else ""
     title += f", {drop:.0%} of the entities dropped" if drop else ""
     Console(width=130).print(as_table(rows, title))
@@ -126,8 +153,8 @@ def evaluate_command(
 
 def compare_command(
     # fmt: off
-    dev: Path = Arg(..., help="Annotated .spacy"),
     models: List[Path] = Arg(..., help="Pipelines, one per row"),
+    data: Path = DATA,
     output: Optional[Path] = Opt(None, "--output", "-o", help="Markdown file for the tables"),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
@@ -137,24 +164,27 @@ def compare_command(
 
     The first has recall@1 to recall@64. The second has the accuracy of independent, undirected and
     directed inference on seen and unseen entities, with and without exemplars.
+
+    \b
+    Example:
+      python -m spacy arbo compare out/model-best other/model-best dev.spacy --output tables.md
     """
     from spacy.cli._util import setup_gpu
 
     from ..corpora.reader import MentionCorpus
     from ..evaluation.comparison import as_markdown, compare_procedures
     from ..io import write_file
-    from ..pipelines import load_pipeline
 
     setup_gpu(gpu_id)
     results = {}
     with errors_for_people():
         for model in models:
-            nlp = load_pipeline(model)
+            nlp = open_model(model, data)
             # training/ncbi/in_batch/model-best is called in_batch.
             name = model.parent.name if model.name.startswith("model-") else model.name
-            examples = list(MentionCorpus(dev, limit=limit)(nlp))
+            examples = list(MentionCorpus(data, limit=limit)(nlp))
             results[name] = compare_procedures(nlp, examples)
-    tables = as_markdown(results, dev.stem)
+    tables = as_markdown(results, data.stem)
     print(tables)
     if output is not None:
         write_file(output, tables.encode("utf8"))

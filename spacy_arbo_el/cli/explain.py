@@ -7,11 +7,12 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible_lines
+from .arguments import MODEL, open_model
 
 
 def explain_command(
     # fmt: off
-    model: Path = Arg(..., help="Pipeline with a linker"),
+    model: Path = MODEL,
     text: str = Arg(..., help="A text with mentions"),
     mention: str = Opt(
         "", "--mention", help="The mention to link; by default those that the pipeline finds"
@@ -21,17 +22,23 @@ def explain_command(
     page: Optional[Path] = Opt(None, "--page", help="HTML page of the links and their evidence"),
     # fmt: on
 ) -> None:
-    """Explain why mentions are linked to their entities, or not linked."""
+    """Explain why mentions have their links.
+
+    With --kb-id, also why a mention is not linked to that entity.
+
+    \b
+    Example:
+      python -m spacy arbo explain out/model-best "Boats travel up the Amazon." --mention Amazon
+    """
     from spacy.tokens import Span
 
     from ..explanations.html import render_evidence
     from ..io import write_file
     from ..linker import find_linker
     from ..mentions.getters import find_mentions, set_mentions
-    from ..pipelines import load_pipeline
 
     with errors_for_people():
-        nlp = load_pipeline(model)
+        nlp = open_model(model)
         linker = find_linker(nlp)
         getter = linker.mentions.getter
         doc = nlp(text)

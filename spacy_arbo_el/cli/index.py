@@ -26,12 +26,17 @@ def index_command(
     keep: int = Opt(0, "--keep", help="Number of the index to store"),
     # fmt: on
 ) -> None:
-    """Build search indexes of several kinds over a knowledge base; print their speed and recall.
+    """Compare search indexes for a knowledge base.
 
-    Queries are vectors of entities, or with --model and --corpus those of mentions. Times are
-    per query, in a batch of all, compared with exact search over the same vectors.
+    Several kinds are built, and their speed and recall printed. Queries are vectors of entities,
+    or with --model and --corpus those of mentions. Times are per query, in a batch of all, compared
+    with exact search over the same vectors.
     With --keep, one index is stored in the folder. A pipeline whose config asks for the same index
     then loads it.
+
+    \b
+    Example:
+      python -m spacy arbo index kb --model out/model-best --corpus dev.spacy
     """
     from rich.console import Console
 

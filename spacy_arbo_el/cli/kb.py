@@ -38,9 +38,15 @@ def build_command(
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
     # fmt: on
 ) -> None:
-    """Build a knowledge base. Options for several values may be repeated.
+    """Build a knowledge base from entities.
 
-    Without --model, a pipeline computes the vectors when it loads the knowledge base.
+    Options for several values may be repeated. Without --model, a pipeline computes the vectors
+    when it loads the knowledge base.
+
+    \b
+    Example:
+      python -m spacy arbo kb build entities.jsonl kb
+      python -m spacy arbo kb build companies.csv kb --format table --column id=Key
     """
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import build
@@ -77,7 +83,12 @@ def _encode_with(model: Path) -> "Callable[[ArboKB], int]":
 
 @kb_cli.command("info")
 def info_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
-    """Print what a knowledge base contains."""
+    """Print what a knowledge base contains.
+
+    \b
+    Example:
+      python -m spacy arbo kb info kb
+    """
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people():
@@ -114,7 +125,14 @@ def _index_text(about: Dict[str, Any]) -> str:
 
 @kb_cli.command("verify")
 def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
-    """Read every byte of a knowledge base. Print what is damaged or of another knowledge base."""
+    """Find what is damaged in a knowledge base.
+
+    Every byte is read. What belongs to another knowledge base is found too.
+
+    \b
+    Example:
+      python -m spacy arbo kb verify kb
+    """
     from ..kb.checks import verify
 
     problems = verify(path)
@@ -135,7 +153,14 @@ def search_command(
     limit: int = Opt(10, "--limit", "-n", help="Number of entities per kind of search"),
     # fmt: on
 ) -> None:
-    """Search entities by id, by exact name, by similar names, and with --model by vector."""
+    """Search entities by id, name or meaning.
+
+    Names are searched exactly and by similarity. With --model, vectors are searched too.
+
+    \b
+    Example:
+      python -m spacy arbo kb search kb "brest cancer" --model out/model-best
+    """
     from rich.console import Console
     from rich.table import Table
 

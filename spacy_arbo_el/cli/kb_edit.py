@@ -69,7 +69,15 @@ def add_command(
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes them"),
     # fmt: on
 ) -> None:
-    """Add entities to a knowledge base, all or none. With --model, only these are encoded."""
+    """Add entities to a knowledge base.
+
+    All are added or, on an error, none. With --model, they are encoded, and no others.
+
+    \b
+    Example:
+      python -m spacy arbo kb add kb more.jsonl --model out/model-best
+      python -m spacy arbo kb add kb --id E900 --title Kathmandu --alias Katmandu
+    """
     from ..kb.entity import Entity
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import import_into
@@ -96,7 +104,12 @@ def remove_command(
     path: Path = Arg(..., help="Folder of a knowledge base"),
     ids: List[str] = Arg(..., help="Ids of the entities to remove"),
 ) -> None:
-    """Remove entities from a knowledge base, all or none."""
+    """Remove entities, all of these or none.
+
+    \b
+    Example:
+      python -m spacy arbo kb remove kb E902 E903
+    """
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people(), ArboKB.open(path) as kb:
@@ -110,7 +123,14 @@ def merge_command(
     old: str = Arg(..., help="Id that leads to the other one afterwards"),
     new: str = Arg(..., help="Id that stays"),
 ) -> None:
-    """Merge two entities into one with the names of both."""
+    """Merge two entities into one.
+
+    It has the names of both.
+
+    \b
+    Example:
+      python -m spacy arbo kb merge kb E901 E900
+    """
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people(), ArboKB.open(path) as kb:
@@ -122,7 +142,14 @@ def encode_command(
     path: Path = Arg(..., help="Folder of a knowledge base"),
     model: Path = Arg(..., help="Pipeline whose linker encodes it"),
 ) -> None:
-    """Encode what has changed in a knowledge base, or all of it if its encoder was another one."""
+    """Encode what has changed in a knowledge base.
+
+    If its vectors are of another encoder, all of it is encoded.
+
+    \b
+    Example:
+      python -m spacy arbo kb encode kb out/model-best
+    """
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people(), ArboKB.open(path) as kb:
@@ -134,7 +161,12 @@ def export_command(
     path: Path = Arg(..., help="Folder of a knowledge base"),
     output: Path = Arg(..., help="JSONL file to write"),
 ) -> None:
-    """Write the entities of a knowledge base as JSONL, one per line."""
+    """Write the entities as JSONL, one per line.
+
+    \b
+    Example:
+      python -m spacy arbo kb export kb entities.jsonl
+    """
     from ..kb.importers import write_entities_jsonl
     from ..kb.knowledge_base import ArboKB
 

@@ -4,10 +4,11 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Set, Tuple
 
-from spacy.cli._util import Arg, Opt
+from spacy.cli._util import Opt
 from spacy.tokens import Doc, Span
 
 from ._util import errors_for_people, plain
+from .arguments import DATA, MODEL, open_model
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,24 +19,30 @@ if TYPE_CHECKING:
 
 def show_command(
     # fmt: off
-    model: Path = Arg(..., help="Pipeline with a linker"),
-    corpus: Path = Arg(..., help=".spacy file with mentions"),
+    model: Path = MODEL,
+    data: Path = DATA,
     limit: int = Opt(5, "--limit", "-n", help="Number of documents to show; all are linked"),
     # fmt: on
 ) -> None:
-    """Link all documents in one graph. Show some links with their evidence, and new entities."""
+    """Show links with their evidence.
+
+    All documents are linked in one graph. Some are shown, and all new entities.
+
+    \b
+    Example:
+      python -m spacy arbo show out/model-best dev.spacy --limit 3
+    """
     from rich.console import Console
     from tqdm import tqdm
 
     from ..corpora.reader import MentionCorpus
     from ..linker import find_linker
-    from ..pipelines import load_pipeline
 
     console = Console(width=130)
     with errors_for_people():
-        nlp = load_pipeline(model)
+        nlp = open_model(model, data)
         linker = find_linker(nlp)
-        examples = tqdm(MentionCorpus(corpus)(nlp), unit=" documents", leave=False)
+        examples = tqdm(MentionCorpus(data)(nlp), unit=" documents", leave=False)
         docs = linker.link_corpus(example.predicted for example in examples)
     for number, doc in enumerate(docs[:limit], 1):
         console.print(f"\n[bold]{number}.[/bold]", plain(doc.text))

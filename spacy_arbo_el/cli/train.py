@@ -23,9 +23,15 @@ def train_command(
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
     # fmt: on
 ) -> None:
-    """Train as spacy train does, with checkpoints: --resume continues an interrupted run.
+    """Train as spacy train does, with checkpoints.
 
-    Override settings of the config as in spacy train, such as --paths.train corpus/train.spacy.
+    --resume continues an interrupted run. Override settings of the config as in spacy train, such
+    as --paths.train corpus/train.spacy.
+
+    \b
+    Example:
+      python -m spacy arbo train linker.cfg --output out --paths.train train.spacy \\
+        --paths.dev dev.spacy --paths.kb kb
     """
     from spacy import util
     from spacy.cli._util import (

@@ -7,19 +7,20 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
+from .arguments import MODEL, check_annotated, check_model
 
 
 def tune_command(
     # fmt: off
-    model: Path = Arg(..., help="Pipeline with a linker"),
-    dev: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
+    model: Path = MODEL,
+    data: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
     output: Optional[Path] = Opt(
         None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
     ),
     drop: float = Opt(
         0.0,
         "--drop",
-        help="Share of dev's entities to remove from the KB while tuning, so that mentions are NIL",
+        help="Share of the data's entities to remove from the KB while tuning: they are NIL",
     ),
     seed: int = Opt(0, "--seed", help="Determines which entities are removed"),
     score: str = Opt(
@@ -33,7 +34,14 @@ def tune_command(
     ),
     # fmt: on
 ) -> None:
-    """Tune the thresholds for linking and for discovery. Write them to the pipeline's config."""
+    """Tune the thresholds on annotated documents.
+
+    Both thresholds, for linking and for discovery, are written to the pipeline's config.
+
+    \b
+    Example:
+      python -m spacy arbo tune out/model-best dev.spacy --drop 0.1 --output tuned
+    """
     from rich.console import Console
 
     from ..corpora.reader import read_docs
@@ -42,9 +50,12 @@ def tune_command(
     from ..linker import find_linker
     from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
 
+    with errors_for_people():
+        check_model(model)
+        check_annotated(data)
     with errors_for_people(), changing_pipeline(output or model):
         nlp = load_pipeline(model)
-        docs = list(read_docs(dev, nlp.vocab))
+        docs = list(read_docs(data, nlp.vocab))
         result = tune(find_linker(nlp), docs, drop, seed, score, discovery_score)
         if drop:
             # The saved knowledge base has all its entities.

@@ -1,5 +1,7 @@
-"""Linked documents as JSONL, for other programs."""
+"""Linked documents as JSONL and CSV, for other programs."""
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any, Dict, Iterable
@@ -11,7 +13,7 @@ from ..io import replacing
 from ..mentions.getters import SpanGetter, find_mentions
 
 # Endings of files that are not written. Without one of these, a name is that of a folder.
-OTHER_FILES = (".json", ".csv", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")
+OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")
 
 
 def check_output(path: Path) -> None:
@@ -38,6 +40,30 @@ def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
     return count
 
 
+# Columns of ``write_table``.
+COLUMNS = ("id", "start", "end", "mention", "label", "kb_id", "title", "score", "cluster")
+
+
+def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
+    """Write the links of documents as CSV, one mention per line, all or nothing.
+
+    The parameters are those of ``write_links``. RETURNS: The number of documents.
+    """
+    count = 0
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf8", newline="", write_through=True)
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for doc in docs:
+            record = doc_record(doc, str(count), get_spans, extension)
+            for mention in record["mentions"]:
+                cells = {**mention, "id": record["id"], "mention": mention["text"]}
+                rows.writerow([cells.get(column, "") for column in COLUMNS])
+            count += 1
+        text.detach()
+    return count
+
+
 def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> Dict[str, Any]:
     """A document with its links, as ``arbo convert`` reads it too.
 
@@ -50,6 +76,8 @@ def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> Di
         record["label"] = span.label_
         if link is not None:
             record.update(kb_id=link.kb_id, score=link.score, cluster=link.cluster)
+            if link.evidence:
+                record["title"] = link.evidence[0].text
         mentions.append(record)
     doc_id = str(doc.user_data.get("doc_id", ""))
     return {"id": doc_id or name, "text": doc.text, "mentions": mentions}

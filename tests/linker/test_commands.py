@@ -88,10 +88,10 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     assert "Names of several entities" in succeed("arbo", "kb", "info", "kb", cwd=folder)
     output = succeed("arbo", "calibrate", "model", "dev.spacy", "-o", "calibrated", cwd=folder)
     assert "sigmoid(" in output
-    output = succeed("arbo", "evaluate", "dev.spacy", "model", "-o", "table.json", cwd=folder)
+    output = succeed("arbo", "evaluate", "model", "dev.spacy", "-o", "table.json", cwd=folder)
     assert "names alone" in output and "as configured" in output
     assert json.loads((folder / "table.json").read_text())["model: names alone"]["arbo_acc"] > 0.5
-    arguments = ("dev.spacy", "calibrated", "--drop", "0.5", "-o", "dropped.json")
+    arguments = ("calibrated", "dev.spacy", "--drop", "0.5", "-o", "dropped.json")
     assert "50% of the entities dropped" in succeed("arbo", "evaluate", *arguments, cwd=folder)
     dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
     assert dropped["arbo_acc"] < 1 and dropped["arbo_nil_r"] is not None
@@ -108,7 +108,7 @@ def test_arbo_calibrate_fits_the_feature_ranker_and_arbo_compare(folder):
     output = succeed("arbo", "calibrate", "ranked", "more.spacy", cwd=folder)
     assert "arbo_linker, reranker: accuracy" in output
     output = succeed(
-        "arbo", "compare", "dev.spacy", "model", "ranked", "-o", "tables.md", cwd=folder
+        "arbo", "compare", "model", "ranked", "dev.spacy", "-o", "tables.md", cwd=folder
     )
     tables = (folder / "tables.md").read_text()
     assert tables in output and "### dev: 8 mentions" in tables

@@ -1,0 +1,127 @@
+"""``arbo link``: what it reads, how mentions are found, what it writes, and what it says."""
+
+import csv
+import json
+import re
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_arbo_el import save_pipeline
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.convert import write_docbin
+
+from .world import DEV, annotated
+
+TEXT = "The probe circles the planet Mercury at dawn. Quicksilver is a metal."
+COUNTS = r"(\d+) documents, (\d+) mentions, (\d+) linked to (\d+) entities, (\d+) NIL"
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
+    assert result.exit_code == code, (result.output, result.exception)
+    return " ".join(result.output.split())
+
+
+def counts(output):
+    return list(map(int, re.search(COUNTS, output).groups()))
+
+
+@pytest.fixture(scope="module")
+def folder(shared_nlp, tmp_path_factory):
+    """A pipeline, raw documents of all kinds, and a dev set."""
+    place = tmp_path_factory.mktemp("link")
+    save_pipeline(shared_nlp, place / "model")
+    write_docbin([annotated(shared_nlp, text) for text in DEV], place / "dev.spacy")
+    texts = place / "texts"
+    (texts / "deep").mkdir(parents=True)
+    (texts / "a.txt").write_text(TEXT)
+    (texts / "deep" / "b.jsonl").write_text(json.dumps({"text": TEXT}) + "\n")
+    (texts / "c.csv").write_text(f"text\n{TEXT}\n")
+    (texts / "notes.md").write_text("no document")
+    return place
+
+
+def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path):
+    output = run(
+        *("link", folder / "model", folder / "texts"),
+        *("--find", "names", "--output", tmp_path / "links.csv"),
+    )
+    documents, mentions, linked, entities, nil = counts(output)
+    assert documents == 3 and mentions == 6 and linked + nil == 6 and entities >= 1
+    with (tmp_path / "links.csv").open(encoding="utf8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows[::2]] == ["a.txt", "c-2", "b-1"]
+    assert {row["mention"] for row in rows} == {"planet Mercury", "Quicksilver"}
+    assert all(TEXT[int(r["start"]) : int(r["end"])] == r["mention"] for r in rows)
+    assert sum(row["kb_id"] != "NIL" for row in rows) == linked
+    assert all(bool(row["title"]) == (row["kb_id"] != "NIL") for row in rows)
+
+
+@pytest.mark.parametrize("name", ["links.jsonl", "links.spacy", "folder"])
+def test_the_suffix_of_the_output_chooses_its_format(folder, tmp_path, name):
+    out = tmp_path / name
+    printed = run("link", folder / "model", folder / "dev.spacy", "--output", out)
+    assert counts(printed)[:2] == [len(DEV), len(DEV)]
+    if name == "links.jsonl":
+        records = [json.loads(line) for line in out.read_text(encoding="utf8").splitlines()]
+        ids = [record["mentions"][0]["kb_id"] for record in records]
+    else:
+        (file,) = [out] if out.is_file() else out.iterdir()
+        docs = DocBin().from_disk(file).get_docs(spacy.blank("en").vocab)
+        ids = [doc.ents[0].kb_id_ for doc in docs]
+    assert len(ids) == len(DEV) and counts(printed)[2] == sum(i != "NIL" for i in ids)
+
+
+def test_mentions_are_found_by_another_pipeline(folder, tmp_path):
+    other = spacy.blank("en")
+    ruler = other.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "THING", "pattern": "Mercury"}])
+    other.to_disk(tmp_path / "ruler")
+    arguments = ("link", folder / "model", folder / "texts" / "a.txt", "-o", tmp_path / "o.jsonl")
+    assert counts(run(*arguments, "--find", tmp_path / "ruler"))[:2] == [1, 1]
+    (record,) = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
+    assert record["id"] == "a.txt" and record["mentions"][0]["text"] == "Mercury"
+    assert "No component before the linker" in run(*arguments, "--find", "pipeline", code=1)
+
+
+def test_documents_without_mentions_are_an_error_that_says_how_to_find_them(folder, tmp_path):
+    out = tmp_path / "o.csv"
+    output = run("link", folder / "model", folder / "texts", "--output", out, code=1)
+    assert "--find names" in output and not out.exists()
+    (tmp_path / "empty").mkdir()
+    output = run("link", folder / "model", tmp_path / "empty", "--output", out, code=1)
+    assert "nothing to read" in output
+    output = run("link", folder / "model", folder / "texts/notes.md", "--output", out, code=1)
+    assert "nothing to read" in output
+
+
+def test_model_and_data_in_the_wrong_order_are_recognised(folder, tmp_path):
+    model, dev, out = folder / "model", folder / "dev.spacy", tmp_path / "o.jsonl"
+    for command in ("link", "discover"):
+        output = run(command, dev, model, "--output", out, code=1)
+        assert "is a pipeline, not documents" in output or "not a pipeline" in output
+        assert "arbo COMMAND MODEL DATA" in output
+    for command in ("evaluate", "compare", "tune", "calibrate", "show"):
+        assert "not a pipeline. The pipeline comes first" in run(command, dev, model, code=1)
+        assert "is a pipeline, not documents" in run(command, model, model, code=1)
+        texts = folder / "texts" / "deep" / "b.jsonl"
+        assert "arbo convert" in run(command, model, texts, code=1)
+    assert "not a pipeline" in run("explain", dev, "A text.", code=1)
+
+
+def test_hints_where_nothing_can_be_linked(folder, tmp_path, shared_nlp):
+    nlp = spacy.load(folder / "model")
+    linker = nlp.get_pipe("arbo_linker")
+    linker.set_kb([])
+    save_pipeline(nlp, tmp_path / "empty")
+    dev, out = folder / "dev.spacy", tmp_path / "o.jsonl"
+    assert "knowledge base is empty" in run("link", tmp_path / "empty", dev, "--output", out)
+    nlp = spacy.load(
+        folder / "model", config={"components.arbo_linker.retriever.match_types": True}
+    )
+    save_pipeline(nlp, tmp_path / "typed")
+    printed = run("link", tmp_path / "typed", dev, "--output", out)
+    assert "No entity has a type that is a label of a mention (THING)" in printed
