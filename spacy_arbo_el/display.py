@@ -51,6 +51,12 @@ def html_table(
     )
 
 
+def html_rows(rows: Iterable[Sequence[object]]) -> str:
+    """A table of a page, without a head and with whole texts, escaped."""
+    cells = ("".join(f"<td><bdi>{escaped(value)}</bdi></td>" for value in row) for row in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
 def _cell(value: object) -> str:
     return f"<td {_CELL}><bdi>{escaped(shortened(str(value)))}</bdi></td>"
 

@@ -13,7 +13,7 @@ from ..kb.entity import NIL
 from ..linking.feedback import key_of
 from ..linking.stages import LinkingStages
 from ..mentions.getters import offsets_of_span
-from .explanation import SHOWN, Explanation
+from .explanation import SHOWN, Explanation, outcome_of
 
 
 @dataclass(frozen=True)
@@ -58,24 +58,11 @@ class Explainer:
         return Explanation(
             span.text,
             link,
-            self._outcome(link, titles.get(link.kb_id, "")),
+            outcome_of(link, titles.get(link.kb_id, ""), self.threshold),
             titles,
             expected,
             reason,
         )
-
-    def _outcome(self, link: Link, title: str) -> str:
-        if not link.is_nil:
-            return f"{link.kb_id} ({title}), probability {shown_probability(link.score)}"
-        if not link.ids:
-            return "NIL: it has no candidates"
-        if link.score < self.threshold:
-            best = link.candidates[0]
-            return (
-                f"NIL: the most probable candidate, {best.kb_id}, has a probability of "
-                f"{shown_probability(best.score)}, below the threshold of {self.threshold:g}"
-            )
-        return "NIL: by a correction, or no entity reaches it"
 
     def _reason(self, kb_id: str, span: Span, link: Link, vector: np.ndarray) -> str:
         """Why a mention is not linked to an entity."""

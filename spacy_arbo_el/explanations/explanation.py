@@ -5,6 +5,7 @@ from typing import Iterator, Mapping, Optional
 
 from ..annotations import Evidence, Link
 from ..display import shown_probability
+from ..pages import STYLE
 
 # Candidates that are shown.
 SHOWN = 5
@@ -33,6 +34,12 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from .html import as_html  # it needs this module
+
+        return f"{STYLE}<ol class='arbo'>{as_html(self)}</ol>"
+
     def _lines(self) -> Iterator[str]:
         yield f'"{self.mention}": {self.outcome}'
         if self.link is not None:
@@ -52,3 +59,25 @@ def _step(step: Evidence) -> str:
     if step.document and step.document not in step.id:
         context = f" in {step.document}{context}"
     return f'  {step.kind} {step.id} "{step.text}" ({shown_probability(step.weight)}){context}'
+
+
+def outcome_of(link: Link, title: str, threshold: Optional[float] = None) -> str:
+    """The decision on a mention in words, and its reason where it is known.
+
+    title: Of the entity.
+    threshold: The probability that a link must have; None where it is not known.
+    """
+    if not link.is_nil:
+        return f"{link.kb_id} ({title}), probability {shown_probability(link.score)}"
+    if not link.ids:
+        return "NIL: it has no candidates"
+    best = link.candidates[0]
+    reason = (
+        f"NIL: the most probable candidate, {best.kb_id}, has a probability of "
+        f"{shown_probability(best.score)}"
+    )
+    if threshold is None:
+        return reason
+    if link.score < threshold:
+        return f"{reason}, below the threshold of {threshold:g}"
+    return "NIL: by a correction, or no entity reaches it"

@@ -1,27 +1,28 @@
 """Linked Docs as HTML: drawn by displaCy, with the evidence for each link under them."""
 
+import unicodedata
 from typing import Any, Dict, Iterable, List, Optional
 
 from spacy import displacy
 from spacy.tokens import Doc, Span
 
-from ..annotations import Evidence, links_of
+from ..annotations import Evidence, Link, links_of
+from ..display import counted, html_rows, shown_probability
 from ..kb.entity import NIL
 from ..markup import NO_ADDRESS, check_template, escaped, web_address
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
-from .explanation import Explanation
+from ..pages import STYLE, SortKey, item
+from ..pages import page as complete_page
+from .explanation import SHOWN, Explanation, outcome_of
 
-# Candidates that are shown for a mention that is not linked.
-SHOWN = 3
-
-_STYLE = """<style>
-.arbo { font: 15px/1.8 system-ui, sans-serif; margin: 0 0 2.5rem }
-.arbo .step { border: 1px solid #ccc; border-radius: .4em; padding: .1em .5em }
-.arbo .entity { background: #dbeafe } .arbo .exemplar { background: #dcfce7 }
-.arbo .mention { background: #fef9c3 } .arbo .nil { background: #f3f4f6 }
-.arbo .arrow { padding: 0 .3em; color: #666 } .arbo small { color: #666 }
-</style>
-"""
+SORTS = ("order", "name", "mentions", "uncertainty")
+_LEGEND = (
+    "<p class='about'>Why a mention has its link: "
+    "<span class='step entity'>an entity</span> <span class='arrow'>→</span> "
+    "<span class='step exemplar'>an exemplar, which is a labelled mention</span> "
+    "<span class='arrow'>→</span> <span class='step mention'>mentions of the text</span>, or "
+    "<span class='step nil'>no entity</span>. Numbers are probabilities.</p>"
+)
 
 
 def to_displacy(
@@ -33,8 +34,9 @@ def to_displacy(
 ) -> Dict[str, Any]:
     """A Doc as input for ``displacy.render(..., style="ent", manual=True)``.
 
-    displaCy itself draws "NIL" as a link like any other. Here a mention that no entity fits
-    shows its label and the id of its new entity, and no link.
+    Each link shows the title, the id and the probability. displaCy itself draws "NIL" as a link
+    like any other. Here a mention that no entity fits shows its label and the id of its new
+    entity, and no link. Text from right to left stays so, also beside names from left to right.
 
     displaCy writes ids, labels, titles and addresses as they are. Here they are escaped, so that
     a knowledge base or a document of others cannot put markup or scripts into a page.
@@ -49,7 +51,12 @@ def to_displacy(
     title = doc.user_data.get("title")
     spans = find_mentions(doc, get_spans or EntSpans())
     ents = [_entity(span, kb_url_template, extension) for span in without_overlap(spans)]
-    return {"text": doc.text, "ents": ents, "title": title and escaped(title)}
+    return {
+        "text": doc.text,
+        "ents": ents,
+        "title": title and escaped(title),
+        "settings": {"lang": escaped(doc.lang_), "direction": direction_of(doc)},
+    }
 
 
 def render_evidence(
@@ -58,71 +65,135 @@ def render_evidence(
     kb_url_template: Optional[str] = None,
     get_spans: Optional[SpanGetter] = None,
     extension: str = "arbo",
+    threshold: Optional[float] = None,
     page: bool = True,
 ) -> str:
     """Linked Docs as HTML: each as displaCy draws it, and under it the evidence for each link.
 
     docs: Linked Docs.
     kb_url_template, get_spans, extension: As in ``to_displacy``.
-    page: Whether the HTML is a complete page.
+    threshold: The linker's, to say what fell below it.
+    page: Whether the HTML is a complete page, which can be searched and sorted.
     """
-    parts = []
-    for doc in docs:
+    items = []
+    for number, doc in enumerate(docs):
         drawn = to_displacy(
             doc, kb_url_template=kb_url_template, get_spans=get_spans, extension=extension
         )
-        parts.append(displacy.render(drawn, style="ent", manual=True, jupyter=False))
+        figure = displacy.render(drawn, style="ent", manual=True, jupyter=False)
         spans = find_mentions(doc, get_spans or EntSpans())
-        links = zip(spans, links_of(doc, spans, extension))
-        rows = (as_html(Explanation(span.text, link)) for span, link in links if link is not None)
-        parts.append(f"<ol class='arbo'>{''.join(rows)}</ol>\n")
-    body = _STYLE + "".join(parts)
+        links = [
+            (span.text, link)
+            for span, link in zip(spans, links_of(doc, spans, extension))
+            if link is not None
+        ]
+        rows = (
+            as_html(Explanation(text, link, outcome_of(link, link.title, threshold)))
+            for text, link in links
+        )
+        name = str(doc.user_data.get("doc_id", "")) or f"document {number + 1}"
+        keys: Dict[str, SortKey] = {
+            # Numbers are sorted from large to small.
+            "order": -number,
+            "name": name,
+            "mentions": len(links),
+            "uncertainty": 1.0 - min((link.score for _, link in links), default=1.0),
+        }
+        head = f"<h2><bdi>{escaped(name)}</bdi></h2>"
+        items.append(item(f"{head}{figure}<ol>{''.join(rows)}</ol>", keys))
     if not page:
-        return body
-    head = "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'></head>"
-    return f"{head}<body>{body}</body></html>\n"
+        return f"{STYLE}<div class='arbo'>{''.join(items)}</div>"
+    about = f"<p>{counted(len(items), 'document')}.</p>{_LEGEND}"
+    return complete_page("Links and their evidence", about, items, SORTS)
 
 
 def as_html(explanation: Explanation) -> str:
-    """An explanation as an item of a list: the path that supported the link, or what is nearest."""
+    """An explanation as an item of a list: the outcome, the path to it, and the candidates."""
     link = explanation.link
-    if link is None:
-        steps = escaped(explanation.outcome)
-    elif link.evidence:
-        steps = "<span class='arrow'>→</span>".join(map(_step, link.evidence))
-    else:
-        shown = "; ".join(f"{c.kb_id} ({c.score:.2f})" for c in link.candidates[:SHOWN])
-        new = f"new entity {link.cluster}" if link.cluster else "no entity"
-        text = escaped(f"{new}; nearest: {shown or 'nothing'}")
-        steps = f"<span class='step nil'>{text}</span>"
-    return f"<li><b>{escaped(explanation.mention)}</b> {steps}</li>"
+    outcome = f"<bdi>{escaped(explanation.outcome)}</bdi>"
+    parts = [f"<b><bdi>{escaped(explanation.mention)}</bdi></b> {outcome}"]
+    if link is not None:
+        parts += [f"<div>{_path(link)}</div>", _candidates(explanation, link)]
+    if explanation.reason:
+        expected = f"{explanation.expected}: {explanation.reason}"
+        parts.append(f"<div><bdi>{escaped(expected)}</bdi></div>")
+    return f"<li>{''.join(parts)}</li>"
+
+
+def _path(link: Link) -> str:
+    if link.evidence:
+        return "<span class='arrow'>→</span>".join(map(_step, link.evidence))
+    text = f"new entity {link.cluster}" if link.cluster else "no entity"
+    return f"<span class='step nil'><bdi>{escaped(text)}</bdi></span>"
+
+
+def _candidates(explanation: Explanation, link: Link) -> str:
+    """The first candidates, folded."""
+    if not link.ids:
+        return ""
+    rows = [
+        (
+            rank,
+            explanation.titles.get(candidate.kb_id, candidate.title),
+            candidate.kb_id,
+            shown_probability(candidate.score),
+        )
+        for rank, candidate in enumerate(link.candidates[:SHOWN], 1)
+    ]
+    counts = counted(len(link.ids), "candidate")
+    return f"<details><summary>{counts}</summary>{html_rows(rows)}</details>"
 
 
 def _step(step: Evidence) -> str:
     """A step of a path; its id, document and context show when it is pointed at."""
     about = " · ".join(part for part in (step.id, step.document, step.context) if part)
     return (
-        f"<span class='step {escaped(step.kind)}' title='{escaped(about)}'>{escaped(step.text)} "
-        f"<small>{escaped(step.kind)} {step.weight:.2f}</small></span>"
+        f"<span class='step {escaped(step.kind)}' title='{escaped(about)}'>"
+        f"<bdi>{escaped(step.text)}</bdi> "
+        f"<small>{escaped(step.kind)} {shown_probability(step.weight)}</small></span>"
     )
 
 
 def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[str, Any]:
     linked = span.kb_id_ not in ("", NIL)
     link = span._.get(extension) if Span.has_extension(extension) else None
-    label = span.label_
+    label = f"<bdi>{escaped(span.label_)}</bdi>"
     if link is not None and link.cluster:
-        label = f"{label} {link.cluster}".strip()
-    address = NO_ADDRESS
-    if linked and kb_url_template:
-        address = web_address(kb_url_template, span.kb_id_)
+        label += f" <bdi>{escaped(link.cluster)}</bdi>"
+    # What displaCy puts in place of its own texts; it takes the colour from the label.
+    drawn = {"text": f"<bdi>{escaped(span.text)}</bdi>", "label": label}
+    address, name = NO_ADDRESS, ""
+    if linked:
+        name = _name(span.kb_id_, link)
+        if kb_url_template:
+            address = web_address(kb_url_template, span.kb_id_)
+        else:
+            drawn["kb_link"] = f" <span style='font-weight: normal'>{name}</span>"
     return {
         "start": span.start_char,
         "end": span.end_char,
-        "label": escaped(label),
-        "kb_id": escaped(span.kb_id_) if linked else "",
+        "label": escaped(span.label_),
+        "kb_id": name,
         "kb_url": address,
+        "params": drawn,
     }
+
+
+def _name(kb_id: str, link: Optional[Link]) -> str:
+    """The title, the id and the probability of an entity, as HTML."""
+    if link is None or link.kb_id != kb_id:
+        return f"<bdi>{escaped(kb_id)}</bdi>"
+    title = f"<bdi>{escaped(link.title)}</bdi> " if link.title else ""
+    return f"{title}<small><bdi>{escaped(kb_id)}</bdi> {shown_probability(link.score)}</small>"
+
+
+def direction_of(doc: Doc) -> str:
+    """ "rtl" for a text from right to left, else "ltr"; its first letter decides."""
+    for character in doc.text:
+        kind = unicodedata.bidirectional(character)
+        if kind in ("L", "R", "AL"):
+            return "ltr" if kind == "L" else "rtl"
+    return str(doc.vocab.writing_system.get("direction", "ltr"))
 
 
 def without_overlap(spans: Iterable[Span]) -> List[Span]:
