@@ -365,6 +365,8 @@ class Errors(metaclass=_Coded):
         "No component before the linker can find mentions; the pipeline has {names}. Find them "
         "with --find names, or with another pipeline, such as --find en_core_web_sm."
     )
+    E792 = "The pipeline {path} has no arbo_linker."
+    E793 = "there is no decision {value!r}. Choose one of: {choices}, or leave it empty."
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
         "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."

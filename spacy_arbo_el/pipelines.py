@@ -15,7 +15,6 @@ from .errors import Errors
 from .folder_lock import has_lock, lock_successor, locked_folder
 from .io import PIPELINE, check_replaceable, replacing_folder
 from .kb import folder as kb_folder
-from .linker import ArboLinker
 from .temporary import remove_abandoned, restore
 
 # Seconds that saving waits for another program which is changing the same pipeline.
@@ -108,6 +107,8 @@ def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
 
 def _write_settings(nlp: Language) -> None:
     """Write the settings in force of all linkers to the pipeline's config."""
+    from .linker import ArboLinker  # here, since commands that only lock a pipeline need no encoder
+
     for name, pipe in nlp.components:
         if isinstance(pipe, ArboLinker):
             pipe.cfg.write_to(nlp, name)
@@ -115,6 +116,8 @@ def _write_settings(nlp: Language) -> None:
 
 def _check_not_open_for_writing(nlp: Language, path: Path) -> None:
     """ValueError where a knowledge base that is open for writing would be replaced."""
+    from .linker import ArboLinker
+
     for _, pipe in nlp.components:
         if isinstance(pipe, ArboLinker):
             storage = pipe.kb.storage

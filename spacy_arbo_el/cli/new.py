@@ -1,21 +1,26 @@
-"""``arbo new``: the new entities that a pipeline keeps, to inspect and to correct."""
+"""``arbo new``: the new entities that a pipeline keeps, to inspect and to correct.
+
+Only ``accept`` needs the encoder, since it adds an entity. The others read and write one file.
+"""
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator, List
+from typing import TYPE_CHECKING, Iterator, List, Optional
 
 import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, plain, visible
+from .decisions import write_decisions
+from .saved import edited_new_entities, read_new_entities
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
 
 new_cli = typer.Typer(
     name="new",
-    help="New entities that a pipeline keeps, from `arbo discover --keep` or from streaming.",
+    help="Inspect and correct new entities.",
     no_args_is_help=True,
 )
 MODEL = Arg(..., help="Pipeline with a linker that keeps new entities")
@@ -37,17 +42,28 @@ def list_command(
     # fmt: off
     model: Path = MODEL,
     limit: int = Opt(20, "--limit", "-n", help="Maximum number of new entities to list"),
+    output: Optional[Path] = Opt(
+        None, "--output", "-o", help="CSV file of all of them, for `arbo new apply`"
+    ),
     # fmt: on
 ) -> None:
-    """List the new entities with their names and the nearest entities, the largest first."""
+    """List the new entities, the largest first.
+
+    With --output, a table is written whose column "decision" you can fill in, for `arbo new apply`.
+
+    \b
+    Example:
+      python -m spacy arbo new list with_new --output decisions.csv
+    """
     from rich.console import Console
     from rich.table import Table
 
-    from ..linker import find_linker
-    from ..pipelines import load_pipeline
-
     with errors_for_people():
-        new_entities = find_linker(load_pipeline(model)).new_entities
+        new_entities = read_new_entities(model)
+        if output is not None:
+            write_decisions(new_entities, output)
+            msg.good(f"{output}: {len(new_entities)} new entities")
+            return
     table = Table(title=f"{len(new_entities)} new entities", title_justify="left")
     for column in ("id", "name", "mentions", "documents", "cohesion", "nearest in the KB"):
         table.add_column(column, overflow="fold")
@@ -65,13 +81,18 @@ def show_command(
     name: str = NAME,
     # fmt: on
 ) -> None:
-    """Show the mentions of a new entity. `arbo new split` takes their numbers."""
+    """Show the mentions of a new entity.
+
+    `arbo new split` takes their numbers.
+
+    \b
+    Example:
+      python -m spacy arbo new show with_new NEW-5a0c1e2f
+    """
     from ..discovery.entities import one_line
-    from ..linker import find_linker
-    from ..pipelines import load_pipeline
 
     with errors_for_people():
-        entity = find_linker(load_pipeline(model)).new_entities[name]
+        entity = read_new_entities(model)[name]
     print(visible(f"{entity.id}: {entity.name}, cohesion {entity.cohesion:.2f}"))
     for number, member in enumerate(entity.members):
         before, after = one_line(member.before), one_line(member.after)
@@ -90,7 +111,14 @@ def accept_command(
     yes: bool = Opt(False, "--yes", "-y", help="Don't ask where the id was merged into another"),
     # fmt: on
 ) -> None:
-    """Add a new entity to the knowledge base, with its mentions as exemplars."""
+    """Add a new entity to the knowledge base.
+
+    Its mentions become exemplars.
+
+    \b
+    Example:
+      python -m spacy arbo new accept with_new NEW-5a0c1e2f --id E900 --title Kathmandu
+    """
     with _edited_linker(model) as linker:
         new = linker.new_entities[name]
         if new.id != name:
@@ -111,9 +139,14 @@ def merge_command(
     others: List[str] = Arg(..., help="Ids of the new entities to merge into it"),
     # fmt: on
 ) -> None:
-    """Merge new entities."""
-    with _edited_linker(model) as linker:
-        entity = linker.new_entities.merge(into, *others)
+    """Merge new entities.
+
+    \b
+    Example:
+      python -m spacy arbo new merge with_new NEW-5a0c1e2f NEW-77b1d003
+    """
+    with errors_for_people(), edited_new_entities(model) as new_entities:
+        entity = new_entities.merge(into, *others)
     msg.good(visible(f"{entity.id}: “{entity.name}”, {len(entity.members)} mentions"))
 
 
@@ -125,9 +158,16 @@ def split_command(
     members: List[int] = Arg(..., help="Numbers of the mentions to split off, from 0"),
     # fmt: on
 ) -> None:
-    """Split some mentions off from a new entity. They become another new entity."""
-    with _edited_linker(model) as linker:
-        entity = linker.new_entities.split(name, members)
+    """Split mentions off from a new entity.
+
+    They become another new entity. `arbo new show` has their numbers.
+
+    \b
+    Example:
+      python -m spacy arbo new split with_new NEW-5a0c1e2f 0 3
+    """
+    with errors_for_people(), edited_new_entities(model) as new_entities:
+        entity = new_entities.split(name, members)
     about = f"“{entity.name}”, {len(entity.members)} mentions"
     msg.good(visible(f"{entity.id}: {about}, split off from {name}"))
 
@@ -139,10 +179,15 @@ def reject_command(
     name: str = NAME,
     # fmt: on
 ) -> None:
-    """Mark a new entity as no entity."""
-    with _edited_linker(model) as linker:
-        new = linker.new_entities.named(name)
-        linker.new_entities.reject(new)
+    """Mark a new entity as no entity.
+
+    \b
+    Example:
+      python -m spacy arbo new reject with_new NEW-5a0c1e2f
+    """
+    with errors_for_people(), edited_new_entities(model) as new_entities:
+        new = new_entities.named(name)
+        new_entities.reject(new)
     msg.good(visible(f"{name} “{new.name}”: rejected"))
 
 
@@ -152,9 +197,54 @@ def undo_command(
     model: Path = MODEL,
     # fmt: on
 ) -> None:
-    """Take back the last decision: a merge, a split, a rejection or an acceptance."""
-    with _edited_linker(model) as linker:
-        entry = linker.undo()
+    """Take back the last decision.
+
+    It was a merge, a split, a rejection or an acceptance. An entity that was added is removed from
+    the knowledge base.
+
+    \b
+    Example:
+      python -m spacy arbo new undo with_new
+    """
+    with errors_for_people():
+        is_acceptance = read_new_entities(model).history.last()[0]["action"] == "accept"
+    if is_acceptance:
+        with _edited_linker(model) as linker:
+            entry = linker.undo()
+    else:
+        with errors_for_people(), edited_new_entities(model) as new_entities:
+            entry = new_entities.undo()[-1]
     others = (entry.get(key) for key in ("into", "off", "kb_id"))
     about = " ".join([entry["action"], entry["id"], *(other for other in others if other)])
     msg.good(visible(f"{about}: taken back"))
+
+
+@new_cli.command("apply")
+def apply_command(
+    # fmt: off
+    model: Path = MODEL,
+    decisions: Path = Arg(..., help="CSV file with a decision per line, see `arbo new list -o`"),
+    # fmt: on
+) -> None:
+    """Make the decisions of a table, all or none.
+
+    Its columns are "id" and "decision": accept, reject, merge or split; or empty. An acceptance may
+    have "kb_id", "title" and "description". A merge has the id that stays in "into". A split has
+    the numbers of mentions, separated by spaces, in "members".
+
+    \b
+    Example:
+      python -m spacy arbo new apply with_new decisions.csv
+    """
+    from .decisions import ACCEPT, apply_all, read_decisions
+
+    with errors_for_people():
+        rows = list(read_decisions(decisions))
+        if any(row["decision"] == ACCEPT for _, row in rows):
+            with _edited_linker(model) as linker:
+                counts = apply_all(decisions, rows, linker.new_entities, linker)
+        else:
+            with edited_new_entities(model) as new_entities:
+                counts = apply_all(decisions, rows, new_entities, None)
+    made = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no decisions"
+    msg.good(visible(f"{model}: {made}"))

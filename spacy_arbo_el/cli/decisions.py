@@ -1,0 +1,104 @@
+"""Tables of decisions on new entities: written to be filled in, read, and applied."""
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from ..errors import Errors
+
+if TYPE_CHECKING:
+    from ..discovery.new_entities import NewEntities
+    from ..linker import ArboLinker
+
+ACCEPT = "accept"
+DECISIONS = (ACCEPT, "reject", "merge", "split")
+# For people to judge by, and to fill in.
+COLUMNS = ("id", "name", "mentions", "documents", "cohesion", "nearest")
+FILLED = ("decision", "kb_id", "title", "description", "into", "members")
+Row = Dict[str, str]
+
+
+def write_decisions(new_entities: "NewEntities", path: Path) -> None:
+    """Write a table of all new entities, the largest first, without decisions."""
+    from ..io import write_file
+
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow((*COLUMNS, *FILLED))
+    for one in new_entities:
+        nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
+        counts = len(one.members), one.documents, f"{one.cohesion:.2f}"
+        rows.writerow((one.id, one.name, *counts, nearest, *[""] * len(FILLED)))
+    write_file(path, text.getvalue().encode("utf8"))
+
+
+def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
+    """The lines of a table that have a decision, with their numbers.
+
+    Raises ValueError with file and line for a decision that does not exist.
+    """
+    from ..corpora.table import read_rows
+    from ..io import line_error
+
+    for number, row in read_rows(path, ("id", "decision")):
+        row = {column: cell.strip() for column, cell in row.items()}
+        row["decision"] = row["decision"].lower()
+        if not row["decision"]:
+            continue
+        if row["decision"] not in DECISIONS:
+            choices = ", ".join(DECISIONS)
+            problem = Errors.E793.format(value=row["decision"], choices=choices)
+            raise line_error(path, number, problem)
+        yield number, row
+
+
+def apply_all(
+    path: Path,
+    rows: Sequence[Tuple[int, Row]],
+    new_entities: "NewEntities",
+    linker: Optional["ArboLinker"],
+) -> Dict[str, int]:
+    """Make decisions in order. Raises ValueError with file and line at the first impossible one.
+
+    linker: For acceptances.
+    RETURNS: The number of decisions of each kind.
+    """
+    from ..io import line_error
+
+    counts: Counter = Counter()
+    for number, row in rows:
+        try:
+            _apply(row, new_entities, linker)
+        except (ValueError, KeyError) as error:
+            raise line_error(path, number, str(error.args[0] if error.args else error)) from None
+        counts[row["decision"]] += 1
+    return {name: counts[name] for name in DECISIONS if counts[name]}
+
+
+def _apply(row: Row, new_entities: "NewEntities", linker: Optional["ArboLinker"]) -> None:
+    entity, decision = row["id"], row["decision"]
+    if decision == ACCEPT:
+        assert linker is not None, "acceptances are made with the linker"
+        about = {key: row.get(key, "") for key in ("title", "description")}
+        linker.accept(entity, row.get("kb_id") or None, **about)
+    elif decision == "reject":
+        new_entities.reject(entity)
+    elif decision == "merge":
+        new_entities.merge(_cell(row, "into"), entity)
+    else:
+        new_entities.split(entity, _numbers(_cell(row, "members")))
+
+
+def _cell(row: Row, column: str) -> str:
+    if not row.get(column):
+        raise ValueError(f"a {row['decision']} needs the column {column!r}.")
+    return row[column]
+
+
+def _numbers(cell: str) -> List[int]:
+    try:
+        return [int(part) for part in cell.replace(",", " ").split()]
+    except ValueError:
+        raise ValueError(f"'members' must be numbers of mentions, got {cell!r:.40}.") from None

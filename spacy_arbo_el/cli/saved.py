@@ -1,0 +1,62 @@
+"""The new entities of a saved pipeline, without the pipeline: no encoder is loaded for them."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Iterator, Tuple
+
+import srsly
+from spacy import util
+
+from .arguments import check_model
+
+if TYPE_CHECKING:
+    from ..discovery.new_entities import NewEntities
+
+PART = "new_entities"
+
+
+def read_new_entities(model: Path) -> "NewEntities":
+    """The new entities that a pipeline keeps."""
+    return _read(_component(model))[0]
+
+
+@contextmanager
+def edited_new_entities(model: Path) -> Iterator["NewEntities"]:
+    """The new entities that a pipeline keeps. They are saved if no error occurs.
+
+    Only they are written: the rest of the pipeline stays as it is.
+    """
+    from ..linking.component_folder import ComponentFolder
+    from ..pipelines import changing_pipeline
+
+    component = _component(model)
+    with changing_pipeline(component.parent):
+        new_entities, encoder = _read(component)
+        yield new_entities
+        ComponentFolder(component).write({PART: new_entities.to_bytes}, None, encoder)
+
+
+def _read(component: Path) -> Tuple["NewEntities", str]:
+    """The new entities in the folder of a component, and the fingerprint of its encoder."""
+    from ..discovery.new_entities import NewEntities
+    from ..linking.component_folder import ComponentFolder
+
+    saved = ComponentFolder(component).read([PART], None)
+    return NewEntities.from_bytes(saved.parts[PART]), saved.manifest.encoder
+
+
+def _component(model: Path) -> Path:
+    """The folder of the linker in a pipeline. Raises ValueError where there is none."""
+    from ..errors import Errors
+    from ..io import check_exists
+    from ..temporary import restore
+
+    restore(model)
+    check_model(model)
+    check_exists(model / "meta.json", "Give the folder of a pipeline.")
+    config = util.load_config(model / "config.cfg", interpolate=False)
+    for name in srsly.read_json(model / "meta.json").get("pipeline", ()):
+        component = config.get("components", {}).get(name, {})
+        if component.get("factory") == "arbo_linker":
+            return model / name
+    raise ValueError(Errors.E792.format(path=model))
