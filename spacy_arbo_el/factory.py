@@ -32,7 +32,7 @@ window = 64
 precision = "auto"
 predict_tokens = 0
 train_tokens = 0
-kept_tokens = 16384
+kept_tokens = 0
 
 [arbo_linker.model.mention.pooling]
 @misc = "spacy-arbo-el.SpanMeanPooling.v1"

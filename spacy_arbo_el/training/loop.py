@@ -27,6 +27,7 @@ from ..io import PIPELINE, replacing_folder
 from ..pipelines import save_pipeline
 from .checkpoint import Checkpoint, read_checkpoint
 from .evaluation import create_evaluation
+from .memory import bound_caches
 from .resume import ResumableRun, RunSettings, check_same_settings, is_same_run
 from .trainer import TrainingDiverged
 
@@ -64,6 +65,7 @@ def train(
     stdout: Where the log is written.
     stderr: Where the progress bar is written.
     """
+    bound_caches()
     config = nlp.config.interpolate()
     output.mkdir(parents=True, exist_ok=True)
     path = output / CHECKPOINT

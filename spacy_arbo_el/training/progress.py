@@ -12,6 +12,7 @@ from spacy.util import registry
 from wasabi import row
 
 from ..log import log
+from .memory import resident_megabytes
 from .timer import StepTimes
 from .trainer import Trainer
 
@@ -23,8 +24,8 @@ SCORES = {
     "R@8": "arbo_recall_at_8",
     "R@64": "arbo_recall_at_64",
 }
-HEADER = ("E", "#", "LOSS", *SCORES, "SCORE", "S/STEP", "MINING", "TIME")
-WIDTHS = (3, 6, 8, *(6 for _ in SCORES), 6, 6, 6, 8)
+HEADER = ("E", "#", "LOSS", *SCORES, "SCORE", "S/STEP", "MINING", "MB", "TIME")
+WIDTHS = (3, 6, 8, *(6 for _ in SCORES), 6, 6, 6, 6, 8)
 ALIGNS: List[Literal["r"]] = ["r"] * len(WIDTHS)
 
 
@@ -39,6 +40,7 @@ class Progress:
     SCORE: The score that the best model is chosen by. A star marks the best so far.
     S/STEP: Seconds per training step, without refreshes and evaluations.
     MINING: The share of these seconds that choosing positives and negatives took.
+    MB: The resident memory of the process, in megabytes.
     TIME: The time since the start.
 
     Use it in place of spaCy's console logger::
@@ -127,5 +129,6 @@ def _cells(
     total = choosing + sum(linker.encoding for linker in times)
     yield f"{total / timed_steps:.2f}" if timed_steps else "-"
     yield f"{100 * choosing / total:.0f}%" if total else "-"
+    yield str(resident_megabytes() or "-")
     minutes, rest = divmod(int(seconds), 60)
     yield f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

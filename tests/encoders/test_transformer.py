@@ -78,7 +78,7 @@ def test_spans_of_a_passage_get_the_vectors_of_windows(
 
 
 @pytest.mark.parametrize("pooling", POOLINGS, ids=lambda pooling: type(pooling).__name__)
-@pytest.mark.parametrize("kept_tokens", [0, 10_000], ids=["recomputed", "kept"])
+@pytest.mark.parametrize("kept_tokens", [1, 10_000], ids=["recomputed", "kept"])
 @pytest.mark.parametrize("train_tokens", [9, 18, 1000])
 def test_spans_of_a_passage_bring_back_the_gradients_of_windows(
     tiny_bert, pooling, kept_tokens, train_tokens, word_pieces_run
@@ -88,7 +88,7 @@ def test_spans_of_a_passage_bring_back_the_gradients_of_windows(
     d_vectors = np.random.default_rng(1).normal(size=(len(PLACES), 16)).astype(np.float32)
     vectors, gradients = train(tower, documents(), d_vectors)
     expected = {9: [(1, 9), (1, 5), (1, 1)], 18: [(2, 9), (1, 1)], 1000: [(3, 9)]}[train_tokens]
-    assert word_pieces_run == expected * (1 if kept_tokens else 2)
+    assert word_pieces_run == expected * (1 if kept_tokens > 1 else 2)
     window_vectors, window_gradients = train(tower, windows_of(documents()), d_vectors)
     np.testing.assert_allclose(vectors, window_vectors, rtol=1e-5, atol=1e-6)
     assert gradients.keys() == window_gradients.keys() and len(gradients) > 20
@@ -99,7 +99,7 @@ def test_spans_of_a_passage_bring_back_the_gradients_of_windows(
 def test_recomputed_gradients_are_those_of_the_same_dropout(tiny_bert):
     d_vectors = np.random.default_rng(1).normal(size=(len(PLACES), 16)).astype(np.float32)
     results = []
-    for kept_tokens in (0, 10_000):
+    for kept_tokens in (1, 10_000):
         tower = tower_of(tiny_bert, kept_tokens=kept_tokens)
         tower.attrs["dropout_rate"] = 0.3
         torch.manual_seed(5)

@@ -166,7 +166,7 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
     assert_gradients_close(ours, gradients_of(tower), tolerance=2e-3)
 
 
-@pytest.mark.parametrize("kept_tokens", [0, 16384])
+@pytest.mark.parametrize("kept_tokens", [1, 16384])
 @pytest.mark.parametrize("loss", [SoftmaxPositiveNegative(), CrossEntropy()])
 def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, loss, kept_tokens):
     encoder = dual_encoder(str(tiny_bert), kept_tokens=kept_tokens)
