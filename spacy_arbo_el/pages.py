@@ -51,14 +51,12 @@ document.getElementById("search").addEventListener("input", event => {
 });
 document.getElementById("sort").addEventListener("change", event => {
   const key = event.target.value;
-  const value = item => item.dataset[key] || "";
-  const order = (a, b) => {
-    const difference = Number(value(b)) - Number(value(a));
-    return Number.isNaN(difference) ? value(a).localeCompare(value(b)) : difference;
-  };
+  const order = key === "name"
+    ? (a, b) => a.dataset.name.localeCompare(b.dataset.name)
+    : (a, b) => b.dataset[key] - a.dataset[key];
   for (const list of document.querySelectorAll(".items")) {
     const items = [...list.children].filter(child => child.matches(".item"));
-    list.append(...items.sort(key === "name" ? (a, b) => value(a).localeCompare(value(b)) : order));
+    list.append(...items.sort(order));
   }
 });
 """

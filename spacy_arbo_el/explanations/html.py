@@ -97,7 +97,8 @@ def render_evidence(
             "order": -number,
             "name": name,
             "mentions": len(links),
-            "uncertainty": 1.0 - min((link.score for _, link in links), default=1.0),
+            "uncertainty": 1.0
+            - min((one.score for _, one in links if not one.is_nil), default=1.0),
         }
         head = f"<h2><bdi>{escaped(name)}</bdi></h2>"
         items.append(item(f"{head}{figure}<ol>{''.join(rows)}</ol>", keys))

@@ -112,14 +112,15 @@ def test_overruled_by_another_cluster_and_the_page(nlp, tmp_path):
 
     page = render_evidence([doc, nlp.make_doc("a <b> with nothing")])
     assert page.startswith("<!DOCTYPE html>") and page.count("<li>") == 2
-    assert page.count("class='step entity'") == 2 and "class='step mention'" in page
+    assert page.count("class='step entity'") == 3, "two links and the legend"
+    assert "class='step mention'" in page
     assert "a &lt;b&gt; with nothing" in page and "<b> with" not in page
     assert not render_evidence([doc], page=False).startswith("<!DOCTYPE")
     nil = build(threshold=1.0)
     page = render_evidence(
         [nil(without_links(annotated(nil, TEXT)))], kb_url_template="https://x/{}"
     )
-    assert "new entity new-1; nearest: river (" in page
+    assert "new entity new-1" in page and "NIL: the most probable candidate, river, has" in page
     assert "<li>" not in render_evidence([annotated(nlp, TEXT)]), "not linked yet"
 
 

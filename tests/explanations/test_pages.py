@@ -137,6 +137,11 @@ def test_pages_can_be_sorted_by_what_each_item_has(make):
         assert set(choices) == set(re.findall(r" data-(\w+)='", item))
 
 
+def test_documents_are_sorted_by_their_least_certain_link():
+    html = PAGES["evidence"]()
+    assert re.findall(r"data-uncertainty='(\d\.\d)", html) == ["0.0", "0.5", "0.3"]
+
+
 def test_new_entities_with_one_mention_are_folded():
     html = PAGES["new entities"]()
     before, after = html.split("<details class='fold'>")
