@@ -461,6 +461,11 @@ class Warnings(metaclass=_Coded):
         "A score of the evaluation is not a number, so no model counts as the best. Check "
         "training.score_weights: {names}."
     )
+    W530 = (
+        "The learning rate of '{name}' is {rate:g}. Above {limit:g}, training ruins a pretrained "
+        "encoder. Set training.optimizer.learn_rate to about 1e-4, or begin with a config that has "
+        "tuned settings: python -m spacy arbo init-config base.cfg --task names."
+    )
     W540 = (
         "The encoder cannot read some mentions: their script or symbols are not in its vocabulary. "
         "They have no vector, so their only candidates are entities of exactly their name. Choose "

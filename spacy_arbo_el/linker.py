@@ -59,6 +59,7 @@ from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
 from .training.objective import Objective
+from .training.rates import warn_of_high_rate
 from .training.trainer import Trainer
 
 
@@ -474,6 +475,7 @@ class ArboLinker(TrainablePipe):
         return losses
 
     def finish_update(self, sgd: Optimizer) -> None:
+        warn_of_high_rate(self.name, self.model, sgd)
         self.model.finish_update(sgd)
         self.encoder.weights_changed()
 

