@@ -3,9 +3,12 @@
 import ast
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import srsly
 import typer
 from spacy.util import import_file, load_model_from_config
 from thinc.api import Config
@@ -13,6 +16,8 @@ from thinc.api import Config
 import spacy_arbo_el
 from spacy_arbo_el import ArboLinker, NewEntities
 from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.errors import Errors, Warnings
+from spacy_arbo_el.kb.entity import Entity
 
 from .linker.conftest import build
 from .linker.world import annotated, without_links
@@ -123,6 +128,97 @@ def test_reference_describes_every_setting_of_every_part():
         assert not missing, (part.name, missing)
         described = set(builder.parameters_in(part.doc)[1])
         assert "[components" not in described and part.doc, part.name
+
+
+NOT_RUN = re.compile(r"<!-- not run: .+ -->\n```python\n.*?```\n", re.S)
+RUNNING = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+# Ids of entities in examples, which look like codes of errors.
+DEMO_IDS = {f"E{number:03}" for number in range(1, 130)}
+
+
+def discovery_examples():
+    """What docs/discovery.md takes as given: a pipeline, documents, and ids of new entities."""
+    nlp = build([Entity("E003", "Oslo", "capital of Norway")], train=[], threshold=0.999)
+    counts = {"Zorblax": 6, "Quimbly": 5, "the Fentrop river": 4, "Mardle-7": 3}
+
+    def docs():
+        marked = [f"Report {i} is on [{name}|x]." for name in counts for i in range(counts[name])]
+        return [without_links(annotated(nlp, text)) for text in marked]
+
+    found = nlp.get_pipe("arbo_linker").discover(docs())
+    ids = {found[key].name: key for key in found.ids}
+    assert set(ids) == set(counts)
+    a, b, c, d = (ids[name] for name in counts)
+    given = {"docs": docs(), "more_docs": docs(), "texts": ["Report 9."]}
+    return {"nlp": nlp, **given, "a": a, "b": b, "c": c, "d": d}
+
+
+@pytest.mark.parametrize("page", RUNNING, ids=[str(page.relative_to(ROOT)) for page in RUNNING])
+def test_python_examples_run_from_top_to_bottom(page, tmp_path, monkeypatch):
+    """In one namespace, in an empty folder. `<!-- not run: why -->` leaves the next block out."""
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", NOT_RUN.sub("", read(page)), re.S))
+    names = discovery_examples() if page.name == "discovery.md" else {}
+    exec(compile(code, f"<code of {page.name}>", "exec"), names)
+
+
+def test_entry_for_the_universe_is_complete_and_its_example_runs(capsys):
+    entry = srsly.read_json(ROOT / "docs" / "universe.json")
+    required = {"id", "title", "slogan", "description", "pip", "code_example", "author", "category"}
+    assert required <= set(entry)
+    exec("\n".join(entry["code_example"]), {})
+    assert "cardiac infarction D009203" in capsys.readouterr().out
+
+
+def test_readme_example_links_as_a_person_would(capsys):
+    exec("\n".join(blocks(ROOT / "README.md", "python")), {})
+    shown = capsys.readouterr().out
+    assert "Diabetes D003920" in shown and "cardiac infarction D009203" in shown
+
+
+def test_readme_is_short():
+    assert len(read(ROOT / "README.md").splitlines()) <= 90
+
+
+def test_every_page_is_in_the_navigation_and_in_the_index():
+    navigation, index = read(ROOT / "mkdocs.yml"), read(ROOT / "docs" / "index.md")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f": docs/{page.name}\n" in navigation
+        assert page.name == "index.md" or f"({page.name})" in index, page.name
+
+
+def test_every_command_is_in_the_table_of_commands():
+    page = read(ROOT / "docs" / "commands.md")
+    listed = re.findall(r"^\| `arbo ([a-z ]+)` \|", page, re.M)
+    root = typer.main.get_command(arbo_cli)
+    existing = []
+    for name, command in root.commands.items():
+        inner = getattr(command, "commands", None)
+        existing += [f"{name} {part}" for part in inner] if inner else [name]
+    assert sorted(listed) == sorted(existing)
+
+
+def test_error_codes_on_pages_exist():
+    for page in PAGES:
+        for code in re.findall(r"\b[EW][0-7]\d\d\b", read(page)):
+            assert hasattr(Warnings if code[0] == "W" else Errors, code) or code in DEMO_IDS, code
+
+
+def test_python_api_has_every_public_name():
+    page = read(ROOT / "docs" / "api.md")
+    listed = {place.rsplit(".", 1)[1] for place in re.findall(r"^::: (\S+)", page, re.M)}
+    assert listed == set(spacy_arbo_el.__all__) - {"__version__"}
+
+
+@pytest.mark.slow
+def test_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "ArboLinker" in read(tmp_path / "docs" / "api" / "index.html")
 
 
 def packages_in_order():
