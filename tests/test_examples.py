@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy.cli.train import train
 from spacy.util import import_file, load_config
 
@@ -197,3 +198,28 @@ def test_service_says_what_is_wrong_with_an_entity(client):
     headers = {"Authorization": "Bearer secret"}
     answer = client.post("/entities", json={"entities": [{"title": "no id"}]}, headers=headers)
     assert answer.status_code == 422 and "arbo-E041" in answer.json()["error"]
+
+
+def test_csv_is_linked(tmp_path):
+    script = import_file("link_csv", EXAMPLES / "link_csv.py")
+    (tmp_path / "entities.csv").write_text(
+        "id,title,aliases,description\nE1,Mercury,,planet\nE2,Amazon River,Amazon|Amazonas,\n"
+    )
+    (tmp_path / "texts.csv").write_text("text,id\nBoats on the amazonas.,a\nNothing.,\nMercury!,\n")
+    script.main(*(str(tmp_path / f"{name}.csv") for name in ("entities", "texts", "links")))
+    lines = (tmp_path / "links.csv").read_text(encoding="utf8").splitlines()
+    assert lines[0] == "document,start,end,text,kb_id,title,score"
+    assert lines[1].startswith("a,13,21,amazonas,E2,Amazon River,0.")
+    assert lines[2].startswith("3,0,7,Mercury,E1,Mercury,0.") and len(lines) == 3
+
+
+@pytest.mark.parametrize("name", ["quickstart", "discovery"])
+def test_notebook_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook = srsly.read_json(EXAMPLES / f"{name}.ipynb")
+    assert notebook["nbformat"] == 4
+    assert not any(cell.get("outputs") for cell in notebook["cells"])
+    names = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
