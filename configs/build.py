@@ -7,6 +7,8 @@
 differ. A setting of the system replaces that of the base. A section that names another registered
 function replaces the section of the base as a whole. Then all defaults are filled in, as ``spacy
 init fill-config`` does, so the result does not change with the defaults of the package.
+
+Those that ``arbo init-config`` offers are written to the package too.
 """
 
 import re
@@ -19,6 +21,9 @@ from thinc.api import Config
 
 CONFIGS = Path(__file__).resolve().parent
 SYSTEMS = sorted(path.stem for path in (CONFIGS / "systems").glob("*.cfg"))
+# What `arbo init-config --task` writes, by task.
+PACKAGED = CONFIGS.parent / "spacy_arbo_el" / "configs"
+TASKS = {"names": "linker", "descriptions": "descriptions", "exemplars-only": "exemplars_only"}
 HEADER = (
     "# Made by configs/build.py from configs/base.cfg and configs/systems/{}.cfg: edit those.\n"
 )
@@ -69,8 +74,12 @@ def place(name: str) -> Tuple[object, ...]:
 
 def main() -> int:
     outdated = []
-    for system in SYSTEMS:
-        path, text = CONFIGS / f"{system}.cfg", build(system)
+    texts = {CONFIGS / f"{system}.cfg": build(system) for system in SYSTEMS}
+    for task, system in TASKS.items():
+        # Without the header: there is nothing to edit elsewhere.
+        texts[PACKAGED / f"{task}.cfg"] = texts[CONFIGS / f"{system}.cfg"].partition("\n")[2]
+    PACKAGED.mkdir(exist_ok=True)
+    for path, text in texts.items():
         if not path.exists() or path.read_text(encoding="utf8") != text:
             outdated.append(path.name)
             if "--check" not in sys.argv:

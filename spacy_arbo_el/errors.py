@@ -367,6 +367,8 @@ class Errors(metaclass=_Coded):
     )
     E792 = "The pipeline {path} has no arbo_linker."
     E793 = "there is no decision {value!r}. Choose one of: {choices}, or leave it empty."
+    E794 = "There is no task {value!r}. Choose one of: {choices}."
+    E795 = "{path} is there already. Give another name, or replace it with --force."
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
         "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."

@@ -11,6 +11,7 @@ from .discover import discover_command, link_command
 from .evaluate import calibrate_command, compare_command, evaluate_command, init_command
 from .explain import explain_command
 from .index import index_command
+from .init_config import init_config_command
 from .kb import kb_cli
 from .new import new_cli
 from .show import show_command
@@ -19,6 +20,7 @@ from .tune import tune_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
 arbo_cli.command("convert")(convert_command)
+arbo_cli.command("init-config")(init_config_command)
 arbo_cli.command("init")(init_command)
 arbo_cli.command(
     "train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}

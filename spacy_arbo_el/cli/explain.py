@@ -57,6 +57,9 @@ def explain_command(
         for span in spans:
             print(visible_lines(linker.explain(span, kb_id or None)))
         if page is not None:
-            html = render_evidence([doc], get_spans=getter, extension=linker.cfg["extension"])
+            extension, threshold = linker.cfg["extension"], linker.threshold
+            html = render_evidence(
+                [doc], get_spans=getter, extension=extension, threshold=threshold
+            )
             write_file(page, html.encode("utf8"))
             msg.good(f"{page}: the text with its links and their evidence")
