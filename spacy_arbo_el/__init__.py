@@ -36,6 +36,7 @@ _NAMES = {
     "TopK": "arrays",
     "candidates_to_dicts": "frames",
     "candidates_to_frame": "frames",
+    "draw_arborescence": "explanations.arborescence",
     "edit_pipeline": "pipelines",
     "find_linker": "linker",
     "links_to_dicts": "frames",

@@ -24,7 +24,8 @@ def shortened(text: str, length: int = SHOWN_CHARACTERS) -> str:
 
 def shown_probability(probability: float) -> str:
     """A probability in two digits, or as many as it takes to tell it from 0 and 1."""
-    return f"{probability:.2f}" if 0.005 <= probability < 0.995 else f"{probability:.4f}"
+    is_plain = 0.005 <= probability < 0.995 or probability in (0.0, 1.0)
+    return f"{probability:.2f}" if is_plain else f"{probability:.4f}"
 
 
 def counted(count: int, singular: str, plural: str = "") -> str:
@@ -58,7 +59,8 @@ def html_rows(rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> str:
-    return f"<td {_CELL}><bdi>{escaped(shortened(str(value)))}</bdi></td>"
+    text = f"{value:.4g}" if isinstance(value, float) else shortened(str(value))
+    return f"<td {_CELL}><bdi>{escaped(text)}</bdi></td>"
 
 
 def make_frame(

@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 from spacy_arbo_el.annotations import Candidate, Evidence, Link
 from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity
 from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.display import html_table, shortened
+from spacy_arbo_el.display import html_table, shortened, shown_probability
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.records import MentionRecord
@@ -119,3 +119,9 @@ def test_tables_say_how_much_they_leave_out():
     many = Link("NIL", 0.5, [f"D{i}" for i in range(64)], [0.5] * 64)
     assert "and 54 more" in many._repr_html_() and "more" not in LINK._repr_html_()
     assert html_table("t", (), []).count("<tr>") == 0
+
+
+def test_probabilities_have_the_digits_that_tell_them_from_0_and_1():
+    shown = list(map(shown_probability, (0.0, 0.00004, 0.004, 0.5, 0.9949, 0.9961, 1.0)))
+    assert shown == ["0.00", "0.0000", "0.0040", "0.50", "0.99", "0.9961", "1.00"]
+    assert "<bdi>0.0865</bdi>" in html_table("t", (), [(0.08649999648,)])

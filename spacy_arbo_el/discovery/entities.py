@@ -185,7 +185,8 @@ def nearest_entities(candidates: TopK, kb: ArboKB) -> List[List[NearestEntity]]:
     """
     candidates = candidates.first(N_NEAREST)
     entities = kb.entities.at_all(np.unique(candidates.ids[candidates.valid]).tolist())
-    probabilities = np.round(probability(candidates.scores), 4)
+    # In double precision, so that people see 0.0865 and not 0.08649999648332596.
+    probabilities = np.round(probability(candidates.scores).astype(np.float64), 4)
     rows = zip(candidates.ids.tolist(), probabilities.tolist())
     return [
         [

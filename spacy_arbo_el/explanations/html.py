@@ -13,6 +13,7 @@ from ..markup import NO_ADDRESS, check_template, escaped, web_address
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
 from ..pages import STYLE, SortKey, item
 from ..pages import page as complete_page
+from .arborescence import draw_arborescence
 from .explanation import SHOWN, Explanation, outcome_of
 
 SORTS = ("order", "name", "mentions", "uncertainty")
@@ -101,7 +102,9 @@ def render_evidence(
             - min((one.score for _, one in links if not one.is_nil), default=1.0),
         }
         head = f"<h2><bdi>{escaped(name)}</bdi></h2>"
-        items.append(item(f"{head}{figure}<ol>{''.join(rows)}</ol>", keys))
+        tree = draw_arborescence(doc, get_spans=get_spans, extension=extension) if links else ""
+        drawing = tree and f"<details><summary>Arborescence</summary>{tree}</details>"
+        items.append(item(f"{head}{figure}<ol>{''.join(rows)}</ol>{drawing}", keys))
     if not page:
         return f"{STYLE}<div class='arbo'>{''.join(items)}</div>"
     about = f"<p>{counted(len(items), 'document')}.</p>{_LEGEND}"

@@ -77,7 +77,9 @@ def make_links(
     counts = (entities >= 0).sum(axis=1).tolist()
     ranked_ids = wording.ids_of(entities)
     linked_ids = [wording.ids.get(p, "") for p in decisions.entities[part].tolist()]
-    ranked_scores = np.round(probability(candidates.scores[part]), 4).tolist()
+    # In double precision, so that people see 0.0865 and not 0.08649999648332596.
+    probabilities = probability(candidates.scores[part]).astype(np.float64)
+    ranked_scores = np.round(probabilities, 4).tolist()
     link_scores = probability(decisions.logits[part]).tolist()
     links = []
     for row, (mention, count) in enumerate(zip(mentions, counts)):

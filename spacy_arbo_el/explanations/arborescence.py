@@ -1,0 +1,167 @@
+"""The arborescence of a document as a drawing: which mention has its link through which other.
+
+Every link has a path from an entity to its mention. The paths of a document share their first
+steps, so together they are a forest: an entity, its exemplars and mentions under it, and other
+mentions under these.
+"""
+
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+
+from spacy.tokens import Doc
+
+from ..annotations import DEFAULT_EXTENSION, Evidence, Link, links_of
+from ..display import shortened, shown_probability
+from ..markup import escaped
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
+
+# Pixels: of a row and a column, and how high and how wide a box is at most.
+ROW, COLUMN, HEIGHT, WIDTH = 34, 250, 26, 190
+# Characters of a box.
+LENGTH = 24
+FILLS = {
+    "entity": "#dbeafe",
+    "exemplar": "#dcfce7",
+    "mention": "#fef9c3",
+    "new entity": "#f3f4f6",
+}
+
+# What identifies a node: its kind and its id.
+NodeKey = Tuple[str, str]
+
+
+@dataclass
+class Node:
+    """An entity, an exemplar or a mention in a forest.
+
+    text: What its box says.
+    about: What shows when it is pointed at.
+    probability: Of the edge that leads to it; None for a root.
+    children: The nodes under it.
+    """
+
+    kind: str
+    text: str
+    about: str
+    probability: Optional[float] = None
+    children: List["Node"] = field(default_factory=list)
+
+
+def forest_of(links: Iterable[Tuple[str, str, Link]]) -> List[Node]:
+    """The roots of the forest that the paths of links are.
+
+    links: The place ("start:end"), the surface form and the link of each mention.
+    """
+    nodes: Dict[NodeKey, Node] = {}
+    roots: List[Node] = []
+
+    def place(key: NodeKey, node: Node, parent: Optional[Node]) -> Node:
+        if key in nodes:
+            return nodes[key]
+        nodes[key] = node
+        (roots if parent is None else parent.children).append(node)
+        return node
+
+    for offsets, text, link in links:
+        parent: Optional[Node] = None
+        for step in link.evidence:
+            node = _node_of(step, is_root=parent is None)
+            parent = place((step.kind, step.id), node, parent)
+        if link.cluster:
+            root = Node("new entity", link.cluster, f"new entity {link.cluster}")
+            root = place(("new entity", link.cluster), root, None)
+            place(("mention", offsets), Node("mention", text, offsets), root)
+    return roots
+
+
+def _node_of(step: Evidence, *, is_root: bool) -> Node:
+    text = f"{step.text} ({step.id})" if step.kind == "entity" else step.text
+    about = " · ".join(part for part in (step.kind, step.id, step.document, step.context) if part)
+    return Node(step.kind, text, about, None if is_root else step.weight)
+
+
+def draw_arborescence(
+    doc: Doc, *, get_spans: Optional[SpanGetter] = None, extension: str = DEFAULT_EXTENSION
+) -> str:
+    """The links of a document as a drawing (SVG): each entity with the mentions that it reaches.
+
+    A line shows the probability of its step. Mentions of a new entity are under its id. In a
+    notebook: ``IPython.display.HTML(draw_arborescence(doc))``.
+
+    doc: A linked Doc.
+    get_spans: Which spans to draw; ``doc.ents`` by default.
+    extension: The attribute that carries the links.
+    """
+    spans = find_mentions(doc, get_spans or EntSpans())
+    links = [
+        ("{}:{}".format(*offsets_of_span(span)), span.text, link)
+        for span, link in zip(spans, links_of(doc, spans, extension))
+        if link is not None
+    ]
+    return as_svg(forest_of(links))
+
+
+def as_svg(roots: Iterable[Node]) -> str:
+    """A forest as a drawing, roots at the left."""
+    boxes: List[str] = []
+    lines: List[str] = []
+    row = column = 0
+    for top, depth, parent_top, node in _placed(roots):
+        row, column = max(row, top + 1), max(column, depth + 1)
+        x, y = depth * COLUMN, top * ROW
+        boxes.append(_box(node, x, y))
+        if parent_top is not None:
+            lines.append(_line(node, x, y, parent_top * ROW))
+    width, height = max(column * COLUMN - (COLUMN - WIDTH), 1) + 2, max(row * ROW, 1)
+    return (
+        f"<div style='overflow-x: auto'><svg xmlns='http://www.w3.org/2000/svg' width='{width}' "
+        f"height='{height}' viewBox='-1 -1 {width} {height}' role='img' "
+        f"font-family='system-ui, sans-serif' font-size='13'>{''.join(lines + boxes)}</svg></div>"
+    )
+
+
+def _placed(roots: Iterable[Node]) -> Iterator[Tuple[int, int, Optional[int], Node]]:
+    """The row, the column, the row of the parent (None for a root) and the node, of all nodes.
+
+    The first child is in the row of its parent, each other one in a row of its own.
+    """
+    row = 0
+    for root in roots:
+        waiting: List[Tuple[int, Optional[int], Node, bool]] = [(0, None, root, True)]
+        rows_of: Dict[int, int] = {}
+        while waiting:
+            depth, parent, node, is_first = waiting.pop()
+            if not is_first:
+                row += 1
+            rows_of[id(node)] = row
+            yield row, depth, parent, node
+            children = list(enumerate(node.children))
+            for number, child in reversed(children):
+                waiting.append((depth + 1, rows_of[id(node)], child, number == 0))
+        row += 1
+
+
+def _box(node: Node, x: int, y: int) -> str:
+    middle = f"x='{x + WIDTH // 2}' y='{y + HEIGHT // 2}'"
+    return (
+        f"<g><title>{escaped(node.about)}</title>"
+        f"<rect x='{x}' y='{y}' width='{WIDTH}' height='{HEIGHT}' rx='6' "
+        f"fill='{FILLS.get(node.kind, '#fff')}' stroke='#9ca3af'/>"
+        f"<text {middle} fill='#111' text-anchor='middle' dominant-baseline='central'>"
+        f"{escaped(shortened(node.text, LENGTH))}</text></g>"
+    )
+
+
+def _line(node: Node, x: int, y: int, parent_y: int) -> str:
+    """The line from the parent's box, and its probability above its end."""
+    start, end = x - COLUMN + WIDTH, y + HEIGHT // 2
+    bend = start + 12
+    path = f"M{start} {parent_y + HEIGHT // 2}H{bend}V{end}H{x}"
+    line = f"<path d='{path}' fill='none' stroke='#9ca3af'/>"
+    if node.probability is None:
+        return line
+    label = shown_probability(node.probability)
+    return (
+        f"{line}<text x='{x - 4}' y='{end - 4}' fill='currentColor' font-size='11' "
+        f"text-anchor='end'>{label}</text>"
+    )
