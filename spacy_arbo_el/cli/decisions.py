@@ -81,8 +81,8 @@ def _apply(row: Row, new_entities: "NewEntities", linker: Optional["ArboLinker"]
     entity, decision = row["id"], row["decision"]
     if decision == ACCEPT:
         assert linker is not None, "acceptances are made with the linker"
-        about = {key: row.get(key, "") for key in ("title", "description")}
-        linker.accept(entity, row.get("kb_id") or None, **about)
+        title, description = row.get("title", ""), row.get("description", "")
+        linker.accept(entity, row.get("kb_id") or None, title=title, description=description)
     elif decision == "reject":
         new_entities.reject(entity)
     elif decision == "merge":

@@ -23,7 +23,8 @@ def read_documents(path: Path, nlp: Language) -> Iterator[Doc]:
     """Yield the documents of a file, or of all files of a folder, with their mentions unlinked.
 
     A ``.txt`` file is one document. An object of a JSONL file, and a line of a CSV file, needs only
-    a ``text``. Ids are made up where there are none. Documents without text are left out.
+    a ``text``. Ids are made up where there are none; they may occur again in another folder.
+    Documents without text are left out.
 
     Raises ValueError for a file of another kind, and for a folder without such files.
 
