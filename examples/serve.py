@@ -24,11 +24,12 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 from fastapi import FastAPI, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from typing_extensions import Annotated
 
 import spacy_arbo_el
 from spacy_arbo_el.mentions.getters import find_mentions, set_mentions
@@ -52,6 +53,18 @@ class Limits:
     requests: int = 32
 
 
+def _readable(text: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode("utf8")
+        except UnicodeEncodeError:
+            raise ValueError("it has half a character (a lone surrogate)") from None
+    return text
+
+
+Text = Annotated[StrictStr, AfterValidator(_readable)]
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -60,11 +73,11 @@ class Mention(_Body):
     start: StrictInt
     end: StrictInt
     # spaCy drops entities without a label.
-    label: str = Field("MENTION", min_length=1, strict=True)
+    label: Text = Field("MENTION", min_length=1)
 
 
 class Document(_Body):
-    text: StrictStr
+    text: Text
     mentions: Optional[List[Mention]] = None
 
 
@@ -199,6 +212,11 @@ def create_app(nlp: Language, limits: Limits = Limits(), token: str = "") -> Fas
     async def refuse(request: Request, error: StarletteHTTPException) -> JSONResponse:
         headers = {"Retry-After": "1"} if error.status_code == 503 else None
         return JSONResponse({"error": error.detail}, error.status_code, headers)
+
+    @app.exception_handler(Exception)
+    async def fail(request: Request, error: Exception) -> JSONResponse:
+        # The server writes the error to its log.
+        return JSONResponse({"error": "The service has failed. Its log says why."}, 500)
 
     # Functions that are not `async` run in threads, several at a time.
     @app.get("/health")
