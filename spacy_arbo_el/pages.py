@@ -28,6 +28,7 @@ _PAGE_STYLE = """<style>
 body { max-width: 60rem; margin: 1.5rem auto; padding: 0 1rem }
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin: .3rem 0 }
 .item { border-top: 1px solid #ccc; padding: .6rem 0 } .item[hidden] { display: none }
+.controls[hidden] { display: none }
 .controls { display: flex; flex-wrap: wrap; gap: .5rem; position: sticky; top: 0;
   background: Canvas; padding: .5rem 0 }
 .controls input { flex: 1 1 12rem } .controls input, .controls select { font: inherit }
@@ -37,6 +38,7 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin: .3rem 0 }
 _SCRIPT = """
 const all = [...document.querySelectorAll(".item")];
 const count = document.getElementById("count");
+document.querySelector(".controls").hidden = false;
 let texts = null;
 document.getElementById("search").addEventListener("input", event => {
   texts = texts || all.map(item => item.textContent.toLowerCase());
@@ -104,7 +106,7 @@ def page(title: str, about: str, items: Iterable[str], sorts: Sequence[str], end
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{escaped(title)}</title>{STYLE}{_PAGE_STYLE}</head><body class='arbo'>"
         f"<h1><bdi>{escaped(title)}</bdi></h1>{about}"
-        "<div class='controls'><input id='search' type='search' placeholder='Search' "
+        "<div class='controls' hidden><input id='search' type='search' placeholder='Search' "
         f"aria-label='Search'><select id='sort' aria-label='Sort'>{options}</select>"
         f"<span id='count'></span></div><div class='items'>{''.join(items)}</div>{end}"
         f"<script>{_SCRIPT}</script></body></html>\n"

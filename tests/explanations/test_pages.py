@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import re
+import shutil
+import subprocess
 
 import pytest
 import spacy
@@ -154,3 +156,35 @@ def test_new_entities_with_one_mention_are_folded():
 def test_the_page_of_new_entities_says_why_the_nearest_entities_were_refused():
     text = text_of(to_html([new_entity()]))
     assert "below the threshold of 0.5" in text and "0.31" in text and "document doc 1" in text
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def in_browser(html, folder, *options):
+    path = folder / "page.html"
+    path.write_text(html, encoding="utf8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'user'}"]
+    command = [CHROMIUM, *flags, *options, path.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
+def test_a_browser_runs_our_script_and_no_other(make, tmp_path):
+    foreign = "<script>document.title = 'script'</script><img src='x' onerror='document.title=1'>"
+    html = make()
+    (title,) = re.findall(r"<head>.*<title>(.*?)</title>", html)
+    page = in_browser(html.replace("</h1>", f"</h1>{foreign}"), tmp_path, "--dump-dom")
+    assert '<div class="controls">' in page, "our script shows the controls"
+    assert f"<title>{title}</title><style>" in page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
+def test_pages_can_be_drawn_for_a_phone(make, tmp_path):
+    image = tmp_path / "page.png"
+    in_browser(make(), tmp_path, "--window-size=500,900", f"--screenshot={image}")
+    assert image.read_bytes().startswith(b"\x89PNG") and image.stat().st_size > 5000
