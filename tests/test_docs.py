@@ -191,7 +191,7 @@ def test_every_page_is_in_the_navigation_and_in_the_index():
 
 def test_every_command_is_in_the_table_of_commands():
     page = read(ROOT / "docs" / "commands.md")
-    listed = re.findall(r"^\| `arbo ([a-z ]+)` \|", page, re.M)
+    listed = re.findall(r"^\| `arbo ([a-z -]+)` \|", page, re.M)
     root = typer.main.get_command(arbo_cli)
     existing = []
     for name, command in root.commands.items():
