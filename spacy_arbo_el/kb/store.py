@@ -125,9 +125,11 @@ class EntityStore:
     def titles_at(self, positions: Sequence[int]) -> Dict[int, str]:
         """Titles by position; positions without an entity are left out."""
         wanted = json.dumps(list(positions))
-        return dict(
-            self.database.rows(f"SELECT position, title FROM entity WHERE position {IN}", (wanted,))
+        rows = self.database.rows(
+            f"SELECT position, title FROM entity WHERE position {IN}", (wanted,)
         )
+        # Rows are not verified here: a damaged one may have something else than a text.
+        return {position: str(title) for position, title in rows}
 
     def ids_of(self, positions: np.ndarray) -> np.ndarray:
         """The ids of entities, in the shape of ``positions``; "" for -1. Ids are remembered."""
