@@ -320,7 +320,7 @@ def _swap(folder: Path, target: Path) -> None:
         folder.chmod(stat.S_IMODE(target.stat().st_mode))
     if not target.exists():
         os.rename(folder, target)
-    elif not _exchange(folder, target):
+    elif not exchange(folder, target):
         old = folder.with_name(OLD)
         os.rename(target, old)
         try:
@@ -331,7 +331,7 @@ def _swap(folder: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
-def _exchange(left: Path, right: Path) -> bool:
+def exchange(left: Path, right: Path) -> bool:
     """Exchange the names of two folders in one step; False where the system can't."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2

@@ -84,6 +84,20 @@ def test_python_code_uses_existing_names(page):
         assert hasattr(spacy_arbo_el, name) or (ROOT / "spacy_arbo_el" / name).exists(), name
 
 
+def without_repetition(texts):
+    """The texts of configs, joined into fewer in which no section occurs twice: each is loaded."""
+    joined = []
+    for text in texts:
+        sections = set(re.findall(r"^\[(.+)\]$", text, re.M))
+        free = next((one for one in joined if not sections & one[0]), None)
+        if free is None:
+            joined.append((sections, [text]))
+        else:
+            free[0].update(sections)
+            free[1].append(text)
+    return ["\n".join(parts) for _, parts in joined]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
 def test_sections_of_configs_are_valid(page):
     for name in ("custom_reranker", "custom_encoder"):
@@ -91,7 +105,7 @@ def test_sections_of_configs_are_valid(page):
     builder = import_script(ROOT / "configs" / "build.py")
     nlp = {"lang": "en", "pipeline": ["arbo_linker"]}
     base = Config({"nlp": nlp, "components": {"arbo_linker": {"factory": "arbo_linker"}}})
-    for text in blocks(page, "ini"):
+    for text in without_repetition(blocks(page, "ini")):
         components = builder.read_partial(text).get("components", {})
         if "arbo_linker" in components:
             own = Config({"components": {"arbo_linker": components["arbo_linker"]}})

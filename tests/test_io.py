@@ -137,7 +137,7 @@ def test_what_pipelines_corpora_and_knowledge_bases_hold(tmp_path):
 def renaming(request, monkeypatch):
     """Systems that exchange two folders in one step, and others."""
     if request.param == "two renames":
-        monkeypatch.setattr(io, "_exchange", lambda left, right: False)
+        monkeypatch.setattr(io, "exchange", lambda left, right: False)
     return request.param
 
 
@@ -156,7 +156,7 @@ def killed_at(number, work):
                 if not left[0]:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        exchange = io._exchange
+        exchange = io.exchange
 
         def counted_exchange(*folders):
             count("os.rename", ())
@@ -164,7 +164,7 @@ def killed_at(number, work):
             count("os.rename", ())
             return done
 
-        io._exchange = counted_exchange
+        io.exchange = counted_exchange
         sys.addaudithook(count)
         work()
         os._exit(0)
@@ -206,7 +206,7 @@ def test_a_file_killed_at_any_step_is_the_old_or_the_new_one(tmp_path):
 
 
 def test_a_kill_between_two_renames_is_repaired_by_the_next_write(tmp_path, monkeypatch):
-    monkeypatch.setattr(io, "_exchange", lambda left, right: False)
+    monkeypatch.setattr(io, "exchange", lambda left, right: False)
     path = tmp_path / "x"
     for number in range(1, 60):
         fill(path, "old")
@@ -263,7 +263,7 @@ def test_a_reader_waits_for_a_folder_that_is_being_renamed(tmp_path, monkeypatch
         os.rename(folder, target)
         return True
 
-    monkeypatch.setattr(io, "_exchange", slow_exchange)
+    monkeypatch.setattr(io, "exchange", slow_exchange)
     with ThreadPoolExecutor(2) as pool:
         writer = pool.submit(fill, path)
         assert renamed.wait(10)
@@ -292,7 +292,7 @@ def test_files_are_on_the_disk_before_and_names_after_renaming(tmp_path, monkeyp
     monkeypatch.setattr(os, "fsync", logged_fsync)
     monkeypatch.setattr(os, "rename", logged(rename))
     monkeypatch.setattr(os, "replace", logged(os.replace))
-    monkeypatch.setattr(io, "_exchange", logged(io._exchange))
+    monkeypatch.setattr(io, "exchange", logged(io.exchange))
     write_file(tmp_path / "file", b"x")
     assert [event[-4:] for event in events] == [".tmp", "name", ""]
     fill(tmp_path / "x")

@@ -25,7 +25,7 @@ import srsly
 
 from ..errors import Errors
 from ..folder_lock import locked_folder
-from ..io import _exchange, write_file
+from ..io import exchange, write_file
 from ..kb import folder as kb_folder
 from ..kb.knowledge_base import ArboKB
 from ..temporary import remove_abandoned, restore, sync_folder
@@ -196,7 +196,7 @@ class ComponentFolder:
         pending, kb = self.path / f"{KB}.{manifest.save}", self.path / KB
         if not _is_kb(pending, manifest) or _is_kb(kb, manifest):
             return
-        if not kb.is_dir() or not _exchange(pending, kb):
+        if not kb.is_dir() or not exchange(pending, kb):
             if kb.exists():
                 os.rename(kb, self.path / f"old.{manifest.save}")
             os.rename(pending, kb)

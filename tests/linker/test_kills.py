@@ -175,7 +175,7 @@ def test_without_an_exchange_of_names(world, attacks, monkeypatch):
     """Where the system can't exchange two folders in one step."""
     from spacy_arbo_el.linking import component_folder
 
-    monkeypatch.setattr(component_folder, "_exchange", lambda left, right: False)
+    monkeypatch.setattr(component_folder, "exchange", lambda left, right: False)
     place, nlp, before, after = world
     linker = find_linker(nlp)
     folder = fresh(place) / NAME

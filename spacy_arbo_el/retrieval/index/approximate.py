@@ -100,6 +100,9 @@ class ApproximateIndex:
                 bits = np.packbits(allowed[:late], bitorder="little")
                 selector = faiss.IDSelectorBitmap(bits)
             _, rows = self.index.search(queries, k, params=self.parameters(selector))
+        if rows.max(initial=-1) >= late:
+            problem = f"it has the row {rows.max()}, and there are {late}"
+            raise ValueError(Errors.E303.format(path="of the knowledge base", problem=problem))
         return np.concatenate([rows, tail], axis=1)
 
     def _is_on_gpu(self) -> bool:
@@ -142,15 +145,23 @@ def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> A
         return attached.source.index
     assert isinstance(attached.source, Path)
     # Another program may have replaced the file since.
-    return read_index(attached.source) if attached.source.is_file() else None
+    if not attached.source.is_file():
+        return None
+    index = read_index(attached.source)
+    expected = about["width"], attached.about.get("rows", index.ntotal)
+    if (index.d, index.ntotal) != expected:
+        problem = f"it has {index.ntotal} rows of {index.d} numbers, expected {expected[1]} of "
+        problem += str(expected[0])
+        raise ValueError(Errors.E303.format(path=attached.source, problem=problem))
+    return index
 
 
 def read_index(path: Path) -> Any:
     """A FAISS index from its file; ValueError where it can't be read."""
     try:
         return faiss.read_index(str(path))
-    except RuntimeError as error:
-        problem = str(error).splitlines()[0]
+    except (RuntimeError, MemoryError) as error:
+        problem = (str(error) or "out of memory").splitlines()[0]
         raise ValueError(Errors.E303.format(path=path, problem=problem)) from error
 
 
