@@ -22,6 +22,7 @@ Row = Dict[str, str]
 
 def write_decisions(new_entities: "NewEntities", path: Path) -> None:
     """Write a table of all new entities, the largest first, without decisions."""
+    from ..corpora.table import cell
     from ..io import write_file
 
     text = io.StringIO(newline="")
@@ -30,7 +31,7 @@ def write_decisions(new_entities: "NewEntities", path: Path) -> None:
     for one in new_entities:
         nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
         counts = len(one.members), one.documents, f"{one.cohesion:.2f}"
-        rows.writerow((one.id, one.name, *counts, nearest, *[""] * len(FILLED)))
+        rows.writerow((one.id, cell(one.name), *counts, cell(nearest), *[""] * len(FILLED)))
     write_file(path, text.getvalue().encode("utf8"))
 
 

@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 from ..errors import Errors
 from ..io import replacing
 from ..mentions.getters import SpanGetter, find_mentions
+from .table import cell
 
 # Endings of files that are not written. Without one of these, a name is that of a folder.
 OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")
@@ -58,7 +59,7 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
             record = doc_record(doc, str(count), get_spans, extension)
             for mention in record["mentions"]:
                 cells = {**mention, "id": record["id"], "mention": mention["text"]}
-                rows.writerow([cells.get(column, "") for column in COLUMNS])
+                rows.writerow([cell(cells.get(column, "")) for column in COLUMNS])
             count += 1
         text.detach()
     return count

@@ -151,3 +151,11 @@ def _number(row: Dict[str, str], column: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) < 16):
         raise Problem(f"{column!r} must be a whole number, got {value!r:.40}.")
     return int(value)
+
+
+def cell(value: object) -> object:
+    """A value for a CSV file. Spreadsheets take a text that begins with "=" or the like as a formula;
+    an apostrophe before it prevents that.
+    """
+    is_formula = isinstance(value, str) and value[:1] in tuple("=+-@\t\r")
+    return f"'{value}" if is_formula else value
