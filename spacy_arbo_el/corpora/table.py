@@ -154,8 +154,9 @@ def _number(row: Dict[str, str], column: str) -> int:
 
 
 def cell(value: object) -> object:
-    """A value for a CSV file. Spreadsheets take a text that begins with "=" or the like as a formula;
-    an apostrophe before it prevents that.
+    """A value for a CSV file, which no spreadsheet takes for a formula.
+
+    A text that begins with "=" or the like gets an apostrophe before it.
     """
     is_formula = isinstance(value, str) and value[:1] in tuple("=+-@\t\r")
     return f"'{value}" if is_formula else value
