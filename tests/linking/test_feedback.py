@@ -133,3 +133,14 @@ def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
     linker = nlp.get_pipe("arbo_linker")
     linker.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"]
+
+
+def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    (span,) = annotated(nlp, TEXT).ents
+    for teach in (linker.learn, linker.reject_link):
+        with pytest.raises(ValueError, match="E510"):
+            teach(span, "no such entity")
+    assert not linker.stages.corrections.items and len(linker.exemplars.inputs) == len(
+        linker.exemplars
+    )
