@@ -21,9 +21,9 @@ Backprop = Callable[[Floats2d], None]
 # Word pieces in a forward pass on a CPU (more of them leave its cache), and on a GPU. Training on
 # a CPU is faster with larger batches.
 PREDICT_TOKENS = (1536, 32768)
-TRAIN_TOKENS = (3072, 32768)
-# Word pieces whose activations training keeps. With the default encoder, 6144 take a gigabyte.
-KEPT_TOKENS = (6144, 16384)
+TRAIN_TOKENS = (2560, 32768)
+# Word pieces whose activations training keeps. With the default encoder, 5120 take 0.8 GB.
+KEPT_TOKENS = (5120, 16384)
 
 
 @registry.architectures("spacy-arbo-el.TransformerEncoder.v1")
