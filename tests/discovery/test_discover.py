@@ -129,14 +129,14 @@ def test_arbo_discover_and_arbo_link_write_new_entities(nlp, tmp_path):
     assert lines[0]["members"][0]["document"] == first_document
     assert "Zorblat" in (tmp_path / "n.html").read_text()
 
-    arguments = ["link", tmp_path / "model", tmp_path / "c.spacy", tmp_path / "linked.spacy"]
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 0, result.output
+    invoke("link", tmp_path / "model", tmp_path / "c.spacy", "-o", tmp_path / "linked.spacy")
     linked = list(DocBin().from_disk(tmp_path / "linked.spacy").get_docs(spacy.blank("en").vocab))
     clusters = [doc.ents[0]._.arbo.cluster for doc in linked[len(DEV) :]]
     assert len(set(clusters[:3])) == len(set(clusters[3:])) == 1 and clusters[0] != clusters[3]
     assert linked[0].ents[0].kb_id_ == "planet"
-    result = CliRunner().invoke(arbo_cli, ["link", str(tmp_path / "model"), "nothing", "x"])
+    result = CliRunner().invoke(
+        arbo_cli, ["link", str(tmp_path / "model"), "nothing", "-o", "x.spacy"]
+    )
     assert result.exit_code == 1 and "nothing" in result.output
 
 
@@ -152,7 +152,8 @@ def test_arbo_link_takes_folders_and_mentions_of_the_pipeline(tmp_path):
     ruler.add_patterns([{"label": "THING", "pattern": name} for name in ("Zorblat", "Mercury")])
     nlp.to_disk(tmp_path / "model")
     write_parts([annotated(nlp, text) for text in [*DEV, *NEW]], tmp_path / "corpus", part=4)
-    invoke("link", tmp_path / "model", tmp_path / "corpus", tmp_path / "linked", "--find")
+    output = ["-o", tmp_path / "linked", "--find", "pipeline"]
+    invoke("link", tmp_path / "model", tmp_path / "corpus", *output)
     linked = list(read_docs(tmp_path / "linked", nlp.vocab))
     assert len(linked) == len(DEV) + len(NEW)
     assert [ent.kb_id_ for doc in linked for ent in doc.ents][:2] == ["planet", "NIL"]
@@ -236,21 +237,22 @@ def test_arbo_new_accept_asks_where_an_id_leads_to_another_entity(saved, tmp_pat
 
 def test_arbo_link_writes_jsonl_and_refuses_other_files(saved, tmp_path):
     output = tmp_path / "o.jsonl"
-    invoke("link", saved / "model", saved / "c.spacy", output)
+    invoke("link", saved / "model", saved / "c.spacy", "-o", output)
     lines = [json.loads(line) for line in output.read_text().splitlines()]
     assert len(lines) == len(NEW) and [line["text"] for line in lines][0].startswith("The Zorblat")
     (mention,) = lines[0]["mentions"]
     assert mention["kb_id"] == "NIL" and mention["cluster"].startswith("NEW-")
     assert [text.mentions[0].start for text in read_jsonl(output)][:2] == [4, 8]
-    assert ".csv is not" in fail("link", saved / "model", saved / "c.spacy", tmp_path / "o.csv")
+    wrong = fail("link", saved / "model", saved / "c.spacy", "-o", tmp_path / "o.html")
+    assert ".html is not" in wrong
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note.txt").write_text("keep me")
-    fail("link", saved / "model", saved / "c.spacy", tmp_path / "mine")
+    fail("link", saved / "model", saved / "c.spacy", "-o", tmp_path / "mine")
     assert (tmp_path / "mine" / "note.txt").read_text() == "keep me"
 
 
 def test_linked_documents_can_be_read_after_importing_the_package(saved, tmp_path):
-    invoke("link", saved / "model", saved / "c.spacy", tmp_path / "linked.spacy")
+    invoke("link", saved / "model", saved / "c.spacy", "-o", tmp_path / "linked.spacy")
     code = (
         "import spacy_arbo_el, spacy, sys\n"
         "heavy = 'numba' in sys.modules or 'faiss' in sys.modules\n"
