@@ -191,13 +191,13 @@ def test_evaluation_without_gold_ids_is_warned_of(paths, tmp_path):
         run({**paths, "paths.dev": str(tmp_path / "dev.spacy")}, tmp_path / "out", callback=False)
 
 
-def test_diverged_training_is_an_error_and_nothing_is_saved(paths, tmp_path):
-    settings = {"training.optimizer.learn_rate.warmup_steps": 0, "training.max_epochs": 1}
-    settings["training.optimizer.learn_rate.initial_rate"] = 1e30
+@pytest.mark.filterwarnings("ignore")
+def test_diverged_training_is_an_error_and_is_not_saved(paths, tmp_path):
+    # The rate is 0 in the first step, which is evaluated and saved.
+    settings = {"training.optimizer.learn_rate.initial_rate": 1e30, "training.eval_frequency": 100}
     with pytest.raises(TrainingDiverged, match="E607.*'arbo_linker' is nan"):
         run(paths, tmp_path, callback=False, **settings)
-    kept = weights(tmp_path / "model-last") if (tmp_path / "model-last").exists() else []
-    assert all(np.isfinite(array).all() for array in kept)
+    assert all(np.isfinite(array).all() for array in weights(tmp_path / "model-last"))
 
 
 def test_last_step_is_evaluated(paths, tmp_path):
