@@ -88,7 +88,7 @@ def test_custom_reranker_trains_and_links(tmp_path):
         assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
         text = "Look at [Mercury|planet], a planet of the solar system."
         (span,) = nlp(without_links(annotated(nlp, text))).ents
-        scores[bonus] = dict(span._.arbo.candidates)
+        scores[bonus] = {c.kb_id: c.score for c in span._.arbo.candidates}
     # "planet", "solar" and "system" are in the description of the planet, not in that of the metal.
     assert scores[2.0]["planet"] > scores[0.0]["planet"]
     assert scores[2.0]["metal"] == pytest.approx(scores[0.0]["metal"], abs=1e-3)
