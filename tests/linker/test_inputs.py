@@ -157,7 +157,7 @@ def test_unusable_calibration(curves):
 def test_kb_loader_of_the_wrong_kind(nlp):
     linker = nlp.get_pipe("arbo_linker")
     with pytest.raises(ValueError, match="function from a Vocab"):
-        linker.set_kb("a path")
+        linker.set_kb(3)
     with pytest.raises(ValueError, match="needs an ArboKB"):
         linker.set_kb(lambda vocab: vocab)
 
