@@ -49,11 +49,10 @@ class TopK:
     @classmethod
     def concat(cls, parts: Sequence["TopK"]) -> "TopK":
         """The rows of several tables one after the other, as wide as the widest."""
-        width = max((part.width for part in parts), default=0)
-        resized = [part.resized(width) for part in parts] or [cls.empty(0)]
+        parts = parts or [cls.empty(0)]
         return cls(
-            np.concatenate([part.ids for part in resized]),
-            np.concatenate([part.scores for part in resized]),
+            concat_tables([part.ids for part in parts], -1),
+            concat_tables([part.scores for part in parts], -np.inf),
         )
 
     def take(self, rows: np.ndarray) -> "TopK":
@@ -68,8 +67,7 @@ class TopK:
         """The table cut or padded to a number of columns."""
         if width <= self.width:
             return self.first(width)
-        padding = TopK.empty(len(self), width - self.width)
-        return TopK(np.hstack([self.ids, padding.ids]), np.hstack([self.scores, padding.scores]))
+        return TopK(resized_table(self.ids, width, -1), resized_table(self.scores, width, -np.inf))
 
     def where(self, keep: np.ndarray) -> "TopK":
         """The table without the entries at which ``keep`` is False; the others move up.
@@ -168,6 +166,11 @@ class AppendOnly:
     taken: List[int]
 
     @classmethod
+    def empty(cls, dtype: str = "float32") -> "AppendOnly":
+        """No rows of vectors, of any width."""
+        return cls.of(np.zeros((0, 0), dtype=dtype))
+
+    @classmethod
     def of(cls, rows: np.ndarray) -> "AppendOnly":
         """The rows of an array, which must not be changed any more."""
         return cls(rows, len(rows), [len(rows)])
@@ -179,15 +182,33 @@ class AppendOnly:
 
     def with_rows(self, rows: np.ndarray) -> "AppendOnly":
         """A longer version; the present one stays as it is. One thread at a time may call this."""
+        if not len(rows):
+            return self
         end = self.length + len(rows)
         buffer, taken = self.buffer, self.taken
         if end > len(buffer) or taken[0] != self.length:
-            buffer = np.empty((max(end, 2 * self.length), *rows.shape[1:]), dtype=rows.dtype)
-            buffer[: self.length] = self.rows
+            buffer = np.empty((max(end, 2 * self.length), *rows.shape[1:]), dtype=buffer.dtype)
+            if self.length:  # otherwise the rows' shape is known only now
+                buffer[: self.length] = self.rows
             taken = [end]
         buffer[self.length : end] = rows
         taken[0] = end
         return AppendOnly(buffer, end, taken)
+
+
+def resized_table(table: np.ndarray, width: int, missing: float) -> np.ndarray:
+    """A table (m, k) cut to a number of columns, or padded with ``missing``."""
+    padding = np.full((len(table), max(width - table.shape[1], 0)), missing, dtype=table.dtype)
+    return np.hstack([table[:, :width], padding])
+
+
+def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
+    """The rows of tables (m, k) one after the other, as wide as the widest; at least one table.
+
+    missing: Pads the others.
+    """
+    width = max(table.shape[1] for table in tables)
+    return np.concatenate([resized_table(table, width, missing) for table in tables])
 
 
 def concat_or_none(parts: Sequence[Optional[np.ndarray]]) -> Optional[np.ndarray]:

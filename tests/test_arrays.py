@@ -6,11 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import (
+    AppendOnly,
     TopK,
     concat_or_none,
+    concat_tables,
     first_of_each,
     offsets_of,
     ragged_ranges,
+    resized_table,
     take_or,
     unit,
 )
@@ -161,3 +164,34 @@ def test_concat_or_none_needs_every_part():
     assert concat_or_none([one, two]).tolist() == [1, 2, 3]
     assert concat_or_none([one, None]) is None
     assert concat_or_none([]) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=8),
+    st.sampled_from(["float32", "float16"]),
+)
+def test_each_version_of_an_append_only_array_keeps_its_rows(appends, dtype):
+    """Each step appends to any of the versions so far, not only to the last one."""
+    versions, expected = [AppendOnly.empty(dtype)], [np.zeros((0, 2), dtype=dtype)]
+    for step, (of, count) in enumerate(appends):
+        of %= len(versions)
+        rows = np.full((count, 2), step, dtype="float32")
+        versions.append(versions[of].with_rows(rows))
+        expected.append(np.concatenate([expected[of], rows.astype(dtype)]))
+    for version, rows in zip(versions, expected):
+        assert version.rows.dtype == dtype
+        assert len(version.rows) == version.length == len(rows)
+        assert not len(rows) or np.array_equal(version.rows, rows)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
+    st.integers(0, 4),
+)
+def test_tables_are_padded_or_cut(shapes, width):
+    tables = [np.full(shape, i + 1) for i, shape in enumerate(shapes)]
+    widest = max(table.shape[1] for table in tables)
+    rows = [row + [0] * (widest - len(row)) for table in tables for row in table.tolist()]
+    assert concat_tables(tables, 0).tolist() == rows
+    resized = [row[:width] + [0] * (width - len(row)) for row in tables[0].tolist()]
+    assert resized_table(tables[0], width, 0).tolist() == resized

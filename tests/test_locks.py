@@ -1,6 +1,5 @@
 """SharedLock: readers together, a writer alone."""
 
-import os
 import pickle
 import threading
 import time
@@ -9,25 +8,12 @@ import pytest
 
 from spacy_arbo_el.locks import ForkableLock, SharedLock
 
+from .threads import forked, run_in_threads
 
-def in_threads(*calls):
-    """Run functions at the same time; raise the first error of any."""
-    errors = []
 
-    def run(call):
-        try:
-            call()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,), daemon=True) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-        assert not thread.is_alive(), "a thread waits for ever"
-    if errors:
-        raise errors[0]
+def can_enter(block):
+    with block:
+        return True
 
 
 def test_readers_read_at_the_same_time():
@@ -37,7 +23,7 @@ def test_readers_read_at_the_same_time():
         with lock.reading():
             both.wait()
 
-    in_threads(read, read)
+    run_in_threads(read, read)
 
 
 def test_writers_are_alone_and_nothing_is_lost():
@@ -61,7 +47,7 @@ def test_writers_are_alone_and_nothing_is_lost():
                 assert state["total"] == before
                 assert state["inside"] == 0
 
-    in_threads(write, write, read, read, read)
+    run_in_threads(write, write, read, read, read)
     assert state["total"] == 600
 
 
@@ -90,7 +76,7 @@ def test_a_writer_goes_before_new_readers():
         with lock.reading():
             order.append("second reader")
 
-    in_threads(first_reader, writer, second_reader)
+    run_in_threads(first_reader, writer, second_reader)
     assert order == ["first reader", "writer", "second reader"]
 
 
@@ -126,7 +112,7 @@ def test_a_writer_becomes_a_reader_without_a_gap():
         with lock.writing():
             state.append("other")
 
-    in_threads(writer, other_reader, other_writer)
+    run_in_threads(writer, other_reader, other_writer)
     assert state == ["written", "other"]
 
 
@@ -146,7 +132,7 @@ def test_an_error_gives_the_lock_back():
     for block in (lock.reading, lock.writing, lock.writing_then_reading):
         with pytest.raises(KeyError), block():
             raise KeyError
-    in_threads(lambda: lock._begin_writing())
+    run_in_threads(lambda: lock._begin_writing())
 
 
 def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
@@ -161,14 +147,10 @@ def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait(10)
-    child = os.fork()
-    if not child:  # pragma: no cover - another process
-        with lock.writing():
-            os._exit(7)
-    _, status = os.waitpid(child, 0)
+    is_free = forked(lambda: can_enter(lock.writing()))
     done.set()
     thread.join()
-    assert os.waitstatus_to_exitcode(status) == 7
+    assert is_free
 
 
 def test_a_copy_is_free():
@@ -189,11 +171,7 @@ def test_a_forked_process_gets_a_forkable_lock_free():
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait(10)
-    child = os.fork()
-    if not child:  # pragma: no cover - another process
-        with lock:
-            os._exit(7)
-    _, status = os.waitpid(child, 0)
+    is_free = forked(lambda: can_enter(lock))
     done.set()
     thread.join()
-    assert os.waitstatus_to_exitcode(status) == 7
+    assert is_free

@@ -5,6 +5,7 @@ from typing import Callable, Dict, List, Sequence
 
 import numpy as np
 
+from ..arrays import AppendOnly
 from ..encoders.inputs import SpanInputs
 from ..mentions.batch import MentionBatch
 from ..mentions.records import MentionKey, MentionRecord
@@ -67,32 +68,6 @@ class Unlinked:
         )
 
 
-class GrowableArray:
-    """Rows of numbers that more can be added to: the array behind them doubles when it is full."""
-
-    def __init__(self) -> None:
-        self._buffer = np.zeros((0, 0), dtype=np.float32)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def array(self) -> np.ndarray:
-        """(n, width) float32."""
-        return self._buffer[: self._count]
-
-    def extend(self, rows: np.ndarray) -> None:
-        """Add rows (m, width), m > 0."""
-        start, self._count = self._count, self._count + len(rows)
-        if self._count > len(self._buffer):
-            larger = np.empty((max(self._count, 2 * start), rows.shape[1]), dtype=np.float32)
-            if start:
-                larger[:start] = self._buffer[:start]
-            self._buffer = larger
-        self._buffer[start : self._count] = rows
-
-
 class Rows:
     """The unlinked mentions that are stored, one row per mention.
 
@@ -110,8 +85,8 @@ class Rows:
         self._documents: List[int] = []
         self.nearest: List[List[NearestEntity]] = []
         self._inputs: List[SpanInputs] = []
-        self._vectors = GrowableArray()
-        self._features, self._ngram_weight = GrowableArray(), 0.0
+        self._vectors = AppendOnly.empty()
+        self._features, self._ngram_weight = AppendOnly.empty(), 0.0
         self._usable: List[bool] = []
         self._row_of: Dict[MentionKey, int] = {}
 
@@ -125,7 +100,7 @@ class Rows:
     @property
     def vectors(self) -> np.ndarray:
         """(n, width) float32, prepared."""
-        return self._vectors.array
+        return self._vectors.rows
 
     @property
     def inputs(self) -> SpanInputs:
@@ -141,14 +116,15 @@ class Rows:
         """
         weight = discovery.ngram_weight
         if weight != self._ngram_weight:
-            self._features, self._ngram_weight, self._usable = GrowableArray(), weight, []
+            self._features, self._ngram_weight, self._usable = AppendOnly.empty(), weight, []
         if not weight:
             return self.vectors
-        done = len(self._features)
+        done = self._features.length
         if done < len(self):
             normalized = [record.normalized for record in self.records[done:]]
-            self._features.extend(discovery.features(self.vectors[done:], normalized))
-        return self._features.array
+            features = discovery.features(self.vectors[done:], normalized)
+            self._features = self._features.with_rows(features)
+        return self._features.rows
 
     def usable(self, discovery: Discovery) -> np.ndarray:
         """(n,) bool, the mentions that can be compared, see ``mention_search.usable``."""
@@ -168,7 +144,7 @@ class Rows:
         self._documents.extend((mentions.documents + shift).tolist())
         self.nearest.extend(mentions.nearest)
         self._inputs.append(mentions.inputs)
-        self._vectors.extend(mentions.vectors)
+        self._vectors = self._vectors.with_rows(mentions.vectors)
 
     def take(self, rows: np.ndarray) -> Unlinked:
         """The mentions at ``rows``, in that order."""
@@ -189,6 +165,6 @@ class Rows:
 
     def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
         """Encode all mentions anew."""
-        self._vectors, self._features, self._usable = GrowableArray(), GrowableArray(), []
+        self._vectors, self._features, self._usable = AppendOnly.empty(), AppendOnly.empty(), []
         if len(self):
-            self._vectors.extend(encode(self.inputs))
+            self._vectors = self._vectors.with_rows(encode(self.inputs))

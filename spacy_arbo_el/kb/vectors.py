@@ -9,6 +9,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 import numpy as np
 import torch
 
+from ..arrays import AppendOnly
 from ..errors import Errors
 from .rowfile import HEADER, RowFile, can_read_rows
 
@@ -43,8 +44,8 @@ class VectorRows:
         base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
         self._base = base.astype(dtype, copy=False)
         self._file = file
-        # Rows that were added later. Only the first part of the array is in use.
-        self._late = np.zeros((0, 0), dtype=dtype)
+        # Rows that were added later.
+        self._late = AppendOnly.empty(dtype)
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -64,15 +65,8 @@ class VectorRows:
             return
         if not len(self._base):
             self._base = np.zeros((0, vectors.shape[1]), dtype=self.dtype)
-        start = len(self) - len(self._base)
         self.owners = np.concatenate([self.owners, owners])
-        needed = start + len(vectors)
-        if needed > len(self._late):
-            larger = np.empty((max(needed, 2 * start), vectors.shape[1]), dtype=self.dtype)
-            if start:
-                larger[:start] = self._late[:start]
-            self._late = larger
-        self._late[start:needed] = vectors
+        self._late = self._late.with_rows(vectors)
 
     def stored(self, rows: np.ndarray) -> np.ndarray:
         """The vectors of rows (k,) in the type they are stored in, (k, width).
@@ -85,7 +79,7 @@ class VectorRows:
         vectors = np.empty((len(rows), self.width), dtype=self.dtype)
         late = rows >= base
         vectors[~late] = self._of_base(rows[~late])
-        vectors[late] = self._late[rows[late] - base]
+        vectors[late] = self._late.rows[rows[late] - base]
         return vectors
 
     def take(self, rows: np.ndarray) -> np.ndarray:

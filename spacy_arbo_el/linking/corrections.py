@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 import numpy as np
 import srsly
 
-from ..arrays import TopK, unit
+from ..arrays import TopK, resized_table, unit
 from ..mentions.batch import MentionBatch
 from ..mentions.records import MentionKey
 from ..reranking.protocol import Ranking
@@ -150,7 +150,7 @@ def _with_given_exemplars(
 
 def _with_given_candidates(ranking: Ranking, given: List[Tuple[int, int, int]]) -> Ranking:
     width = max(ranking.candidates.width, 1)
-    exemplars = TopK(ranking.exemplars, ranking.candidates.scores).resized(width).ids.copy()
+    exemplars = resized_table(ranking.exemplars, width, -1)
     ids, scores = (array.copy() for array in _arrays(ranking.candidates.resized(width)))
     for mention, row, position in given:
         ids[mention, 0], scores[mention, 0] = position, CERTAIN_LOGIT

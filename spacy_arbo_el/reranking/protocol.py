@@ -5,7 +5,7 @@ from typing import Any, Protocol, Sequence
 
 import numpy as np
 
-from ..arrays import TopK, first_of_each, take_or
+from ..arrays import TopK, concat_tables, first_of_each, take_or
 from ..calibration.calibration import Calibration
 from ..mentions.batch import MentionBatch
 from ..retrieval.datastore import Datastore
@@ -53,8 +53,10 @@ class Ranking:
     @classmethod
     def concat(cls, parts: Sequence["Ranking"]) -> "Ranking":
         """The mentions of several rankings one after the other."""
-        exemplars = TopK.concat([TopK(p.exemplars, p.candidates.scores) for p in parts])
-        return cls(TopK.concat([part.candidates for part in parts]), exemplars.ids)
+        if not parts:
+            return cls(TopK.empty(0), np.zeros((0, 0), dtype=np.int64))
+        exemplars = concat_tables([part.exemplars for part in parts], -1)
+        return cls(TopK.concat([part.candidates for part in parts]), exemplars)
 
     def first(self, count: int) -> "Ranking":
         """The ``count`` best candidates of each mention."""

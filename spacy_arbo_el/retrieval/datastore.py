@@ -83,8 +83,12 @@ class Datastore:
         """Use one state of the datastore, with all vectors up to date.
 
         Edits in the block are an error. The block gives the search over the entities and the
-        exemplars.
+        exemplars; a block within the block gives the same.
         """
+        in_use = self._retriever_in_use
+        if in_use is not None:
+            yield in_use
+            return
         while True:
             kb = self.kb
             # Most often nothing has changed, and other readers need not be kept out.
@@ -183,7 +187,7 @@ class Datastore:
     @property
     def is_current(self) -> bool:
         """Whether the knowledge base is as it was at the last refresh."""
-        return self.kb.in_sync and self.kb.edits == self._edits
+        return self.kb.edits == self._edits and self.kb.in_sync
 
     @property
     def _is_fresh(self) -> bool:
@@ -191,21 +195,25 @@ class Datastore:
         fingerprint = self.encoder.fingerprint
         return (
             self._retriever is not None
-            and self.kb.edits == self._edits
             and self.exemplars.is_encoded_by(fingerprint)
             and not self.kb.has_changed_outside
             and self.is_current
             and self.kb.fingerprint == fingerprint
         )
 
+    @property
+    def _retriever_in_use(self) -> Optional[Retriever]:
+        """The search that the present thread reads with: it stays, even if a file changes."""
+        guard = self.kb.guard
+        return self._retriever if guard.is_reading and not guard.is_writing else None
+
     def refresh(self) -> Retriever:
         """Encode entities and exemplars whose vectors are not those of the present encoder.
 
         RETURNS: The search over them.
         """
-        guard = self.kb.guard
-        if guard.is_reading and not guard.is_writing and self._retriever is not None:
-            return self._retriever
+        if self._retriever_in_use is not None:
+            return self._retriever_in_use
         with self.editing():
             return self._refresh()
 
@@ -300,22 +308,18 @@ class Datastore:
         Without a lookup these are the entities of mentions that the encoder can't read; None where
         it reads all.
         """
-        readable, lookup = batch.has_vector, self.settings.lookup
-        if lookup is None:
-            if readable.all():
-                return None
-            lookup = EXACT_NAMES
-        strings = [
-            "" if is_readable and self.settings.lookup is None else string
-            for is_readable, string in zip(readable.tolist(), batch.normalized)
-        ]
-        named = lookup(self.kb.entities, strings)
-        if not readable.all():
-            # A similar name says little about a mention that nothing else is known of.
-            exact = EXACT_NAMES(self.kb.entities, batch.normalized)
-            is_exact = (named[:, :, None] == exact[:, None, :]).any(axis=2)
-            named = np.where(readable[:, None] | is_exact, named, -1)
-        return named
+        readable, entities = batch.has_vector, self.kb.entities
+        lookup, strings = self.settings.lookup, batch.normalized
+        named = None if lookup is None else lookup(entities, strings)
+        if readable.all():
+            return named
+        # A similar name says little about a mention that nothing else is known of.
+        unreadable = ["" if is_readable else s for is_readable, s in zip(readable, strings)]
+        exact = EXACT_NAMES(entities, unreadable)
+        if named is None:
+            return exact
+        is_exact = (named[:, :, None] == exact[:, None, :]).any(axis=2)
+        return np.where(readable[:, None] | is_exact, named, -1)
 
     def warn_of_unknown_ids(self) -> None:
         """Warn of gold ids of exemplars that no entity has."""

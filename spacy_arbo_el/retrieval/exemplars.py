@@ -15,8 +15,6 @@ from ..kb.vectors import check_vectors
 from ..mentions.records import MentionKey, MentionRecord
 from ..revision import Revision
 
-_NO_VECTORS = AppendOnly.of(np.zeros((0, 0), dtype=np.float32))
-
 
 class ExemplarStore:
     """Labelled mentions, their encoder inputs and their vectors, in order of arrival.
@@ -41,7 +39,7 @@ class ExemplarStore:
         self._relabelled = 0
         self._serials = AppendOnly.of(np.zeros(0, dtype=np.int64))
         self._next_serial = 0
-        self._vectors = _NO_VECTORS
+        self._vectors = AppendOnly.empty()
         self._readable = np.zeros(0, dtype=bool)
         self._entities: Tuple[Any, np.ndarray] = (None, np.zeros(0, dtype=np.int64))
         self._rows: Dict[MentionKey, int] = {}
@@ -114,14 +112,8 @@ class ExemplarStore:
             self.inputs = SpanInputs.concat([self.inputs, inputs.take(np.array(new))])
             complete = len(self.vectors) == len(self) - len(new)
             if vectors is not None and complete:
-                self._append(check_vectors(vectors, len(records))[new])
+                self._vectors = self._vectors.with_rows(check_vectors(vectors, len(records))[new])
         return np.array([self._rows[record.key] for record in records], dtype=np.int64)
-
-    def _append(self, vectors: np.ndarray) -> None:
-        if len(self.vectors):
-            self._vectors = self._vectors.with_rows(vectors)
-        else:
-            self._set_vectors(vectors)
 
     def remove(self, keys: Iterable[MentionKey]) -> None:
         """Remove mentions; those behind them move up."""
@@ -167,10 +159,11 @@ class ExemplarStore:
         RETURNS: The number of mentions encoded.
         """
         if self.fingerprint != fingerprint:
-            self._set_vectors(_NO_VECTORS.rows)
+            self._set_vectors(AppendOnly.empty().rows)
         missing = np.arange(len(self.vectors), len(self))
         if len(missing):
-            self._append(check_vectors(encode(self.inputs.take(missing)), len(missing)))
+            vectors = check_vectors(encode(self.inputs.take(missing)), len(missing))
+            self._vectors = self._vectors.with_rows(vectors)
         self.fingerprint = fingerprint
         return len(missing)
 

@@ -5,7 +5,7 @@ from typing import Sequence
 
 import numpy as np
 
-from ..arrays import TopK
+from ..arrays import TopK, concat_tables
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,11 @@ class Neighbours:
             TopK(np.where(part.mentions.valid, part.mentions.ids + start, -1), part.mentions.scores)
             for part, start in zip(parts, starts)
         ]
-        owners = TopK.concat(
-            [TopK(part.exemplar_entities, part.exemplars.scores) for part in parts]
-        )
         return cls(
             TopK.concat([part.entities for part in parts]),
             TopK.concat([part.exemplars for part in parts]),
             TopK.concat(mentions),
-            owners.ids,
+            concat_tables([part.exemplar_entities for part in parts], -1),
             parts[0].metric,
         )
 

@@ -5,6 +5,7 @@ import os
 import random
 import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import spacy
@@ -18,6 +19,7 @@ from spacy_arbo_el.mentions.records import text_fingerprint
 
 from ..linker.conftest import build
 from ..linker.world import DEV, annotated, without_links
+from ..threads import forked, run_in_threads
 
 NEW = [
     "The [Zorblat|x] landed on the roof.",
@@ -329,24 +331,15 @@ def test_threads_share_a_stream(nlp, attacks):
         texts = list(dict.fromkeys(many(attacks(400, 2000), seed)))
         texts = [f"{text} It was number {number}." for number, text in enumerate(texts * 8)]
         linker.new_entities, linker.stream = NewEntities(), True
-        errors = []
 
-        def work(part, errors=errors):
-            try:
-                for doc in docs_of(nlp, part):
-                    nlp(doc)
-                for one in linker.new_entities[:3]:
-                    linker.new_entities.resolve(one.id)
-                NewEntities.from_bytes(linker.new_entities.to_bytes())
-            except Exception as error:  # noqa: BLE001  all of them are failures
-                errors.append(error)
+        def work(part):
+            for doc in docs_of(nlp, part):
+                nlp(doc)
+            for one in linker.new_entities[:3]:
+                linker.new_entities.resolve(one.id)
+            NewEntities.from_bytes(linker.new_entities.to_bytes())
 
-        threads = [threading.Thread(target=work, args=(texts[i::8],)) for i in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not errors
+        run_in_threads(*[partial(work, texts[i::8]) for i in range(8)])
         again = NewEntities.from_bytes(linker.new_entities.to_bytes())
         assert len(again.rows) == len(texts) == sum(len(one.members) for one in again)
         plain = {text_fingerprint(doc.text) for doc in docs_of(nlp, texts)}
@@ -365,11 +358,7 @@ def test_edits_from_many_threads_are_all_kept(nlp):
         linker.new_entities.reject(name)
         linker.new_entities.to_bytes()
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in ids]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(*[partial(work, name) for name in ids])
     assert not len(linker.new_entities) and len(linker.new_entities.rows) == before
     steps = [entry["step"] for entry in linker.new_entities.log if entry["action"] == "reject"]
     assert sorted(steps) == list(range(1, len(ids) + 1))
@@ -388,9 +377,7 @@ def test_a_forked_process_can_use_new_entities_that_a_thread_was_changing():
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait(30)
-    child = os.fork()
-    if not child:
-        os._exit(0 if len(entities) == 0 else 1)
+    is_usable = forked(lambda: len(entities) == 0)
     release.set()
     thread.join()
-    assert os.waitpid(child, 0)[1] == 0
+    assert is_usable

@@ -1,6 +1,5 @@
 """Threads that link while others edit: each call sees one state, before or after an edit."""
 
-import os
 import threading
 
 import pytest
@@ -11,6 +10,7 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, annotated
+from ..threads import forked, run_in_threads
 
 RANKER = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
 LOOKUP = {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1"}}}
@@ -29,26 +29,6 @@ def tiny_linker(tiny_bert, **settings):
         "window": 32,
     }
     return build(model={"mention": encoder}, **settings).get_pipe("arbo_linker")
-
-
-def run_in_threads(*calls):
-    """Run functions at the same time; raise the first error of any."""
-    errors = []
-
-    def run(call):
-        try:
-            call()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,), daemon=True) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(300)
-        assert not thread.is_alive(), "a thread waits for ever"
-    if errors:
-        raise errors[0]
 
 
 def described(linker, texts):
@@ -187,6 +167,7 @@ def test_a_saved_state_is_one_state(tiny_bert, linker):
             with linker.datastore.editing():
                 linker.kb.add(Entity(f"n{number}", f"number {number}"))
                 linker.add_exemplars([doc])
+            stop.wait(0.01)  # thousands of edits would make each save slow
 
     def save():
         try:
@@ -207,6 +188,22 @@ def test_an_edit_within_linking_is_an_error(linker):
     with linker.datastore.reading(), pytest.raises(RuntimeError, match="E770"):
         linker.kb.add(Entity("new", "new"))
     linker.kb.add(Entity("new", "new"))
+
+
+def test_a_search_stays_in_use_when_another_program_edits_the_folder(tmp_path, linker):
+    linker.kb.to_disk(tmp_path / "kb")
+    linker.set_kb(tmp_path / "kb")
+    expected = described(linker, DEV[:1])
+    with linker.datastore.reading() as retriever:
+        with ArboKB.open(tmp_path / "kb") as other:
+            other.add(Entity("new", "new"))
+        assert linker.kb.has_changed_outside
+        assert linker.datastore.refresh() is retriever
+        with linker.datastore.reading() as within:
+            assert within is retriever
+        assert described(linker, DEV[:1]) == expected
+    described(linker, DEV[:1])
+    assert "new" in linker.kb
 
 
 def test_a_knowledge_base_can_be_replaced_while_threads_link(linker):
@@ -247,14 +244,14 @@ def test_a_process_that_is_forked_while_threads_read_and_edit_can_link_and_edit(
         with linker.datastore.editing():
             pass
 
+    def links_and_edits():
+        same = described(linker, DEV[:1]) == expected
+        linker.kb.add(Entity("new", "new"))
+        return same and "new" in linker.kb
+
     def fork():
         is_reading.wait(60)
-        child = os.fork()
-        if not child:  # pragma: no cover - another process
-            same = described(linker, DEV[:1]) == expected
-            linker.kb.add(Entity("new", "new"))
-            os._exit(7 if same and "new" in linker.kb else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert forked(links_and_edits)
         done.set()
 
     run_in_threads(read, edit, fork)
