@@ -479,3 +479,9 @@ class Warnings(metaclass=_Coded):
         "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "
         "the group that your component writes."
     )
+
+    # Corpora of Wikipedia: W83x
+    W830 = (
+        "{path}: {count} mentions end after their text and are left out. The other mentions of "
+        "their documents are kept."
+    )

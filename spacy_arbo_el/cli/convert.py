@@ -9,7 +9,7 @@ from wasabi import msg
 from ._util import errors_for_people, visible
 
 # Those of corpora/convert.py, which is not imported for help.
-FORMATS = "pubtator, jsonl, csv, prodigy, doccano, spacy-json, medmentions"
+FORMATS = "pubtator, jsonl, csv, prodigy, doccano, spacy-json, medmentions, zelda"
 
 
 def convert_command(

@@ -13,7 +13,7 @@ from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show
 if TYPE_CHECKING:
     from ..kb.knowledge_base import ArboKB
 
-FORMATS = "jsonl, table, obo, umls, wikidata, medic, medic-half, medic-2012, spacy"
+FORMATS = "jsonl, table, obo, umls, wikidata, fb15k, zelda, medic, medic-half, medic-2012, spacy"
 
 kb_cli = typer.Typer(
     name="kb", help="Build, search and edit knowledge bases.", no_args_is_help=True

@@ -21,6 +21,7 @@ from .pubtator import read_pubtator
 from .records import OnBad
 from .spacy_json import read_spacy_json
 from .table import read_table
+from .zelda import read_zelda
 
 MENTIONS_KEY = "mentions"
 COUNTED = (
@@ -30,12 +31,13 @@ COUNTED = (
     "nil",
     "retokenised",
     "overlapping",
+    "outside",
     "duplicates",
     "excluded",
 )
 
 # Readers by format. These count what they leave out.
-COUNTING = {"pubtator": read_pubtator, "prodigy": read_prodigy}
+COUNTING = {"pubtator": read_pubtator, "prodigy": read_prodigy, "zelda": read_zelda}
 READERS = {
     "jsonl": read_jsonl,
     "csv": read_table,
@@ -79,6 +81,7 @@ def convert_corpus(
         nil: mentions without a concept.
         retokenised: mentions that begin or end inside a token.
         overlapping: mentions left out of ``doc.ents``.
+        outside: mentions left out because they end after their text (ZELDA).
         duplicates: documents left out because their id came before.
         excluded: documents left out by ``exclude_ids``.
     """
@@ -98,6 +101,9 @@ def convert_corpus(
             path=input_path, count=counts["overlapping"], key=MENTIONS_KEY
         )
         warnings.warn(message, stacklevel=2)
+    if counts["outside"]:
+        message = Warnings.W830.format(path=input_path, count=counts["outside"])
+        warnings.warn(message, stacklevel=2)
     return dict(counts)
 
 
@@ -110,7 +116,7 @@ def read_corpus(
 
     path: The corpus.
     format: One of ``FORMATS``.
-    counts: Counts what is left out, under "duplicates" and "excluded".
+    counts: Counts what is left out, under "duplicates", "excluded" and "outside".
     bad: Takes the errors of invalid lines; by default they are raised.
     """
     if format in COUNTING:

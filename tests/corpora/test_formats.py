@@ -104,6 +104,11 @@ BAD = {
     "doccano": (lines({"text": TEXT}), lines({"id": "x"}), 2),
     "spacy-json": (lines({"text": TEXT}), lines({"text": "A", "ents": 3}), 2),
     "medmentions": (lines({"pmid": "1", "sents": []}), lines({"pmid": "2"}), 2),
+    "zelda": (
+        lines({"id": 1, "text": "Film.", "index": [], "wikipedia_titles": []}),
+        lines({"text": "Film.", "index": [[0, 4]], "wikipedia_titles": []}),
+        2,
+    ),
     "csv": (f"id,text,start,end\nd1,{TEXT},0,3", "d2,Text,3,9", 3),
     "pubtator": ("1|t|Flu.\n1|a|B.\n", "2|t|Flu.\n2|a|B.\n2\t0\t9\tFlu\tX\tD1\n", 6),
 }

@@ -27,11 +27,19 @@ MEDMENTIONS = {
     "pmid": "1",
     "sents": [{"tokens": ["Cystic", "fibrosis", "."], "mentions": [[0, 2, "C1", "x"]]}],
 }
+ZELDA = {
+    "id": 1000,
+    "text": "Good movie, bad physics.",
+    "index": [[16, 23], [5, 10]],
+    "wikipedia_titles": ["Physics", "Film"],
+    "wikipedia_ids": [22939, 21555729],
+}
 PUBTATOR = "1|t|A title\n1|a|An abstract\n1\t0\t7\tA title\tDisease\tD1|D2\n1\tCID\tD1\tD2\n\n"
 VALID = {
     "jsonl": (json.dumps(JSONL) + "\n").encode(),
     "medmentions": (json.dumps(MEDMENTIONS) + "\n").encode(),
     "pubtator": PUBTATOR.encode(),
+    "zelda": (json.dumps(ZELDA) + "\n").encode(),
 }
 HALF = "\ud83d"
 WRONG = [
@@ -86,7 +94,9 @@ def check(nlp, path, format):
     return True
 
 
-@pytest.mark.parametrize(("format", "record"), [("jsonl", JSONL), ("medmentions", MEDMENTIONS)])
+@pytest.mark.parametrize(
+    ("format", "record"), [("jsonl", JSONL), ("medmentions", MEDMENTIONS), ("zelda", ZELDA)]
+)
 def test_wrong_values_everywhere_are_errors_with_file_and_line(nlp, tmp_path, format, record):
     """Each value of a record in turn is replaced by each of many, or removed."""
     path = tmp_path / "corpus"

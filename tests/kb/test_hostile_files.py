@@ -19,6 +19,7 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import import_into
 
 from .test_formats import OBO, UMLS, WIKIDATA
+from .test_wikipedia import FB15K, ZELDA
 
 CTD = b"# comment\nFever\tMESH:D1\tOMIM:7|MESH:C9\tHot.\t\tC23/1\t\tPyrexia|Fevers\tX\n"
 ENTITY = {"id": "a", "title": "A", "description": "d", "aliases": ["x"], "types": ["T"]}
@@ -30,6 +31,8 @@ FILES = {
     "wikidata": {"kb.json": "\n".join(WIKIDATA).encode()},
     "wikidata gz": {"kb.json.gz": gzip.compress("\n".join(WIKIDATA).encode())},
     "wikidata bz2": {"kb.json.bz2": bz2.compress("\n".join(WIKIDATA).encode())},
+    "fb15k": {"entity2wikidata.json": json.dumps(FB15K, indent=1).encode()},
+    "zelda": {"zelda.jsonl": ZELDA.encode()},
     "medic": {"kb.tsv": CTD},
     "medic-2012": {"kb.txt": b"D1|D2||a|b\nD3||c\n"},
     "medic-half": {
@@ -133,6 +136,8 @@ BAD = [b"\0", b"\xff", b"\xed\xa0\xbd"]
         ("table", "kb.csv", b'id,title\na,"%s"'),
         ("obo", "kb.obo", b"[Term]\nid: a\nname: a%s"),
         ("wikidata", "kb.json", WIKIDATA[0].encode().replace(b"Ada", b"%s")),
+        ("fb15k", "kb.json", b'{"/m/1": {"wikidata_id": "Q1", "label": "a%s"}}'),
+        ("zelda", "kb.jsonl", b'{"text": "", "wikipedia_titles": ["a%s"]}'),
         ("medic", "kb.tsv", CTD.replace(b"Fever", b"%s")),
         ("medic-2012", "kb.txt", b"D1||a%s"),
     ],
@@ -187,6 +192,9 @@ LONG = b"x" * 10_000_000
         ("obo", "kb.obo", b'[Term]\nid: a\nname: a\ndef: "%s" []\n'),
         ("obo", "kb.obo", b"[Term]\nid: a\n%s\n"),
         ("wikidata", "kb.json", b'{"id": "a", "labels": {}, "x": "%s"}'),
+        ("fb15k", "kb.json", b'{"/m/1": {"wikidata_id": "Q1", "label": "%s"}}'),
+        ("fb15k", "kb.json", b'{"%s'),
+        ("zelda", "kb.jsonl", b'{"wikipedia_titles": ["%s"]}'),
         ("medic", "kb.tsv", b"%s\n"),
         ("medic-2012", "kb.txt", b"D1|%s\n"),
         ("umls", "MRCONSO.RRF", b"C01|%s\n"),
