@@ -180,14 +180,17 @@ def _has_weights(node: Model) -> bool:
 
 
 def _weights(model: Model) -> Iterator[Tuple[str, np.ndarray]]:
-    """All weights of a model by name, those of torch modules in shims included."""
+    """All weights of a model by name, those of torch modules in shims included.
+
+    0.0 is added, since an optimizer turns -0.0 into 0.0 even in a step that changes nothing.
+    """
     for number, node in enumerate(model.walk()):
         for name in sorted(node.param_names):
-            yield f"{number} {name}", node.ops.to_numpy(node.get_param(name))
+            yield f"{number} {name}", node.ops.to_numpy(node.get_param(name)) + 0.0
         for shim in node.shims:
             module: Any = shim._model
             if isinstance(module, torch.nn.Module):
                 for name, tensor in sorted(module.state_dict().items()):
                     # As bytes, because NumPy has no bfloat16.
-                    flat = tensor.detach().cpu().contiguous().reshape(-1)
+                    flat = (tensor.detach().cpu() + 0).contiguous().reshape(-1)
                     yield f"{number} {name} {tensor.shape}", flat.view(torch.uint8).numpy()

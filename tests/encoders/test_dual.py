@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+import torch
 from spacy.util import registry
 from srsly import pickle_dumps, pickle_loads
 from thinc.api import Adam
@@ -134,6 +135,19 @@ def test_fingerprint_changes_with_weights_and_is_cached_until_then(encoder):
     encoder.weights_changed()
     assert encoder.fingerprint != before
     assert (encoder.encode_mentions(inputs) != vectors).any()
+
+
+def test_fingerprint_is_that_of_the_values_of_weights(tiny):
+    """An optimizer's step that changes nothing turns -0.0 into 0.0."""
+    transformer = shim_of(tiny.model.get_ref("mention"))._model
+    bias = transformer.embeddings.LayerNorm.bias
+    fingerprints = []
+    with torch.no_grad():
+        for value in (0.0, -0.0, 1e-30):
+            bias[0] = value
+            tiny.weights_changed()
+            fingerprints.append(tiny.fingerprint)
+    assert fingerprints[0] == fingerprints[1] != fingerprints[2]
 
 
 def test_fingerprint_depends_on_reader_and_pooling(hashed, tiny):
