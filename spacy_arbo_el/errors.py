@@ -405,6 +405,9 @@ class Errors(metaclass=_Coded):
     )
     E751 = "The setting {name} must be {kind}, not {value!r}."
 
+    # Baselines: E83x
+    E830 = "BM25 needs the package bm25s: pip install 'spacy_arbo_el[baselines]'."
+
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx

@@ -1,13 +1,17 @@
 """``arbo init``, ``arbo calibrate``, ``arbo evaluate`` and ``arbo compare``."""
 
 from pathlib import Path
-from typing import List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
 from .arguments import DATA, MODEL, check_annotated, check_model, open_model
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
 
 
 def init_command(
@@ -102,6 +106,14 @@ def evaluate_command(
         help="Share of the data's entities to remove from the KB; their mentions are NIL",
     ),
     seed: int = Opt(0, "--seed", help="Determines which entities are removed"),
+    baselines: bool = Opt(
+        False, "--baselines", help="Rows for TF-IDF, alias tables and BM25 (see below) as well"
+    ),
+    train: Optional[Path] = Opt(
+        None,
+        "--train",
+        help="Training mentions of the alias tables; by default the first pipeline's exemplars",
+    ),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
@@ -110,9 +122,14 @@ def evaluate_command(
 
     Their mentions are given. Scores are the accuracy on seen and unseen entities, recall@k and NIL.
 
+    Baselines search the knowledge base of the first pipeline by the mention's text alone: TF-IDF of
+    characters over all names, a table of the training mentions (and of their words), and BM25 over
+    titles.
+
     \b
     Example:
       python -m spacy arbo evaluate out/model-best dev.spacy --output scores.json
+      python -m spacy arbo evaluate out/model-best dev.spacy --baselines
       python -m spacy arbo evaluate untrained out/model-best dev.spacy --folds 5
     """
     import srsly
@@ -140,6 +157,8 @@ def evaluate_command(
                 remove_entities(linker, docs, drop, seed)
                 docs = with_removed_as_nil(docs, linker.kb)
                 examples = [Example(unlinked(doc), doc) for doc in docs]
+            if baselines and not rows:
+                rows.update(_baseline_rows(nlp, examples, train))
             for name, scores in compare_inference(nlp, examples, folds).items():
                 rows[f"{label}: {name}"] = scores
     title = f"Links on given mentions, {data}"
@@ -149,6 +168,22 @@ def evaluate_command(
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))
         msg.good(f"{output}: scores")
+
+
+def _baseline_rows(
+    nlp: "Language", examples: "List[Example]", train: Optional[Path]
+) -> Dict[str, Dict[str, Any]]:
+    from ..corpora.reader import read_docs
+    from ..evaluation.baselines import baseline_scores, has_bm25
+    from ..linker import find_linker
+
+    if not has_bm25():
+        msg.info("No BM25, which needs: pip install 'spacy_arbo_el[baselines]'")
+    docs = None if train is None else list(read_docs(train, nlp.vocab))
+    scores = baseline_scores(find_linker(nlp), examples, docs)
+    if "alias table" not in scores:
+        msg.info("No alias tables, which need exemplars, or training mentions: --train")
+    return {f"baseline: {name}": row for name, row in scores.items()}
 
 
 def compare_command(

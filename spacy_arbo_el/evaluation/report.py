@@ -15,7 +15,7 @@ from ..linker import ArboLinker, find_linker
 from ..linking.stages import LinkingStages
 from ..reranking.best_evidence import BestEvidence
 from .calibrate import fit_calibration
-from .scorer import Outcome, outcomes, score_outcomes
+from .scorer import Outcome, outcomes, recall_at, score_outcomes
 
 if TYPE_CHECKING:
     import pandas
@@ -28,10 +28,15 @@ COLUMNS = {
     "R@1": "arbo_recall_at_1",
     "R@8": "arbo_recall_at_8",
     "R@64": "arbo_recall_at_64",
+    "R@100": "arbo_recall_at_100",
     "NIL P": "arbo_nil_p",
     "NIL R": "arbo_nil_r",
     "NIL F1": "arbo_nil_f",
 }
+
+
+# The most candidates whose recall is reported, as in DEER.
+MOST_CANDIDATES = 100
 
 
 def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages:
@@ -50,7 +55,7 @@ def compare_inference(
 
     "names alone" links to the nearest entity, without exemplars. "names + exemplars" links to the
     nearest entity or to the entity of the nearest exemplar. "as configured" is the linker's own
-    procedure.
+    procedure. Recall@100 is None for a pipeline with fewer candidates.
 
     examples: Only the linker of the pipeline is run on them.
     folds: Split the examples into so many parts; calibrate on all but one and score that one, in
@@ -99,8 +104,25 @@ def _outcomes(
 
 
 def _scores(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
-    seen = {kb_id for record in linker.exemplars.records for kb_id in record.kb_ids}
-    return {**score_outcomes(results), **_seen_and_unseen(results, seen)}
+    scores = scores_with_seen(results, seen_ids(linker))
+    # With fewer candidates, it would be the recall at another number.
+    if linker.datastore.settings.n_candidates < MOST_CANDIDATES:
+        scores[f"arbo_recall_at_{MOST_CANDIDATES}"] = None
+    return scores
+
+
+def seen_ids(linker: ArboLinker) -> Set[str]:
+    """The ids of entities with a training mention that is stored as an exemplar."""
+    return {kb_id for record in linker.exemplars.records for kb_id in record.kb_ids}
+
+
+def scores_with_seen(results: List[Outcome], seen: Set[str]) -> Dict[str, Any]:
+    """The scores of outcomes, with recall@100, and accuracy on seen and unseen entities.
+
+    seen: The ids of seen entities.
+    """
+    recall = {f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES)}
+    return {**score_outcomes(results), **recall, **_seen_and_unseen(results, seen)}
 
 
 def _seen_and_unseen(results: List[Outcome], seen: Set[str]) -> Dict[str, Optional[float]]:

@@ -112,10 +112,14 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
         "arbo_mentions": len(gold),
         **_prf("arbo_nil", nil),
     }
-    linkable = [result for result in gold if result.gold]
     for k in RECALLS:
-        scores[f"arbo_recall_at_{k}"] = _mean([_is_candidate(result, k) for result in linkable])
+        scores[f"arbo_recall_at_{k}"] = recall_at(results, k)
     return scores
+
+
+def recall_at(results: List[Outcome], k: int) -> Optional[float]:
+    """The share of gold mentions with an entity that have it among the first k candidates."""
+    return _mean([_is_candidate(result, k) for result in results if result.gold])
 
 
 def _count_link(prf: PRFScore, result: Outcome) -> None:

@@ -25,7 +25,8 @@ class Entity:
     types: Semantic types or labels ("Disease", "Chemical"); empty means any.
     frequency: How often the entity is mentioned, as a count or a share. It orders entities that
         have the same name. 0.0 where it is unknown.
-    meta: Anything else, JSON-serialisable, stored unchanged.
+    meta: Anything else, JSON-serialisable, stored unchanged. With ``"unnamed": True``, the id as a
+        title is no name.
     """
 
     id: str
@@ -65,9 +66,15 @@ class Entity:
         raise ValueError(Errors.E037.format(id=self.id, value=wrong))
 
     @property
+    def is_unnamed(self) -> bool:
+        """Whether the title is no name but the id, as ``meta["unnamed"]`` says."""
+        return self.title == self.id and self.meta.get("unnamed") is True
+
+    @property
     def names(self) -> List[str]:
-        """The title and the aliases, each once, title first."""
-        return list(dict.fromkeys((self.title, *self.aliases)))
+        """The title and the aliases, each once, title first; no title where it is no name."""
+        title = () if self.is_unnamed else (self.title,)
+        return list(dict.fromkeys((*title, *self.aliases)))
 
     def __repr__(self) -> str:
         parts = [repr(self.id), repr(shortened(self.title))]
@@ -105,14 +112,17 @@ class Entity:
         Its own title, description and values of ``meta`` take precedence.
         """
         names = list(dict.fromkeys([*self.names, *other.names]))
+        meta = {**other.meta, **self.meta}
+        if names:
+            meta.pop("unnamed", None)
         return Entity(
             self.id,
-            self.title,
+            names[0] if names else self.title,
             self.description or other.description,
             tuple(names[1:]),
             tuple(dict.fromkeys([*self.types, *other.types])),
             other.frequency + self.frequency,
-            {**other.meta, **self.meta},
+            meta,
         )
 
     def to_dict(self) -> Dict[str, Any]:

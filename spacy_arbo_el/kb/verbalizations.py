@@ -2,7 +2,8 @@
 
 A verbalization is a function from an ``Entity`` to a list of ``(title, description)`` pairs. Each
 pair becomes one vector, that of ``[CLS] title [TITLE] description [SEP]``. Where an entity has
-several, the one that is most similar to a mention counts.
+several, the one that is most similar to a mention counts. An entity has none if it has no name
+(``Entity.is_unnamed``) and no description: only exemplars lead to it.
 
 Write your own as a frozen dataclass with ``__call__``. Its ``repr`` is stored with the vectors.
 When the knowledge base is loaded with an equal ``repr``, its texts need not be compared.
@@ -47,7 +48,7 @@ class TitleDescription:
             parts.append(f"({', '.join(entity.types)})")
         if self.aliases and entity.aliases:
             parts.append(f"({'; '.join(entity.aliases)})")
-        return [(entity.title, " ".join(parts))]
+        return _one_text(entity, " ".join(parts))
 
 
 @registry.misc("spacy-arbo-el.Names.v1")
@@ -72,6 +73,8 @@ class Names:
         rest = entity.description if self.description else ""
         if self.types and entity.types:
             rest = f"{rest} ({', '.join(entity.types)})".strip()
+        if not entity.names:
+            return _one_text(entity, rest) if self.description else []
         return [(name, rest) for name in entity.names]
 
 
@@ -113,7 +116,7 @@ class Parts:
         if self.paragraph:
             text = entity.meta.get("paragraph", "")
             parts.append(soft_limit(text if isinstance(text, str) else "", self.paragraph_limit))
-        return [(entity.title, ", ".join(filter(None, parts)))]
+        return _one_text(entity, ", ".join(filter(None, parts)))
 
 
 @registry.misc("spacy-arbo-el.NoText.v1")
@@ -129,6 +132,17 @@ class NoText:
 
     def __call__(self, entity: Entity) -> List[Text]:
         return []
+
+
+def _one_text(entity: Entity, rest: str) -> List[Text]:
+    """The title with the rest of a text.
+
+    An entity without a name has no title, and without a description no text at all: its type alone
+    would be the same text as that of all others of the type.
+    """
+    if not entity.is_unnamed:
+        return [(entity.title, rest)]
+    return [("", rest)] if rest and (entity.description or entity.aliases) else []
 
 
 def verbalization_identity(verbalize: Verbalization) -> str:

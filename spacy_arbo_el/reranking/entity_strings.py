@@ -63,7 +63,7 @@ class EntityStrings:
 
     index: Their names, and the surface forms of their exemplars.
     has_exemplar: (entities,) bool.
-    has_only_id: (entities,) bool, whether an entity has exemplars and no name but its id. The
+    has_only_id: (entities,) bool, whether an entity has exemplars, and no name or only its id. The
         surface forms of its exemplars count as its names.
     sources: What they were read from; None where they are not from a datastore.
     """
@@ -107,7 +107,7 @@ class EntityStrings:
         for position, entity in _entities(datastore.kb.entities, positions).items():
             row = rows[position]
             names[row] = [*entity.names, *_normalized(datastore, entity.names)]
-            if entity.names == [entity.id] and surface_forms[row]:
+            if entity.names in ([], [entity.id]) and surface_forms[row]:
                 has_only_id[position] = True
                 names[row] += surface_forms[row]
         self.index.replace(positions, names, surface_forms)

@@ -30,7 +30,7 @@ def read_medic_half(
     report: Not used.
     unnamed: Whether to yield concepts without names. The dictionary has half of MEDIC's names, and
         about one concept in six has lost all of them. Such a concept has its id as title and
-        ``meta["unnamed"]``. No name leads to it, but a labelled mention may.
+        ``meta["unnamed"]``: it has no names and no text. A labelled mention may lead to it.
     """
     folder = check_exists(folder)
     equivalents = read_equivalents(folder)

@@ -1,0 +1,77 @@
+"""Entities without any name: they have no text, and no name leads to them."""
+
+import pytest
+from spacy.vocab import Vocab
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import read_entities_jsonl, read_medic_half
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.verbalizations import Names, NoText, Parts, TitleDescription
+
+from .test_importers import data_dir, medic_half, write  # noqa: F401  fixtures
+
+UNNAMED = Entity("D7", types=("Disease",), meta={"unnamed": True})
+DESCRIBED = Entity("D8", description="An illness.", meta={"unnamed": True})
+
+
+def test_an_unnamed_entity_has_its_id_as_title_and_no_names():
+    assert (UNNAMED.title, UNNAMED.names) == ("D7", [])
+    assert Entity("D7").names == ["D7"], "an id may be a name: Entity('Kathmandu')"
+    assert Entity("D7", "Flu", meta={"unnamed": True}).names == ["Flu"]
+    assert Entity("D7", aliases=("flu",), meta={"unnamed": True}).names == ["flu"]
+
+
+@pytest.mark.parametrize(
+    "verbalize",
+    [TitleDescription(), Names(), Names(types=True, description=True), Parts(types=True), NoText()],
+    ids=repr,
+)
+def test_an_unnamed_entity_without_description_has_no_text(verbalize):
+    assert verbalize(UNNAMED) == []
+
+
+@pytest.mark.parametrize(
+    ("verbalize", "texts"),
+    [
+        (TitleDescription(), [("", "An illness.")]),
+        (Names(), []),
+        (Names(description=True), [("", "An illness.")]),
+        (Parts(), [("", "An illness.")]),
+        (Parts(description=False), []),
+    ],
+)
+def test_the_description_of_an_unnamed_entity_is_its_text(verbalize, texts):
+    assert verbalize(DESCRIBED) == texts
+
+
+def test_a_merge_with_a_named_entity_gives_it_its_names():
+    flu = Entity("D9", "Flu", aliases=("grippe",))
+    merged = UNNAMED.merged_with(flu)
+    assert (merged.id, merged.title, merged.names) == ("D7", "Flu", ["Flu", "grippe"])
+    assert "unnamed" not in merged.meta
+    merged = flu.merged_with(UNNAMED)
+    assert merged.names == ["Flu", "grippe"] and "unnamed" not in merged.meta
+    assert UNNAMED.merged_with(DESCRIBED).names == []
+
+
+def test_no_name_leads_to_an_unnamed_entity():
+    kb = ArboKB(Vocab(), [UNNAMED, Entity("D9", "Flu")])
+    assert not kb.contains_alias("D7") and kb.get_alias_strings() == ["Flu"]
+    assert kb.get("D7") == UNNAMED and kb.get_size_aliases() == 1
+
+
+def test_concepts_of_medic_half_without_a_name_have_no_text(write):  # noqa: F811
+    *_, last = read_medic_half(medic_half(write, '["flu", ["C1"]]\n["cold", ["D2"]]'))
+    assert last.id == "D3" and last.names == [] == Names()(last)
+
+
+def test_lines_of_jsonl_may_say_that_an_entity_has_no_name(write):  # noqa: F811
+    (entity,) = read_entities_jsonl(write('{"id": "Q1", "unnamed": true}'))
+    assert entity.names == []
+
+
+def test_numbers_of_texts_of_the_real_medic_half(data_dir):  # noqa: F811
+    entities = list(read_medic_half(data_dir / "medic_half"))
+    texts = [Names()(entity) for entity in entities]
+    assert sum(not own for own in texts) == 2_079
+    assert sum(map(len, texts)) == 39_960
