@@ -407,6 +407,10 @@ class Errors(metaclass=_Coded):
 
     # Baselines: E83x
     E830 = "BM25 needs the package bm25s: pip install 'spacy_arbo_el[baselines]'."
+    E831 = (
+        "A threshold that is chosen on the documents it is scored on would look better than it is. "
+        "Choose it on other parts of them, with --folds 5, or use arbo tune on other documents."
+    )
 
 
 class Warnings(metaclass=_Coded):

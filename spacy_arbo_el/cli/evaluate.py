@@ -100,6 +100,12 @@ def evaluate_command(
     folds: int = Opt(
         0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
     ),
+    tune: str = Opt(
+        "",
+        "--tune",
+        help="With --folds: choose the threshold on the other parts too, by a score: arbo_acc, "
+        "arbo_nil_f or nel_micro_f",
+    ),
     drop: float = Opt(
         0.0,
         "--drop",
@@ -131,6 +137,7 @@ def evaluate_command(
       python -m spacy arbo evaluate out/model-best dev.spacy --output scores.json
       python -m spacy arbo evaluate out/model-best dev.spacy --baselines
       python -m spacy arbo evaluate untrained out/model-best dev.spacy --folds 5
+      python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --tune arbo_acc
     """
     import srsly
     from rich.console import Console
@@ -159,10 +166,11 @@ def evaluate_command(
                 examples = [Example(unlinked(doc), doc) for doc in docs]
             if baselines and not rows:
                 rows.update(_baseline_rows(nlp, examples, train))
-            for name, scores in compare_inference(nlp, examples, folds).items():
+            for name, scores in compare_inference(nlp, examples, folds, tune).items():
                 rows[f"{label}: {name}"] = scores
     title = f"Links on given mentions, {data}"
     title += f", calibrated on the other parts of {folds}" if folds >= 2 else ""
+    title += f", threshold by {tune}" if tune else ""
     title += f", {drop:.0%} of the entities dropped" if drop else ""
     Console(width=130).print(as_table(rows, title))
     if output is not None:

@@ -184,7 +184,7 @@ class AliasTable:
         positions: The positions of its entities; -1 for those that are in no knowledge base.
         parts: Whether each word of a mention, and each two in sequence, are aliases as well.
         """
-        counts: "Counter[Tuple[str, int]]" = Counter()
+        counts: Counter[Tuple[str, int]] = Counter()
         for text, entities in zip(surface_forms, positions):
             aliases = {folded(text)} | (_parts(text) if parts else set())
             counts.update((a, p) for a in aliases for p in {*entities.tolist()} if p >= 0)

@@ -9,13 +9,16 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..display import make_frame
+from ..errors import Errors
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
+from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..reranking.best_evidence import BestEvidence
 from .calibrate import fit_calibration
 from .scorer import Outcome, outcomes, recall_at, score_outcomes
+from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
 
 if TYPE_CHECKING:
     import pandas
@@ -49,7 +52,7 @@ def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages
 
 
 def compare_inference(
-    nlp: Language, examples: Sequence[Example], folds: int = 0
+    nlp: Language, examples: Sequence[Example], folds: int = 0, tune_by: str = ""
 ) -> Dict[str, Dict[str, Any]]:
     """Scores of a pipeline's linker on gold mentions, for several inference procedures.
 
@@ -61,13 +64,19 @@ def compare_inference(
     folds: Split the examples into so many parts; calibrate on all but one and score that one, in
         turn. 0 uses the present calibration. If it was fitted on the same examples, the scores are
         too high.
+    tune_by: With folds, choose the threshold of each procedure on the other parts too, by this
+        score: one of ``LINKING_SCORES``. Otherwise it is the linker's own.
     """
+    if tune_by:
+        check_score(tune_by, LINKING_SCORES)
+        if folds < 2:
+            raise ValueError(Errors.E831)
     linker = find_linker(nlp)
     parts = [examples] if folds < 2 else [examples[i::folds] for i in range(folds)]
     results: Dict[str, List[Outcome]] = {}
     with linker.cached_encoder():
         for i, part in enumerate(parts):
-            stages = linker.stages
+            stages, others = linker.stages, []
             if folds >= 2:
                 others = [eg.reference for j, rest in enumerate(parts) if j != i for eg in rest]
                 fitted = fit_calibration(linker, others, from_scratch=True)
@@ -78,7 +87,12 @@ def compare_inference(
                 "as configured": stages,
             }
             for name, procedure in procedures.items():
-                results.setdefault(name, []).extend(_outcomes(linker, procedure, part))
+                threshold = linker.threshold
+                if tune_by:
+                    rows = sweep_linking(linker, others, stages=procedure).rows
+                    threshold = rows[best_row(rows, tune_by)]["threshold"]
+                found = _outcomes(linker, procedure, part, threshold)
+                results.setdefault(name, []).extend(found)
     return {name: _scores(linker, result) for name, result in results.items()}
 
 
@@ -90,17 +104,19 @@ def scores_of(
     stages: The linker's stages, possibly with other parts.
     examples: Examples whose predicted documents have the mentions to link.
     """
-    return _scores(linker, _outcomes(linker, stages, examples))
+    return _scores(linker, _outcomes(linker, stages, examples, linker.threshold))
 
 
 def _outcomes(
-    linker: ArboLinker, stages: LinkingStages, examples: Sequence[Example]
+    linker: ArboLinker, stages: LinkingStages, examples: Sequence[Example], threshold: float
 ) -> List[Outcome]:
+    extension = linker.cfg["extension"]
+    documents = DocumentLinker(stages, threshold, extension, linker.cfg["overwrite"])
     linked = [Example(eg.predicted.copy(), eg.reference) for eg in examples]
     for batch in minibatch(linked, size=64):
         docs = [eg.predicted for eg in batch]
-        linker.set_annotations(docs, linker.link_docs(docs, stages))
-    return outcomes(linked, linker.mentions.getter, linker.cfg["extension"])
+        linker.set_annotations(docs, documents.link(docs))
+    return outcomes(linked, linker.mentions.getter, extension)
 
 
 def _scores(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:

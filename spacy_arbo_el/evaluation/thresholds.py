@@ -11,6 +11,7 @@ from ..discovery.clustering import Discovery
 from ..errors import Errors
 from ..kb.entity import NIL
 from ..linker import ArboLinker
+from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.records import gold_ids
 from .calibrate import same_entity_edges
@@ -60,14 +61,19 @@ class ThresholdSweep(NamedTuple):
 
 
 def sweep_linking(
-    linker: ArboLinker, docs: Sequence[Doc], thresholds: np.ndarray = THRESHOLDS
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    thresholds: np.ndarray = THRESHOLDS,
+    stages: Optional[LinkingStages] = None,
 ) -> ThresholdSweep:
     """Link annotated mentions at many thresholds. Candidates are retrieved and ranked only once.
 
     Each row has "threshold" and scores as in ``scorer.py``: "arbo_acc", "arbo_nil_p", "_r", "_f"
     and "nel_micro_p", "_r", "_f".
+
+    stages: The stages to link with; by default the linker's own.
     """
-    stages = linker.stages
+    stages = stages or linker.stages
     batches: List[MentionBatch] = []
     linked: List[np.ndarray] = []
     correct: List[np.ndarray] = []
