@@ -282,6 +282,11 @@ class Errors(metaclass=_Coded):
         "The component '{name}' has an encoder that is not pretrained, and it has no weights yet. "
         "Train it with `python -m spacy train`, or load a pipeline in which it was trained."
     )
+    E505 = (
+        "The weights of the reranker that come with the package, {path}, are damaged or missing: "
+        "{problem}. Install the package again, or set pretrained = false in the config's section "
+        "reranker."
+    )
     E510 = (
         "There is no entity {id!r} for the mention {text!r} in the knowledge base. Add it first: "
         'linker.kb.add(Entity({id!r}, "its name")).'
@@ -312,6 +317,24 @@ class Errors(metaclass=_Coded):
     E607 = (
         "The loss of '{name}' is {loss}: training has diverged. Train with a lower learning rate "
         '(training.optimizer.learn_rate), a longer warmup, or precision = "float32".'
+    )
+    E608 = (
+        "No entity of the knowledge base has two different texts, so that no name can be trained "
+        "on by a synonym. Take an objective without NameQueries, or a verbalization that gives an "
+        "entity a text per name, such as Names.v1, for entities with aliases."
+    )
+    E609 = "ObjectiveSum.v1 has no objective. Add one: a section objective.*.NAME."
+    E610 = (
+        "A part of ObjectiveSum.v1 is {value}, not an objective. Its section needs "
+        '@misc = "spacy-arbo-el.Objective.v1".'
+    )
+    E611 = (
+        "These positives are those of mentions, but the queries are names of entities. Take "
+        "SynonymPositives.v1, or MentionQueries.v1."
+    )
+    E612 = (
+        "SynonymPositives.v1 gives names for names, but the queries are mentions. Take "
+        "NameQueries.v1, or other positives, such as ArborescencePositives.v1."
     )
 
     # Evaluation and discovery: E7xx

@@ -11,7 +11,8 @@ from .linker import ArboLinker
 from .mentions.reader import MentionSettings
 from .reranking.protocol import Reranker
 from .retrieval.settings import RetrieverSettings
-from .training.objective import Objective
+from .training.objective import TrainingObjective
+from .training.refresh import CacheRefresh
 
 DEFAULT_CONFIG = """
 [arbo_linker]
@@ -93,11 +94,14 @@ k = 10
 mention_share = 0.5
 same_type = false
 
+[arbo_linker.objective.queries]
+@misc = "spacy-arbo-el.MentionQueries.v1"
+
 [arbo_linker.objective.loss]
 @losses = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
 scale = 20.0
 
-[arbo_linker.objective.refresh]
+[arbo_linker.cache_refresh]
 @misc = "spacy-arbo-el.CacheRefresh.v1"
 every = 0
 on_the_fly = true
@@ -137,7 +141,8 @@ def make_arbo_linker(
     reranker: Reranker,
     inference: Inference,
     discovery: Optional[Discovery],
-    objective: Objective,
+    objective: TrainingObjective,
+    cache_refresh: CacheRefresh,
     scorer: Optional[Callable],
     threshold: float,
     overwrite: bool,

@@ -58,7 +58,8 @@ from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
-from .training.objective import Objective
+from .training.objective import TrainingObjective
+from .training.refresh import CacheRefresh
 from .training.rates import warn_of_high_rate
 from .training.trainer import Trainer
 
@@ -74,6 +75,7 @@ class ArboLinker(TrainablePipe):
     discovery: Groups the mentions that no entity fits into new entities; None leaves each by
         itself.
     objective: What training pulls closer and pushes apart.
+    cache_refresh: When training encodes all texts and mentions again.
     scorer: For ``nlp.evaluate``.
     threshold: The probability that a link must have, 0 to 1; a mention without one is NIL. 0.0
         links whatever has a candidate.
@@ -96,7 +98,8 @@ class ArboLinker(TrainablePipe):
         retriever: RetrieverSettings,
         reranker: Reranker,
         inference: Inference,
-        objective: Objective,
+        objective: TrainingObjective,
+        cache_refresh: CacheRefresh,
         discovery: Optional[Discovery] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
@@ -132,7 +135,7 @@ class ArboLinker(TrainablePipe):
             curves,
         )
         self.streaming = Stream()
-        self.trainer = Trainer(name, model, datastore, objective)
+        self.trainer = Trainer(name, model, datastore, objective, cache_refresh)
         register_extension(extension)
 
     def __repr__(self) -> str:
@@ -535,6 +538,7 @@ class ArboLinker(TrainablePipe):
             "inference": self.inference,
             "discovery": self.discovery,
             "objective": self.trainer.objective,
+            "cache_refresh": self.trainer.cache_refresh,
             "scorer": self.scorer,
             **self.cfg,
         }

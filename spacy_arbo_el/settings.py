@@ -26,6 +26,12 @@ def check_positive(name: str, value: Any) -> None:
         _refuse(name, "a finite number above 0", value)
 
 
+def check_number(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a finite number."""
+    if not _is_number(value) or not math.isfinite(value):
+        _refuse(name, "a finite number", value)
+
+
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise ValueError unless the value is one of some strings."""
     if value not in choices:

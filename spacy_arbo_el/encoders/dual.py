@@ -180,11 +180,14 @@ def _has_weights(node: Model) -> bool:
 
 
 def _weights(model: Model) -> Iterator[Tuple[str, np.ndarray]]:
-    """All weights of a model by name, those of torch modules in shims included.
+    """All weights of the towers by name, those of torch modules in shims included.
 
     0.0 is added, since an optimizer turns -0.0 into 0.0 even in a step that changes nothing.
     """
+    of_towers = {node.id for tower in TOWERS for node in model.get_ref(tower).walk()}
     for number, node in enumerate(model.walk()):
+        if node.id not in of_towers:
+            continue
         for name in sorted(node.param_names):
             yield f"{number} {name}", node.ops.to_numpy(node.get_param(name)) + 0.0
         for shim in node.shims:

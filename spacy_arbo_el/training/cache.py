@@ -45,6 +45,16 @@ class EmbeddingCache:
         self.device_texts = torch.from_numpy(self.texts).to(device)
         self.device_mentions = torch.from_numpy(self.mentions).to(device)
 
+    def vectors(self, nodes: np.ndarray) -> np.ndarray:
+        """(b, width) float32, the prepared vectors of nodes of ``GoldTable``."""
+        n_texts = len(self.texts)
+        is_text = nodes < n_texts
+        width = max(self.texts.shape[1], self.mentions.shape[1])
+        vectors = np.empty((len(nodes), width), dtype=np.float32)
+        vectors[is_text] = self.texts[nodes[is_text]]
+        vectors[~is_text] = self.mentions[nodes[~is_text] - n_texts]
+        return vectors
+
     def keep(self, texts: KeptRows, mentions: KeptRows) -> None:
         """Replace vectors by those of an earlier cache.
 

@@ -1,25 +1,44 @@
-"""Losses over the similarities of each query to its positives and negatives.
+"""Losses over the logits of each query and its positives and negatives.
 
-A loss is called with three arrays for ``b`` queries of ``n`` targets each:
+Logits are ``scale * similarity + offset``, see ``scalars.py``. A loss says with which scale and
+offset training begins, and whether they are learned. It is called with three arrays for ``b``
+queries of ``n`` targets each:
 
-similarities: (b, n) float32.
+logits: (b, n) float32.
 positive: (b, n) bool, which targets are positives; the others are negatives.
 valid: (b, n) bool, which targets exist; the others are padding.
 
-It gives the loss of each query, (b,), and its gradient with respect to the similarities, (b, n).
-A query without a positive has loss 0. So has a query with one positive and no negative.
+It gives the loss of each query, (b,), and its gradient with respect to the logits, (b, n).
 """
 
 from dataclasses import dataclass
-from typing import Callable, Tuple
+from typing import Protocol, Tuple, runtime_checkable
 
 import numpy as np
+from scipy.special import expit, logsumexp
 from spacy.util import registry
 
-from ..settings import check_positive
+from ..settings import check_number, check_positive
 
 LossAndGradient = Tuple[np.ndarray, np.ndarray]
-Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], LossAndGradient]
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """See the head of this module."""
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def offset(self) -> float: ...
+
+    @property
+    def learned(self) -> bool: ...
+
+    def __call__(
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient: ...
 
 
 @registry.losses("spacy-arbo-el.SoftmaxPositiveNegative.v1")
@@ -35,18 +54,22 @@ class SoftmaxPositiveNegative:
 
     scale: Similarities are multiplied by this number to give logits (an inverse temperature). 20
         suits cosine similarity; use about 1 or less for inner products and squared distances.
+    learned: Whether the scale is trained as well.
     """
 
     scale: float = 20.0
+    learned: bool = False
+
+    # A softmax does not depend on it.
+    offset = 0.0
 
     def __post_init__(self) -> None:
         check_positive("loss.scale", self.scale)
 
     def __call__(
-        self, similarities: np.ndarray, positive: np.ndarray, valid: np.ndarray
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
     ) -> LossAndGradient:
-        losses, d_logits = softmax_positive_negative(self.scale * similarities, positive, valid)
-        return losses, self.scale * d_logits
+        return softmax_positive_negative(logits, positive, valid)
 
 
 @registry.losses("spacy-arbo-el.CrossEntropy.v1")
@@ -54,7 +77,8 @@ class SoftmaxPositiveNegative:
 class CrossEntropy:
     """Softmax cross-entropy over the positives and the negatives, see ``cross_entropy``.
 
-    The usual loss with in-batch negatives (``InBatchNegatives``)::
+    The usual loss with in-batch negatives (``InBatchNegatives``). With several positives it is the
+    marginal likelihood of BioSyn::
 
         [components.arbo_linker.objective.loss]
         @losses = "spacy-arbo-el.CrossEntropy.v1"
@@ -62,18 +86,97 @@ class CrossEntropy:
 
     scale: Similarities are multiplied by this number to give logits (an inverse temperature). 20
         suits cosine similarity; use about 1 or less for inner products and squared distances.
+    learned: Whether the scale is trained as well.
     """
 
     scale: float = 20.0
+    learned: bool = False
+
+    # A softmax does not depend on it.
+    offset = 0.0
 
     def __post_init__(self) -> None:
         check_positive("loss.scale", self.scale)
 
     def __call__(
-        self, similarities: np.ndarray, positive: np.ndarray, valid: np.ndarray
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
     ) -> LossAndGradient:
-        losses, d_logits = cross_entropy(self.scale * similarities, positive, valid)
-        return losses, self.scale * d_logits
+        return cross_entropy(logits, positive, valid)
+
+
+@registry.losses("spacy-arbo-el.Logistic.v1")
+@dataclass(frozen=True)
+class Logistic:
+    """Binary cross-entropy: each target is right or wrong, whatever the others are.
+
+    Use it where a logit should say by itself how likely a target is right. Scale and offset are
+    best learned::
+
+        [components.arbo_linker.objective.loss]
+        @losses = "spacy-arbo-el.Logistic.v1"
+        scale = 20.0
+        offset = -10.0
+        learned = true
+
+    scale: Similarities are multiplied by this number.
+    offset: This is added after that.
+    learned: Whether both are trained as well.
+    """
+
+    scale: float = 20.0
+    offset: float = -10.0
+    learned: bool = True
+
+    def __post_init__(self) -> None:
+        check_positive("loss.scale", self.scale)
+        check_number("loss.offset", self.offset)
+
+    def __call__(
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient:
+        signs = np.where(positive, -1.0, 1.0)
+        losses = np.where(valid, np.logaddexp(0.0, signs * logits), 0.0)
+        gradient = np.where(valid, expit(logits) - positive, 0.0)
+        return losses.sum(axis=1), gradient
+
+
+@registry.losses("spacy-arbo-el.MultiSimilarity.v1")
+@dataclass(frozen=True)
+class MultiSimilarity:
+    """The multi-similarity loss of SapBERT (§2), over similarities as they are.
+
+    Use it for names and synonyms, with cosine similarity::
+
+        [components.arbo_linker.objective.*.names.loss]
+        @losses = "spacy-arbo-el.MultiSimilarity.v1"
+
+    The gradient is largest for the least similar positives and the most similar negatives.
+
+    alpha: How much the least similar positives dominate.
+    beta: How much the most similar negatives dominate.
+    base: The similarity that positives should be above, and negatives below.
+    """
+
+    alpha: float = 2.0
+    beta: float = 50.0
+    base: float = 0.5
+
+    scale = 1.0
+    offset = 0.0
+    learned = False
+
+    def __post_init__(self) -> None:
+        check_positive("loss.alpha", self.alpha)
+        check_positive("loss.beta", self.beta)
+        check_number("loss.base", self.base)
+
+    def __call__(
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient:
+        distances = logits.astype(np.float64) - self.base
+        pull, d_pull = _log_one_plus_sum(-self.alpha * distances, positive & valid)
+        push, d_push = _log_one_plus_sum(self.beta * distances, ~positive & valid)
+        return pull / self.alpha + push / self.beta, d_push - d_pull
 
 
 def softmax_positive_negative(
@@ -140,3 +243,11 @@ def _softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore"):
         log_total = (top + np.log(total))[:, 0]
     return log_total, exp / np.where(total > 0, total, 1.0)
+
+
+def _log_one_plus_sum(values: np.ndarray, keep: np.ndarray) -> LossAndGradient:
+    """(b,) ``log(1 + sum exp(values))`` over what is kept, and its gradient (b, n)."""
+    kept = np.where(keep, values, -np.inf)
+    with_one = np.concatenate([kept, np.zeros((len(kept), 1))], axis=1)
+    total = logsumexp(with_one, axis=1)
+    return total, np.exp(kept - total[:, None])

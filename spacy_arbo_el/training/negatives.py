@@ -1,4 +1,4 @@
-"""Which nodes each mention of a batch should become less similar to."""
+"""Which nodes each query of a step should become less similar to."""
 
 from dataclasses import dataclass
 from typing import Callable, Sequence
@@ -14,7 +14,7 @@ from .cache import EmbeddingCache
 from .positives import gold_texts
 from .table import GoldTable
 
-# (mentions (b,), table, cache) -> (b, k) int64 nodes, -1 for none
+# (queries (q,), table, cache) -> (q, k) int64 nodes, -1 for none; queries are nodes
 Negatives = Callable[[np.ndarray, GoldTable, EmbeddingCache], np.ndarray]
 
 # Texts that are searched for each entity wanted: several may be of one entity.
@@ -27,17 +27,17 @@ class HardNegatives:
     """The most similar wrong entities and wrong mentions, by cached vectors (paper, §2.3).
 
     The default. Half of each is the paper's choice; ``mention_share = 0.0`` gives its k-NN
-    negatives baseline::
+    negatives baseline, and suits queries that are names::
 
         [components.arbo_linker.objective.negatives]
         @misc = "spacy-arbo-el.HardNegatives.v1"
         k = 10
         mention_share = 0.5
 
-    k: The number of negatives per mention.
+    k: The number of negatives per query.
     mention_share: The share of mentions among them, from 0 to 1; the others are entities.
-    same_type: Whether to choose only entities of the mention's type (its label), and mentions with
-        the same label.
+    same_type: Whether to choose only entities of the query's type (a mention's label), and mentions
+        with that label.
     """
 
     k: int = 10
@@ -48,37 +48,37 @@ class HardNegatives:
         check_count("negatives.k", self.k)
         check_share("negatives.mention_share", self.mention_share)
 
-    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         n_mentions = int(round(self.k * self.mention_share))
-        entities = self._entities(mentions, table, cache, self.k - n_mentions)
-        others = self._mentions(mentions, table, cache, n_mentions)
+        entities = self._entities(queries, table, cache, self.k - n_mentions)
+        others = self._mentions(queries, table, cache, n_mentions)
         return np.concatenate([entities, others], axis=1)
 
     def _entities(
-        self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
     ) -> np.ndarray:
         """The nearest text of each of the nearest wrong entities, (b, count)."""
-        forbidden = [forbid_pairs(*table.text_pairs(mentions))]
+        forbidden = [forbid_pairs(*table.text_pairs(queries))]
         if self.same_type:
-            forbidden.append(forbid_mask(~table.text_types.T[table.label[mentions]]))
-        queries, metric = cache.mentions[mentions], cache.similarity.metric
+            forbidden.append(forbid_mask(~table.text_has_type(queries)))
+        vectors, metric = cache.vectors(queries), cache.similarity.metric
         k = count * TEXTS_PER_ENTITY
-        texts = nearest(queries, cache.device_texts, k, metric, _all_of(forbidden))
+        texts = nearest(vectors, cache.device_texts, k, metric, _all_of(forbidden))
         flat = texts.ids[texts.valid]
         row = np.nonzero(texts.valid)[0]
         places = first_of_each(row, table.text_entity[flat], len(texts), count)
         return take_or(flat, places, -1)
 
     def _mentions(
-        self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
     ) -> np.ndarray:
         """The nodes of the nearest wrong mentions, (b, count)."""
         # Mentions without gold ids could be of any entity.
-        forbidden = [forbid_pairs(*table.mention_pairs(mentions)), forbid_mask(table.cluster < 0)]
+        forbidden = [forbid_pairs(*table.mention_pairs(queries)), forbid_mask(table.cluster < 0)]
         if self.same_type:
-            forbidden.append(forbid_mask(table.label != table.label[mentions][:, None]))
-        queries, metric = cache.mentions[mentions], cache.similarity.metric
-        others = nearest(queries, cache.device_mentions, count, metric, _all_of(forbidden))
+            forbidden.append(forbid_mask(~table.mention_has_type(queries)))
+        vectors, metric = cache.vectors(queries), cache.similarity.metric
+        others = nearest(vectors, cache.device_mentions, count, metric, _all_of(forbidden))
         others = others.resized(count)
         return np.where(others.valid, others.ids + table.n_texts, -1)
 
@@ -96,22 +96,23 @@ def _all_of(forbidden: Sequence[Forbid]) -> Forbid:
 @registry.misc("spacy-arbo-el.InBatchNegatives.v1")
 @dataclass(frozen=True)
 class InBatchNegatives:
-    """The gold entities of the batch's other mentions (the baseline of the paper's §3.2).
+    """The gold entities of the step's other queries (the baseline of the paper's §3.2).
 
     It needs no search, and large batches. Hard negatives train better encoders::
 
         [components.arbo_linker.objective.negatives]
         @misc = "spacy-arbo-el.InBatchNegatives.v1"
 
-    A mention's own gold entities are left out for it, and no text occurs twice. The number of
-    negatives is the number of different gold texts in the batch.
+    A query's own entities are left out for it, and no text occurs twice. A query that is a name
+    gives itself. The number of negatives is the number of different texts.
     """
 
-    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        texts = gold_texts(mentions, table, cache)
-        texts = np.unique(texts[texts >= 0])
-        nodes = np.tile(texts, (len(mentions), 1))
-        row, own_text = table.text_pairs(mentions)
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        is_text = table.is_text(queries)
+        gold = gold_texts(queries[~is_text] - table.n_texts, table, cache)
+        texts = np.unique(np.concatenate([queries[is_text], gold[gold >= 0]]))
+        nodes = np.tile(texts, (len(queries), 1))
+        row, own_text = table.text_pairs(queries)
         column = np.searchsorted(texts, own_text)
         in_batch = column < len(texts)
         in_batch[in_batch] = texts[column[in_batch]] == own_text[in_batch]

@@ -1,19 +1,34 @@
 """What training optimizes."""
 
 from dataclasses import dataclass
+from typing import Protocol, Sequence, runtime_checkable
 
+import numpy as np
 from spacy.util import registry
 
+from ..errors import Errors
+from ..settings import check_positive
+from .cache import EmbeddingCache
 from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
-from .refresh import CacheRefresh
+from .queries import MentionQueries, Queries
+from .step import Batch
+from .table import GoldTable
+
+
+@runtime_checkable
+class TrainingObjective(Protocol):
+    """A weighted sum of objectives, of at least one."""
+
+    @property
+    def terms(self) -> Sequence["Objective"]: ...
 
 
 @registry.misc("spacy-arbo-el.Objective.v1")
 @dataclass(frozen=True)
 class Objective:
-    """Which targets a mention is trained on, by which loss, and how old cached vectors may get.
+    """Which nodes are queries, which targets these are trained on, and by which loss.
 
     The defaults of the linker are those of the arborescence paper, §2.3. A config changes single
     parts, for example::
@@ -25,13 +40,74 @@ class Objective:
         @misc = "spacy-arbo-el.ArborescencePositives.v1"
         with_entity = true
 
-    positives: Chooses the targets that a mention should become more similar to.
-    negatives: Chooses the targets that a mention should become less similar to.
+    positives: Chooses the targets that a query should become more similar to.
+    negatives: Chooses the targets that a query should become less similar to.
     loss: The loss over the similarities to these targets.
-    refresh: When all texts and mentions are encoded again.
+    queries: Chooses the queries: by default the mentions of the batch.
+    weight: What the mean loss is multiplied by, in a sum of objectives.
     """
 
     positives: Positives
     negatives: Negatives
     loss: Loss
-    refresh: CacheRefresh
+    queries: Queries = MentionQueries()
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("objective.weight", self.weight)
+
+    @property
+    def terms(self) -> Sequence["Objective"]:
+        return [self]
+
+    def targets(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> Batch:
+        """The queries that have a positive, with their positives and negatives."""
+        none = np.zeros((0, 0), dtype=np.int64)
+        if not len(queries):
+            return Batch(queries, none, none)
+        positives = self.positives(queries, table, cache)
+        has_positive = (positives >= 0).any(axis=1)
+        queries, positives = queries[has_positive], positives[has_positive]
+        negatives = self.negatives(queries, table, cache) if len(queries) else none
+        return Batch(queries, positives, negatives)
+
+
+@dataclass(frozen=True)
+class ObjectiveSum:
+    """A weighted sum of objectives, which one step encodes and optimizes together.
+
+    terms: The objectives, each with its queries, positives, negatives, loss and weight.
+    """
+
+    terms: Sequence[Objective]
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise ValueError(Errors.E609)
+        for term in self.terms:
+            if not isinstance(term, Objective):
+                raise ValueError(Errors.E610.format(value=type(term).__name__))
+
+
+@registry.misc("spacy-arbo-el.ObjectiveSum.v1")
+def objective_sum(*objectives: TrainingObjective) -> ObjectiveSum:
+    """A weighted sum of objectives, which one step encodes and optimizes together.
+
+    Use it to train mentions and names at once. The names of the sections are yours::
+
+        [components.arbo_linker.objective]
+        @misc = "spacy-arbo-el.ObjectiveSum.v1"
+
+        [components.arbo_linker.objective.*.mentions]
+        @misc = "spacy-arbo-el.Objective.v1"
+
+        [components.arbo_linker.objective.*.names]
+        @misc = "spacy-arbo-el.Objective.v1"
+        weight = 0.5
+
+    Each objective has its queries, positives, negatives, loss and weight. An epoch of the cache
+    is one of the first.
+
+    *objectives: The objectives.
+    """
+    return ObjectiveSum(tuple(term for one in objectives for term in one.terms))

@@ -1,4 +1,4 @@
-"""Which nodes each mention of a batch should become more similar to."""
+"""Which nodes each query of a step should become more similar to."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Tuple
@@ -7,11 +7,14 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
+from ..arrays import first_of_each, take_or
+from ..errors import Errors
 from ..graph.positives import ENTITY
+from ..settings import check_count
 from .cache import EmbeddingCache
 from .table import GoldTable
 
-# (mentions (b,), table, cache) -> (b, p) int64 nodes, -1 for none
+# (queries (q,), table, cache) -> (q, p) int64 nodes, -1 for none; queries are nodes
 Positives = Callable[[np.ndarray, GoldTable, EmbeddingCache], np.ndarray]
 
 
@@ -37,8 +40,8 @@ class ArborescencePositives:
 
     with_entity: bool = False
 
-    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return _parents(graph.gold_parents, self.with_entity, mentions, table, cache)
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return _parents(graph.gold_parents, self.with_entity, queries, table, cache)
 
 
 @registry.misc("spacy-arbo-el.Arborescence1NNPositives.v1")
@@ -57,8 +60,8 @@ class Arborescence1NNPositives:
 
     with_entity: bool = False
 
-    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return _parents(graph.gold_parents_1nn, self.with_entity, mentions, table, cache)
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return _parents(graph.gold_parents_1nn, self.with_entity, queries, table, cache)
 
 
 @registry.misc("spacy-arbo-el.Arborescence1RandPositives.v1")
@@ -79,8 +82,8 @@ class Arborescence1RandPositives:
 
     with_entity: bool = False
 
-    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return _parents(_random_parents, self.with_entity, mentions, table, cache)
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return _parents(_random_parents, self.with_entity, queries, table, cache)
 
 
 @registry.misc("spacy-arbo-el.EntityPositives.v1")
@@ -94,8 +97,46 @@ class EntityPositives:
         @misc = "spacy-arbo-el.EntityPositives.v1"
     """
 
-    def __call__(self, mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return gold_texts(mentions, table, cache)[:, None]
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return gold_texts(_mentions_of(queries, table), table, cache)[:, None]
+
+
+@registry.misc("spacy-arbo-el.SynonymPositives.v1")
+@dataclass(frozen=True)
+class SynonymPositives:
+    """Other names of the query's entity (SapBERT, BioSyn).
+
+    Use it with ``NameQueries``. An entity without mentions in the training corpus is trained on
+    by its names::
+
+        [components.arbo_linker.objective.*.names.positives]
+        @misc = "spacy-arbo-el.SynonymPositives.v1"
+        n = 1
+
+    n: The number of names.
+    least_similar: Whether to take the least similar names by cached vectors, from which there is
+        most to learn. Otherwise names are drawn from NumPy's global random state, which
+        ``[training.seed]`` sets and a checkpoint saves.
+    """
+
+    n: int = 1
+    least_similar: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("positives.n", self.n, least=1)
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        if not table.is_text(queries).all():
+            raise ValueError(Errors.E612)
+        row, text = table.synonym_pairs(queries)
+        if self.least_similar:
+            left, right = cache.texts[queries[row]], cache.texts[text][:, None]
+            rank = cache.similarity.paired(left, right)[:, 0]
+        else:
+            rank = np.random.default_rng(np.random.randint(2**31 - 1)).random(len(row))
+        order = np.lexsort((rank, row))
+        places = first_of_each(row[order], text[order], len(queries), self.n)
+        return take_or(text[order], places, -1)
 
 
 def _random_parents(*args: Any, **kwargs: Any) -> np.ndarray:
@@ -107,7 +148,7 @@ def _random_parents(*args: Any, **kwargs: Any) -> np.ndarray:
 def _parents(
     find_parents: Callable[..., np.ndarray],
     with_entity: bool,
-    mentions: np.ndarray,
+    queries: np.ndarray,
     table: GoldTable,
     cache: EmbeddingCache,
 ) -> np.ndarray:
@@ -117,22 +158,30 @@ def _parents(
     with_entity: Whether a mention whose parent is another mention gets its entity too.
     RETURNS: (b, 1 + with_entity) int64 nodes, -1 for none.
     """
+    mentions = _mentions_of(queries, table)
     clusters = np.unique(table.cluster[mentions])
     members, offsets = table.members(clusters[clusters >= 0])
     text, similarity = nearest_gold_texts(members, offsets, table, cache)
     row = np.full(len(table.cluster), -1, dtype=np.int64)
     row[members] = np.arange(len(members))
     labelled = np.flatnonzero(row[mentions] >= 0)
-    queries = row[mentions[labelled]]
+    rows = row[mentions[labelled]]
     vectors, metric = cache.mentions[members], cache.similarity.metric
-    parent = find_parents(vectors, similarity, offsets, queries=queries, metric=metric)
-    own_text = np.where(parent == ENTITY, text[queries], -1)
+    parent = find_parents(vectors, similarity, offsets, queries=rows, metric=metric)
+    own_text = np.where(parent == ENTITY, text[rows], -1)
     positives = np.full((len(mentions), 1 + with_entity), -1, dtype=np.int64)
     mention = table.n_texts + members[np.maximum(parent, 0)]
     positives[labelled, 0] = np.where(parent >= 0, mention, own_text)
     if with_entity:
-        positives[labelled, 1] = np.where(parent == ENTITY, -1, text[queries])
+        positives[labelled, 1] = np.where(parent == ENTITY, -1, text[rows])
     return positives
+
+
+def _mentions_of(queries: np.ndarray, table: GoldTable) -> np.ndarray:
+    """The mentions that queries are. Raise ValueError where some are names."""
+    if table.is_text(queries).any():
+        raise ValueError(Errors.E611)
+    return queries - table.n_texts
 
 
 def gold_texts(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:

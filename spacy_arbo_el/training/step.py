@@ -1,7 +1,7 @@
 """One training step: from the nodes of a batch to gradients in the encoders."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Sequence, Tuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -9,14 +9,15 @@ from thinc.api import Model
 
 from ..encoders.inputs import SpanInputs
 from ..retrieval.similarity import Similarity
+from . import scalars
 from .losses import Loss
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of mentions with their targets, all as nodes of ``GoldTable``.
+    """Queries with their targets, all as nodes of ``GoldTable``.
 
-    queries: (b,) int64, the mentions.
+    queries: (b,) int64.
     positives: (b, p) int64, -1 for none.
     negatives: (b, k) int64, -1 for none.
     """
@@ -24,6 +25,33 @@ class Batch:
     queries: np.ndarray
     positives: np.ndarray
     negatives: np.ndarray
+
+    @property
+    def targets(self) -> np.ndarray:
+        """(b, p + k) int64, positives and negatives."""
+        return np.concatenate([self.positives, self.negatives], axis=1)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """All queries and targets, in any order, also several times."""
+        targets = self.targets
+        return np.concatenate([self.queries, targets[targets >= 0]])
+
+
+@dataclass(frozen=True)
+class Term:
+    """One objective of a step.
+
+    batch: Its queries and targets; at least one query.
+    loss: Its loss over the logits.
+    weight: What the mean loss of the queries is multiplied by.
+    number: Which of the objectives it is: their scalars are learned each for itself.
+    """
+
+    batch: Batch
+    loss: Loss
+    weight: float = 1.0
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,27 +72,24 @@ class EncodedBatch:
 
 def train_step(
     model: Model,
-    batch: Batch,
+    terms: Sequence[Term],
     text_inputs: SpanInputs,
     mention_inputs: SpanInputs,
     similarity: Similarity,
-    loss: Loss,
 ) -> Tuple[float, EncodedBatch]:
-    """Compute the loss of a batch, and leave its gradients in the model for ``finish_update``.
+    """Compute the loss of a step, and leave its gradients in the model for ``finish_update``.
 
-    Each distinct node is one span, and each passage is encoded once, however many spans it has.
+    Each distinct node is one span, and each passage is encoded once, however many spans it has and
+    however many objectives use it.
 
-    model: The dual encoder.
-    batch: The mentions and their targets.
+    model: The dual encoder, with scalars (see ``scalars.attach_scalars``).
+    terms: The objectives with their queries and targets.
     text_inputs: The spans of all texts.
     mention_inputs: The spans of all mentions.
-    similarity: Compares mentions with their targets.
-    loss: The loss over the similarities.
-    RETURNS: The mean loss of the queries, and what was encoded.
+    similarity: Compares queries with their targets.
+    RETURNS: The weighted sum of the objectives' mean losses, and what was encoded.
     """
-    targets = np.concatenate([batch.positives, batch.negatives], axis=1)
-    valid = targets >= 0
-    nodes, row = np.unique(np.concatenate([batch.queries, targets[valid]]), return_inverse=True)
+    nodes = np.unique(np.concatenate([term.batch.nodes for term in terms]))
     n_texts = int(np.searchsorted(nodes, len(text_inputs)))
     texts, mentions = nodes[:n_texts], nodes[n_texts:] - len(text_inputs)
     text_vectors, backprop_texts = _begin_update(model.get_ref("entity"), text_inputs.take(texts))
@@ -73,26 +98,45 @@ def train_step(
     )
     raw = np.concatenate([text_vectors, mention_vectors])
     vectors = similarity.prepare(raw)
+    total, d_vectors = 0.0, np.zeros_like(vectors)
+    for term in terms:
+        loss, gradient = _loss_of(term, model, nodes, vectors, similarity)
+        total += loss
+        d_vectors += gradient
+    d_raw = similarity.prepare_backward(raw, d_vectors)
+    backprop_texts(d_raw[:n_texts])
+    backprop_mentions(d_raw[n_texts:])
+    return total, EncodedBatch(texts, text_vectors, mentions, mention_vectors)
 
-    query_row = row[: len(batch.queries)]
+
+def _loss_of(
+    term: Term, model: Model, nodes: np.ndarray, vectors: np.ndarray, similarity: Similarity
+) -> Tuple[float, np.ndarray]:
+    """The weighted mean loss of an objective, and its gradient with respect to all vectors.
+
+    nodes: (n,) int64, ascending.
+    vectors: (n, width) float32, prepared.
+    RETURNS: The loss, and (n, width) float32.
+    """
+    batch, targets = term.batch, term.batch.targets
+    valid = targets >= 0
+    query_row = np.searchsorted(nodes, batch.queries)
     target_row = np.zeros(targets.shape, dtype=np.int64)
-    target_row[valid] = row[len(batch.queries) :]
+    target_row[valid] = np.searchsorted(nodes, targets[valid])
     queries, target_vectors = vectors[query_row], vectors[target_row]
     positive = np.zeros(targets.shape, dtype=bool)
     positive[:, : batch.positives.shape[1]] = True
-    losses, d_similarities = loss(similarity.paired(queries, target_vectors), positive, valid)
-
-    d_mean = (d_similarities / len(losses)).astype(np.float32)
-    d_queries, d_targets = similarity.paired_backward(queries, target_vectors, d_mean)
-    d_vectors = _sum_by_row(
+    similarities = similarity.paired(queries, target_vectors)
+    logits, backprop = scalars.begin_update(model, term.number, term.loss, similarities)
+    losses, d_logits = term.loss(logits, positive, valid)
+    d_similarities = backprop(d_logits * (term.weight / len(losses))).astype(np.float32)
+    d_queries, d_targets = similarity.paired_backward(queries, target_vectors, d_similarities)
+    gradient = _sum_by_row(
         np.concatenate([query_row, target_row[valid]]),
         np.concatenate([d_queries, d_targets[valid]]),
         len(nodes),
     )
-    d_raw = similarity.prepare_backward(raw, d_vectors)
-    backprop_texts(d_raw[:n_texts])
-    backprop_mentions(d_raw[n_texts:])
-    return float(losses.mean()), EncodedBatch(texts, text_vectors, mentions, mention_vectors)
+    return term.weight * float(losses.mean()), gradient
 
 
 def _begin_update(

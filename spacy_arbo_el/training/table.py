@@ -1,9 +1,10 @@
 """The gold labels of training: which mentions, entities and texts belong to each other."""
 
+from functools import cached_property
 from typing import Dict, Hashable, Iterable, Sequence, Tuple, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from ..arrays import offsets_of, ragged_ranges
 from ..kb.knowledge_base import ArboKB
@@ -23,8 +24,12 @@ class GoldTable:
     cluster: (n,) int64, equal for mentions with the same set of gold ids. -1 for mentions without
         gold ids, which are neither trained on nor used as negatives.
     mention_ids: (n, ids) sparse, the gold ids of each mention, in the knowledge base or not.
+    mention_entities: (n, entities) sparse, the gold entities of each mention.
+    text_entities: (r, entities) sparse, the entities that have each text.
+    entity_texts: (entities, r) sparse, the same the other way round.
     mention_texts: (n, r) sparse, the texts of each mention's gold entities.
     text_entity: (r,) int64, the first entity with each text.
+    text_spelling: (r,) int64, equal for texts that differ only in upper and lower case.
     label: (n,) int64, a number for the label (type) of each mention.
     text_types: (r, labels) bool, whether an entity with the text has the type. An entity without
         types counts as having all.
@@ -49,18 +54,24 @@ class GoldTable:
         self.mention_ids = _incidence([[numbers[x] for x in ids] for ids in gold], len(numbers))
         position = dict(zip(numbers, kb.entities.positions_of(list(numbers)).tolist()))
         existing = [[position[x] for x in ids if position[x] >= 0] for ids in gold]
-        entity_texts = csr_matrix(
-            (np.ones(len(texts.entity_rows), np.int8), texts.entity_rows, texts.entity_offsets),
+        self.entity_texts = csr_matrix(
+            (np.ones(len(texts.entity_rows), bool), texts.entity_rows, texts.entity_offsets),
             shape=(kb.entities.positions, self.n_texts),
         )
-        mention_entities = _incidence(existing, kb.entities.positions)
-        self.mention_texts = (mention_entities @ entity_texts).tocsr()
+        self.text_entities = self.entity_texts.T.tocsr()
+        self.mention_entities = _incidence(existing, kb.entities.positions)
+        self.mention_texts = (self.mention_entities @ self.entity_texts).tocsr()
+        spellings = [(title.casefold(), rest.casefold()) for title, rest in texts.texts]
+        numbers_of_spellings = _numbered(spellings)
+        self.text_spelling = np.array(
+            [numbers_of_spellings[spelling] for spelling in spellings], dtype=np.int64
+        )
         labels = _numbered(record.label for record in records)
         self.label = np.array([labels[record.label] for record in records], dtype=np.int64)
         types = np.zeros((kb.entities.positions, len(labels)), dtype=bool)
         for label, number in labels.items():
             types[kb.entities.of_types([label]), number] = True
-        self.text_types = (entity_texts.T @ types) > 0
+        self.text_types = (self.text_entities @ types) > 0
 
     @property
     def n_labelled(self) -> int:
@@ -77,13 +88,80 @@ class GoldTable:
         matrix = self.mention_texts
         return np.sort(matrix.indices[matrix.indptr[mention] : matrix.indptr[mention + 1]])
 
-    def text_pairs(self, mentions: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """All pairs (i, text) in which the text is one of a gold entity of ``mentions[i]``."""
-        return self.mention_texts[mentions].nonzero()
+    def is_text(self, nodes: np.ndarray) -> np.ndarray:
+        """(b,) bool, which nodes are texts; the others are mentions."""
+        return nodes < self.n_texts
 
-    def mention_pairs(self, mentions: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """All pairs (i, mention) in which the mention shares a gold id with ``mentions[i]``."""
-        return (self.mention_ids[mentions] @ self.mention_ids.T).nonzero()
+    def entities_of(self, nodes: np.ndarray) -> csr_matrix:
+        """(b, entities) sparse, the entities that have a text, or the gold ones of a mention."""
+        is_text = self.is_text(nodes)
+        if is_text.all():
+            return self.text_entities[nodes]
+        if not is_text.any():
+            return self.mention_entities[nodes - self.n_texts]
+        order = np.argsort(~is_text, kind="stable")
+        of_texts = self.text_entities[nodes[is_text]]
+        of_mentions = self.mention_entities[nodes[~is_text] - self.n_texts]
+        return vstack([of_texts, of_mentions], format="csr")[np.argsort(order)]
+
+    def text_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """All pairs (i, text) in which the text is one of an entity of ``nodes[i]``.
+
+        A text is thus in a pair with itself.
+        """
+        return (self.entities_of(nodes) @ self.entity_texts).nonzero()
+
+    def mention_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """All pairs (i, mention) in which the mention shares an entity with ``nodes[i]``.
+
+        Mentions share a gold id even where no entity has it.
+        """
+        row, mention = (self.entities_of(nodes) @ self.mention_entities.T).nonzero()
+        is_mention = np.flatnonzero(~self.is_text(nodes))
+        if not len(is_mention):
+            return row, mention
+        ids = self.mention_ids[nodes[is_mention] - self.n_texts]
+        row_by_id, mention_by_id = (ids @ self.mention_ids.T).nonzero()
+        row = np.concatenate([row, is_mention[row_by_id]])
+        return row, np.concatenate([mention, mention_by_id])
+
+    def text_has_type(self, nodes: np.ndarray) -> np.ndarray:
+        """(b, r) bool, whether a text has the type of a node: its label, or one of a text's."""
+        if not self.text_types.shape[1]:
+            return np.ones((len(nodes), self.n_texts), dtype=bool)
+        return self._types_of(nodes) @ self.text_types.T
+
+    def mention_has_type(self, nodes: np.ndarray) -> np.ndarray:
+        """(b, n) bool, whether a mention's label is that of a node, or one of a text's types."""
+        return self._types_of(nodes)[:, self.label]
+
+    def _types_of(self, nodes: np.ndarray) -> np.ndarray:
+        """(b, labels) bool."""
+        types = np.zeros((len(nodes), self.text_types.shape[1]), dtype=bool)
+        is_text = self.is_text(nodes)
+        types[is_text] = self.text_types[nodes[is_text]]
+        types[np.flatnonzero(~is_text), self.label[nodes[~is_text] - self.n_texts]] = True
+        return types
+
+    def synonym_pairs(self, texts: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """All pairs (i, text) in which the text is another one of an entity of ``texts[i]``.
+
+        Texts that differ only in upper and lower case are the same.
+        """
+        row, text = self.text_pairs(texts)
+        differs = self.text_spelling[text] != self.text_spelling[texts[row]]
+        return row[differs], text[differs]
+
+    @cached_property
+    def texts_with_synonyms(self) -> np.ndarray:
+        """The texts of entities that have another text, ascending."""
+        entity, text = self.entity_texts.nonzero()
+        spelling = self.text_spelling[text]
+        first = np.full(self.entity_texts.shape[0], -1, dtype=np.int64)
+        first[entity[::-1]] = spelling[::-1]
+        has_several = np.zeros(len(first), dtype=bool)
+        has_several[entity[spelling != first[entity]]] = True
+        return np.unique(text[has_several[entity]])
 
 
 def _numbered(values: Iterable[T]) -> Dict[T, int]:
@@ -95,5 +173,5 @@ def _incidence(columns_of_rows: Sequence[Sequence[int]], n_columns: int) -> csr_
     """A sparse matrix with a 1 at the given columns of each row."""
     offsets = offsets_of(np.array([len(columns) for columns in columns_of_rows], dtype=np.int64))
     flat = np.array([c for columns in columns_of_rows for c in columns], dtype=np.int64)
-    ones = np.ones(len(flat), dtype=np.int8)
+    ones = np.ones(len(flat), dtype=bool)
     return csr_matrix((ones, flat, offsets), shape=(len(columns_of_rows), n_columns))

@@ -1,9 +1,9 @@
-"""Trains the dual encoder: mentions of a batch -> positives, negatives, loss, gradients."""
+"""Trains the dual encoder: a batch -> queries, positives, negatives, loss, gradients."""
 
 import hashlib
 import time
 from dataclasses import dataclass
-from typing import Dict, Hashable, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Hashable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -13,8 +13,10 @@ from ..errors import Errors
 from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore
 from .cache import EmbeddingCache
-from .objective import Objective
-from .step import Batch, train_step
+from .objective import TrainingObjective
+from .refresh import CacheRefresh
+from .scalars import Scalars, attach_scalars, scalars_of
+from .step import Term, train_step
 from .table import GoldTable
 from .timer import StepTimer
 
@@ -50,68 +52,71 @@ class Trainer:
     name: The name of the component, for errors.
     model: The dual encoder.
     datastore: The knowledge base and the exemplars.
-    objective: How positives and negatives are chosen, the loss, and when to refresh.
+    objective: How queries, positives and negatives are chosen, and the loss.
+    cache_refresh: When all texts and mentions are encoded again.
     timer: How long the steps take.
-    seen: The number of mentions trained on since the last refresh.
+    seen: The number of queries trained on since the last refresh, of the first objective.
     """
 
-    def __init__(self, name: str, model: Model, datastore: Datastore, objective: Objective):
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        datastore: Datastore,
+        objective: TrainingObjective,
+        cache_refresh: CacheRefresh,
+    ):
+        attach_scalars(model)
         self.name = name
         self.model = model
         self.datastore = datastore
         self.objective = objective
+        self.cache_refresh = cache_refresh
         self.timer = StepTimer()
         self.seen = 0
         self._data: Optional[_TrainingData] = None
 
+    @property
+    def scalars(self) -> List[Scalars]:
+        """The present scale and offset of each objective."""
+        terms = self.objective.terms
+        return [scalars_of(self.model, i, terms[i].loss) for i in range(len(terms))]
+
     def step(self, rows: np.ndarray) -> Tuple[float, int]:
         """Compute the gradients of a batch of mentions.
 
-        rows: (b,) int64, their rows in the exemplar store.
-        RETURNS: The mean loss, and the number of mentions that had a positive.
+        rows: (b,) int64, their rows in the exemplar store. There may be none where the queries are
+            names.
+        RETURNS: The loss, and the number of queries that had a positive.
         """
         if not self.datastore.encoder.is_ready:
             raise ValueError(Errors.E504.format(name=self.name))
         data = self._current_data()
         mentions = np.unique(rows[data.table.cluster[rows] >= 0])
-        self.seen += len(mentions)
         start = time.perf_counter()
-        batch = self._choose_targets(mentions, data)
-        if not len(batch.queries):
+        terms = self._terms(mentions, data)
+        if not terms:
             return 0.0, 0
         chosen = time.perf_counter()
         loss, encoded = train_step(
             self.model,
-            batch,
+            terms,
             data.text_inputs,
             self.datastore.exemplars.inputs,
             data.cache.similarity,
-            self.objective.loss,
         )
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=self.name, loss=loss))
-        if self.objective.refresh.on_the_fly:
+        if self.cache_refresh.on_the_fly:
             data.cache.update_texts(encoded.texts, encoded.text_vectors)
             data.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
         self.timer.add(chosen - start, time.perf_counter() - chosen)
-        return loss, len(batch.queries)
-
-    def _choose_targets(self, mentions: np.ndarray, data: _TrainingData) -> Batch:
-        """The mentions that have a positive, with their positives and negatives."""
-        objective, table, cache = self.objective, data.table, data.cache
-        none = np.zeros((0, 0), dtype=np.int64)
-        if not len(mentions):
-            return Batch(mentions, none, none)
-        positives = objective.positives(mentions, table, cache)
-        has_positive = (positives >= 0).any(axis=1)
-        mentions, positives = mentions[has_positive], positives[has_positive]
-        negatives = objective.negatives(mentions, table, cache) if len(mentions) else none
-        return Batch(mentions + table.n_texts, positives, negatives)
+        return loss, sum(len(term.batch.queries) for term in terms)
 
     def _current_data(self) -> _TrainingData:
         """The data of the present datastore, after a refresh if one is due."""
         datastore, data = self.datastore, self._data
-        if data is None or self.objective.refresh.is_due(self.seen, data.table.n_labelled):
+        if data is None or self.cache_refresh.is_due(self.seen, self._epoch_size(data.table)):
             datastore.refresh()
             self.seen = 0
             if data is None or data.content != datastore.content:
@@ -120,6 +125,20 @@ class Trainer:
                 data.cache.load(data.texts.vectors(datastore.kb.rows), datastore.exemplars.vectors)
             return data
         return self._extended(data)
+
+    def _terms(self, mentions: np.ndarray, data: _TrainingData) -> List[Term]:
+        """The objectives that have queries in this step."""
+        table, terms = data.table, []
+        for number, objective in enumerate(self.objective.terms):
+            queries = objective.queries(mentions, table)
+            self.seen += len(queries) if number == 0 else 0
+            batch = objective.targets(queries, table, data.cache)
+            if len(batch.queries):
+                terms.append(Term(batch, objective.loss, objective.weight, number))
+        return terms
+
+    def _epoch_size(self, table: GoldTable) -> int:
+        return self.objective.terms[0].queries.epoch_size(table)
 
     def _extended(self, data: _TrainingData) -> _TrainingData:
         """The data of the present datastore, in which older vectors stay as they are cached."""

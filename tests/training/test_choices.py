@@ -13,18 +13,20 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.mentions.records import MentionRecord
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
-from spacy_arbo_el.retrieval.similarity import Dot
+from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
-from spacy_arbo_el.training.losses import SoftmaxPositiveNegative
+from spacy_arbo_el.training.losses import CrossEntropy, SoftmaxPositiveNegative
 from spacy_arbo_el.training.negatives import HardNegatives, InBatchNegatives
-from spacy_arbo_el.training.objective import Objective
+from spacy_arbo_el.training.objective import Objective, ObjectiveSum
 from spacy_arbo_el.training.positives import (
     Arborescence1NNPositives,
     Arborescence1RandPositives,
     ArborescencePositives,
     EntityPositives,
+    SynonymPositives,
 )
 from spacy_arbo_el.training.progress import Progress
+from spacy_arbo_el.training.queries import MentionQueries, NameQueries
 from spacy_arbo_el.training.refresh import CacheRefresh
 from spacy_arbo_el.training.table import GoldTable
 
@@ -66,7 +68,7 @@ def world():
 def chosen(world, part, mentions):
     """The nodes that a part of the objective chooses for mentions, without padding."""
     table, cache = world
-    nodes = part(np.array(mentions), table, cache)
+    nodes = part(BASE + np.array(mentions), table, cache)
     return [[int(node) for node in row if node >= 0] for row in nodes]
 
 
@@ -101,7 +103,7 @@ def test_with_entity_adds_the_entity_to_a_parent_that_is_a_mention(world):
     table, cache = world
     other = EmbeddingCache(cache.similarity, cache.texts, cache.mentions)
     other.mentions[1] = [1, 5, 0]  # 4 to its entity, 8 to mention 0, which has 12
-    nodes = ArborescencePositives(with_entity=True)(np.array([1]), table, other)
+    nodes = ArborescencePositives(with_entity=True)(np.array([BASE + 1]), table, other)
     assert nodes.tolist() == [[BASE + 0, 0]]
 
 
@@ -130,6 +132,147 @@ def test_in_batch_negatives_are_the_entities_of_other_mentions(world):
     assert chosen(world, part, [4]) == [[]]
 
 
+NAMES = {
+    "cancer": ["cancer", "Cancer", "malignant tumour", "tumour"],
+    "growth": ["growth", "tumour"],  # shares a name
+    "cold": ["cold", "COLD"],  # two spellings of one name
+    "flu": ["flu", "influenza", "grippe"],
+}
+
+
+@pytest.fixture(scope="module")
+def names():
+    """A table whose entities have several names: text i is the i-th of ``strings``."""
+    kb = ArboKB(Vocab(), [Entity(k, v[0], "", v[1:]) for k, v in NAMES.items()])
+    kb.sync(Names(), lambda texts: np.eye(len(texts), 9, dtype="f"), "hand")
+    texts = kb.distinct_texts(Names())
+    strings = [title for title, _ in texts.texts]
+    records = [
+        MentionRecord(("0", 0, 1), ("flu",), "x"),
+        MentionRecord(("1", 0, 1), ("cold",), "x"),
+    ]
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(len(strings), 9)).astype("f")
+    cache = EmbeddingCache(Cosine(), vectors, rng.normal(size=(2, 9)).astype("f"))
+    return strings, GoldTable(records, kb, texts), cache
+
+
+def is_synonym(one, other):
+    return one.casefold() != other.casefold() and any(
+        one in own and other in own for own in NAMES.values()
+    )
+
+
+def test_name_queries_are_names_that_have_a_synonym(names):
+    strings, table, _ = names
+    expected = {name for name in strings if any(is_synonym(name, other) for other in strings)}
+    drawn = NameQueries(100)(np.array([0]), table)
+    assert sorted(strings[i] for i in drawn) == sorted(expected)
+    assert "cold" not in expected and "Cancer" in expected
+    assert NameQueries().epoch_size(table) == len(expected)
+    some = [NameQueries(3)(np.array([], dtype=int), table) for _ in range(40)]
+    assert all(len(set(queries.tolist())) == 3 for queries in some)
+    assert set(np.concatenate(some)) == set(drawn)
+
+
+@pytest.mark.parametrize("least_similar", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_synonym_positives_are_other_names_of_the_entity(names, n, least_similar):
+    strings, table, cache = names
+    queries = table.texts_with_synonyms
+    positives = SynonymPositives(n, least_similar)(queries, table, cache)
+    assert positives.shape == (len(queries), n)
+    for query, row in zip(queries, positives):
+        ids = [int(text) for text in row if text >= 0]
+        synonyms = [i for i, name in enumerate(strings) if is_synonym(strings[query], name)]
+        assert len(set(ids)) == len(ids) == min(n, len(synonyms)) and set(ids) <= set(synonyms)
+        if least_similar:
+            similarity = cache.texts @ cache.texts[query]
+            assert ids == sorted(synonyms, key=lambda i: similarity[i])[:n]
+
+
+def test_each_synonym_is_drawn(names):
+    strings, table, cache = names
+    query = np.array([strings.index("tumour")])
+    drawn = {strings[SynonymPositives()(query, table, cache)[0, 0]] for _ in range(60)}
+    assert drawn == {"cancer", "Cancer", "malignant tumour", "growth"}
+
+
+def test_hard_negatives_of_names_are_the_nearest_names_of_other_entities(names):
+    strings, table, cache = names
+    queries = np.arange(len(strings))
+    chosen_texts = HardNegatives(9, 0.0)(queries, table, cache)
+    chosen_mentions = HardNegatives(2, 1.0)(queries, table, cache) - table.n_texts
+    entities = [{key for key, own in NAMES.items() if name in own} for name in strings]
+    for query in queries:
+        similarity = cache.texts @ cache.texts[query]
+        wrong = [i for i in queries if not entities[i] & entities[query]]
+        nearest, seen = [], set()
+        for i in sorted(wrong, key=lambda i: -similarity[i]):
+            if table.text_entity[i] not in seen:
+                seen.add(table.text_entity[i])
+                nearest.append(i)
+        assert [i for i in chosen_texts[query] if i >= 0] == nearest
+        mentions = {0: "flu", 1: "cold"}
+        expected = {m for m, gold in mentions.items() if gold not in entities[query]}
+        assert {m for m in chosen_mentions[query].tolist() if m >= 0} == expected
+
+
+def test_queries_of_both_kinds_have_the_pairs_that_each_has_alone(names):
+    _, table, cache = names
+    nodes = np.array([table.n_texts + 1, 3, table.n_texts, 0])
+    for pairs in (table.text_pairs, table.mention_pairs):
+        together = set(zip(*(part.tolist() for part in pairs(nodes))))
+        alone = {
+            (i, x) for i, node in enumerate(nodes) for x in pairs(np.array([node]))[1].tolist()
+        }
+        assert together == alone
+    both = cache.vectors(nodes)
+    for i, node in enumerate(nodes):
+        np.testing.assert_array_equal(both[i], cache.vectors(np.array([node]))[0])
+
+
+def test_in_batch_negatives_of_names_are_the_other_names(names):
+    strings, table, cache = names
+    queries = np.array([strings.index(name) for name in ("flu", "grippe", "cold", "tumour")])
+    rows = InBatchNegatives()(queries, table, cache)
+    texts = [{strings[i] for i in row if i >= 0} for row in rows]
+    assert texts == [{"cold", "tumour"}, {"cold", "tumour"}, {"flu", "grippe", "tumour"},
+                     {"flu", "grippe", "cold"}]  # fmt: skip
+
+
+def test_positives_for_the_wrong_kind_of_query_are_an_error(names, world):
+    _, table, cache = names
+    for part in (ArborescencePositives(), EntityPositives(), Arborescence1NNPositives()):
+        with pytest.raises(ValueError, match="E611.*SynonymPositives"):
+            part(np.array([0]), table, cache)
+    with pytest.raises(ValueError, match="E612.*NameQueries"):
+        SynonymPositives()(np.array([table.n_texts]), table, cache)
+    with pytest.raises(ValueError, match="E608.*two different texts"):
+        NameQueries()(np.array([0]), world[0])
+
+
+def test_a_sum_of_objectives_from_a_config():
+    part = {
+        "@misc": "spacy-arbo-el.Objective.v1",
+        "positives": {"@misc": "spacy-arbo-el.EntityPositives.v1"},
+        "negatives": {"@misc": "spacy-arbo-el.HardNegatives.v1"},
+        "loss": {"@losses": "spacy-arbo-el.CrossEntropy.v1"},
+    }
+    names = {**part, "weight": 0.5, "queries": {"@misc": "spacy-arbo-el.NameQueries.v1", "n": 9}}
+    sum_of = {"@misc": "spacy-arbo-el.ObjectiveSum.v1", "*": {"m": part, "n": names}}
+    objective = registry.resolve({"objective": sum_of})["objective"]
+    assert [term.weight for term in objective.terms] == [1.0, 0.5]
+    assert [term.queries for term in objective.terms] == [MentionQueries(), NameQueries(9)]
+    assert pickle.loads(pickle.dumps(objective)) == objective
+    with pytest.raises(ValueError, match="E609"):
+        ObjectiveSum(())
+    with pytest.raises(ValueError, match="E610.*str, not"):
+        ObjectiveSum(("all",))
+    with pytest.raises(ValueError, match="objective.weight must be a finite number above 0"):
+        Objective(EntityPositives(), HardNegatives(), CrossEntropy(), weight=0.0)
+
+
 def test_refresh_schedules():
     assert not CacheRefresh().is_due(99, 100) and CacheRefresh().is_due(100, 100)
     assert CacheRefresh(50).is_due(50, 100) and not CacheRefresh(50).is_due(49, 100)
@@ -145,7 +288,6 @@ def test_objective_from_a_config_pickles_and_compares_by_value():
             "positives": {"@misc": "spacy-arbo-el.Arborescence1RandPositives.v1"},
             "negatives": {"@misc": "spacy-arbo-el.HardNegatives.v1", "k": 4},
             "loss": {"@losses": "spacy-arbo-el.SoftmaxPositiveNegative.v1", "scale": 5.0},
-            "refresh": {"@misc": "spacy-arbo-el.CacheRefresh.v1", "every": 100},
         },
         "logger": {"@loggers": "spacy-arbo-el.Progress.v1", "progress_bar": False},
     }
@@ -154,7 +296,6 @@ def test_objective_from_a_config_pickles_and_compares_by_value():
         Arborescence1RandPositives(),
         HardNegatives(4),
         SoftmaxPositiveNegative(5.0),
-        CacheRefresh(100),
     )
     assert parts == {"objective": expected, "logger": Progress(progress_bar=False)}
     assert pickle.loads(pickle.dumps(parts)) == parts

@@ -5,18 +5,22 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thinc.api import with_debug
+from thinc.api import Adam, with_debug
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
+from spacy_arbo_el.training import scalars
 from spacy_arbo_el.training.losses import (
     CrossEntropy,
+    Logistic,
+    MultiSimilarity,
     SoftmaxPositiveNegative,
     cross_entropy,
     softmax_positive_negative,
 )
-from spacy_arbo_el.training.step import Batch, train_step
+from spacy_arbo_el.training.scalars import attach_scalars, scalars_of
+from spacy_arbo_el.training.step import Batch, Term, train_step
 
 from ..conftest import BUNDLED
 from ..tiny import dual_encoder
@@ -60,22 +64,105 @@ def test_loss_gradients_equal_autograd(ours, naive, seed, spread):
         np.testing.assert_allclose(gradient[i], row.grad.numpy(), atol=1e-7)
 
 
-@pytest.mark.parametrize("loss", [SoftmaxPositiveNegative(scale=7.5), CrossEntropy(scale=7.5)])
-def test_loss_gradients_include_the_scale_by_finite_differences(loss):
+LOSSES = [
+    SoftmaxPositiveNegative(scale=7.5),
+    CrossEntropy(scale=7.5),
+    Logistic(scale=7.5, offset=-2.0),
+    MultiSimilarity(),
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_gradients_include_the_scalars_by_finite_differences(loss):
     rng = np.random.default_rng(0)
     similarities = rng.normal(size=(4, 5))
     valid = rng.random((4, 5)) < 0.8
     positive = np.zeros((4, 5), bool)
     positive[:, 0] = valid[:, 0] = True
-    _, gradient = loss(similarities, positive, valid)
+    model = dual_encoder(BUNDLED).model
+    attach_scalars(model)
+
+    def losses_of(similarities):
+        return loss(scalars.begin_update(model, 1, loss, similarities)[0], positive, valid)[0]
+
+    logits, backward = scalars.begin_update(model, 1, loss, similarities)
+    gradient = backward(loss(logits, positive, valid)[1])
     step = 1e-6
     for row, column in np.ndindex(4, 5):
         change = np.zeros((4, 5))
         change[row, column] = step
-        above, _ = loss(similarities + change, positive, valid)
-        below, _ = loss(similarities - change, positive, valid)
-        slope = (above - below)[row] / (2 * step)
-        assert gradient[row, column] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+        slope = (losses_of(similarities + change) - losses_of(similarities - change))[row]
+        assert gradient[row, column] == pytest.approx(slope / (2 * step), rel=1e-5, abs=1e-7)
+    node = model.get_ref(scalars.NODE)
+    assert node.has_grad("scale") == node.has_grad("offset") == loss.learned
+
+
+@pytest.mark.parametrize("name", ["scale", "offset"])
+def test_gradients_of_learned_scalars_by_finite_differences(name):
+    rng = np.random.default_rng(0)
+    similarities, positive = rng.normal(size=(4, 5)), np.eye(4, 5, dtype=bool)
+    valid, loss = np.ones((4, 5), dtype=bool), Logistic()
+    model = dual_encoder(BUNDLED).model
+    attach_scalars(model)
+    logits, backward = scalars.begin_update(model, 1, loss, similarities)
+    backward(loss(logits, positive, valid)[1])
+    node, totals = model.get_ref(scalars.NODE), []
+    gradient = node.get_grad(name)
+    for change in (1e-6, -1e-6):
+        node.set_param(name, np.array([0.0, change]))
+        logits, _ = scalars.begin_update(model, 1, loss, similarities)
+        totals.append(loss(logits, positive, valid)[0].sum())
+    assert gradient[0] == 0
+    assert gradient[1] == pytest.approx((totals[0] - totals[1]) / 2e-6, rel=1e-4)
+
+
+def test_learned_scalars_move_with_the_optimizer_and_others_stay():
+    model = dual_encoder(BUNDLED).model
+    attach_scalars(model)
+    assert scalars_of(model, 0, Logistic()) == scalars_of(model, 1, Logistic()) == (20.0, -10.0)
+    similarities = np.array([[0.9, 0.2]])
+    positive, valid = np.array([[True, False]]), np.ones((1, 2), dtype=bool)
+    logits, backward = scalars.begin_update(model, 1, Logistic(), similarities)
+    backward(Logistic()(logits, positive, valid)[1])
+    optimizer = Adam(1e-4)
+    model.get_ref(scalars.NODE).finish_update(optimizer)
+    assert scalars_of(model, 0, Logistic()) == (20.0, -10.0)
+    scale, offset = scalars_of(model, 1, Logistic())
+    assert abs(scale / 20.0 - 1) == pytest.approx(0.01, rel=0.1)
+    assert abs(offset + 10.0) == pytest.approx(0.01, rel=0.1)
+
+
+def naive_multi_similarity(similarities, positive, loss):
+    """SapBERT, §2, word for word, one query."""
+    pull = torch.exp(-loss.alpha * (similarities[positive] - loss.base)).sum()
+    push = torch.exp(loss.beta * (similarities[~positive] - loss.base)).sum()
+    return torch.log(1 + pull) / loss.alpha + torch.log(1 + push) / loss.beta
+
+
+def naive_logistic(logits, positive, loss):
+    return torch.nn.functional.binary_cross_entropy_with_logits(
+        logits, positive.double(), reduction="sum"
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000))
+@pytest.mark.parametrize(
+    "loss, naive",
+    [(MultiSimilarity(), naive_multi_similarity), (Logistic(), naive_logistic)],
+)
+def test_losses_of_single_targets_equal_autograd(loss, naive, seed):
+    rng = np.random.default_rng(seed)
+    logits = rng.uniform(-1, 1, size=(5, 6))
+    positive, valid = rng.random((5, 6)) < 0.3, rng.random((5, 6)) < 0.8
+    losses, gradient = loss(logits, positive, valid)
+    for i in range(5):
+        keep = torch.tensor(valid[i])
+        row = torch.tensor(logits[i], requires_grad=True)
+        expected = naive(row[keep], torch.tensor(positive[i])[keep], loss)
+        expected.backward()
+        assert losses[i] == pytest.approx(expected.item(), rel=1e-6, abs=1e-9)
+        np.testing.assert_allclose(gradient[i], row.grad.numpy(), atol=1e-7)
 
 
 @pytest.mark.parametrize("loss", [softmax_positive_negative, cross_entropy])
@@ -136,13 +223,18 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
     documents = ["She ate an apple today.", "Apple sold a computer.", "A pear and an apple."]
     offsets = np.array([(11, 16), (0, 5), (2, 6)])
     windows = encoder.read_mentions(documents, np.arange(3), offsets)
-    # Nodes: texts 0 to 2, mentions 3 to 5. Two queries share targets, one is a target too.
+    # Nodes: texts 0 to 2, mentions 3 to 5. Two queries share targets, one is a target too. The
+    # query of the second objective is a text.
+    attach_scalars(encoder.model)
     batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 4, -1], [0, 3, 5]]))
+    names = Batch(np.array([0]), np.array([[1]]), np.array([[4, -1]]))
+    terms = [
+        Term(batch, SoftmaxPositiveNegative(scale=5.0)),
+        Term(names, CrossEntropy(scale=3.0), weight=0.25, number=1),
+    ]
     encoded = []
     with_debug(tower, on_forward=lambda model, inputs, is_train: encoded.append(inputs))
-    loss, vectors = train_step(
-        encoder.model, batch, texts, windows, Cosine(), SoftmaxPositiveNegative(scale=5.0)
-    )
+    loss, vectors = train_step(encoder.model, terms, texts, windows, Cosine())
     assert [inputs.passages for inputs in encoded] == [2, 3]
     assert vectors.texts.tolist() == [0, 1] and vectors.mentions.tolist() == [0, 1, 2]
     ours = gradients_of(tower)
@@ -161,8 +253,11 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
         logits = 5.0 * nodes[list(targets)] @ nodes[query]
         positive = torch.tensor([True] + [False] * (len(targets) - 1))
         total = total + naive_positive_negative(logits, positive, torch.ones_like(positive))
-    (total / 2).backward()
-    assert loss == pytest.approx(total.item() / 2, rel=1e-4)
+    total = total / 2 + 0.25 * torch.nn.functional.cross_entropy(
+        3.0 * nodes[[1, 4]] @ nodes[0], torch.tensor(0)
+    )
+    total.backward()
+    assert loss == pytest.approx(total.item(), rel=1e-4)
     assert_gradients_close(ours, gradients_of(tower), tolerance=2e-3)
 
 
@@ -182,10 +277,11 @@ def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, los
     assert (shared.passages, copies.passages, len(shared), len(copies)) == (1, 2, 2, 2)
     # Nodes: texts 0 to 2, mentions 3 and 4. The first mention is a negative of the second.
     batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 2], [2, 3]]))
+    attach_scalars(encoder.model)
     passages, results = [], []
     with_debug(tower, on_forward=lambda model, inputs, is_train: passages.append(inputs.passages))
     for mentions in (shared, copies):
-        value, vectors = train_step(encoder.model, batch, texts, mentions, Cosine(), loss)
+        value, vectors = train_step(encoder.model, [Term(batch, loss)], texts, mentions, Cosine())
         results.append((value, vectors.mention_vectors, gradients_of(tower)))
     assert passages == [3, 1, 3, 2]
     (value, vectors, gradients), (copied_value, copied_vectors, copied_gradients) = results

@@ -1,0 +1,82 @@
+"""Which nodes of a training step are queries: the batch's mentions, or names of entities."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from spacy.util import registry
+
+from ..errors import Errors
+from ..settings import check_count
+from .table import GoldTable
+
+
+@runtime_checkable
+class Queries(Protocol):
+    """Chooses the queries of a step."""
+
+    def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
+        """The queries of a step.
+
+        mentions: (b,) int64, the labelled mentions of the batch.
+        table: The gold labels.
+        RETURNS: (q,) int64 nodes, each once.
+        """
+        ...
+
+    def epoch_size(self, table: GoldTable) -> int:
+        """The number of queries in an epoch."""
+        ...
+
+
+@registry.misc("spacy-arbo-el.MentionQueries.v1")
+@dataclass(frozen=True)
+class MentionQueries:
+    """The mentions of the batch.
+
+    The default, and what a linker must learn in any case::
+
+        [components.arbo_linker.objective.queries]
+        @misc = "spacy-arbo-el.MentionQueries.v1"
+    """
+
+    def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
+        return table.n_texts + mentions
+
+    def epoch_size(self, table: GoldTable) -> int:
+        return table.n_labelled
+
+
+@registry.misc("spacy-arbo-el.NameQueries.v1")
+@dataclass(frozen=True)
+class NameQueries:
+    """Names of entities, drawn at random in each step, whatever the batch (SapBERT, BioSyn).
+
+    Use it with ``SynonymPositives``, so that entities without mentions in the training corpus are
+    trained as well. It needs a verbalization with several texts per entity, such as ``Names``::
+
+        [components.arbo_linker.objective.*.names.queries]
+        @misc = "spacy-arbo-el.NameQueries.v1"
+        n = 64
+
+    Only texts of entities that have another text are drawn, from NumPy's global random state,
+    which ``[training.seed]`` sets and a checkpoint saves. Names that differ only in upper and
+    lower case count as one.
+
+    n: The number of names in each step.
+    """
+
+    n: int = 64
+
+    def __post_init__(self) -> None:
+        check_count("queries.n", self.n)
+
+    def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
+        texts = table.texts_with_synonyms
+        if not len(texts):
+            raise ValueError(Errors.E608)
+        rng = np.random.default_rng(np.random.randint(2**31 - 1))
+        return rng.choice(texts, min(self.n, len(texts)), replace=False)
+
+    def epoch_size(self, table: GoldTable) -> int:
+        return len(table.texts_with_synonyms)
