@@ -151,7 +151,7 @@ def evaluate_command(
     from ..linker import find_linker
 
     setup_gpu(gpu_id)
-    rows = {}
+    rows: Dict[str, Dict[str, Any]] = {}
     with errors_for_people():
         names = [model.name for model in models]
         for model in models:

@@ -150,7 +150,7 @@ class NameTfidf:
             return TopK.empty(len(surface_forms), MOST_CANDIDATES)
         distinct, number = np.unique(np.array(surface_forms, dtype=object), return_inverse=True)
         size = max(BLOCK // self.names.shape[0], 1)
-        blocks = [self._ranked(distinct[i : i + size]) for i in range(0, len(distinct), size)]
+        blocks = [self._ranked(distinct[i : i + size].tolist()) for i in range(0, len(distinct), size)]
         return TopK.concat(blocks).resized(MOST_CANDIDATES).take(number)
 
     def _ranked(self, surface_forms: Sequence[str]) -> TopK:
