@@ -239,9 +239,9 @@ class Errors(metaclass=_Coded):
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
     E208 = (
-        "A mention from character {start} to {end} does not fit its text of {length} characters. "
-        "Offsets count characters from 0, the end is exclusive. If the pipeline has a normalizer "
-        "of your own, check the offsets that it returns."
+        "A mention from character {start} to {end} does not fit its text of {length} characters, "
+        "which begins {text!r}. Offsets count characters from 0, the end is exclusive. If the "
+        "pipeline has a normalizer of your own, check the offsets that it returns."
     )
 
     # Retrieval: E3xx

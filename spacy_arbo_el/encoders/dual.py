@@ -11,7 +11,7 @@ from thinc.types import Floats2d
 
 from ..errors import Errors
 from ..locks import ForkableLock
-from .inputs import SpanInputs
+from .inputs import SpanInputs, check_offsets
 from .protocol import Text, TowerReader
 
 TOWERS = ("mention", "entity")
@@ -121,7 +121,7 @@ class DualEncoder:
         self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
         """As ``Encoder.read_mentions``."""
-        _check_offsets(texts, text_of, offsets)
+        check_offsets(texts, text_of, offsets)
         return self._reader("mention").read_mentions(
             self.model.get_ref("mention"), texts, text_of, offsets
         )
@@ -150,16 +150,6 @@ class DualEncoder:
         if not len(inputs):
             return np.zeros((0, model.get_dim("nO")), dtype=np.float32)
         return _checked(model.ops.to_numpy(model.predict(inputs)), len(inputs))
-
-
-def _check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray) -> None:
-    """Raise an error for a mention that lies outside of its text."""
-    lengths = np.array([len(text) for text in texts], dtype=np.int64)[text_of]
-    start, end = offsets.reshape(-1, 2).T
-    wrong = np.flatnonzero((start < 0) | (start > end) | (end > lengths))
-    if len(wrong):
-        at = wrong[0]
-        raise ValueError(Errors.E208.format(start=start[at], end=end[at], length=lengths[at]))
 
 
 def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:

@@ -6,7 +6,10 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 import numpy as np
 
 from ..arrays import offsets_of, ragged_ranges
+from ..errors import Errors
 
+# Characters of a text that an error shows.
+SHOWN = 40
 _FIELDS = ("ids", "offsets", "passage", "first", "last", "marker")
 
 
@@ -177,3 +180,19 @@ def assemble(
     lengths_table = np.stack(lengths, axis=1)
     ids = flat[ragged_ranges(starts_table.ravel(), lengths_table.ravel())]
     return ids.astype(np.int32), offsets_of(lengths_table.sum(axis=1))
+
+
+def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray) -> None:
+    """Raise ValueError for a mention that lies outside of its text.
+
+    texts: The documents.
+    text_of: (n,) int64, which text each mention is in.
+    offsets: (n, 2) int64 start and end character there, end exclusive.
+    """
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)[text_of]
+    start, end = offsets.reshape(-1, 2).T
+    wrong = np.flatnonzero((start < 0) | (start > end) | (end > lengths))
+    if len(wrong):
+        at = wrong[0]
+        values = {"start": start[at], "end": end[at], "length": lengths[at]}
+        raise ValueError(Errors.E208.format(text=texts[text_of[at]][:SHOWN], **values))

@@ -18,7 +18,7 @@ from thinc.api import Model
 
 from ..errors import Errors
 from ..settings import check_count
-from .inputs import SpanInputs, assemble
+from .inputs import SpanInputs, assemble, check_offsets
 from .protocol import Text
 from .shim import loaded_shim
 from .word_pieces import LocatedWordPieces, WordPieceTokenizer
@@ -82,9 +82,12 @@ def mention_windows(
     text_of: (n,) int64, which text each mention is in.
     offsets: (n, 2) int64 start and end character there, end exclusive.
     RETURNS: n passages with one span each.
+
+    Raises ValueError for a mention that lies outside of its text.
     """
     if not len(text_of):
         return SpanInputs.empty()
+    check_offsets(texts, text_of, offsets)
     located = tokenizer.read_with_offsets(texts, text_of, offsets)
     ids, bounds = located.pieces
     low, high = _piece_ranges(located, text_of, offsets)

@@ -148,10 +148,11 @@ class NameTfidf:
     def __call__(self, surface_forms: Sequence[str]) -> TopK:
         if not self.names.shape[0]:
             return TopK.empty(len(surface_forms), MOST_CANDIDATES)
-        distinct, number = np.unique(np.array(surface_forms, dtype=object), return_inverse=True)
-        size = max(BLOCK // self.names.shape[0], 1)
-        blocks = [self._ranked(distinct[i : i + size].tolist()) for i in range(0, len(distinct), size)]
-        return TopK.concat(blocks).resized(MOST_CANDIDATES).take(number)
+        number = {text: i for i, text in enumerate(dict.fromkeys(surface_forms))}
+        distinct, size = list(number), max(BLOCK // self.names.shape[0], 1)
+        blocks = [self._ranked(distinct[i : i + size]) for i in range(0, len(distinct), size)]
+        rows = np.array([number[text] for text in surface_forms], dtype=np.int64)
+        return TopK.concat(blocks).resized(MOST_CANDIDATES).take(rows)
 
     def _ranked(self, surface_forms: Sequence[str]) -> TopK:
         queries = self.vectorizer.transform(surface_forms).toarray()

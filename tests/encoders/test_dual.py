@@ -243,7 +243,7 @@ def test_training_takes_unreadable_spans(tiny):
 
 @pytest.mark.parametrize("pair", [(0, 4), (-1, 2), (3, 2), (5, 9)])
 def test_mentions_outside_of_their_text_are_refused(tiny, pair):
-    with pytest.raises(ValueError, match="does not fit its text of 3 characters"):
+    with pytest.raises(ValueError, match="its text of 3 characters, which begins 'flu'"):
         tiny.read_mentions(["flu and cold", "flu"], np.array([0, 1]), np.array([(0, 3), pair]))
 
 

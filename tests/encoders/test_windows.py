@@ -367,3 +367,13 @@ def test_reader_uses_the_tokenizer_that_the_tower_has_now(tiny, tokenizer):
         WordPieceTokenizer(tokenizer), reader.size, texts, np.array([0]), offsets
     )
     assert after.ids.tolist() == expected.ids.tolist() != before.ids.tolist()
+
+
+@pytest.mark.parametrize("offsets", [(3, 14), (11, 12), (-1, 2), (5, 3)])
+def test_mention_outside_of_its_text_is_refused_by_name(tokenizer, offsets):
+    """A mention of ZELDA's wned-wiki ends three characters after its text."""
+    texts, text_of = ["Elsewhere, and longer", "In Canada.\n"], np.array([0, 1])
+    with pytest.raises(ValueError, match=r"E208.*its text of 11 characters, which begins 'In Can"):
+        mention_windows(
+            WordPieceTokenizer(tokenizer), 32, texts, text_of, np.array([(0, 9), offsets])
+        )

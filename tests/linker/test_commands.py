@@ -95,6 +95,15 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     assert "50% of the entities dropped" in succeed("arbo", "evaluate", *arguments, cwd=folder)
     dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
     assert dropped["arbo_acc"] < 1 and dropped["arbo_nil_r"] is not None
+    arguments = ("--baselines", "--train", "train.spacy", "--folds", "2", "--tune", "arbo_acc")
+    pipelines = ("model", "calibrated", "dev.spacy", "-o", "rows.json")
+    output = succeed("arbo", "evaluate", *pipelines, *arguments, cwd=folder)
+    assert "threshold by arbo_acc" in output
+    rows = json.loads((folder / "rows.json").read_text())
+    assert list(rows)[0] == "baseline: TF-IDF" and len(rows) == 4 + 6, "baselines once"
+    assert rows["baseline: alias table"]["arbo_acc_unseen"] is None
+    failed = run("arbo", "evaluate", "model", "dev.spacy", "--tune", "arbo_acc", cwd=folder)
+    assert failed.returncode == 1 and "arbo-E831" in failed.stdout + failed.stderr
     output = succeed("arbo", "show", "model", "dev.spacy", "-n", "2", cwd=folder)
     assert "planet" in output and "←" in output
 
