@@ -111,8 +111,8 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     if mentions is None:
         return Fitted(stages.calibration, stages.reranker)
     batch, neighbours, gold, identities = mentions
-    stages = _with_curve(stages, "entity", _entity_edges(neighbours, gold))
-    stages = _with_curve(stages, "exemplar", _exemplar_edges(neighbours, gold))
+    stages = _with_curve(stages, "entity", entity_edges(neighbours, gold))
+    stages = _with_curve(stages, "exemplar", exemplar_edges(neighbours, gold))
     reranker = stages.reranker.fit(batch, neighbours, gold, stages.context)
     stages = replace(stages, reranker=reranker)
     ranked = stages.rerank(batch, neighbours)
@@ -133,13 +133,13 @@ def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> Linki
     return replace(stages, calibration=replace(stages.calibration, **change))
 
 
-def _entity_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
+def entity_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
     """The edge of each mention from its nearest entity."""
     nearest = neighbours.entities.first(1)
     return nearest.scores.ravel(), is_gold(nearest.ids, gold).ravel()
 
 
-def _exemplar_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
+def exemplar_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
     """The edges of each mention from its nearest exemplars."""
     correct = is_gold(neighbours.exemplar_entities, gold)
     return neighbours.exemplars.scores.ravel(), correct.ravel()
