@@ -6,11 +6,27 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .world import ENTITIES, TRAIN, examples
 
+# Vectors alone decide, and everything is linked: what most tests are about. The defaults have
+# tests of their own.
+PLAIN = {
+    "threshold": 0.0,
+    "mentions": {"@misc": "spacy-arbo-el.Mentions.v1", "normalizer": None},
+    "retriever": {
+        "@misc": "spacy-arbo-el.Retriever.v1",
+        "verbalization": {
+            "@misc": "spacy-arbo-el.TitleDescription.v1",
+            "aliases": True,
+            "types": True,
+        },
+    },
+    "reranker": {"@misc": "spacy-arbo-el.BestEvidence.v1"},
+}
+
 
 def build(entities=ENTITIES, train=TRAIN, key="", **config):
-    """A pipeline with an initialised linker."""
+    """A pipeline with an initialised linker. config: What differs from ``PLAIN``."""
     nlp = spacy.blank("en")
-    linker = nlp.add_pipe("arbo_linker", config=Config(config))
+    linker = nlp.add_pipe("arbo_linker", config=Config(PLAIN).merge(Config(config)))
     linker.initialize(
         lambda: examples(nlp, train, key) or examples(nlp, ["nothing here"]),
         nlp=nlp,
