@@ -24,6 +24,8 @@ SYSTEMS = sorted(path.stem for path in (CONFIGS / "systems").glob("*.cfg"))
 # What `arbo init-config --task` writes, by task.
 PACKAGED = CONFIGS.parent / "spacy_arbo_el" / "configs"
 TASKS = {"names": "linker", "descriptions": "descriptions", "exemplars-only": "exemplars_only"}
+# The config of `arbo pretrain` is in the package too.
+PRETRAIN = {"pretrain": "pretrain"}
 HEADER = (
     "# Made by configs/build.py from configs/base.cfg and configs/systems/{}.cfg: edit those.\n"
 )
@@ -75,7 +77,7 @@ def place(name: str) -> Tuple[object, ...]:
 def main() -> int:
     outdated = []
     texts = {CONFIGS / f"{system}.cfg": build(system) for system in SYSTEMS}
-    for task, system in TASKS.items():
+    for task, system in {**TASKS, **PRETRAIN}.items():
         # Without the header: there is nothing to edit elsewhere.
         texts[PACKAGED / f"{task}.cfg"] = texts[CONFIGS / f"{system}.cfg"].partition("\n")[2]
     PACKAGED.mkdir(exist_ok=True)

@@ -336,6 +336,17 @@ class Errors(metaclass=_Coded):
         "SynonymPositives.v1 gives names for names, but the queries are mentions. Take "
         "NameQueries.v1, or other positives, such as ArborescencePositives.v1."
     )
+    E613 = (
+        "There is nothing to read names from. Give a knowledge base, or ontologies in OBO format."
+    )
+    E614 = (
+        "The component '{name}' has an encoder of its own for entities. Pretrain with "
+        "model.entity = null, and give both encoders the result."
+    )
+    E615 = (
+        "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "
+        "training.batcher.n_concepts to {count} or less."
+    )
 
     # Evaluation and discovery: E7xx
     E701 = "There are {gold} gold labels but {predicted} predicted labels. Give one per mention."

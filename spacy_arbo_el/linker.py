@@ -58,9 +58,10 @@ from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
+from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
-from .training.refresh import CacheRefresh
 from .training.rates import warn_of_high_rate
+from .training.refresh import CacheRefresh
 from .training.trainer import Trainer
 
 
@@ -447,7 +448,9 @@ class ArboLinker(TrainablePipe):
 
     def _store(self, examples: Iterable[Example]) -> np.ndarray:
         """Store the references' labelled mentions as exemplars. RETURNS: Their rows."""
-        batch = self.reader.read_docs(example.reference for example in examples)
+        references = [example.reference for example in examples]
+        spans = [chosen_mentions(doc, self.reader.all_mentions(doc)) for doc in references]
+        batch = self.reader.read(spans)
         return self.datastore.add_exemplars(batch.records, batch.inputs)
 
     def update(
@@ -468,7 +471,7 @@ class ArboLinker(TrainablePipe):
         validate_examples(examples, "ArboLinker.update")
         self.encoder.require_ready(self.name)
         rows = self._store(examples)
-        if not len(rows):
+        if not len(rows) and self.trainer.needs_mentions:
             return losses
         set_dropout_rate(self.model, drop)
         loss, count = self.trainer.step(rows)

@@ -14,6 +14,7 @@ from .index import index_command
 from .init_config import init_config_command
 from .kb import kb_cli
 from .new import new_cli
+from .pretrain import pretrain_command
 from .show import show_command
 from .train import train_command
 from .tune import tune_command
@@ -25,6 +26,9 @@ arbo_cli.command("init")(init_command)
 arbo_cli.command(
     "train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
 )(train_command)
+arbo_cli.command(
+    "pretrain", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)(pretrain_command)
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("tune")(tune_command)
 arbo_cli.command("evaluate")(evaluate_command)

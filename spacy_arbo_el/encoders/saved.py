@@ -70,6 +70,15 @@ def dump_transformer(tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.M
     )
 
 
+def save_transformer(
+    folder: Path, tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module
+) -> None:
+    """Write both into a folder as Hugging Face does, for ``from_pretrained``."""
+    saved: Any = transformer
+    saved.save_pretrained(folder, safe_serialization=True)
+    tokenizer.save_pretrained(str(folder))
+
+
 def load_transformer(
     message: Mapping[str, Any], attention: str
 ) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module]:

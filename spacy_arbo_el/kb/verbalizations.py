@@ -64,18 +64,21 @@ class Names:
     description: Whether the entity's description follows each name. It distinguishes entities
         that share a name.
     types: Whether the types follow each name, in brackets.
+    definition: Whether the description is one more text, by itself.
     """
 
     description: bool = False
     types: bool = False
+    definition: bool = False
 
     def __call__(self, entity: Entity) -> List[Text]:
         rest = entity.description if self.description else ""
         if self.types and entity.types:
             rest = f"{rest} ({', '.join(entity.types)})".strip()
+        own = [(entity.description, "")] if self.definition and entity.description else []
         if not entity.names:
-            return _one_text(entity, rest) if self.description else []
-        return [(name, rest) for name in entity.names]
+            return own or (_one_text(entity, rest) if self.description else [])
+        return [(name, rest) for name in entity.names] + own
 
 
 @registry.misc("spacy-arbo-el.Parts.v1")

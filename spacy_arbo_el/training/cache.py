@@ -47,12 +47,13 @@ class EmbeddingCache:
 
     def vectors(self, nodes: np.ndarray) -> np.ndarray:
         """(b, width) float32, the prepared vectors of nodes of ``GoldTable``."""
-        n_texts = len(self.texts)
-        is_text = nodes < n_texts
-        width = max(self.texts.shape[1], self.mentions.shape[1])
-        vectors = np.empty((len(nodes), width), dtype=np.float32)
-        vectors[is_text] = self.texts[nodes[is_text]]
-        vectors[~is_text] = self.mentions[nodes[~is_text] - n_texts]
+        is_text = nodes < len(self.texts)
+        of_texts = self.texts[nodes[is_text]]
+        of_mentions = self.mentions[nodes[~is_text] - len(self.texts)]
+        if not len(of_texts) or not len(of_mentions):
+            return of_texts if len(of_texts) else of_mentions
+        vectors = np.empty((len(nodes), of_texts.shape[1]), dtype=np.float32)
+        vectors[is_text], vectors[~is_text] = of_texts, of_mentions
         return vectors
 
     def keep(self, texts: KeptRows, mentions: KeptRows) -> None:

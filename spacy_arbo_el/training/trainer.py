@@ -14,6 +14,7 @@ from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore
 from .cache import EmbeddingCache
 from .objective import TrainingObjective
+from .queries import MentionQueries
 from .refresh import CacheRefresh
 from .scalars import Scalars, attach_scalars, scalars_of
 from .step import Term, train_step
@@ -75,6 +76,11 @@ class Trainer:
         self.timer = StepTimer()
         self.seen = 0
         self._data: Optional[_TrainingData] = None
+
+    @property
+    def needs_mentions(self) -> bool:
+        """Whether a step without mentions has nothing to train on."""
+        return all(isinstance(term.queries, MentionQueries) for term in self.objective.terms)
 
     @property
     def scalars(self) -> List[Scalars]:

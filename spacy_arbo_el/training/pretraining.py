@@ -1,0 +1,89 @@
+"""Pretraining of an encoder on the names of entities, without documents."""
+
+from pathlib import Path
+from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import registry
+from thinc.api import Config
+
+from ..encoders.saved import save_transformer
+from ..encoders.shim import shim_of
+from ..errors import Errors
+from ..io import FolderKind, replacing_folder
+from ..linker import find_linker
+
+_CONFIG = Path(__file__).parent.parent / "configs" / "pretrain.cfg"
+
+
+def _names_of_encoder(folder: Path) -> Optional[str]:
+    return (
+        r"config\.json|.*\.(json|txt|model|safetensors)"
+        if (folder / "config.json").is_file()
+        else None
+    )
+
+
+ENCODER = FolderKind("an encoder", _names_of_encoder)
+
+
+# Not a dataclass: spaCy passes readers through pydantic.
+@registry.readers("spacy-arbo-el.NoDocuments.v1")
+class NoDocuments:
+    """A corpus of empty documents: each is a step that trains on names alone.
+
+    Use it with ``NameQueries``::
+
+        [corpora.train]
+        @readers = "spacy-arbo-el.NoDocuments.v1"
+        n = 1
+
+    n: The number of documents.
+    """
+
+    def __init__(self, n: int = 1) -> None:
+        self.n = n
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        for _ in range(self.n):
+            yield Example(Doc(nlp.vocab), Doc(nlp.vocab))
+
+
+def pretraining_config(
+    config: Optional[Path],
+    kb: Optional[Path],
+    ontologies: Sequence[Path],
+    overrides: Dict[str, Any],
+) -> Config:
+    """The config of a pretraining.
+
+    config: A file; None for the config of the package.
+    kb: A knowledge base, or a JSONL file of entities.
+    ontologies: Files in OBO format.
+    overrides: Further settings, with dotted names.
+    """
+    loader = "initialize.components.arbo_linker.kb_loader"
+    sources: Dict[str, Any] = {
+        f"{loader}.path": None if kb is None else str(kb),
+        f"{loader}.ontologies": [str(path) for path in ontologies],
+    }
+    settings = Config().from_disk(config or _CONFIG, interpolate=False)
+    text = settings.to_str(interpolate=False)
+    return Config().from_str(text, overrides={**sources, **overrides}, interpolate=False)
+
+
+def save_encoder(nlp: Language, output: Path) -> Tuple[str, Path]:
+    """Write the transformer of a pipeline's linker as Hugging Face does.
+
+    RETURNS: The name of the component, and the folder.
+    """
+    linker = find_linker(nlp)
+    mention, entity = (linker.model.get_ref(tower) for tower in ("mention", "entity"))
+    if mention is not entity:
+        raise ValueError(Errors.E614.format(name=linker.name))
+    shim = shim_of(mention)
+    with replacing_folder(output, ENCODER) as folder:
+        save_transformer(folder, shim.tokenizer, shim._model)
+    return linker.name, output
