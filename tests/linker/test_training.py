@@ -1,7 +1,6 @@
 """Training of the component: losses, reproducibility, new mentions, averages, configs."""
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np

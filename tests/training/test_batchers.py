@@ -1,0 +1,113 @@
+"""Batches by mention and by concept: each labelled mention once, in batches of the right size."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.util import registry
+
+from spacy_arbo_el.mentions.records import gold_ids
+from spacy_arbo_el.training.batchers import batch_by_concept, batch_by_mention, chosen_mentions
+
+from ..linker.conftest import build
+from ..linker.world import TRAIN, examples
+
+NLP = spacy.blank("en")
+# Documents as lists of gold ids: "" is a mention without one.
+corpora = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=5), max_size=6)
+
+
+def corpus_of(documents):
+    """Documents whose texts say their number, with one mention per gold id."""
+    texts = [
+        f"{number}: " + " ".join(f"[x{place}|{i}]" if i else "y" for place, i in enumerate(ids))
+        for number, ids in enumerate(documents)
+    ]
+    return examples(NLP, texts)
+
+
+def mentions_of(batch):
+    """The mentions that a batch trains on: text, offsets and concept."""
+    return [
+        (example.reference.text, span.start_char, gold_ids(span))
+        for example in batch
+        for span in chosen_mentions(example.reference, example.reference.ents)
+    ]
+
+
+def all_mentions(corpus):
+    return [
+        (example.reference.text, span.start_char, gold_ids(span))
+        for example in corpus
+        for span in example.reference.ents
+        if gold_ids(span)
+    ]
+
+
+@settings(max_examples=50, deadline=None)
+@given(corpora, st.integers(1, 5))
+def test_batches_by_mention_hold_each_labelled_mention_once(documents, size):
+    corpus = corpus_of(documents)
+    batches = [mentions_of(batch) for batch in batch_by_mention(size)(iter(corpus))]
+    flat = [mention for batch in batches for mention in batch]
+    assert sorted(flat) == sorted(all_mentions(corpus))
+    assert all(len(batch) == size for batch in batches[:-1])
+    assert all(0 < len(batch) <= size for batch in batches)
+
+
+@settings(max_examples=50, deadline=None)
+@given(corpora, st.integers(1, 3), st.integers(1, 3))
+def test_batches_by_concept_hold_so_many_concepts_and_mentions(documents, n_concepts, n_mentions):
+    corpus = corpus_of(documents)
+    mentions = all_mentions(corpus)
+    batcher = batch_by_concept(n_concepts, n_mentions)
+    count = len({concept for *_, concept in mentions})
+    if count < n_concepts:
+        with pytest.raises(ValueError, match=f"E615.*n_concepts to {count}"):
+            list(batcher(iter(corpus)))
+        return
+    batches = [mentions_of(batch) for batch in batcher(iter(corpus))]
+    assert sorted(m for batch in batches for m in batch) == sorted(mentions)
+    left = Counter(concept for *_, concept in mentions)
+    for batch in batches:
+        counts = Counter(concept for *_, concept in batch)
+        assert len(counts) == min(n_concepts, len(+left))
+        assert all(count <= n_mentions for count in counts.values())
+        left -= counts
+
+
+def test_batches_depend_on_the_seed_alone():
+    corpus = corpus_of([["a", "b"], ["c", "a"], ["d", "b", "a"]])
+    for batcher in (batch_by_mention(2), batch_by_concept(2, 1)):
+        runs = []
+        for seed in (0, 0, 1, 2, 3):
+            random.seed(seed)
+            runs.append([mentions_of(batch) for batch in batcher(corpus)])
+        assert runs[0] == runs[1] and any(run != runs[0] for run in runs[2:])
+
+
+def test_documents_keep_all_their_mentions_for_other_components():
+    corpus = corpus_of([["a", "b", "c"]])
+    (batch,) = (batch for batch, _ in zip(batch_by_mention(1)(corpus), range(1)))
+    assert len(batch[0].reference.ents) == 3 and len(mentions_of(batch)) == 1
+    assert not corpus[0].reference.user_data.get("arbo_train_on")
+
+
+@pytest.mark.slow
+def test_the_linker_trains_on_the_chosen_mentions_alone():
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    batcher = registry.batchers.get("spacy-arbo-el.batch_by_mention.v1")(size=3)
+    steps = []
+    step = linker.trainer.step
+    linker.trainer.step = lambda rows: steps.append(rows) or step(rows)
+    stored = len(linker.exemplars)
+    for batch in batcher(examples(nlp, TRAIN)):
+        nlp.update(batch)
+    assert len(linker.exemplars) == stored
+    assert [len(rows) for rows in steps[:-1]] == [3] * (len(steps) - 1)
+    assert sorted(np.concatenate(steps).tolist()) == list(range(stored))

