@@ -22,7 +22,7 @@ ontology (to MeSH and OMIM) have the annotated id, or an id of the same concept 
 import argparse
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import spacy
@@ -36,6 +36,7 @@ from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers.obo import read_obo
 from spacy_arbo_el.linker import ArboLinker
+from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.records import gold_ids
 
 # Cross-references whose ids are those of the corpora.
@@ -98,7 +99,7 @@ def by_tfidf(mentions: Mentions, entities: Sequence[Entity]) -> List[str]:
 
 
 def by_linker(
-    linker: ArboLinker, mentions: Mentions, stages: Any = None
+    linker: ArboLinker, mentions: Mentions, stages: Optional[LinkingStages] = None
 ) -> List[Tuple[str, float]]:
     """(id, probability) of each mention's link; the id "NIL" for none."""
     links: List[Tuple[str, float]] = []
@@ -161,7 +162,7 @@ def rows(pairs: Sequence[str], concepts: Mapping[str, str]) -> Iterator[Dict[str
         if kb != previous or linker is None:
             nlp = spacy.blank("en")
             linker = nlp.add_pipe("arbo_linker")
-            linker.set_kb(list(read_obo(kb)) if kb.endswith(".obo") else kb, reencode=True)
+            linker.set_kb(kb if Path(kb).is_dir() else list(read_obo(kb)), reencode=True)
             previous = kb
         docs = list(read_docs(Path(corpus), linker.vocab))
         mentions = Mentions.read(docs, equivalent_ids(list(linker.kb), concepts))

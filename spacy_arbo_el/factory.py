@@ -16,11 +16,17 @@ from .training.refresh import CacheRefresh
 
 DEFAULT_CONFIG = """
 [arbo_linker]
-threshold = 0.0
+threshold = 0.5
 overwrite = true
 use_gold_ents = true
 extension = "arbo"
-calibration = null
+
+[arbo_linker.calibration]
+entity = [7.8, -5.0]
+exemplar = [18.6, -12.7]
+mention = [7.4, -6.1]
+same_mention = [15.8, -11.2]
+same_new_entity = [15.8, -11.2]
 
 [arbo_linker.model]
 @architectures = "spacy-arbo-el.DualEncoder.v1"
@@ -40,8 +46,16 @@ kept_tokens = 0
 
 [arbo_linker.mentions]
 @misc = "spacy-arbo-el.Mentions.v1"
-normalizer = null
 labels_discard = []
+
+[arbo_linker.mentions.normalizer]
+@misc = "spacy-arbo-el.NormalizerChain.v1"
+
+[arbo_linker.mentions.normalizer.*.abbreviations]
+@misc = "spacy-arbo-el.ExpandAbbreviations.v1"
+
+[arbo_linker.mentions.normalizer.*.spelling]
+@misc = "spacy-arbo-el.AmericanSpelling.v1"
 
 [arbo_linker.mentions.getter]
 @misc = "spacy-arbo-el.EntSpans.v1"
@@ -54,9 +68,9 @@ match_types = false
 max_exemplars = 0
 
 [arbo_linker.retriever.verbalization]
-@misc = "spacy-arbo-el.TitleDescription.v1"
-aliases = true
-types = true
+@misc = "spacy-arbo-el.Names.v1"
+description = true
+types = false
 
 [arbo_linker.retriever.similarity]
 @misc = "spacy-arbo-el.Cosine.v1"
@@ -65,7 +79,11 @@ types = true
 @misc = "spacy-arbo-el.FlatIndex.v1"
 
 [arbo_linker.reranker]
-@misc = "spacy-arbo-el.BestEvidence.v1"
+@misc = "spacy-arbo-el.FeatureRanker.v1"
+pretrained = true
+n_reranked = 24
+min_ngram = 1
+max_ngram = 3
 
 [arbo_linker.inference]
 @misc = "spacy-arbo-el.Clustering.v1"

@@ -9,13 +9,17 @@ from spacy.util import registry
 from ..log import log
 from ..mentions.batch import MentionBatch
 from ..retrieval.neighbours import Neighbours
+from ..retrieval.similarity import Cosine
 from ..settings import check_count
 from .best_evidence import rank_by_best_evidence
 from .entity_strings import EntityStrings
 from .features import CandidateFeatures, gather_features
+from .pretrained import pretrained_weights
 from .protocol import Ranking, RankingContext
 from .ranker_weights import RankerWeights, fit_weights
 
+# What the pretrained weights were fitted with.
+PRETRAINED_NGRAMS = (1, 3)
 # How far below the least candidate with features the other candidates are, in log-odds.
 GAP = 1e-3
 
@@ -27,12 +31,15 @@ class FeatureRanker:
     n_reranked: How many candidates of a mention get features and scores. The others follow them.
     min_ngram: The length of the shortest n-grams that strings are compared by.
     max_ngram: The length of the longest n-grams.
-    weights: What ``fit`` has learned. Without, it ranks as ``BestEvidence`` does.
+    pretrained: Whether the weights that come with the package stand in for ``weights`` where they
+        suit the encoder.
+    weights: What ``fit`` has learned. Without any weights, it ranks as ``BestEvidence`` does.
     """
 
     n_reranked: int = 24
     min_ngram: int = 1
     max_ngram: int = 3
+    pretrained: bool = True
     weights: Optional[RankerWeights] = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -43,10 +50,11 @@ class FeatureRanker:
     def __call__(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
     ) -> Ranking:
-        candidates = None if self.weights is None else self.gather(batch, neighbours, context)
-        if self.weights is None or candidates is None:
+        weights = self.weights_in(context)
+        candidates = None if weights is None else self.gather(batch, neighbours, context)
+        if weights is None or candidates is None:
             return rank_by_best_evidence(neighbours, context.calibration, context.n_candidates)
-        logits = self.weights.logits(candidates)
+        logits = weights.logits(candidates)
         least = np.where(candidates.valid, logits, np.inf).min(axis=1, keepdims=True)
         count = neighbours.entities.width + neighbours.exemplars.width
         others = rank_by_best_evidence(neighbours, context.calibration, count)
@@ -56,6 +64,16 @@ class FeatureRanker:
             np.concatenate([candidates.exemplars, others.exemplars], axis=1),
             context.n_candidates,
         )
+
+    def weights_in(self, context: RankingContext) -> Optional[RankerWeights]:
+        """The weights to rank with: those that were learned, else pretrained ones that suit."""
+        if self.weights is not None or not self.pretrained:
+            return self.weights
+        datastore, ngrams = context.datastore, (self.min_ngram, self.max_ngram)
+        if ngrams != PRETRAINED_NGRAMS or datastore.settings.similarity != Cosine():
+            return None
+        pretrained = pretrained_weights()
+        return pretrained.weights if pretrained.suit(datastore.encoder) else None
 
     def gather(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
@@ -102,12 +120,15 @@ class FeatureRanker:
 
 
 @registry.misc("spacy-arbo-el.FeatureRanker.v1")
-def feature_ranker(n_reranked: int = 24, min_ngram: int = 1, max_ngram: int = 3) -> FeatureRanker:
+def feature_ranker(
+    n_reranked: int = 24, min_ngram: int = 1, max_ngram: int = 3, pretrained: bool = True
+) -> FeatureRanker:
     """Rank candidates by all similarities at once: of vectors, n-grams, words and numbers.
 
-    Use it where a dual encoder confuses similar strings, such as names of diseases. ``spacy arbo
-    calibrate`` or the callback ``Calibrate.v1`` fits it on annotated documents. Until then it ranks
-    as ``BestEvidence.v1`` does::
+    The default. A dual encoder confuses similar strings, such as names of diseases. With the
+    bundled encoder as it comes, it ranks by weights that were fitted on public corpora. With any
+    other encoder, also once the bundled one has been trained, it ranks as ``BestEvidence.v1`` does,
+    until ``spacy arbo calibrate`` or the callback ``Calibrate.v1`` fits it on annotated documents::
 
         [components.arbo_linker.reranker]
         @misc = "spacy-arbo-el.FeatureRanker.v1"
@@ -115,5 +136,7 @@ def feature_ranker(n_reranked: int = 24, min_ngram: int = 1, max_ngram: int = 3)
     n_reranked: How many candidates of a mention are ranked by features. The others follow them.
     min_ngram: The length of the shortest n-grams that strings are compared by.
     max_ngram: The length of the longest n-grams.
+    pretrained: Whether to use the weights that come with the package until others are fitted. They
+        need ``Cosine.v1`` and the default lengths of n-grams.
     """
-    return FeatureRanker(n_reranked, min_ngram, max_ngram)
+    return FeatureRanker(n_reranked, min_ngram, max_ngram, pretrained)

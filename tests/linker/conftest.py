@@ -10,6 +10,7 @@ from .world import ENTITIES, TRAIN, examples
 # tests of their own.
 PLAIN = {
     "threshold": 0.0,
+    "calibration": None,
     "mentions": {"@misc": "spacy-arbo-el.Mentions.v1", "normalizer": None},
     "retriever": {
         "@misc": "spacy-arbo-el.Retriever.v1",

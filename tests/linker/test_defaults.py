@@ -1,0 +1,80 @@
+"""The default config, without training: what links, and what does not."""
+
+import pytest
+import spacy
+from spacy.tokens import Span
+
+from spacy_arbo_el.kb.entity import Entity
+
+# As in the Disease Ontology.
+DISEASES = [
+    Entity(
+        "infarction",
+        "myocardial infarction",
+        "",
+        ["heart attack", "Myocardial infarct"],
+    ),
+    Entity("valve", "heart valve disease", "A heart disease of the valves of the heart."),
+    Entity("heart", "heart disease", "A cardiovascular system disease that involves the heart."),
+    Entity("arrest", "cardiac arrest", "A heart disease in which the heart stops, an attack."),
+    Entity("paris", "parainfluenza virus disease", "A viral infectious disease by paramyxovirus."),
+    Entity("nile", "West Nile fever", "A viral infectious disease spread by mosquitoes."),
+    Entity("flu", "influenza", "A viral infectious disease of the airways.", ["flu"]),
+    Entity("measles", "measles", "A viral infectious disease with a rash.", ["rubeola"]),
+    Entity("anemia", "hemolytic anemia", "An anemia by early death of red blood cells."),
+    Entity("anemia2", "aplastic anemia", "An anemia by failure of the bone marrow."),
+    Entity("ra", "rheumatoid arthritis", "An arthritis of many joints.", ["RA"]),
+    Entity("oa", "osteoarthritis", "An arthritis of worn cartilage.", ["degenerative arthritis"]),
+]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("arbo_linker")
+    linker.set_kb(DISEASES)
+    return nlp
+
+
+def link(nlp, text, mention):
+    doc = nlp.make_doc(text)
+    start = text.index(mention)
+    span = doc.char_span(start, start + len(mention))
+    doc.ents = [Span(doc, span.start, span.end, label="X")]
+    return nlp(doc).ents[0]._.arbo
+
+
+def test_an_exact_alias_wins_over_a_near_description(nlp):
+    found = link(nlp, "My father had a heart attack last year.", "heart attack")
+    assert found.kb_id == "infarction" and found.score > 0.6
+
+
+@pytest.mark.parametrize(
+    "text, mention, expected",
+    [
+        ("She was treated for haemolytic anaemia.", "haemolytic anaemia", "anemia"),
+        ("Patients with rheumatoid arthritis. In RA, joints hurt.", "RA", "ra"),
+        ("An outbreak of Measles in the school.", "Measles", "measles"),
+        ("He died of myocardial infarctions.", "myocardial infarctions", "infarction"),
+    ],
+)
+def test_spellings_abbreviations_and_plurals_are_linked(nlp, text, mention, expected):
+    assert link(nlp, text, mention).kb_id == expected
+
+
+@pytest.mark.parametrize(
+    "text, mention",
+    [
+        ("Paris is the capital of France.", "Paris"),
+        ("We flew to Paris last summer.", "Paris"),
+        ("Hello, how are you?", "Hello"),
+        ("He bought a new car from Toyota.", "Toyota"),
+    ],
+)
+def test_what_is_no_entity_is_nil(nlp, text, mention):
+    found = link(nlp, text, mention)
+    assert found.kb_id == "NIL" and found.score < 0.3
+
+
+def test_the_default_threshold_is_even_odds(nlp):
+    assert nlp.get_pipe("arbo_linker").threshold == 0.5
