@@ -6,14 +6,16 @@ For each pair, the linker is made by two lines, ``add_pipe`` and ``set_kb``, wit
 config, and is not trained. It links the annotated mentions of the corpus. All methods get the same
 mentions and the same knowledge base. KB is a folder, or an ontology in OBO format.
 
-- "in KB": the share of the mentions whose entity is in the knowledge base.
+- "in KB": the share of the mentions whose entity is in the knowledge base. The methods are scored
+  on these mentions alone, by their first candidate.
 - "alias table": the entity that has the mention's string as a name, ignoring case.
 - "TF-IDF": the entity with the most similar name, by character unigrams and bigrams.
 - "vectors alone": the entity with the nearest text.
 - "default": the first candidate of the default config.
 - "with NIL": mentions whose entity is not in the KB should be NIL, at the default threshold.
-- "ECE": how far the default config's probabilities are from how often it is right, on all mentions
-  (expected calibration error, ten bins of equal width).
+- "ECE": how far the default config's probabilities are from how often its first candidate is right
+  (expected calibration error, ten bins of equal width), on mentions whose entity is in the KB.
+- "ECE, all": the same on all mentions. Where many entities are missing, it is larger.
 
 An entity is right if its id is annotated, or if ``meta["ids"]`` or the cross-references of an
 ontology (to MeSH and OMIM) have the annotated id, or an id of the same concept (--concepts).
@@ -148,10 +150,15 @@ def measure(linker: ArboLinker, mentions: Mentions) -> Dict[str, str]:
         kb_id in gold if gold else kb_id == "NIL"
         for (kb_id, _), gold in zip(decided, mentions.gold)
     ]
-    error = calibration_error(np.array([score for _, score in first]), right["default"])
+    scores = np.array([score for _, score in first])
+    errors = {
+        "ECE": calibration_error(scores[in_kb], right["default"][in_kb]),
+        "ECE, all": calibration_error(scores, right["default"]),
+    }
     row = {"mentions": str(len(in_kb)), "in KB": f"{in_kb.mean():.3f}"}
     row.update((name, f"{right[name][in_kb].mean():.3f}") for name in METHODS)
-    return {**row, "with NIL": f"{np.mean(as_decided):.3f}", "ECE": f"{error:.3f}"}
+    row["with NIL"] = f"{np.mean(as_decided):.3f}"
+    return {**row, **{name: f"{error:.3f}" for name, error in errors.items()}}
 
 
 def rows(pairs: Sequence[str], concepts: Mapping[str, str]) -> Iterator[Dict[str, str]]:
