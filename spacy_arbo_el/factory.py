@@ -22,11 +22,11 @@ use_gold_ents = true
 extension = "arbo"
 
 [arbo_linker.calibration]
-entity = [7.8, -5.0]
-exemplar = [18.6, -12.7]
-mention = [7.4, -6.1]
-same_mention = [15.8, -11.2]
-same_new_entity = [15.8, -11.2]
+entity = [12.0, -7.5]
+exemplar = [19.1, -12.9]
+mention = [6.8, -5.8]
+same_mention = [16.3, -11.2]
+same_new_entity = [16.3, -11.2]
 
 [arbo_linker.model]
 @architectures = "spacy-arbo-el.DualEncoder.v1"
