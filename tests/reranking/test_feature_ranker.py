@@ -261,7 +261,7 @@ def test_decisions_follow_the_ranker():
 
 def test_without_weights_it_ranks_by_the_best_evidence():
     batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
-    ranking = feature_ranker()(batch, NEIGHBOURS, context)
+    ranking = feature_ranker(pretrained=False)(batch, NEIGHBOURS, context)
     plain = BestEvidence()(batch, NEIGHBOURS, context)
     assert ranking.candidates.ids.tolist() == plain.candidates.ids.tolist()
     assert ranking.candidates.scores.tolist() == plain.candidates.scores.tolist()
@@ -316,5 +316,6 @@ def test_learned_weights_survive_bytes_unless_features_differ():
 
 def test_its_repr_names_its_settings_not_its_weights():
     ranker = FeatureRanker(weights=weights_of(name=1.0))
-    assert repr(ranker) == "FeatureRanker(n_reranked=24, min_ngram=1, max_ngram=3)"
+    settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True"
+    assert repr(ranker) == f"FeatureRanker({settings})"
     assert ranker != feature_ranker()
