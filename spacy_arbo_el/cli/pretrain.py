@@ -48,8 +48,14 @@ def pretrain_command(
     from spacy.training.initialize import init_nlp
 
     from ..io import check_replaceable
+    from ..linker import find_linker
     from ..training.loop import train
-    from ..training.pretraining import ENCODER, pretraining_config, save_encoder
+    from ..training.pretraining import (
+        ENCODER,
+        check_one_encoder,
+        pretraining_config,
+        save_encoder,
+    )
 
     if verbose:
         util.logger.setLevel(logging.DEBUG)
@@ -63,7 +69,9 @@ def pretrain_command(
         msg.divider("Reading names")
         with show_validation_error(config, hint_fill=False):
             nlp = init_nlp(settings, use_gpu=gpu_id)
+        linker = find_linker(nlp)
+        check_one_encoder(linker)
         msg.divider("Pretraining encoder")
         train(nlp, work, use_gpu=gpu_id, resume=resume, every=every)
-        save_encoder(nlp, output)
+        save_encoder(linker, output)
     msg.good(f"{output}: train with --paths.encoder {output}")

@@ -1,7 +1,7 @@
 """Which spans of a Doc are mentions."""
 
 from dataclasses import dataclass
-from typing import Iterable, List, Optional, Protocol, Sequence, Tuple
+from typing import Iterable, List, Optional, Protocol, Sequence, Tuple, runtime_checkable
 
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -14,6 +14,7 @@ from ..log import warn_once
 Offsets = Tuple[int, int]
 
 
+@runtime_checkable
 class SpanGetter(Protocol):
     """Gives the mentions of a Doc.
 

@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -34,7 +34,7 @@ class _Mention(NamedTuple):
 
 
 @registry.batchers("spacy-arbo-el.batch_by_mention.v1")
-def batch_by_mention(size: int, getter: SpanGetter = EntSpans()) -> Batcher:  # noqa: B008
+def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
     """Batches of so many mentions, drawn at random from all documents (arborescence paper, §A.1).
 
     Mentions of one document repeat its entities, so that a batch of few documents has few different
@@ -47,7 +47,7 @@ def batch_by_mention(size: int, getter: SpanGetter = EntSpans()) -> Batcher:  # 
     The corpus is read into memory. In an epoch, each labelled mention occurs once.
 
     size: The number of mentions in a batch.
-    getter: Where mentions are, as in the component's ``mentions.getter``.
+    getter: Where mentions are, as in the component's ``mentions.getter``; None for ``doc.ents``.
     """
     check_count("batcher.size", size, least=1)
 
@@ -65,7 +65,7 @@ def batch_by_mention(size: int, getter: SpanGetter = EntSpans()) -> Batcher:  # 
 def batch_by_concept(
     n_concepts: int,
     n_mentions: int,
-    getter: SpanGetter = EntSpans(),  # noqa: B008
+    getter: Optional[SpanGetter] = None,
 ) -> Batcher:
     """Batches of different concepts with some mentions of each, from all documents.
 
@@ -83,7 +83,7 @@ def batch_by_concept(
 
     n_concepts: The number of concepts in a batch.
     n_mentions: The number of mentions of each. Concepts with fewer give all.
-    getter: Where mentions are, as in the component's ``mentions.getter``.
+    getter: Where mentions are, as in the component's ``mentions.getter``; None for ``doc.ents``.
     """
     check_count("batcher.n_concepts", n_concepts, least=1)
     check_count("batcher.n_mentions", n_mentions, least=1)
@@ -112,7 +112,8 @@ def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> List[Span]:
     return [span for span in mentions if offsets_of_span(span) in chosen]
 
 
-def _labelled(corpus: Sequence[Example], getter: SpanGetter) -> List[_Mention]:
+def _labelled(corpus: Sequence[Example], getter: Optional[SpanGetter]) -> List[_Mention]:
+    getter = getter or EntSpans()
     return [
         _Mention(number, offsets_of_span(span), tuple(sorted(set(gold_ids(span)))))
         for number, example in enumerate(corpus)

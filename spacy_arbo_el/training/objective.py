@@ -1,7 +1,7 @@
 """What training optimizes."""
 
 from dataclasses import dataclass
-from typing import Protocol, Sequence, runtime_checkable
+from typing import Optional, Protocol, Sequence, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
@@ -43,14 +43,14 @@ class Objective:
     positives: Chooses the targets that a query should become more similar to.
     negatives: Chooses the targets that a query should become less similar to.
     loss: The loss over the similarities to these targets.
-    queries: Chooses the queries: by default the mentions of the batch.
+    queries: Chooses the queries; None for the mentions of the batch.
     weight: What the mean loss is multiplied by, in a sum of objectives.
     """
 
     positives: Positives
     negatives: Negatives
     loss: Loss
-    queries: Queries = MentionQueries()
+    queries: Optional[Queries] = None
     weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -59,6 +59,11 @@ class Objective:
     @property
     def terms(self) -> Sequence["Objective"]:
         return [self]
+
+    @property
+    def chosen_queries(self) -> Queries:
+        """What chooses the queries."""
+        return self.queries or MentionQueries()
 
     def targets(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> Batch:
         """The queries that have a positive, with their positives and negatives."""

@@ -1,7 +1,7 @@
 """Pretraining of an encoder on the names of entities, without documents."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, Optional, Sequence
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -13,7 +13,7 @@ from ..encoders.saved import save_transformer
 from ..encoders.shim import shim_of
 from ..errors import Errors
 from ..io import FolderKind, replacing_folder
-from ..linker import find_linker
+from ..linker import ArboLinker
 
 _CONFIG = Path(__file__).parent.parent / "configs" / "pretrain.cfg"
 
@@ -74,16 +74,15 @@ def pretraining_config(
     return Config().from_str(text, overrides={**sources, **overrides}, interpolate=False)
 
 
-def save_encoder(nlp: Language, output: Path) -> Tuple[str, Path]:
-    """Write the transformer of a pipeline's linker as Hugging Face does.
-
-    RETURNS: The name of the component, and the folder.
-    """
-    linker = find_linker(nlp)
-    mention, entity = (linker.model.get_ref(tower) for tower in ("mention", "entity"))
-    if mention is not entity:
+def check_one_encoder(linker: ArboLinker) -> None:
+    """Raise ValueError where entities have an encoder of their own."""
+    if linker.model.get_ref("mention") is not linker.model.get_ref("entity"):
         raise ValueError(Errors.E614.format(name=linker.name))
-    shim = shim_of(mention)
+
+
+def save_encoder(linker: ArboLinker, output: Path) -> None:
+    """Write the transformer of a linker into a folder, as Hugging Face does."""
+    check_one_encoder(linker)
+    shim = shim_of(linker.model.get_ref("mention"))
     with replacing_folder(output, ENCODER) as folder:
         save_transformer(folder, shim.tokenizer, shim._model)
-    return linker.name, output

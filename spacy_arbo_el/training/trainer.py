@@ -80,7 +80,7 @@ class Trainer:
     @property
     def needs_mentions(self) -> bool:
         """Whether a step without mentions has nothing to train on."""
-        return all(isinstance(term.queries, MentionQueries) for term in self.objective.terms)
+        return all(isinstance(term.chosen_queries, MentionQueries) for term in self.objective.terms)
 
     @property
     def scalars(self) -> List[Scalars]:
@@ -136,7 +136,7 @@ class Trainer:
         """The objectives that have queries in this step."""
         table, terms = data.table, []
         for number, objective in enumerate(self.objective.terms):
-            queries = objective.queries(mentions, table)
+            queries = objective.chosen_queries(mentions, table)
             self.seen += len(queries) if number == 0 else 0
             batch = objective.targets(queries, table, data.cache)
             if len(batch.queries):
@@ -144,7 +144,7 @@ class Trainer:
         return terms
 
     def _epoch_size(self, table: GoldTable) -> int:
-        return self.objective.terms[0].queries.epoch_size(table)
+        return self.objective.terms[0].chosen_queries.epoch_size(table)
 
     def _extended(self, data: _TrainingData) -> _TrainingData:
         """The data of the present datastore, in which older vectors stay as they are cached."""

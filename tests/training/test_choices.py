@@ -263,7 +263,7 @@ def test_a_sum_of_objectives_from_a_config():
     sum_of = {"@misc": "spacy-arbo-el.ObjectiveSum.v1", "*": {"m": part, "n": names}}
     objective = registry.resolve({"objective": sum_of})["objective"]
     assert [term.weight for term in objective.terms] == [1.0, 0.5]
-    assert [term.queries for term in objective.terms] == [MentionQueries(), NameQueries(9)]
+    assert [term.chosen_queries for term in objective.terms] == [MentionQueries(), NameQueries(9)]
     assert pickle.loads(pickle.dumps(objective)) == objective
     with pytest.raises(ValueError, match="E609"):
         ObjectiveSum(())

