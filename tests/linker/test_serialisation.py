@@ -6,7 +6,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_arbo_el.kb.entity import Entity
 
-from .conftest import build
+from .conftest import PLAIN, build
 from .world import DEV, TRAIN, annotated, without_links
 
 
@@ -40,7 +40,7 @@ def test_to_disk_and_back(shared_nlp, expected, tmp_path):
 
 def test_to_bytes_and_back(shared_nlp, expected):
     again = spacy.blank("en")
-    linker = again.add_pipe("arbo_linker")
+    linker = again.add_pipe("arbo_linker", config=PLAIN)
     linker.from_bytes(shared_nlp.get_pipe("arbo_linker").to_bytes())
     assert links(again.pipe(plain(again))) == expected
 
