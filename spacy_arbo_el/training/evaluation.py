@@ -10,6 +10,7 @@ from spacy.training.loop import create_evaluation_callback
 
 from ..errors import Warnings
 from .checkpoint import Evaluation
+from .memory import release_memory
 
 
 def create_evaluation(
@@ -27,9 +28,11 @@ def create_evaluation(
     evaluate = create_evaluation_callback(nlp, corpus, weights)
 
     def calibrate_and_evaluate() -> Evaluation:
+        release_memory()
         if getattr(callback, "before_scoring", False):
             callback(nlp)
         score, scores = evaluate()
+        release_memory()
         _check_scores(score, scores, [name for name, weight in weights.items() if weight])
         return score, scores
 

@@ -1,7 +1,10 @@
 """The memory of training: what is measured of it, and what is bounded."""
 
+import ctypes
 import os
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 _STATUS = Path("/proc/self/status")
 # oneDNN compiles a program for each shape of its inputs, and keeps a thousand of them by default.
@@ -17,6 +20,25 @@ def bound_caches() -> None:
     """
     for name, capacity in _CAPACITIES.items():
         os.environ.setdefault(name, capacity)
+
+
+def release_memory() -> None:
+    """Give memory that is free back to the system, where the C library can.
+
+    glibc keeps what was freed. Encoding, training and evaluation free blocks of different sizes,
+    so that each would find little use for what the others leave.
+    """
+    trim = getattr(_c_library(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+@lru_cache(maxsize=1)
+def _c_library() -> Any:
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):  # TypeError: on Windows, which has no such name
+        return None
 
 
 def resident_megabytes() -> int:

@@ -13,6 +13,7 @@ from ..errors import Errors
 from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore
 from .cache import EmbeddingCache
+from .memory import release_memory
 from .objective import TrainingObjective
 from .queries import MentionQueries
 from .refresh import CacheRefresh
@@ -124,6 +125,7 @@ class Trainer:
         datastore, data = self.datastore, self._data
         if data is None or self.cache_refresh.is_due(self.seen, self._epoch_size(data.table)):
             datastore.refresh()
+            release_memory()
             self.seen = 0
             if data is None or data.content != datastore.content:
                 data = self._data = self._read_datastore()
