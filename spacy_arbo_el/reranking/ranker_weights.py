@@ -183,9 +183,10 @@ def log_odds_among(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
     top = scores.max(axis=1, keepdims=True, initial=-np.inf)
     p = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
     p /= np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    # A single candidate is not certain.
     p = np.clip(p, 1e-6, 1 - 1e-6)
-    return np.where(valid, np.log(p / (1 - p)), -np.inf)
+    # A single candidate is not certain: there is nothing that it is better than.
+    odds = np.where(valid.sum(axis=1, keepdims=True) > 1, np.log(p / (1 - p)), 0.0)
+    return np.where(valid, odds, -np.inf)
 
 
 def fit_plane(

@@ -78,3 +78,10 @@ def test_what_is_no_entity_is_nil(nlp, text, mention):
 
 def test_the_default_threshold_is_even_odds(nlp):
     assert nlp.get_pipe("arbo_linker").threshold == 0.5
+
+
+def test_the_only_entity_is_not_linked_to_everything():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_linker").set_kb([Entity("E3", "Amazon River", aliases=["Amazon"])])
+    assert link(nlp, "Boats travel up the Amazon.", "Amazon").kb_id == "E3"
+    assert link(nlp, "Zorblax was founded in 1990.", "Zorblax").kb_id == "NIL"
