@@ -23,10 +23,14 @@ class Scalars(NamedTuple):
     offset: float
 
 
-def attach_scalars(model: Model) -> None:
-    """Give a dual encoder the node that holds the learned scalars, unless it has one."""
+def attach_scalars(model: Model, count: int) -> None:
+    """Give a dual encoder the node that holds the learned scalars, unless it has one.
+
+    count: The number of objectives.
+    """
     if not model.has_ref(NODE):
-        node: Model = Model(NODE, _forward, init=_init, params=dict.fromkeys(NAMES))
+        params, attrs = dict.fromkeys(NAMES), {"count": count}
+        node: Model = Model(NODE, _forward, init=_init, params=params, attrs=attrs)
         _init(node)
         model.layers.append(node)
         model.set_ref(NODE, node)
@@ -64,7 +68,10 @@ def begin_update(
 
 
 def _values(model: Model, name: str, number: int) -> np.ndarray:
-    """The parameters of at least ``number + 1`` objectives; those that are new are 0."""
+    """The parameters of at least ``number + 1`` objectives.
+
+    Where a pipeline was trained with fewer objectives, those of the others are 0.
+    """
     node = model.get_ref(NODE)
     ops: Any = node.ops
     values: np.ndarray = node.ops.to_numpy(node.get_param(name))
@@ -85,7 +92,7 @@ def _add_gradient(model: Model, name: str, number: int, gradient: float) -> None
 
 def _init(model: Model, X: Any = None, Y: Any = None) -> None:
     for name in NAMES:
-        model.set_param(name, model.ops.alloc1f(0))
+        model.set_param(name, model.ops.alloc1f(model.attrs["count"]))
 
 
 def _forward(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:

@@ -68,7 +68,7 @@ class Trainer:
         objective: TrainingObjective,
         cache_refresh: CacheRefresh,
     ):
-        attach_scalars(model)
+        attach_scalars(model, len(objective.terms))
         self.name = name
         self.model = model
         self.datastore = datastore

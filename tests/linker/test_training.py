@@ -14,6 +14,7 @@ from thinc.api import Adam
 from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.training.refresh import CacheRefresh
+from spacy_arbo_el.training.weights import read_weights, set_weights
 
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, write_corpus
@@ -77,6 +78,77 @@ def test_every_config_part_trains():
     for config in configs:
         losses = train_a_little(build(**config), steps=2)
         assert np.isfinite(losses).all() and losses[0] > 0, config
+
+
+JOINT = {
+    **part("misc", "ObjectiveSum"),
+    "*": {
+        "mentions": {
+            **part("misc", "Objective"),
+            "positives": part("misc", "ArborescencePositives", with_entity=True),
+            "negatives": part("misc", "HardNegatives", k=4),
+            "loss": part("losses", "SoftmaxPositiveNegative", learned=True),
+        },
+        "names": {
+            **part("misc", "Objective", weight=0.5),
+            "queries": part("misc", "NameQueries", n=8),
+            "positives": part("misc", "SynonymPositives"),
+            "negatives": part("misc", "HardNegatives", k=2, mention_share=0.0),
+            "loss": part("losses", "Logistic"),
+        },
+    },
+}
+
+
+def joint():
+    """A linker that trains on mentions and on names."""
+    return build(
+        retriever={"verbalization": part("misc", "Names")},
+        objective=JOINT,
+    )
+
+
+@pytest.mark.slow
+def test_mentions_and_names_train_together_and_learned_scalars_are_saved(tmp_path):
+    nlp = joint()
+    linker = nlp.get_pipe("arbo_linker")
+    assert linker.trainer.scalars == [(20.0, 0.0), (20.0, -10.0)]
+    losses = train_a_little(nlp, steps=12, drop=0.0, lr=1e-4)
+    assert np.mean(losses[-3:]) < 0.8 * np.mean(losses[:3])
+    learned = linker.trainer.scalars
+    assert all(abs(scale / 20.0 - 1) > 0.005 for scale, _ in learned)
+    assert learned[0].offset == pytest.approx(0.0, abs=1e-3) and learned[1].offset != -10.0
+    nlp.to_disk(tmp_path / "model")
+    assert spacy.load(tmp_path / "model").get_pipe("arbo_linker").trainer.scalars == learned
+    assert joint().from_bytes(nlp.to_bytes()).get_pipe("arbo_linker").trainer.scalars == learned
+    arrays, state = read_weights(nlp).arrays, joint()
+    set_weights(state, arrays, [])
+    assert state.get_pipe("arbo_linker").trainer.scalars == learned
+
+
+def test_names_train_without_mentions():
+    names = {**JOINT["*"]["names"], "weight": 1.0}
+    nlp = build(retriever={"verbalization": part("misc", "Names")}, objective=names)
+    losses = {}
+    nlp.update(examples(nlp, ["nothing here"]), sgd=Adam(1e-4), losses=losses)
+    assert losses["arbo_linker"] > 0
+    plain = build()
+    plain.update(examples(plain, ["nothing here"]), sgd=Adam(1e-4), losses=losses)
+    assert plain.get_pipe("arbo_linker").trainer.seen == 0
+
+
+def test_scalars_are_no_part_of_the_encoder():
+    linker = build().get_pipe("arbo_linker")
+    before = linker.encoder.fingerprint
+    linker.model.get_ref("loss_scalars").set_param("scale", np.ones(1, dtype="f"))
+    linker.encoder.weights_changed()
+    assert linker.encoder.fingerprint == before
+
+
+def test_a_pipeline_can_go_on_with_more_objectives():
+    one, two = build(), joint()
+    two.get_pipe("arbo_linker").from_bytes(one.get_pipe("arbo_linker").to_bytes())
+    assert two.get_pipe("arbo_linker").trainer.scalars == [(20.0, 0.0), (20.0, -10.0)]
 
 
 def test_separate_towers_train():

@@ -80,7 +80,7 @@ def test_gradients_include_the_scalars_by_finite_differences(loss):
     positive = np.zeros((4, 5), bool)
     positive[:, 0] = valid[:, 0] = True
     model = dual_encoder(BUNDLED).model
-    attach_scalars(model)
+    attach_scalars(model, 2)
 
     def losses_of(similarities):
         return loss(scalars.begin_update(model, 1, loss, similarities)[0], positive, valid)[0]
@@ -103,7 +103,7 @@ def test_gradients_of_learned_scalars_by_finite_differences(name):
     similarities, positive = rng.normal(size=(4, 5)), np.eye(4, 5, dtype=bool)
     valid, loss = np.ones((4, 5), dtype=bool), Logistic()
     model = dual_encoder(BUNDLED).model
-    attach_scalars(model)
+    attach_scalars(model, 2)
     logits, backward = scalars.begin_update(model, 1, loss, similarities)
     backward(loss(logits, positive, valid)[1])
     node, totals = model.get_ref(scalars.NODE), []
@@ -118,7 +118,7 @@ def test_gradients_of_learned_scalars_by_finite_differences(name):
 
 def test_learned_scalars_move_with_the_optimizer_and_others_stay():
     model = dual_encoder(BUNDLED).model
-    attach_scalars(model)
+    attach_scalars(model, 2)
     assert scalars_of(model, 0, Logistic()) == scalars_of(model, 1, Logistic()) == (20.0, -10.0)
     similarities = np.array([[0.9, 0.2]])
     positive, valid = np.array([[True, False]]), np.ones((1, 2), dtype=bool)
@@ -225,7 +225,7 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
     windows = encoder.read_mentions(documents, np.arange(3), offsets)
     # Nodes: texts 0 to 2, mentions 3 to 5. Two queries share targets, one is a target too. The
     # query of the second objective is a text.
-    attach_scalars(encoder.model)
+    attach_scalars(encoder.model, 2)
     batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 4, -1], [0, 3, 5]]))
     names = Batch(np.array([0]), np.array([[1]]), np.array([[4, -1]]))
     terms = [
@@ -277,7 +277,7 @@ def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, los
     assert (shared.passages, copies.passages, len(shared), len(copies)) == (1, 2, 2, 2)
     # Nodes: texts 0 to 2, mentions 3 and 4. The first mention is a negative of the second.
     batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 2], [2, 3]]))
-    attach_scalars(encoder.model)
+    attach_scalars(encoder.model, 2)
     passages, results = [], []
     with_debug(tower, on_forward=lambda model, inputs, is_train: passages.append(inputs.passages))
     for mentions in (shared, copies):
