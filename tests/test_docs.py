@@ -89,13 +89,19 @@ def without_repetition(texts):
     joined = []
     for text in texts:
         sections = set(re.findall(r"^\[(.+)\]$", text, re.M))
-        free = next((one for one in joined if not sections & one[0]), None)
+        free = next((one for one in joined if not _overlap(sections, one[0])), None)
         if free is None:
             joined.append((sections, [text]))
         else:
             free[0].update(sections)
             free[1].append(text)
     return ["\n".join(parts) for _, parts in joined]
+
+
+def _overlap(some, others):
+    """Whether a section of one config is one of the other, or lies within one of its sections."""
+    dotted = [(f"{a}.", f"{b}.") for a in some for b in others]
+    return any(a.startswith(b) or b.startswith(a) for a, b in dotted)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)

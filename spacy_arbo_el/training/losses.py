@@ -147,7 +147,7 @@ class MultiSimilarity:
 
     Use it for names and synonyms, with cosine similarity::
 
-        [components.arbo_linker.objective.*.names.loss]
+        [components.arbo_linker.objective.loss]
         @losses = "spacy-arbo-el.MultiSimilarity.v1"
 
     The gradient is largest for the least similar positives and the most similar negatives.

@@ -106,9 +106,30 @@ def objective_sum(*objectives: TrainingObjective) -> ObjectiveSum:
         [components.arbo_linker.objective.*.mentions]
         @misc = "spacy-arbo-el.Objective.v1"
 
+        [components.arbo_linker.objective.*.mentions.positives]
+        @misc = "spacy-arbo-el.ArborescencePositives.v1"
+
+        [components.arbo_linker.objective.*.mentions.negatives]
+        @misc = "spacy-arbo-el.HardNegatives.v1"
+
+        [components.arbo_linker.objective.*.mentions.loss]
+        @losses = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
+
         [components.arbo_linker.objective.*.names]
         @misc = "spacy-arbo-el.Objective.v1"
         weight = 0.5
+
+        [components.arbo_linker.objective.*.names.queries]
+        @misc = "spacy-arbo-el.NameQueries.v1"
+
+        [components.arbo_linker.objective.*.names.positives]
+        @misc = "spacy-arbo-el.SynonymPositives.v1"
+
+        [components.arbo_linker.objective.*.names.negatives]
+        @misc = "spacy-arbo-el.InBatchNegatives.v1"
+
+        [components.arbo_linker.objective.*.names.loss]
+        @losses = "spacy-arbo-el.MultiSimilarity.v1"
 
     Each objective has its queries, positives, negatives, loss and weight. An epoch of the cache
     is one of the first.

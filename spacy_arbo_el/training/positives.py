@@ -109,7 +109,7 @@ class SynonymPositives:
     Use it with ``NameQueries``. An entity without mentions in the training corpus is trained on
     by its names::
 
-        [components.arbo_linker.objective.*.names.positives]
+        [components.arbo_linker.objective.positives]
         @misc = "spacy-arbo-el.SynonymPositives.v1"
         n = 1
 

@@ -55,7 +55,7 @@ class NameQueries:
     Use it with ``SynonymPositives``, so that entities without mentions in the training corpus are
     trained as well. It needs a verbalization with several texts per entity, such as ``Names``::
 
-        [components.arbo_linker.objective.*.names.queries]
+        [components.arbo_linker.objective.queries]
         @misc = "spacy-arbo-el.NameQueries.v1"
         n = 64
 
