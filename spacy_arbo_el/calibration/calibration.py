@@ -50,6 +50,10 @@ class Calibration:
     def to_config(self) -> Dict[str, List[float]]:
         return {kind: list(getattr(self, kind)) for kind in KINDS}
 
+    def with_one_curve(self) -> "Calibration":
+        """The calibration with the curve of entities for all kinds of edges."""
+        return Calibration(*[self.entity] * len(KINDS))
+
     def logits(self, kind: str, similarity: np.ndarray) -> np.ndarray:
         """Log-odds that edges of a kind are correct; float32, in the shape of ``similarity``."""
         slope, offset = getattr(self, kind)

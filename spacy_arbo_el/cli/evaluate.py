@@ -199,6 +199,13 @@ def compare_command(
     models: List[Path] = Arg(..., help="Pipelines, one per row"),
     data: Path = DATA,
     output: Optional[Path] = Opt(None, "--output", "-o", help="Markdown file for the tables"),
+    folds: int = Opt(
+        0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
+    ),
+    corpus: bool = Opt(False, "--corpus", help="Link all documents in one graph, as in the paper"),
+    one_curve: bool = Opt(
+        False, "--one-curve", help="One scale for all kinds of edges, as in the paper"
+    ),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
@@ -211,6 +218,7 @@ def compare_command(
     \b
     Example:
       python -m spacy arbo compare out/model-best other/model-best dev.spacy --output tables.md
+      python -m spacy arbo compare out/model-best dev.spacy --corpus --one-curve
     """
     from spacy.cli._util import setup_gpu
 
@@ -226,8 +234,14 @@ def compare_command(
             # training/ncbi/in_batch/model-best is called in_batch.
             name = model.parent.name if model.name.startswith("model-") else model.name
             examples = list(MentionCorpus(data, limit=limit)(nlp))
-            results[name] = compare_procedures(nlp, examples)
-    tables = as_markdown(results, data.stem)
+            results[name] = compare_procedures(
+                nlp, examples, folds=folds, corpus=corpus, one_curve=one_curve
+            )
+    title = data.stem
+    title += f", calibrated on the other parts of {folds}" if folds >= 2 else ""
+    title += ", in one graph" if corpus else ""
+    title += ", one curve" if one_curve else ""
+    tables = as_markdown(results, title)
     print(tables)
     if output is not None:
         write_file(output, tables.encode("utf8"))

@@ -1,5 +1,6 @@
 """The tables of the arborescence paper for other pipelines: recall@k and inference procedures."""
 
+from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence
 
 from spacy.language import Language
@@ -8,8 +9,8 @@ from spacy.training import Example
 from ..inference.clustering import Clustering
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
-from ..linker import find_linker
-from .report import scores_of, with_inference
+from ..linking.stages import LinkingStages
+from .report import compare_stages, with_inference
 from .scorer import RECALLS
 
 # Table 6 of the paper, and the same procedures with exemplars.
@@ -23,14 +24,28 @@ PROCEDURES: Mapping[str, Inference] = {
 }
 
 
-def compare_procedures(nlp: Language, examples: Sequence[Example]) -> Dict[str, Dict[str, Any]]:
-    """Scores of a pipeline's linker on gold mentions, for each of ``PROCEDURES``."""
-    linker = find_linker(nlp)
-    with linker.cached_encoder():
-        return {
-            name: scores_of(linker, with_inference(linker.stages, inference), examples)
-            for name, inference in PROCEDURES.items()
-        }
+def compare_procedures(
+    nlp: Language,
+    examples: Sequence[Example],
+    *,
+    folds: int = 0,
+    corpus: bool = False,
+    one_curve: bool = False,
+) -> Dict[str, Dict[str, Any]]:
+    """Scores of a pipeline's linker on gold mentions, for each of ``PROCEDURES``.
+
+    folds: As in ``compare_stages``.
+    corpus: Whether all examples are linked in one graph, as in the paper.
+    one_curve: Whether all edges have the curve of edges from entities, as in the paper, where
+        similarities of all kinds are on one scale.
+    """
+
+    def variants(stages: LinkingStages) -> Dict[str, LinkingStages]:
+        if one_curve:
+            stages = replace(stages, calibration=stages.calibration.with_one_curve())
+        return {name: with_inference(stages, inference) for name, inference in PROCEDURES.items()}
+
+    return compare_stages(nlp, examples, variants, folds=folds, corpus=corpus)
 
 
 def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]], title: str) -> str:

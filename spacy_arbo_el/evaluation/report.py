@@ -1,18 +1,20 @@
 """Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from rich.table import Table
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ..discovery.new_entities import NewEntities
 from ..display import make_frame
 from ..errors import Errors
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
+from ..linking.corpus import CorpusLinker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..reranking.best_evidence import BestEvidence
@@ -42,6 +44,10 @@ COLUMNS = {
 MOST_CANDIDATES = 100
 
 
+# From the stages of a linker to variants of them, by name.
+Variants = Callable[[LinkingStages], Mapping[str, LinkingStages]]
+
+
 def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages:
     """The stages with another inference procedure.
 
@@ -61,11 +67,40 @@ def compare_inference(
     procedure. Recall@100 is None for a pipeline with fewer candidates.
 
     examples: Only the linker of the pipeline is run on them.
+    folds: As in ``compare_stages``.
+    tune_by: As in ``compare_stages``.
+    """
+    return compare_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
+
+
+def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
+    return {
+        "names alone": with_inference(stages, Independent(n_exemplars=0)),
+        "names + exemplars": with_inference(stages, Independent(n_exemplars=8)),
+        "as configured": stages,
+    }
+
+
+def compare_stages(
+    nlp: Language,
+    examples: Sequence[Example],
+    variants: Variants,
+    *,
+    folds: int = 0,
+    tune_by: str = "",
+    corpus: bool = False,
+) -> Dict[str, Dict[str, Any]]:
+    """Scores of a pipeline's linker on gold mentions, for several variants of its stages.
+
+    examples: Only the linker of the pipeline is run on them.
+    variants: From the linker's stages, as they are calibrated, to the stages to compare, by name.
     folds: Split the examples into so many parts; calibrate on all but one and score that one, in
         turn. 0 uses the present calibration. If it was fitted on the same examples, the scores are
         too high.
-    tune_by: With folds, choose the threshold of each procedure on the other parts too, by this
-        score: one of ``LINKING_SCORES``. Otherwise it is the linker's own.
+    tune_by: With folds, choose the threshold of each variant on the other parts too, by this score:
+        one of ``LINKING_SCORES``. Otherwise it is the linker's own.
+    corpus: Whether all examples are linked in one graph, also those of the parts that are not
+        scored. Otherwise each document is linked by itself.
     """
     if tune_by:
         check_score(tune_by, LINKING_SCORES)
@@ -76,22 +111,22 @@ def compare_inference(
     results: Dict[str, List[Outcome]] = {}
     with linker.cached_encoder():
         for i, part in enumerate(parts):
-            stages, others = linker.stages, []
+            stages = linker.stages
+            rest = [eg for j, other in enumerate(parts) if j != i for eg in other]
+            others = [eg.reference for eg in rest]
             if folds >= 2:
-                others = [eg.reference for j, rest in enumerate(parts) if j != i for eg in rest]
                 fitted = fit_calibration(linker, others, from_scratch=True)
                 stages = replace(stages, **fitted._asdict())
-            procedures = {
-                "names alone": with_inference(stages, Independent(n_exemplars=0)),
-                "names + exemplars": with_inference(stages, Independent(n_exemplars=8)),
-                "as configured": stages,
-            }
-            for name, procedure in procedures.items():
+            for name, variant in variants(stages).items():
                 threshold = linker.threshold
                 if tune_by:
-                    rows = sweep_linking(linker, others, stages=procedure).rows
+                    rows = sweep_linking(linker, others, stages=variant).rows
                     threshold = rows[best_row(rows, tune_by)]["threshold"]
-                found = _outcomes(linker, procedure, part, threshold)
+                found = (
+                    _outcomes_in_one_graph(linker, variant, part, rest, threshold)
+                    if corpus
+                    else _outcomes(linker, variant, part, threshold)
+                )
                 results.setdefault(name, []).extend(found)
     return {name: _scores(linker, result) for name, result in results.items()}
 
@@ -116,6 +151,22 @@ def _outcomes(
     for batch in minibatch(linked, size=64):
         docs = [eg.predicted for eg in batch]
         linker.set_annotations(docs, documents.link(docs))
+    return outcomes(linked, linker.mentions.getter, extension)
+
+
+def _outcomes_in_one_graph(
+    linker: ArboLinker,
+    stages: LinkingStages,
+    part: Sequence[Example],
+    rest: Sequence[Example],
+    threshold: float,
+) -> List[Outcome]:
+    """The outcomes of a part of a corpus, which is linked with the rest in one graph."""
+    extension = linker.cfg["extension"]
+    documents = DocumentLinker(stages, threshold, extension, linker.cfg["overwrite"])
+    copies = [eg.predicted.copy() for eg in (*part, *rest)]
+    links = CorpusLinker(stages, documents, NewEntities()).linked(lambda: copies, threshold)
+    linked = [Example(doc, eg.reference) for doc, eg in zip(links, part)]
     return outcomes(linked, linker.mentions.getter, extension)
 
 
