@@ -1,5 +1,6 @@
 """Pretraining of an encoder on the names of entities, without documents."""
 
+import re
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional, Sequence
 
@@ -9,7 +10,7 @@ from spacy.training import Example
 from spacy.util import registry
 from thinc.api import Config
 
-from ..encoders.saved import save_transformer
+from ..encoders.saved import TOKENIZER_FILES, save_transformer
 from ..encoders.shim import shim_of
 from ..errors import Errors
 from ..io import FolderKind, replacing_folder
@@ -19,11 +20,9 @@ _CONFIG = Path(__file__).parent.parent / "configs" / "pretrain.cfg"
 
 
 def _names_of_encoder(folder: Path) -> Optional[str]:
-    return (
-        r"config\.json|.*\.(json|txt|model|safetensors)"
-        if (folder / "config.json").is_file()
-        else None
-    )
+    names = ("config.json", "model.safetensors", *sorted(TOKENIZER_FILES))
+    is_encoder = all((folder / name).is_file() for name in names[:2])
+    return "|".join(map(re.escape, names)) if is_encoder else None
 
 
 ENCODER = FolderKind("an encoder", _names_of_encoder)

@@ -107,6 +107,16 @@ def test_separate_encoders_can_not_be_written(sources, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["two.cfg"]
 
 
+@pytest.mark.parametrize("stranger", ["notes.txt", "data.json"])
+def test_a_folder_with_other_files_is_not_replaced(sources, tmp_path, stranger):
+    for name in ("config.json", "model.safetensors", stranger):
+        (tmp_path / name).write_text("{}")
+    arguments = ["pretrain", str(sources / "kb.jsonl"), "--output", str(tmp_path)]
+    result = CliRunner().invoke(arbo_cli, arguments)
+    assert result.exit_code == 1 and stranger in result.output
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_no_documents_gives_steps_without_mentions():
     reader = registry.readers.get("spacy-arbo-el.NoDocuments.v1")(n=2)
     examples = list(reader(spacy.blank("en")))
