@@ -1,7 +1,9 @@
 """Whether the folder of a knowledge base is undamaged, and what it seems to be."""
 
+import os
 import re
 import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, Tuple
@@ -110,7 +112,12 @@ def _open(path: Path, *, writable: bool) -> Tuple[Manifest, Database]:
 
 
 def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.iterdir() if file.is_file())
+    total = 0
+    for file in path.iterdir():
+        # A writer that is at work removes its journal.
+        with suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
 
 
 def _check_files_exist(path: Path) -> None:
@@ -128,10 +135,9 @@ _NAMES_ANOTHER_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 def _check_journal(path: Path) -> None:
     """ValueError where the journal of a killed writer is none of ours."""
     journal = path / f"{DATABASE}-journal"
-    if not journal.is_file():
-        return
-    with journal.open("rb") as file:
-        file.seek(max(journal.stat().st_size - len(_NAMES_ANOTHER_FILE), 0))
+    # A writer removes its journal at the end of each edit, also while this reads.
+    with suppress(FileNotFoundError), journal.open("rb") as file:
+        file.seek(max(os.fstat(file.fileno()).st_size - len(_NAMES_ANOTHER_FILE), 0))
         if file.read() == _NAMES_ANOTHER_FILE:
             problem = f"{journal.name} names a file outside"
             raise ValueError(Errors.E019.format(where=path, problems=problem))
