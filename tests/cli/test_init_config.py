@@ -38,7 +38,10 @@ def test_config_of_a_task_is_that_of_its_system(task, tmp_path):
 
 
 def test_configs_are_package_data():
-    assert {path.stem for path in CONFIGS.glob("*.cfg")} == set(TASKS) == set(SOURCES)
+    # That of `arbo pretrain` is no task.
+    assert (
+        {path.stem for path in CONFIGS.glob("*.cfg")} - {"pretrain"} == set(TASKS) == set(SOURCES)
+    )
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
     assert "configs/*.cfg" in settings["options.package_data"]["spacy_arbo_el"]

@@ -186,6 +186,7 @@ def test_convert_corpus_selects_mentions_and_counts_them(nlp, write, tmp_path):
         "overlapping": 1,
         "duplicates": 0,
         "excluded": 1,
+        "outside": 0,
     }
     first, second = DocBin().from_disk(out).get_docs(spacy.blank("en").vocab)
     assert [span.kb_id_ for span in first.spans["mentions"]] == ["C1", "C1|D2"]

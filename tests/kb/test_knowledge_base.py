@@ -134,7 +134,8 @@ def test_invalidate_compares_texts_unless_the_verbalization_is_the_same(kb):
 
 def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
     kb.sync(Names(types=True), Encoder(), "x")
-    assert kb.database.get("verbalization") == "Names(description=False, types=True)"
+    identity = "Names(description=False, types=True, definition=False)"
+    assert kb.database.get("verbalization") == identity
     kb.to_disk(tmp_path / "kb")
     again = ArboKB.for_reading(tmp_path / "kb")
     again.invalidate()

@@ -167,7 +167,7 @@ def test_damaged_pipelines_are_refused(nlp, tmp_path):
 
 def test_another_verbalization_on_loading_counts(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
-    names = {"@misc": "spacy-arbo-el.Names.v1"}
+    names = {"@misc": "spacy-arbo-el.Names.v1", "description": False}
     config = {"components.arbo_linker.retriever.verbalization": names}
     linker = spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker")
     texts = linker.kb.distinct_texts(linker.datastore.settings.verbalization).texts

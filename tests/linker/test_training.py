@@ -293,7 +293,9 @@ def paths(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", sorted(path.name for path in CONFIGS.glob("systems/*.cfg")))
+@pytest.mark.parametrize(
+    "config", sorted({path.name for path in CONFIGS.glob("systems/*.cfg")} - {"pretrain.cfg"})
+)
 def test_spacy_train_with_the_configs(config, paths, tmp_path):
     overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 2}
     overrides["training.logger.progress_bar"] = False
@@ -303,7 +305,8 @@ def test_spacy_train_with_the_configs(config, paths, tmp_path):
     assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
     # The curves that the callback fitted on dev are saved in the config.
     saved = load_config(tmp_path / "out" / "model-best" / "config.cfg")
-    assert saved["components"]["arbo_linker"]["calibration"]["entity"] is not None
+    calibration = saved["components"]["arbo_linker"]["calibration"]
+    assert (calibration is None) == (saved["training"]["before_to_disk"] is None)
 
 
 def test_new_mentions_in_mid_epoch_encode_only_what_is_new():
