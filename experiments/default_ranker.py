@@ -96,11 +96,9 @@ def edges(
         "exemplar": exemplar_edges(beside.neighbours, beside.gold),
         "mention": mention_edges(ranked.ranking, nearest, alone.identities),
     }
-    for kind in ("same_mention", "same_new_entity"):
-        features = stages.discovery.features(alone.batch.encoded, alone.batch.normalized)
-        compared = stages.discovery, features, linker.similarity, alone.identities
-        found[kind] = same_entity_edges(*compared)
-    return found
+    features = stages.discovery.features(alone.batch.encoded, alone.batch.normalized)
+    same = same_entity_edges(stages.discovery, features, linker.similarity, alone.identities)
+    return {**found, "same_mention": same, "same_new_entity": same}
 
 
 def fit_curves(parts: List[Dict[str, LabelledEdges]]) -> Iterator[Tuple[str, Optional[Curve], int]]:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+FOLDS = Opt(
+    0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
+)
+
 
 def init_command(
     # fmt: off
@@ -97,9 +101,7 @@ def evaluate_command(
     models: List[Path] = Arg(..., help="One or more pipelines"),
     data: Path = DATA,
     output: Optional[Path] = Opt(None, "--output", "-o", help="JSON file for the scores"),
-    folds: int = Opt(
-        0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
-    ),
+    folds: int = FOLDS,
     tune: str = Opt(
         "",
         "--tune",
@@ -169,13 +171,18 @@ def evaluate_command(
             for name, scores in compare_inference(nlp, examples, folds, tune).items():
                 rows[f"{label}: {name}"] = scores
     title = f"Links on given mentions, {data}"
-    title += f", calibrated on the other parts of {folds}" if folds >= 2 else ""
+    title += _calibration(folds)
     title += f", threshold by {tune}" if tune else ""
     title += f", {drop:.0%} of the entities dropped" if drop else ""
     Console(width=130).print(as_table(rows, title))
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))
         msg.good(f"{output}: scores")
+
+
+def _calibration(folds: int) -> str:
+    """What titles say of the calibration."""
+    return f", calibrated on the other parts of {folds}" if folds >= 2 else ""
 
 
 def _baseline_rows(
@@ -199,9 +206,7 @@ def compare_command(
     models: List[Path] = Arg(..., help="Pipelines, one per row"),
     data: Path = DATA,
     output: Optional[Path] = Opt(None, "--output", "-o", help="Markdown file for the tables"),
-    folds: int = Opt(
-        0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
-    ),
+    folds: int = FOLDS,
     corpus: bool = Opt(False, "--corpus", help="Link all documents in one graph, as in the paper"),
     one_curve: bool = Opt(
         False, "--one-curve", help="One scale for all kinds of edges, as in the paper"
@@ -238,7 +243,7 @@ def compare_command(
                 nlp, examples, folds=folds, corpus=corpus, one_curve=one_curve
             )
     title = data.stem
-    title += f", calibrated on the other parts of {folds}" if folds >= 2 else ""
+    title += _calibration(folds)
     title += ", in one graph" if corpus else ""
     title += ", one curve" if one_curve else ""
     tables = as_markdown(results, title)

@@ -79,9 +79,9 @@ class Objective:
 
 @dataclass(frozen=True)
 class ObjectiveSum:
-    """A weighted sum of objectives, which one step encodes and optimizes together.
+    """What ``objective_sum`` gives.
 
-    terms: The objectives, each with its queries, positives, negatives, loss and weight.
+    terms: The objectives.
     """
 
     terms: Sequence[Objective]

@@ -12,6 +12,7 @@ from ..errors import Errors
 from ..graph.positives import ENTITY
 from ..settings import check_count
 from .cache import EmbeddingCache
+from .sampling import random_generator
 from .table import GoldTable
 
 # (queries (q,), table, cache) -> (q, p) int64 nodes, -1 for none; queries are nodes
@@ -133,7 +134,7 @@ class SynonymPositives:
             left, right = cache.texts[queries[row]], cache.texts[text][:, None]
             rank = cache.similarity.paired(left, right)[:, 0]
         else:
-            rank = np.random.default_rng(np.random.randint(2**31 - 1)).random(len(row))
+            rank = random_generator().random(len(row))
         order = np.lexsort((rank, row))
         places = first_of_each(row[order], text[order], len(queries), self.n)
         return take_or(text[order], places, -1)
@@ -141,8 +142,7 @@ class SynonymPositives:
 
 def _random_parents(*args: Any, **kwargs: Any) -> np.ndarray:
     """``graph.gold_parents_1rand`` with a generator that NumPy's global state seeds."""
-    rng = np.random.default_rng(np.random.randint(2**31 - 1))
-    return graph.gold_parents_1rand(*args, rng=rng, **kwargs)
+    return graph.gold_parents_1rand(*args, rng=random_generator(), **kwargs)
 
 
 def _parents(

@@ -8,12 +8,18 @@ from spacy.util import registry
 
 from ..errors import Errors
 from ..settings import check_count
+from .sampling import random_generator
 from .table import GoldTable
 
 
 @runtime_checkable
 class Queries(Protocol):
     """Chooses the queries of a step."""
+
+    @property
+    def needs_mentions(self) -> bool:
+        """Whether a batch without mentions gives no queries."""
+        ...
 
     def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
         """The queries of a step.
@@ -39,6 +45,8 @@ class MentionQueries:
         [components.arbo_linker.objective.queries]
         @misc = "spacy-arbo-el.MentionQueries.v1"
     """
+
+    needs_mentions = True
 
     def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
         return table.n_texts + mentions
@@ -68,6 +76,8 @@ class NameQueries:
 
     n: int = 64
 
+    needs_mentions = False
+
     def __post_init__(self) -> None:
         check_count("queries.n", self.n)
 
@@ -75,8 +85,7 @@ class NameQueries:
         texts = table.texts_with_synonyms
         if not len(texts):
             raise ValueError(Errors.E608)
-        rng = np.random.default_rng(np.random.randint(2**31 - 1))
-        return rng.choice(texts, min(self.n, len(texts)), replace=False)
+        return random_generator().choice(texts, min(self.n, len(texts)), replace=False)
 
     def epoch_size(self, table: GoldTable) -> int:
         return len(table.texts_with_synonyms)

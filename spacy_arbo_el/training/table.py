@@ -29,7 +29,6 @@ class GoldTable:
     entity_texts: (entities, r) sparse, the same the other way round.
     mention_texts: (n, r) sparse, the texts of each mention's gold entities.
     text_entity: (r,) int64, the first entity with each text.
-    text_spelling: (r,) int64, equal for texts that differ only in upper and lower case.
     label: (n,) int64, a number for the label (type) of each mention.
     text_types: (r, labels) bool, whether an entity with the text has the type. An entity without
         types counts as having all.
@@ -61,11 +60,7 @@ class GoldTable:
         self.text_entities = self.entity_texts.T.tocsr()
         self.mention_entities = _incidence(existing, kb.entities.positions)
         self.mention_texts = (self.mention_entities @ self.entity_texts).tocsr()
-        spellings = [(title.casefold(), rest.casefold()) for title, rest in texts.texts]
-        numbers_of_spellings = _numbered(spellings)
-        self.text_spelling = np.array(
-            [numbers_of_spellings[spelling] for spelling in spellings], dtype=np.int64
-        )
+        self._texts = texts.texts
         labels = _numbered(record.label for record in records)
         self.label = np.array([labels[record.label] for record in records], dtype=np.int64)
         types = np.zeros((kb.entities.positions, len(labels)), dtype=bool)
@@ -151,6 +146,13 @@ class GoldTable:
         row, text = self.text_pairs(texts)
         differs = self.text_spelling[text] != self.text_spelling[texts[row]]
         return row[differs], text[differs]
+
+    @cached_property
+    def text_spelling(self) -> np.ndarray:
+        """(r,) int64, equal for texts that differ only in upper and lower case."""
+        spellings = [(title.casefold(), rest.casefold()) for title, rest in self._texts]
+        numbers = _numbered(spellings)
+        return np.array([numbers[spelling] for spelling in spellings], dtype=np.int64)
 
     @cached_property
     def texts_with_synonyms(self) -> np.ndarray:

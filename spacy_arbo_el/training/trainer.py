@@ -15,7 +15,6 @@ from ..retrieval.datastore import Datastore
 from .cache import EmbeddingCache
 from .memory import release_memory
 from .objective import TrainingObjective
-from .queries import MentionQueries
 from .refresh import CacheRefresh
 from .scalars import Scalars, attach_scalars, scalars_of
 from .step import Term, train_step
@@ -81,7 +80,7 @@ class Trainer:
     @property
     def needs_mentions(self) -> bool:
         """Whether a step without mentions has nothing to train on."""
-        return all(isinstance(term.chosen_queries, MentionQueries) for term in self.objective.terms)
+        return all(term.chosen_queries.needs_mentions for term in self.objective.terms)
 
     @property
     def scalars(self) -> List[Scalars]:
