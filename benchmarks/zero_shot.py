@@ -33,6 +33,7 @@ from spacy.tokens import Doc, Span
 from spacy_arbo_el.corpora.concepts import read_concept_map
 from spacy_arbo_el.corpora.reader import read_docs, unlinked
 from spacy_arbo_el.evaluation.baselines import NameTfidf
+from spacy_arbo_el.evaluation.reliability import reliability
 from spacy_arbo_el.evaluation.report import with_inference
 from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
@@ -43,7 +44,6 @@ from spacy_arbo_el.mentions.records import gold_ids
 
 # Cross-references whose ids are those of the corpora.
 PREFIXES = ("MSH", "MESH", "OMIM")
-BINS = 10
 METHODS = ("alias table", "TF-IDF", "vectors alone", "default")
 
 
@@ -115,16 +115,6 @@ def by_linker(
     return links
 
 
-def calibration_error(probability: np.ndarray, correct: np.ndarray) -> float:
-    """The expected calibration error."""
-    bins = np.minimum((probability * BINS).astype(int), BINS - 1)
-    gaps = [
-        abs(probability[bins == b].mean() - correct[bins == b].mean()) * (bins == b).mean()
-        for b in np.unique(bins)
-    ]
-    return float(sum(gaps))
-
-
 def measure(linker: ArboLinker, mentions: Mentions) -> Dict[str, str]:
     """The row of one corpus and one knowledge base."""
     entities = list(linker.kb)
@@ -152,8 +142,8 @@ def measure(linker: ArboLinker, mentions: Mentions) -> Dict[str, str]:
     ]
     scores = np.array([score for _, score in first])
     errors = {
-        "ECE": calibration_error(scores[in_kb], right["default"][in_kb]),
-        "ECE, all": calibration_error(scores, right["default"]),
+        "ECE": reliability(scores[in_kb], right["default"][in_kb]).error,
+        "ECE, all": reliability(scores, right["default"]).error,
     }
     row = {"mentions": str(len(in_kb)), "in KB": f"{in_kb.mean():.3f}"}
     row.update((name, f"{right[name][in_kb].mean():.3f}") for name in METHODS)

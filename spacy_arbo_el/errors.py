@@ -445,6 +445,8 @@ class Errors(metaclass=_Coded):
         "A threshold that is chosen on the documents it is scored on would look better than it is. "
         "Choose it on other parts of them, with --folds 5, or use arbo tune on other documents."
     )
+    E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
+    E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
 
 
 class Warnings(metaclass=_Coded):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ..evaluation.reliability import Reliability
+
 FOLDS = Opt(
     0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
 )
@@ -122,6 +124,9 @@ def evaluate_command(
         "--train",
         help="Training mentions of the alias tables; by default the first pipeline's exemplars",
     ),
+    plots: Optional[Path] = Opt(
+        None, "--plots", help="Folder for figures of recall@k and of reliability; needs matplotlib"
+    ),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
@@ -140,6 +145,7 @@ def evaluate_command(
       python -m spacy arbo evaluate out/model-best dev.spacy --baselines
       python -m spacy arbo evaluate untrained out/model-best dev.spacy --folds 5
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --tune arbo_acc
+      python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --plots figures
     """
     import srsly
     from rich.console import Console
@@ -148,13 +154,18 @@ def evaluate_command(
 
     from ..corpora.reader import MentionCorpus, unlinked
     from ..evaluation.holdout import remove_entities, with_removed_as_nil
-    from ..evaluation.report import as_table, compare_inference
+    from ..evaluation.plots import check_plots
+    from ..evaluation.reliability import Reliability, reliability_of_links
+    from ..evaluation.report import CONFIGURED, as_table, inference_outcomes, score_rows
     from ..io import write_file
     from ..linker import find_linker
 
     setup_gpu(gpu_id)
     rows: Dict[str, Dict[str, Any]] = {}
+    reliabilities: Dict[str, Reliability] = {}
     with errors_for_people():
+        if plots is not None:
+            check_plots()
         names = [model.name for model in models]
         for model in models:
             label = model.name if names.count(model.name) == 1 else str(model)
@@ -168,8 +179,10 @@ def evaluate_command(
                 examples = [Example(unlinked(doc), doc) for doc in docs]
             if baselines and not rows:
                 rows.update(_baseline_rows(nlp, examples, train))
-            for name, scores in compare_inference(nlp, examples, folds, tune).items():
+            results = inference_outcomes(nlp, examples, folds, tune)
+            for name, scores in score_rows(nlp, results).items():
                 rows[f"{label}: {name}"] = scores
+            reliabilities[label] = reliability_of_links(results[CONFIGURED])
     title = f"Links on given mentions, {data}"
     title += _calibration(folds)
     title += f", threshold by {tune}" if tune else ""
@@ -178,6 +191,19 @@ def evaluate_command(
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))
         msg.good(f"{output}: scores")
+    if plots is not None:
+        _write_plots(plots, rows, reliabilities)
+        msg.good(f"{plots}: recall.png and reliability.png")
+
+
+def _write_plots(
+    folder: Path, rows: Dict[str, Dict[str, Any]], reliabilities: "Dict[str, Reliability]"
+) -> None:
+    from ..evaluation.plots import plot_recall, plot_reliability, save_figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    save_figure(plot_recall(rows), folder / "recall.png")
+    save_figure(plot_reliability(reliabilities), folder / "reliability.png")
 
 
 def _calibration(folds: int) -> str:

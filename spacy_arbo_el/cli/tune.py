@@ -32,6 +32,9 @@ def tune_command(
         "--curve",
         help="CSV file of the scores at each threshold: precision and recall of NIL and of links",
     ),
+    plot: Optional[Path] = Opt(
+        None, "--plot", help="Figure of these scores, .png, .svg or .pdf; needs matplotlib"
+    ),
     # fmt: on
 ) -> None:
     """Tune the thresholds on annotated documents.
@@ -45,6 +48,7 @@ def tune_command(
     from rich.console import Console
 
     from ..corpora.reader import read_docs
+    from ..evaluation.plots import check_figure, plot_thresholds, save_figure
     from ..evaluation.tuning import as_csv, as_table, store, tune
     from ..io import write_file
     from ..linker import find_linker
@@ -53,6 +57,8 @@ def tune_command(
     with errors_for_people():
         check_model(model)
         check_annotated(data)
+        if plot is not None:
+            check_figure(plot)
     with errors_for_people(), changing_pipeline(output or model):
         nlp = load_pipeline(model)
         docs = list(read_docs(data, nlp.vocab))
@@ -64,6 +70,8 @@ def tune_command(
         save_pipeline(nlp, output or model)
         if curve is not None:
             write_file(curve, as_csv(result.linking).encode("utf8"))
+        if plot is not None:
+            save_figure(plot_thresholds(result.linking, result.best_linking), plot)
     console = Console(width=130)
     console.print(as_table(result.linking, result.best_linking, "λ for linking"))
     if result.discovery is not None:

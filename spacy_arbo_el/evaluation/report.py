@@ -44,6 +44,9 @@ COLUMNS = {
 MOST_CANDIDATES = 100
 
 
+# The row of the linker's own procedure.
+CONFIGURED = "as configured"
+
 # From the stages of a linker to variants of them, by name.
 Variants = Callable[[LinkingStages], Mapping[str, LinkingStages]]
 
@@ -62,22 +65,38 @@ def compare_inference(
 ) -> Dict[str, Dict[str, Any]]:
     """Scores of a pipeline's linker on gold mentions, for several inference procedures.
 
+    See ``inference_outcomes``. Recall@100 is None for a pipeline with fewer candidates.
+    """
+    return score_rows(nlp, inference_outcomes(nlp, examples, folds, tune_by))
+
+
+def inference_outcomes(
+    nlp: Language, examples: Sequence[Example], folds: int = 0, tune_by: str = ""
+) -> Dict[str, List[Outcome]]:
+    """Outcomes of a pipeline's linker on gold mentions, for several inference procedures.
+
     "names alone" links to the nearest entity, without exemplars. "names + exemplars" links to the
     nearest entity or to the entity of the nearest exemplar. "as configured" is the linker's own
-    procedure. Recall@100 is None for a pipeline with fewer candidates.
+    procedure.
 
     examples: Only the linker of the pipeline is run on them.
     folds: As in ``compare_stages``.
     tune_by: As in ``compare_stages``.
     """
-    return compare_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
+    return _outcomes_of_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
+
+
+def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str, Dict[str, Any]]:
+    """The scores of outcomes by name, with accuracy on the entities that the linker has seen."""
+    linker = find_linker(nlp)
+    return {name: _scores(linker, result) for name, result in results.items()}
 
 
 def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
     return {
         "names alone": with_inference(stages, Independent(n_exemplars=0)),
         "names + exemplars": with_inference(stages, Independent(n_exemplars=8)),
-        "as configured": stages,
+        CONFIGURED: stages,
     }
 
 
@@ -102,6 +121,21 @@ def compare_stages(
     corpus: Whether all examples are linked in one graph, also those of the parts that are not
         scored. Otherwise each document is linked by itself.
     """
+    results = _outcomes_of_stages(
+        nlp, examples, variants, folds=folds, tune_by=tune_by, corpus=corpus
+    )
+    return score_rows(nlp, results)
+
+
+def _outcomes_of_stages(
+    nlp: Language,
+    examples: Sequence[Example],
+    variants: Variants,
+    *,
+    folds: int = 0,
+    tune_by: str = "",
+    corpus: bool = False,
+) -> Dict[str, List[Outcome]]:
     if tune_by:
         check_score(tune_by, LINKING_SCORES)
         if folds < 2:
@@ -128,7 +162,7 @@ def compare_stages(
                     else _outcomes(linker, variant, part, threshold)
                 )
                 results.setdefault(name, []).extend(found)
-    return {name: _scores(linker, result) for name, result in results.items()}
+    return results
 
 
 def scores_of(

@@ -133,6 +133,7 @@ def test_tune_command(nlp, tmp_path):
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")
     arguments = ["tune", tmp_path / "model", tmp_path / "dev.spacy", "-o", tmp_path / "tuned"]
     arguments += ["--drop", 0.4, "--curve", tmp_path / "curve.csv", "--discovery-score", "b3_f"]
+    arguments += ["--plot", tmp_path / "curve.svg"]
     result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
     assert result.exit_code == 0, result.output
     assert "λ for linking" in result.output and "→" in result.output
@@ -141,8 +142,11 @@ def test_tune_command(nlp, tmp_path):
     output = " ".join(result.output.split())
     assert summary + f"{config['discovery']['threshold']:g}" in output
     assert len((tmp_path / "curve.csv").read_text().splitlines()) > 90
+    assert "recall of NIL" in (tmp_path / "curve.svg").read_text()
     result = CliRunner().invoke(arbo_cli, [*map(str, arguments[:3]), "--score", "beauty"])
     assert result.exit_code == 1 and "no score 'beauty'" in result.output
+    result = CliRunner().invoke(arbo_cli, [*map(str, arguments[:3]), "--plot", "curve.gif"])
+    assert result.exit_code == 1 and "E832" in result.output
 
 
 def test_b_cubed_of_one_cluster():

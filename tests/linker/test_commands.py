@@ -96,8 +96,12 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
     assert dropped["arbo_acc"] < 1 and dropped["arbo_nil_r"] is not None
     arguments = ("--baselines", "--train", "train.spacy", "--folds", "2", "--tune", "arbo_acc")
-    pipelines = ("model", "calibrated", "dev.spacy", "-o", "rows.json")
+    pipelines = ("model", "calibrated", "dev.spacy", "-o", "rows.json", "--plots", "figures")
     output = succeed("arbo", "evaluate", *pipelines, *arguments, cwd=folder)
+    assert {path.name for path in (folder / "figures").iterdir()} == {
+        "recall.png",
+        "reliability.png",
+    }
     assert "threshold by arbo_acc" in output
     rows = json.loads((folder / "rows.json").read_text())
     assert list(rows)[0] == "baseline: TF-IDF" and len(rows) == 4 + 6, "baselines once"

@@ -1,0 +1,123 @@
+"""Figures of what ``arbo tune`` and ``arbo evaluate`` measure, by matplotlib: extra ``plots``.
+
+The arborescence of a document is drawn by ``explanations/arborescence.py``, which needs nothing.
+"""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Mapping, Sequence, Tuple
+
+from ..errors import Errors
+from ..io import write_file
+from .reliability import Reliability
+from .scorer import RECALLS
+from .thresholds import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Inches of a figure, and its points per inch as a picture.
+SIZE = (6.4, 4.4)
+RESOLUTION = 150
+SUFFIXES = (".png", ".svg", ".pdf")
+# What is drawn against the threshold, and how.
+THRESHOLD_LINES = {
+    "nel_micro_p": ("precision of links", "-"),
+    "nel_micro_r": ("recall of links", "--"),
+    "arbo_nil_p": ("precision of NIL", "-"),
+    "arbo_nil_r": ("recall of NIL", "--"),
+    "arbo_acc": ("accuracy", ":"),
+}
+
+
+def plot_thresholds(rows: Sequence[Row], best: int) -> "Figure":
+    """Precision and recall of links and of NIL at each threshold.
+
+    rows: As ``sweep_linking`` gives them.
+    best: The number of the row that is marked.
+    """
+    figure, axes = _new_figure("threshold", "score")
+    thresholds = [row["threshold"] for row in rows]
+    for number, (key, (label, style)) in enumerate(THRESHOLD_LINES.items()):
+        axes.plot(
+            thresholds, [row[key] for row in rows], style, color=f"C{number // 2}", label=label
+        )
+    chosen = thresholds[best]
+    axes.axvline(chosen, color="0.6", linewidth=1, label=f"chosen: {chosen:g}")
+    axes.set(ylim=(0, 1.02), xlim=(0, 1))
+    axes.legend(fontsize="small")
+    return figure
+
+
+def plot_reliability(parts: Mapping[str, Reliability]) -> "Figure":
+    """How often links are right, by their probability. On the diagonal, probabilities are true.
+
+    The area of a point is the share of the mentions in its bin.
+
+    parts: The reliability of each method, by its name.
+    """
+    figure, axes = _new_figure("probability of the link", "share of the links that are right")
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
+    for name, part in parts.items():
+        label = f"{name} (ECE {part.error:.3f})"
+        (line,) = axes.plot(part.probability, part.accuracy, label=label, linewidth=1)
+        area = 400 * part.count / max(part.count.sum(), 1)
+        axes.scatter(part.probability, part.accuracy, s=area, color=line.get_color(), alpha=0.6)
+    axes.set(ylim=(0, 1.02), xlim=(0, 1.02))
+    axes.legend(fontsize="small")
+    return figure
+
+
+def plot_recall(rows: Mapping[str, Mapping[str, Any]]) -> "Figure":
+    """The share of mentions whose entity is among the first k candidates, by k.
+
+    rows: Scores by the name of the method, as ``compare_inference`` gives them.
+    """
+    figure, axes = _new_figure("k", "recall@k")
+    for name, scores in rows.items():
+        recalls = [(k, scores.get(f"arbo_recall_at_{k}")) for k in RECALLS]
+        axes.plot(*zip(*((k, r) for k, r in recalls if r is not None)), marker="o", label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(RECALLS, [str(k) for k in RECALLS])
+    axes.set_ylim(top=1.005)
+    axes.legend(fontsize="small")
+    return figure
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure in the format of its suffix; see ``check_figure``."""
+    check_figure(path)
+    data = io.BytesIO()
+    # Without a date, the same figure gives the same file.
+    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    suffix = path.suffix.lower()[1:]
+    figure.savefig(data, format=suffix, dpi=RESOLUTION, metadata=dated.get(suffix))
+    write_file(path, data.getvalue())
+
+
+def check_figure(path: Path) -> None:
+    """ValueError if the suffix is none of ``SUFFIXES``; ImportError without matplotlib."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(Errors.E832.format(path=path, suffixes=", ".join(SUFFIXES)))
+    check_plots()
+
+
+def check_plots() -> None:
+    """ImportError if matplotlib is not installed."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise ImportError(Errors.E833) from error
+
+
+def _new_figure(x: str, y: str) -> "Tuple[Figure, Axes]":
+    """A figure outside pyplot: it opens no window, and nobody has to close it."""
+    check_plots()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlabel=x, ylabel=y)
+    axes.grid(alpha=0.3)
+    return figure, axes
