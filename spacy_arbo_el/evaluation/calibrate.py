@@ -88,7 +88,8 @@ def fit_calibration(
     Each curve predicts how often an edge of its kind is correct, given its similarity. The curve of
     edges between mentions is fitted on pairs whose best candidates differ, since only there such an
     edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
-    the curve would be much too confident. The curves of new entities are fitted on the nearest
+    the curve would be much too confident. For the same reason, the curve of exemplars is fitted on
+    those of another entity than the one with the nearest text. The curves of new entities are fitted on the nearest
     mentions of the whole corpus.
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
@@ -140,9 +141,11 @@ def entity_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
 
 
 def exemplar_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
-    """The edges of each mention from its nearest exemplars."""
+    """The edges from exemplars of other entities than the one with the nearest text."""
+    nearest = neighbours.entities.resized(1).ids
+    changes = neighbours.exemplars.valid & (neighbours.exemplar_entities != nearest)
     correct = is_gold(neighbours.exemplar_entities, gold)
-    return neighbours.exemplars.scores.ravel(), correct.ravel()
+    return neighbours.exemplars.scores[changes], correct[changes]
 
 
 def mention_edges(ranking: Ranking, nearest: TopK, identities: Sequence[Identity]) -> LabelledEdges:
