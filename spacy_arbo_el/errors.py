@@ -448,6 +448,16 @@ class Errors(metaclass=_Coded):
     E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
 
+    # Silver mentions: E84x
+    E840 = (
+        "The dictionary has no name to look for. {short} names were left out because they are "
+        "single characters or numbers. Check that the entities have names."
+    )
+    E841 = (
+        "None of the {names} names of the dictionary is in the {docs} documents, so there is no "
+        "silver mention. Check that texts and names are in one language, and the ids to exclude."
+    )
+
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx

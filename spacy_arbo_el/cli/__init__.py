@@ -16,11 +16,13 @@ from .kb import kb_cli
 from .new import new_cli
 from .pretrain import pretrain_command
 from .show import show_command
+from .silver import silver_command
 from .train import train_command
 from .tune import tune_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
 arbo_cli.command("convert")(convert_command)
+arbo_cli.command("silver")(silver_command)
 arbo_cli.command("init-config")(init_config_command)
 arbo_cli.command("init")(init_command)
 # Settings of the config are overridden by options of their names.

@@ -1,12 +1,13 @@
 """Mentions by a dictionary: where a text has a name of an entity."""
 
 from dataclasses import dataclass
-from typing import Iterable, Iterator, List, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
 from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
+from spacy.vocab import Vocab
 
 from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, set_mentions
@@ -16,45 +17,125 @@ from .spans import LABEL
 SHORT = 4
 
 
+def is_exact(name: str) -> bool:
+    """Whether a name is found in its own spelling only: a short one, or a word in capitals."""
+    return len(name) <= SHORT or (name.isupper() and " " not in name)
+
+
+def is_mention_like(name: str) -> bool:
+    """Whether a name can be a mention. A single character or a number is rarely one."""
+    return len(name) > 1 and not name.isdigit()
+
+
+class Name(NamedTuple):
+    """A name of the dictionary.
+
+    text: The name in its first spelling.
+    kb_id: The id of its entity; None for a name of several entities.
+    label: The first type of its first entity.
+    """
+
+    text: str
+    kb_id: Optional[str]
+    label: str
+
+
+class Hit(NamedTuple):
+    """A name in a document: the tokens from ``start`` to ``end``, and the number of the name."""
+
+    start: int
+    end: int
+    name: int
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """The names of entities, and matchers for them.
+
+    vocab: That of the tokenizer, which documents must have too.
+    names: Each name once.
+    short: How many names were left out because they are no mentions, see ``is_mention_like``.
+    exact: Finds names in their own spelling.
+    folded: Finds names in any case.
+    numbers: From the key of a match to the number of its name.
+    """
+
+    vocab: Vocab
+    names: List[Name]
+    short: int
+    exact: PhraseMatcher
+    folded: PhraseMatcher
+    numbers: Mapping[int, int]
+
+    @classmethod
+    def build(cls, nlp: Language, entities: Iterable[Entity]) -> "Dictionary":
+        """The dictionary of these entities. Of ``nlp``, only the tokenizer is used."""
+        names: Dict[str, Name] = {}
+        short = 0
+        for entity in entities:
+            label = entity.types[0] if entity.types else LABEL
+            # Spellings that differ in case alone are one name.
+            spellings = {_as_found(name): name for name in reversed(_stripped(entity.names))}
+            for key, text in reversed(list(spellings.items())):
+                if not is_mention_like(text):
+                    short += 1
+                    continue
+                first = names.setdefault(key, Name(text, entity.id, label))
+                if first.kb_id not in (None, entity.id):
+                    names[key] = first._replace(kb_id=None)
+        exact = PhraseMatcher(nlp.vocab)
+        folded = PhraseMatcher(nlp.vocab, attr="LOWER")
+        numbers = {}
+        for number, (key, name) in enumerate(names.items()):
+            matcher = exact if is_exact(name.text) else folded
+            # Some tokenizers split words in lower case in other places.
+            patterns = [nlp.tokenizer(text) for text in dict.fromkeys((name.text, key))]
+            matcher.add(str(number), [pattern for pattern in patterns if len(pattern)])
+            numbers[nlp.vocab.strings[str(number)]] = number
+        return cls(nlp.vocab, list(names.values()), short, exact, folded, numbers)
+
+    def hits(self, doc: Doc) -> List[Hit]:
+        """The names in a document, in order: the longest where they overlap."""
+        # A name in its own spelling comes before the same word in any case.
+        found: Dict[Tuple[int, int], int] = {}
+        for matcher in (self.exact, self.folded):
+            for key, start, end in matcher(doc):
+                found.setdefault((start, end), self.numbers[key])
+        spans = filter_spans([Span(doc, start, end) for start, end in found])
+        return [Hit(span.start, span.end, found[span.start, span.end]) for span in spans]
+
+
 @dataclass(frozen=True)
 class NameFinder:
     """Finds the names of entities in documents, the longest where they overlap.
 
-    The label of a mention is the first type of an entity of that name.
+    The label of a mention is the first type of the first entity of that name.
 
-    matchers: For long names in any case, and for short names as they are.
+    dictionary: The names.
     getter: Where mentions are put.
     """
 
-    matchers: Tuple[PhraseMatcher, PhraseMatcher]
+    dictionary: Dictionary
     getter: SpanGetter
 
     @classmethod
     def build(cls, nlp: Language, entities: Iterable[Entity], getter: SpanGetter) -> "NameFinder":
         """A finder of the names of these entities. Of ``nlp``, only the tokenizer is used."""
-        folded, exact = PhraseMatcher(nlp.vocab, attr="LOWER"), PhraseMatcher(nlp.vocab)
-        for name, label in _names(entities):
-            doc = nlp.tokenizer(name)
-            if len(doc):
-                (exact if len(name) <= SHORT else folded).add(label, [doc])
-        return cls((folded, exact), getter)
+        return cls(Dictionary.build(nlp, entities), getter)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        names = self.dictionary.names
         for doc in docs:
-            spans: List[Span] = []
-            for matcher in self.matchers:
-                spans += matcher(doc, as_spans=True)
-            set_mentions(doc, filter_spans(spans), self.getter)
+            hits = self.dictionary.hits(doc)
+            spans = [Span(doc, hit.start, hit.end, label=names[hit.name].label) for hit in hits]
+            set_mentions(doc, spans, self.getter)
             yield doc
 
 
-def _names(entities: Iterable[Entity]) -> Iterator[Tuple[str, str]]:
-    """Each name once, with the first type of the first entity that has it."""
-    seen = set()
-    for entity in entities:
-        for name in entity.names:
-            name = name.strip()
-            # A single character or a number is rarely a mention.
-            if len(name) > 1 and not name.isdigit() and name not in seen:
-                seen.add(name)
-                yield name, entity.types[0] if entity.types else LABEL
+def _stripped(names: Iterable[str]) -> List[str]:
+    return [name.strip() for name in names]
+
+
+def _as_found(name: str) -> str:
+    """What two names have in common that are found in the same places."""
+    return name if is_exact(name) else name.lower()

@@ -1,15 +1,15 @@
 """Documents to link: plain text, JSONL, CSV, ``.spacy``, and folders of these."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from ..io import PathLike, check_exists
+from ..io import PathLike, check_exists, read_lines
 from .annotated import AnnotatedText
-from .convert import make_doc
+from .convert import make_doc, read_corpus
 from .fields import string
 from .jsonl import mentions_of
 from .reader import SUFFIX, read_docs, unlinked
@@ -43,15 +43,56 @@ def read_documents(path: Path, nlp: Language) -> Iterator[Doc]:
                 yield doc
 
 
-def files_of(path: Path) -> Iterator[Path]:
-    """The files of a folder that can be read, in order of their names; or the file itself."""
+def read_plain_documents(path: Path, nlp: Language, format: str = "") -> Iterator[Doc]:
+    """Yield the documents of a file, or of all files of a folder, without their annotations.
+
+    Nothing but their text and id is read. Each line of a ``.txt`` file is a document, so that
+    files of any size fit into memory. Documents without text are left out.
+
+    Raises ValueError as ``read_documents`` does, and for an unknown format.
+
+    path: The file or the folder.
+    nlp: Only its tokenizer and its vocabulary are used.
+    format: The format of all files, one of ``convert.FORMATS``; "" goes by their suffixes.
+    """
+    for file in files_of(path, any_suffix=bool(format)):
+        name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+        for id_, text in _plain_texts(file, name, nlp, format):
+            doc = nlp.make_doc(text)
+            if text.strip():
+                doc.user_data["doc_id"] = id_
+                yield doc
+
+
+def _plain_texts(path: Path, name: str, nlp: Language, format: str) -> Iterator[Tuple[str, str]]:
+    suffix = path.suffix.lower()
+    if format:
+        yield from ((text.id, text.text) for text in read_corpus(path, format))
+    elif suffix == SUFFIX:
+        for doc in read_docs(path, nlp.vocab):
+            yield str(doc.user_data.get("doc_id", "")), doc.text
+    elif suffix == ".txt":
+        yield from ((f"{name}:{number}", line) for number, line in read_lines(path))
+    else:
+        yield from ((text.id, text.text) for text in _read_texts(path, name))
+
+
+def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
+    """The files of a folder that can be read, in order of their names; or the file itself.
+
+    any_suffix: Whether they can have any suffix.
+    """
     path = check_exists(path, "Check the path.")
     if not path.is_dir():
-        if path.suffix.lower() not in SUFFIXES:
+        if not any_suffix and path.suffix.lower() not in SUFFIXES:
             raise ValueError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
         yield path
         return
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file() and (any_suffix or file.suffix.lower() in SUFFIXES)
+    )
     if not files:
         raise ValueError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
     yield from files

@@ -89,8 +89,8 @@ def fit_calibration(
     edges between mentions is fitted on pairs whose best candidates differ, since only there such an
     edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
     the curve would be much too confident. For the same reason, the curve of exemplars is fitted on
-    those of another entity than the one with the nearest text. The curves of new entities are fitted on the nearest
-    mentions of the whole corpus.
+    those of another entity than the one with the nearest text. The curves of new entities are
+    fitted on the nearest mentions of the whole corpus.
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
         left out.

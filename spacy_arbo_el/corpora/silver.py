@@ -1,0 +1,227 @@
+"""Silver mentions: raw text with the names of a dictionary, in place of annotated mentions.
+
+BioCoM (§3.1) makes its training data so: sentences that have a name of the dictionary, of each name
+some. What is written can be wrong where a name means something else, which is why the number of
+mentions of a name is limited.
+"""
+
+import tempfile
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Container, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+from spacy.tokens import Doc, Span
+
+from ..errors import Errors
+from ..settings import check_count
+from .names import Dictionary, Hit
+from .parts import write_parts
+from .reader import copied, read_docs
+
+# What each number of what was left out counts.
+REASONS = {
+    "excluded": "documents by their ids",
+    "without": "documents without a mention",
+    "short": "names that are a single character or a number",
+    "ambiguous": "mentions of names that several entities have",
+    "crowded": "mentions beside another entity in their sentence",
+    "surplus": "mentions of names that have enough",
+}
+# How many of the most frequent names a report lists.
+FREQUENT = 10
+
+
+@dataclass(frozen=True)
+class SilverSettings:
+    """How silver mentions are chosen.
+
+    per_name: The most mentions of one name, chosen at random; 0 for all.
+    one: Whether a sentence with mentions of several entities is left out (Table 4).
+    seed: Determines which mentions of a frequent name are kept.
+    """
+
+    per_name: int = 20
+    one: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("per_name", self.per_name, 0)
+        check_count("seed", self.seed, 0)
+
+
+class SilverReport(NamedTuple):
+    """What was written, and what was left out.
+
+    counts: The numbers of these:
+        docs: documents written.
+        mentions: mentions written.
+        entities: entities with a mention.
+        names: names with a mention.
+        excluded: documents left out by their ids.
+        without: documents left out because they have no mention.
+        short: names left out because they are a single character or a number.
+        ambiguous: mentions left out because several entities have the name.
+        crowded: mentions left out because their sentence has another entity.
+        surplus: mentions left out because there are enough of their name.
+    frequent: The most frequent names, with the number of their mentions. A common word among them
+        is a reason to take it out of the dictionary.
+    """
+
+    counts: Dict[str, int]
+    frequent: List[Tuple[str, int]]
+
+    @property
+    def left_out(self) -> Dict[str, int]:
+        """How many were left out, by what they are."""
+        return {text: self.counts[reason] for reason, text in REASONS.items()}
+
+
+def write_silver(
+    docs: Iterable[Doc],
+    dictionary: Dictionary,
+    output: Path,
+    settings: SilverSettings = SilverSettings(),
+    exclude: Container[str] = (),
+) -> SilverReport:
+    """Write the documents that have names of the dictionary, with these as mentions.
+
+    Nothing but the tokens of the documents and their ids is used: annotations cannot be reached.
+    The documents are read once. What they contain waits in a temporary folder.
+
+    Raises ValueError if there is no mention, or no name that can be one.
+
+    docs: The documents. Their sentences are needed for ``settings.one``.
+    output: A ``.spacy`` file, or a folder of them for corpora that don't fit into memory.
+    exclude: The ids of documents to leave out, such as those of a test set.
+    """
+    if not dictionary.names:
+        raise ValueError(Errors.E840.format(short=dictionary.short))
+    found = Found()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = _with_names(docs, dictionary, settings.one, exclude, found)
+        write_parts(kept, Path(folder) / "found")
+        names, of_docs = np.array(found.names, dtype=np.int64), np.array(found.docs, dtype=np.int64)
+        chosen = choose(names, settings.per_name, settings.seed)
+        if not chosen.any():
+            problem = Errors.E841.format(
+                docs=f"{found.n_read:,}", names=f"{len(dictionary.names):,}"
+            )
+            raise ValueError(problem)
+        waiting = read_docs(Path(folder), dictionary.vocab)
+        write_parts(_chosen(waiting, dictionary, found, chosen), output)
+    counts = {
+        **dict.fromkeys(REASONS, 0),
+        "docs": len(np.unique(of_docs[chosen])),
+        "mentions": int(chosen.sum()),
+        "entities": len({dictionary.names[name].kb_id for name in set(names[chosen].tolist())}),
+        "names": len(np.unique(names[chosen])),
+        "short": dictionary.short,
+        "surplus": int((~chosen).sum()),
+        **found.left_out,
+    }
+    most = Counter(found.names).most_common(FREQUENT)
+    return SilverReport(counts, [(dictionary.names[name].text, count) for name, count in most])
+
+
+class Found:
+    """The mentions in the documents that have some, in order.
+
+    docs: The number of the document of each mention, among those that have some.
+    starts: Its first token.
+    ends: The token after its last one.
+    names: The number of its name.
+    left_out: How many documents and mentions were left out, by reason.
+    n_read: How many documents were read.
+    """
+
+    def __init__(self) -> None:
+        self.docs, self.starts, self.ends, self.names = (array("q") for _ in range(4))
+        self.left_out: Counter = Counter()
+        self.n_read = 0
+        self.n_docs = 0
+
+    def add(self, hits: Sequence[Hit]) -> None:
+        """Add the mentions of the next document."""
+        for hit in hits:
+            self.docs.append(self.n_docs)
+            self.starts.append(hit.start)
+            self.ends.append(hit.end)
+            self.names.append(hit.name)
+        self.n_docs += 1
+
+
+def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:
+    """Which mentions to keep: at most so many of each name, at random.
+
+    names: (n,) int64, the number of the name of each mention.
+    per_name: 0 for all.
+    RETURNS: (n,) bool.
+    """
+    if not per_name:
+        return np.ones(len(names), dtype=bool)
+    shuffled = np.random.default_rng(seed).permutation(len(names))
+    order = shuffled[np.argsort(names[shuffled], kind="stable")]
+    # The rank of each mention among those of its name.
+    first = np.searchsorted(names[order], names[order])
+    chosen = np.zeros(len(names), dtype=bool)
+    chosen[order[np.arange(len(names)) - first < per_name]] = True
+    return chosen
+
+
+def _with_names(
+    docs: Iterable[Doc],
+    dictionary: Dictionary,
+    one: bool,
+    exclude: Container[str],
+    found: Found,
+) -> Iterator[Doc]:
+    """Copies of the documents that have mentions, which are added to ``found``."""
+    for doc in docs:
+        found.n_read += 1
+        if str(doc.user_data.get("doc_id", "")) in exclude:
+            found.left_out["excluded"] += 1
+            continue
+        hits = dictionary.hits(doc)
+        clear = [hit for hit in hits if dictionary.names[hit.name].kb_id is not None]
+        alone = _alone(doc, hits, dictionary) if one else clear
+        found.left_out["ambiguous"] += len(hits) - len(clear)
+        found.left_out["crowded"] += len(clear) - len(alone)
+        if alone:
+            found.add(alone)
+            yield copied(doc, None)
+        else:
+            found.left_out["without"] += 1
+
+
+def _alone(doc: Doc, hits: Sequence[Hit], dictionary: Dictionary) -> List[Hit]:
+    """The mentions whose sentence has no other entity; a name of several entities is another."""
+    alone: List[Hit] = []
+    for _, group in groupby(hits, lambda hit: doc[hit.start].sent.start):
+        of_sentence = list(group)
+        ids = {dictionary.names[hit.name].kb_id for hit in of_sentence}
+        if len(ids) == 1 and None not in ids:
+            alone += of_sentence
+    return alone
+
+
+def _chosen(
+    docs: Iterable[Doc], dictionary: Dictionary, found: Found, chosen: np.ndarray
+) -> Iterator[Doc]:
+    """The documents with their chosen mentions; those without are left out."""
+    rows = iter(np.nonzero(chosen)[0].tolist())
+    by_doc = groupby(rows, lambda row: found.docs[row])
+    number, of_doc = next(by_doc)
+    for position, doc in enumerate(docs):
+        if position != number:
+            continue
+        names = [(row, dictionary.names[found.names[row]]) for row in of_doc]
+        doc.ents = [
+            Span(doc, found.starts[row], found.ends[row], label=name.label, kb_id=name.kb_id or "")
+            for row, name in names
+        ]
+        yield doc
+        number, of_doc = next(by_doc, (-1, iter(())))
