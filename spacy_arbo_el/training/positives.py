@@ -99,7 +99,30 @@ class EntityPositives:
     """
 
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return gold_texts(_mentions_of(queries, table), table, cache)[:, None]
+        return gold_texts(mentions_of(queries, table), table, cache)[:, None]
+
+
+@registry.misc("spacy-arbo-el.InBatchPositives.v1")
+@dataclass(frozen=True)
+class InBatchPositives:
+    """The step's other mentions of the query's entity (BioCoM, §3.3).
+
+    Use it with ``batch_by_concept.v1``, which gives several mentions of each entity, and with
+    ``InBatchMentionNegatives.v1``::
+
+        [components.arbo_linker.objective.positives]
+        @misc = "spacy-arbo-el.InBatchPositives.v1"
+
+    Queries without another mention of their entity are left out.
+    """
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        same = table.same_entity(mentions_of(queries, table))
+        np.fill_diagonal(same, False)
+        nodes = np.where(same, queries, -1)
+        width = int(same.sum(axis=1).max(initial=0))
+        # Those that there are come first.
+        return -np.sort(-nodes, axis=1)[:, :width]
 
 
 @registry.misc("spacy-arbo-el.SynonymPositives.v1")
@@ -158,7 +181,7 @@ def _parents(
     with_entity: Whether a mention whose parent is another mention gets its entity too.
     RETURNS: (b, 1 + with_entity) int64 nodes, -1 for none.
     """
-    mentions = _mentions_of(queries, table)
+    mentions = mentions_of(queries, table)
     clusters = np.unique(table.cluster[mentions])
     members, offsets = table.members(clusters[clusters >= 0])
     text, similarity = nearest_gold_texts(members, offsets, table, cache)
@@ -177,7 +200,7 @@ def _parents(
     return positives
 
 
-def _mentions_of(queries: np.ndarray, table: GoldTable) -> np.ndarray:
+def mentions_of(queries: np.ndarray, table: GoldTable) -> np.ndarray:
     """The mentions that queries are. Raise ValueError where some are names."""
     if table.is_text(queries).any():
         raise ValueError(Errors.E611)

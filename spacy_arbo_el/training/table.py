@@ -120,6 +120,11 @@ class GoldTable:
         row = np.concatenate([row, is_mention[row_by_id]])
         return row, np.concatenate([mention, mention_by_id])
 
+    def same_entity(self, mentions: np.ndarray) -> np.ndarray:
+        """(b, b) bool, which of these mentions share a gold id with each other, and with itself."""
+        ids = self.mention_ids[mentions]
+        return (ids @ ids.T).toarray() > 0
+
     def text_has_type(self, nodes: np.ndarray) -> np.ndarray:
         """(b, r) bool, whether a text has the type of a node: its label, or one of a text's."""
         if not self.text_types.shape[1]:

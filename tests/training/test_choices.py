@@ -16,13 +16,18 @@ from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
 from spacy_arbo_el.training.losses import CrossEntropy, SoftmaxPositiveNegative
-from spacy_arbo_el.training.negatives import HardNegatives, InBatchNegatives
+from spacy_arbo_el.training.negatives import (
+    HardNegatives,
+    InBatchMentionNegatives,
+    InBatchNegatives,
+)
 from spacy_arbo_el.training.objective import Objective, ObjectiveSum
 from spacy_arbo_el.training.positives import (
     Arborescence1NNPositives,
     Arborescence1RandPositives,
     ArborescencePositives,
     EntityPositives,
+    InBatchPositives,
     SynonymPositives,
 )
 from spacy_arbo_el.training.progress import Progress
@@ -138,6 +143,20 @@ NAMES = {
     "cold": ["cold", "COLD"],  # two spellings of one name
     "flu": ["flu", "influenza", "grippe"],
 }
+
+
+def test_in_batch_mentions_are_positives_or_negatives(world):
+    """A composite mention shares an entity with two; unknown ids are entities too."""
+    batch = [0, 1, 2, 3, 4, 5, 7]
+    shared = {0: [1], 1: [0], 2: [3], 3: [2], 4: [5], 5: [4], 7: []}
+    positives = chosen(world, InBatchPositives(), batch)
+    negatives = chosen(world, InBatchMentionNegatives(), batch)
+    for i, mention in enumerate(batch):
+        own = [BASE + other for other in shared[mention]]
+        assert sorted(positives[i]) == own
+        others = [BASE + other for other in batch if other != mention and BASE + other not in own]
+        assert sorted(negatives[i]) == others
+    assert chosen(world, InBatchPositives(), [0, 2]) == [[], []]
 
 
 @pytest.fixture(scope="module")

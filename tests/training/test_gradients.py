@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from thinc.api import Adam, with_debug
 
@@ -163,6 +163,32 @@ def test_losses_of_single_targets_equal_autograd(loss, naive, seed):
         expected.backward()
         assert losses[i] == pytest.approx(expected.item(), rel=1e-6, abs=1e-9)
         np.testing.assert_allclose(gradient[i], row.grad.numpy(), atol=1e-7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([None, 0.0, 0.1]))
+def test_multi_similarity_and_its_mining_equal_those_of_pytorch_metric_learning(seed, margin):
+    """A batch of mentions, each of which has the others as targets."""
+    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    miners = pytest.importorskip("pytorch_metric_learning.miners")
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 4, 8)
+    vectors = torch.tensor(rng.normal(size=(8, 6)), requires_grad=True)
+    targets = torch.tensor(labels)
+    pairs = None if margin is None else miners.MultiSimilarityMiner(margin)(vectors, targets)
+    # Theirs is 0 where one positive and one negative pair are all that is left.
+    assume(pairs is None or any(len(part) > 1 for part in pairs))
+    expected = losses.MultiSimilarityLoss(2, 50, 0.6)(vectors, targets, pairs)
+    expected.backward()
+    again = vectors.detach().clone().requires_grad_()
+    unit = torch.nn.functional.normalize(again, dim=1)
+    similarity = unit @ unit.T
+    loss = MultiSimilarity(base=0.6, margin=margin)
+    same = labels[:, None] == labels
+    values, gradient = loss(similarity.detach().numpy(), same, ~np.eye(8, dtype=bool))
+    similarity.backward(torch.tensor(gradient) / 8)
+    assert values.mean() == pytest.approx(expected.item(), rel=1e-5, abs=1e-7)
+    np.testing.assert_allclose(again.grad, vectors.grad, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", [softmax_positive_negative, cross_entropy])
