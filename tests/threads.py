@@ -4,8 +4,11 @@ import os
 import threading
 
 
-def run_in_threads(*calls):
-    """Run functions at the same time; raise the first error of any."""
+def run_in_threads(*calls, seconds=300):
+    """Run functions at the same time; raise the first error of any.
+
+    seconds: After so long, a thread counts as one that waits for ever.
+    """
     errors = []
 
     def run(call):
@@ -18,7 +21,7 @@ def run_in_threads(*calls):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(300)
+        thread.join(seconds)
         assert not thread.is_alive(), "a thread waits for ever"
     if errors:
         raise errors[0]

@@ -85,7 +85,7 @@ def edits(linker, number):
 def test_each_call_sees_one_state_while_other_threads_edit(attacks, tiny_bert, settings):
     linker = tiny_linker(tiny_bert, **settings)
     states = States(linker, DEV[:4])
-    n_threads, n_calls = 8, attacks(5, 2000)
+    n_threads, n_calls, seconds = 8, attacks(5, 2000), attacks(300, 7200)
     stop, seen = threading.Event(), []
 
     def link():
@@ -103,11 +103,12 @@ def test_each_call_sees_one_state_while_other_threads_edit(attacks, tiny_bert, s
 
     def link_then_stop():
         try:
-            run_in_threads(*[link] * n_threads)
+            run_in_threads(*[link] * n_threads, seconds=seconds)
         finally:
             stop.set()
 
-    run_in_threads(edit, link_then_stop)
+    run_in_threads(edit, link_then_stop, seconds=seconds)
+    print(f"{len(seen)} calls, {len(states.answers)} states")
     assert len(seen) == n_threads * n_calls
     assert len(states.answers) > 1
     assert set(seen) <= states.answers
