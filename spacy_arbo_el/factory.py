@@ -22,11 +22,11 @@ use_gold_ents = true
 extension = "arbo"
 
 [arbo_linker.calibration]
-entity = [12.0, -7.5]
-exemplar = [19.1, -12.9]
-mention = [6.8, -5.8]
-same_mention = [16.3, -11.2]
-same_new_entity = [16.3, -11.2]
+entity = [12.3, -8.0]
+exemplar = [17.3, -12.8]
+mention = [8.2, -6.8]
+same_mention = [17.7, -12.4]
+same_new_entity = [17.7, -12.4]
 
 [arbo_linker.model]
 @architectures = "spacy-arbo-el.DualEncoder.v1"

@@ -4,10 +4,12 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from dataclasses import replace
 
 import numpy as np
+from tqdm import tqdm
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
@@ -78,6 +80,12 @@ CALLS = {
     *("mkdir", "rmdir", "chmod", "lstat", "stat", "scandir", "listdir", "flock", "execute"),
     *("executemany", "backup", "touch", "truncate", "tofile", "writelines"),
 }
+
+
+# A lock of tqdm is shared with forked processes: killed while it holds the lock, one would leave
+# this process waiting for ever. A lock of threads is not shared, and nothing holds it at a fork.
+tqdm.monitor_interval = 0
+tqdm.set_lock(threading.RLock())
 
 
 def run_and_kill(action, number):

@@ -10,7 +10,7 @@ from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
 
-from .saved import count_calls, run_and_kill, some_of, tiny_pipeline
+from .saved import count_calls, run_and_kill, tiny_pipeline
 from .world import DEV, annotated
 
 pytestmark = [
@@ -48,20 +48,30 @@ def test_arbo_link_killed_at_each_call(place, tmp_path, name, attacks):
         arguments = ["link", str(place / "model"), str(place / "dev.spacy"), *options]
         assert CliRunner().invoke(arbo_cli, arguments).exit_code == 0
 
-    link("0.0")
-    old = contents_of(output)
-    calls = count_calls(link)
-    link()
-    new, outcomes = contents_of(output), []
-    assert new != old
-    # The last calls write the output; those before load the pipeline.
-    late = range(max(calls - 120, 1), calls + 1)
-    for number in [late[i - 1] for i in some_of(len(late), attacks(3, 30))]:
+    def is_new_after_kill_at(number):
         link("0.0")
         run_and_kill(link, number)
-        assert contents_of(output) in (old, new)
-        outcomes.append(contents_of(output) == new)
+        found = contents_of(output)
+        assert found in (old, new)
         link()
         assert os.listdir(tmp_path) == [name], "the next run leaves nothing beside its output"
-    print(f"{len(outcomes)} kills of arbo link, {sum(outcomes)} after the change")
+        kills.append(number)
+        return found == new
+
+    link("0.0")
+    old, kills = contents_of(output), []
+    calls = count_calls(link)
+    link()
+    new = contents_of(output)
+    assert new != old
+    # The first call at which a kill is too late. A share of the attack finds it less exactly.
+    before, first = 0, calls
+    while first - before > attacks(calls // 4, 1):
+        middle = (before + first) // 2
+        before, first = (before, middle) if is_new_after_kill_at(middle) else (middle, first)
+    around = range(max(before - attacks(0, 15), 1), min(first + attacks(1, 15), calls + 1))
+    numbers = [number for number in around if number in (before, first) or attacks(0, 1)]
+    outcomes = [is_new_after_kill_at(number) for number in numbers]
+    print(f"{len(kills)} kills of arbo link, {sum(outcomes)} of {len(outcomes)} after the change")
     assert outcomes == sorted(outcomes)
+    assert attacks(True, not outcomes[0] and outcomes[-1])
