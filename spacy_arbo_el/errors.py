@@ -450,8 +450,8 @@ class Errors(metaclass=_Coded):
 
     # Silver mentions: E84x
     E840 = (
-        "The dictionary has no name to look for. {short} names were left out because they are "
-        "single characters or numbers. Check that the entities have names."
+        "The dictionary has no name to look for. {count} names were left out because they are "
+        "single characters, numbers or stop words. Check that the entities have names."
     )
     E841 = (
         "None of the {names} names of the dictionary is in the {docs} documents, so there is no "

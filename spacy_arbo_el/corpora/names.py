@@ -1,7 +1,7 @@
 """Mentions by a dictionary: where a text has a name of an entity."""
 
 from dataclasses import dataclass
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
 from spacy.matcher import PhraseMatcher
@@ -22,9 +22,12 @@ def is_exact(name: str) -> bool:
     return len(name) <= SHORT or (name.isupper() and " " not in name)
 
 
-def is_mention_like(name: str) -> bool:
-    """Whether a name can be a mention. A single character or a number is rarely one."""
-    return len(name) > 1 and not name.isdigit()
+def is_usable(name: str, stop_words: Container[str] = ()) -> bool:
+    """Whether a name can be a mention: not a single character, a number, or a stop word.
+
+    stop_words: Of the language, in lower case. "IT" can be a mention, "it" is none.
+    """
+    return len(name) > 1 and not name.isdigit() and name not in stop_words
 
 
 class Name(NamedTuple):
@@ -54,7 +57,7 @@ class Dictionary:
 
     vocab: That of the tokenizer, which documents must have too.
     names: Each name once.
-    short: How many names were left out because they are no mentions, see ``is_mention_like``.
+    unusable: How many names were left out because they are no mentions, see ``is_usable``.
     exact: Finds names in their own spelling.
     folded: Finds names in any case.
     numbers: From the key of a match to the number of its name.
@@ -62,7 +65,7 @@ class Dictionary:
 
     vocab: Vocab
     names: List[Name]
-    short: int
+    unusable: int
     exact: PhraseMatcher
     folded: PhraseMatcher
     numbers: Mapping[int, int]
@@ -71,14 +74,14 @@ class Dictionary:
     def build(cls, nlp: Language, entities: Iterable[Entity]) -> "Dictionary":
         """The dictionary of these entities. Of ``nlp``, only the tokenizer is used."""
         names: Dict[str, Name] = {}
-        short = 0
+        unusable = 0
         for entity in entities:
             label = entity.types[0] if entity.types else LABEL
             # Spellings that differ in case alone are one name.
             spellings = {_as_found(name): name for name in reversed(_stripped(entity.names))}
             for key, text in reversed(list(spellings.items())):
-                if not is_mention_like(text):
-                    short += 1
+                if not is_usable(text, nlp.Defaults.stop_words):
+                    unusable += 1
                     continue
                 first = names.setdefault(key, Name(text, entity.id, label))
                 if first.kb_id not in (None, entity.id):
@@ -92,7 +95,7 @@ class Dictionary:
             patterns = [nlp.tokenizer(text) for text in dict.fromkeys((name.text, key))]
             matcher.add(str(number), [pattern for pattern in patterns if len(pattern)])
             numbers[nlp.vocab.strings[str(number)]] = number
-        return cls(nlp.vocab, list(names.values()), short, exact, folded, numbers)
+        return cls(nlp.vocab, list(names.values()), unusable, exact, folded, numbers)
 
     def hits(self, doc: Doc) -> List[Hit]:
         """The names in a document, in order: the longest where they overlap."""

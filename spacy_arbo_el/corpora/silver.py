@@ -26,7 +26,7 @@ from .reader import copied, read_docs
 REASONS = {
     "excluded": "documents by their ids",
     "without": "documents without a mention",
-    "short": "names that are a single character or a number",
+    "unusable": "names that are a single character, a number or a stop word",
     "ambiguous": "mentions of names that several entities have",
     "crowded": "mentions beside another entity in their sentence",
     "surplus": "mentions of names that have enough",
@@ -63,7 +63,7 @@ class SilverReport(NamedTuple):
         names: names with a mention.
         excluded: documents left out by their ids.
         without: documents left out because they have no mention.
-        short: names left out because they are a single character or a number.
+        unusable: names left out because they are a single character, a number or a stop word.
         ambiguous: mentions left out because several entities have the name.
         crowded: mentions left out because their sentence has another entity.
         surplus: mentions left out because there are enough of their name.
@@ -99,7 +99,7 @@ def write_silver(
     exclude: The ids of documents to leave out, such as those of a test set.
     """
     if not dictionary.names:
-        raise ValueError(Errors.E840.format(short=dictionary.short))
+        raise ValueError(Errors.E840.format(count=dictionary.unusable))
     found = Found()
     with tempfile.TemporaryDirectory() as folder:
         kept = _with_names(docs, dictionary, settings.one, exclude, found)
@@ -119,7 +119,7 @@ def write_silver(
         "mentions": int(chosen.sum()),
         "entities": len({dictionary.names[name].kb_id for name in set(names[chosen].tolist())}),
         "names": len(np.unique(names[chosen])),
-        "short": dictionary.short,
+        "unusable": dictionary.unusable,
         "surplus": int((~chosen).sum()),
         **found.left_out,
     }

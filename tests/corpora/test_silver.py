@@ -22,7 +22,8 @@ from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 ENTITIES = [
     Entity("all", "acute lymphatic leukaemia", aliases=["ALL", "leukaemia"], types=["Disease"]),
-    Entity("flu", "Influenza", aliases=["flu", "x", "1918"]),
+    Entity("flu", "Influenza", aliases=["flu", "x", "1918", "is"]),
+    Entity("it", "information technology", aliases=["IT"]),
     Entity("cold", "common cold", aliases=["cold"]),
     Entity("copd", "chronic obstructive disease", aliases=["COLD", "obstructive disease"]),
     Entity("bird", "bird flu", aliases=["obstructive disease"]),
@@ -54,6 +55,8 @@ def silver(tmp_path, texts, entities=ENTITIES, **settings):
         ("Acute Lymphatic LEUKAEMIA and leukaemia.", ["Acute Lymphatic LEUKAEMIA", "leukaemia"]),
         ("ALL is one of all diseases.", ["ALL"]),
         ("INFLUENZA, or Flu, or flu.", ["INFLUENZA", "flu"]),
+        # A stop word is no name, but may be one in capitals.
+        ("It is IT that has the flu.", ["IT", "flu"]),
         # A name in its own spelling comes before another in any case.
         ("The common cold and COLD.", ["common cold", "COLD"]),
         ("Bird flu is no flu.", ["Bird flu", "flu"]),
@@ -78,7 +81,14 @@ def test_ids_labels_and_counts(tmp_path):
     (doc, _) = read_docs(tmp_path / "silver.spacy", NLP.vocab)
     assert [span.label_ for span in doc.ents] == ["ENTITY", "Disease"]
     counts = {"docs": 2, "mentions": 3, "entities": 2, "names": 2}
-    left_out = {"excluded": 1, "without": 1, "short": 2, "ambiguous": 1, "crowded": 0, "surplus": 0}
+    left_out = {
+        "excluded": 1,
+        "without": 1,
+        "unusable": 3,
+        "ambiguous": 1,
+        "crowded": 0,
+        "surplus": 0,
+    }
     assert report.counts == {**counts, **left_out}
     assert report.frequent == [("flu", 2), ("ALL", 1)]
 
@@ -148,9 +158,9 @@ def test_annotations_of_the_source_cannot_be_reached(tmp_path):
 
 def test_bad_input(tmp_path):
     out = tmp_path / "silver.spacy"
-    with pytest.raises(ValueError, match="no name to look for. 2 names"):
-        silver(tmp_path, ["A flu."], [Entity("a", "x", aliases=["12"])])
-    with pytest.raises(ValueError, match="None of the 11 names.* in the 1 documents"):
+    with pytest.raises(ValueError, match="no name to look for. 3 names"):
+        silver(tmp_path, ["A flu."], [Entity("a", "x", aliases=["12", "is"])])
+    with pytest.raises(ValueError, match="None of the 13 names.* in the 1 documents"):
         silver(tmp_path, ["Nothing here."])
     with pytest.raises(ValueError, match="per_name"):
         SilverSettings(per_name=-1)
