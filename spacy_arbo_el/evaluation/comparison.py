@@ -10,7 +10,7 @@ from ..inference.clustering import Clustering
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linking.stages import LinkingStages
-from .report import compare_stages, with_inference
+from .report import outcomes_of_stages, score_rows, with_inference
 from .scorer import RECALLS
 
 # Table 6 of the paper, and the same procedures with exemplars.
@@ -34,7 +34,7 @@ def compare_procedures(
 ) -> Dict[str, Dict[str, Any]]:
     """Scores of a pipeline's linker on gold mentions, for each of ``PROCEDURES``.
 
-    folds: As in ``compare_stages``.
+    folds: As in ``outcomes_of_stages``.
     corpus: Whether all examples are linked in one graph, as in the paper.
     one_curve: Whether all edges have the curve of edges from entities, as in the paper, where
         similarities of all kinds are on one scale.
@@ -45,7 +45,8 @@ def compare_procedures(
             stages = replace(stages, calibration=stages.calibration.with_one_curve())
         return {name: with_inference(stages, inference) for name, inference in PROCEDURES.items()}
 
-    return compare_stages(nlp, examples, variants, folds=folds, corpus=corpus)
+    results = outcomes_of_stages(nlp, examples, variants, folds=folds, corpus=corpus)
+    return score_rows(nlp, results)
 
 
 def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]], title: str) -> str:

@@ -80,10 +80,10 @@ def inference_outcomes(
     procedure.
 
     examples: Only the linker of the pipeline is run on them.
-    folds: As in ``compare_stages``.
-    tune_by: As in ``compare_stages``.
+    folds: As in ``outcomes_of_stages``.
+    tune_by: As in ``outcomes_of_stages``.
     """
-    return _outcomes_of_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
+    return outcomes_of_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
 
 
 def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str, Dict[str, Any]]:
@@ -100,7 +100,7 @@ def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
     }
 
 
-def compare_stages(
+def outcomes_of_stages(
     nlp: Language,
     examples: Sequence[Example],
     variants: Variants,
@@ -108,8 +108,8 @@ def compare_stages(
     folds: int = 0,
     tune_by: str = "",
     corpus: bool = False,
-) -> Dict[str, Dict[str, Any]]:
-    """Scores of a pipeline's linker on gold mentions, for several variants of its stages.
+) -> Dict[str, List[Outcome]]:
+    """Outcomes of a pipeline's linker on gold mentions, for several variants of its stages.
 
     examples: Only the linker of the pipeline is run on them.
     variants: From the linker's stages, as they are calibrated, to the stages to compare, by name.
@@ -121,21 +121,6 @@ def compare_stages(
     corpus: Whether all examples are linked in one graph, also those of the parts that are not
         scored. Otherwise each document is linked by itself.
     """
-    results = _outcomes_of_stages(
-        nlp, examples, variants, folds=folds, tune_by=tune_by, corpus=corpus
-    )
-    return score_rows(nlp, results)
-
-
-def _outcomes_of_stages(
-    nlp: Language,
-    examples: Sequence[Example],
-    variants: Variants,
-    *,
-    folds: int = 0,
-    tune_by: str = "",
-    corpus: bool = False,
-) -> Dict[str, List[Outcome]]:
     if tune_by:
         check_score(tune_by, LINKING_SCORES)
         if folds < 2:
