@@ -216,6 +216,7 @@ class ComponentFolder:
         open_kb: Function that opens the knowledge base of a folder; None to leave it out.
         """
         self._settle_if_possible()
+        failed: Optional[Manifest] = None
         for tries in range(TRIES):
             manifest = self._read_manifest()
             try:
@@ -224,9 +225,12 @@ class ComponentFolder:
                     self._open_kb(manifest, open_kb)
                 return Saved(manifest, parts)
             except (ValueError, OSError):
-                # Another program may have saved in the meantime.
-                if self._read_manifest() == manifest or tries == TRIES - 1:
+                # Another program may have saved in the meantime, or be moving the parts of this
+                # save to their places.
+                is_same = self._read_manifest() == manifest
+                if (is_same and failed == manifest) or tries == TRIES - 1:
                     raise
+                failed = manifest
         raise AssertionError
 
     def _settle_if_possible(self) -> None:

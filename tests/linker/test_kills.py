@@ -5,9 +5,11 @@ import random
 import shutil
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import spacy
+import srsly
 import torch
 
 from spacy_arbo_el import load_pipeline, save_pipeline
@@ -208,3 +210,25 @@ def test_a_reader_beside_a_writer_reads_one_save(world, attacks):
     finally:
         os.kill(process, 9)
         os.waitpid(process, 0)
+
+
+def test_a_part_that_is_moved_to_its_place_while_it_is_read(world, monkeypatch):
+    """A reader finds the old part, and then no new one under its temporary name."""
+    place, nlp, _, after = world
+    folder = fresh(place) / NAME
+    path, old = folder / "new_entities", (folder / "new_entities").read_bytes()
+    find_linker(nlp).to_disk(folder, exclude=["vocab"])
+    pending = path.with_name(f"{path.name}.{srsly.read_json(folder / 'manifest.json')['save']}")
+    path.rename(pending)
+    path.write_bytes(old)
+    is_file, moved = Path.is_file, []
+
+    def move_first(self):
+        if self == pending and not moved:
+            moved.append(os.replace(pending, path))
+        return is_file(self)
+
+    monkeypatch.setattr(Path, "is_file", move_first)
+    monkeypatch.setattr(ComponentFolder, "_settle_if_possible", lambda self: None)
+    found = observed_component(folder, nlp)
+    assert moved and {**found, "threshold": 0} == {**after, "threshold": 0}
