@@ -78,8 +78,10 @@ class Dictionary:
         for entity in entities:
             label = entity.types[0] if entity.types else LABEL
             # Spellings that differ in case alone are one name.
-            spellings = {_as_found(name): name for name in reversed(_stripped(entity.names))}
-            for key, text in reversed(list(spellings.items())):
+            spellings: Dict[str, str] = {}
+            for text in map(str.strip, entity.names):
+                spellings.setdefault(_as_found(text), text)
+            for key, text in spellings.items():
                 if not is_usable(text, nlp.Defaults.stop_words):
                     unusable += 1
                     continue
@@ -133,10 +135,6 @@ class NameFinder:
             spans = [Span(doc, hit.start, hit.end, label=names[hit.name].label) for hit in hits]
             set_mentions(doc, spans, self.getter)
             yield doc
-
-
-def _stripped(names: Iterable[str]) -> List[str]:
-    return [name.strip() for name in names]
 
 
 def _as_found(name: str) -> str:

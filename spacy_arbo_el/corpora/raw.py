@@ -58,8 +58,8 @@ def read_plain_documents(path: Path, nlp: Language, format: str = "") -> Iterato
     for file in files_of(path, any_suffix=bool(format)):
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         for id_, text in _plain_texts(file, name, nlp, format):
-            doc = nlp.make_doc(text)
             if text.strip():
+                doc = nlp.make_doc(text)
                 doc.user_data["doc_id"] = id_
                 yield doc
 

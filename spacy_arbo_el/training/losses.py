@@ -143,7 +143,7 @@ class Logistic:
 @registry.losses("spacy-arbo-el.MultiSimilarity.v1")
 @dataclass(frozen=True)
 class MultiSimilarity:
-    """The multi-similarity loss of SapBERT (§2) and BioCoM (§3.3), over similarities as they are.
+    """The multi-similarity loss of SapBERT (§2) and BioCoM (§3.2), over similarities as they are.
 
     Use it for names and synonyms, and for contexts, with cosine similarity::
 

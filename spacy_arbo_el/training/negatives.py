@@ -123,7 +123,7 @@ class InBatchNegatives:
 @registry.misc("spacy-arbo-el.InBatchMentionNegatives.v1")
 @dataclass(frozen=True)
 class InBatchMentionNegatives:
-    """The step's mentions of other entities (BioCoM, §3.3).
+    """The step's mentions of other entities (BioCoM, §3.2).
 
     It needs no search and no texts of entities. Use it for linking by contexts alone::
 

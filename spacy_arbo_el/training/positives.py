@@ -105,7 +105,7 @@ class EntityPositives:
 @registry.misc("spacy-arbo-el.InBatchPositives.v1")
 @dataclass(frozen=True)
 class InBatchPositives:
-    """The step's other mentions of the query's entity (BioCoM, §3.3).
+    """The step's other mentions of the query's entity (BioCoM, §3.2).
 
     Use it with ``batch_by_concept.v1``, which gives several mentions of each entity, and with
     ``InBatchMentionNegatives.v1``::
