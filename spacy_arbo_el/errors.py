@@ -332,10 +332,6 @@ class Errors(metaclass=_Coded):
         "These positives are those of mentions, but the queries are names of entities. Take "
         "SynonymPositives.v1, or MentionQueries.v1."
     )
-    E612 = (
-        "SynonymPositives.v1 gives names for names, but the queries are mentions. Take "
-        "NameQueries.v1, or other positives, such as ArborescencePositives.v1."
-    )
     E613 = (
         "There is nothing to read names from. Give a knowledge base, or ontologies in OBO format."
     )
@@ -456,6 +452,13 @@ class Errors(metaclass=_Coded):
     E841 = (
         "None of the {names} names of the dictionary is in the {docs} documents, so there is no "
         "silver mention. Check that texts and names are in one language, and the ids to exclude."
+    )
+    E842 = (
+        "No name can be hidden: no entity has two names that are its own. Leave out --dev, or add "
+        "synonyms to the knowledge base."
+    )
+    E843 = (
+        "Give both --dev and --hidden-kb, or neither: the dev set belongs to that knowledge base."
     )
 
 

@@ -8,6 +8,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, plain, visible
+from .arguments import MODEL, check_model
 from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show_skipped
 
 if TYPE_CHECKING:
@@ -79,6 +80,39 @@ def build_command(
 def _encode_with(model: Path) -> "Callable[[ArboKB], int]":
     linker = load_linker(model)
     return lambda kb: encode_with(linker, kb)
+
+
+@kb_cli.command("install")
+def install_command(
+    # fmt: off
+    path: Path = Arg(..., help="Folder of a knowledge base, or JSONL file of entities"),
+    model: Path = MODEL,
+    output: Optional[Path] = Opt(
+        None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
+    ),
+    reencode: bool = Opt(False, "--reencode", help="Replace vectors of another encoder"),
+    # fmt: on
+) -> None:
+    """Give a pipeline another knowledge base.
+
+    The linker encodes what has no vectors yet. Exemplars, probabilities and thresholds stay.
+
+    \b
+    Example:
+      python -m spacy arbo kb install kb out/model-best --output whole
+    """
+    from ..linker import find_linker
+    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
+
+    with errors_for_people():
+        check_model(model)
+    with errors_for_people(), changing_pipeline(output or model):
+        nlp = load_pipeline(model)
+        linker = find_linker(nlp)
+        linker.set_kb(path, reencode=reencode)
+        linker.refresh()
+        save_pipeline(nlp, output or model)
+    msg.good(visible(f"{output or model}: {len(linker.kb)} entities of {path}"))
 
 
 @kb_cli.command("info")

@@ -2,14 +2,23 @@
 
 from itertools import chain
 from pathlib import Path
-from typing import Iterator, List, Optional
+from typing import TYPE_CHECKING, Callable, FrozenSet, Iterator, List, Optional, Sequence
 
 from spacy.cli._util import Arg, Opt
-from spacy.tokens import Doc
 from wasabi import msg
 
 from ._util import errors_for_people, visible
 from .convert import FORMATS
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ..corpora.hidden import HiddenReport
+    from ..corpora.silver import SilverReport
+
+# Whether a document is wanted, by its id
+Keep = Callable[[str], bool]
 
 
 def silver_command(
@@ -23,8 +32,19 @@ def silver_command(
         None, "--exclude", "-x", help="File with ids of documents to leave out, one per line"
     ),
     format: str = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}"),
+    dev: Optional[Path] = Opt(
+        None, "--dev", help="A .spacy file for a dev set, of names that are hidden and others"
+    ),
+    hidden_kb: Optional[Path] = Opt(
+        None, "--hidden-kb", help="Folder for the knowledge base without the hidden names"
+    ),
+    hide: float = Opt(
+        0.5, "--hide", help="Share of the entities in the dev set of which a name is hidden"
+    ),
+    dev_share: float = Opt(0.2, "--dev-share", help="Share of the documents in the dev set"),
+    replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
-    seed: int = Opt(0, "--seed", help="Determines which mentions of a frequent name are kept"),
+    seed: int = Opt(0, "--seed", help="Determines what is chosen at random"),
     # fmt: on
 ) -> None:
     """Make training mentions from raw text.
@@ -32,36 +52,75 @@ def silver_command(
     They are the names of the knowledge base that are in the texts. Annotations of the texts are not
     read. Names of several entities are left out. Each line of a .txt file is a document.
 
+    With --dev, a dev set is made as well, for calibration. Some names in it are hidden: they are
+    neither in the training mentions nor in the knowledge base --hidden-kb, which is the one to
+    train with. Afterwards, "arbo kb install" gives the pipeline the whole knowledge base.
+
     \b
     Example:
-      python -m spacy arbo silver texts/ --kb kb --output silver.spacy
-      python -m spacy arbo silver train.txt --format pubtator --kb kb --output silver.spacy
+      python -m spacy arbo silver texts/ --kb kb -o silver.spacy
+      python -m spacy arbo silver train.txt --format pubtator --kb kb -o silver.spacy
+      python -m spacy arbo silver texts/ --kb kb -o train.spacy --dev dev.spacy --hidden-kb hidden
     """
     import spacy
-    from tqdm import tqdm
 
     from ..corpora.files import read_ids
+    from ..corpora.hidden import HiddenSettings, without_names, write_hidden
     from ..corpora.names import Dictionary
-    from ..corpora.raw import read_plain_documents
     from ..corpora.silver import SilverSettings, write_silver
+    from ..errors import Errors
+    from ..kb.folder import check_new
     from ..kb.loaders import KBFromPath
 
+    hidden_names: FrozenSet[int] = frozenset()
     with errors_for_people():
         settings = SilverSettings(per_name, one, seed)
+        held_out = HiddenSettings(dev_share, hide)
+        if (dev is None) != (hidden_kb is None):
+            raise ValueError(Errors.E843)
+        ids = read_ids(exclude) if exclude else ()
         nlp = spacy.blank(lang)
-        entities = KBFromPath(kb)(nlp.vocab).entities
-        docs: Iterator[Doc] = chain.from_iterable(
-            read_plain_documents(path, nlp, format) for path in texts
-        )
-        if one:
-            docs = map(nlp.create_pipe("sentencizer"), docs)
-        report = write_silver(
-            tqdm(docs, unit=" docs", leave=False),
-            Dictionary.build(nlp, entities),
-            output,
-            settings,
-            read_ids(exclude) if exclude else (),
-        )
+        known = KBFromPath(kb)(nlp.vocab)
+        dictionary = Dictionary.build(nlp, known.entities)
+        if dev is not None and hidden_kb is not None:
+            check_new(hidden_kb, overwrite=replace)
+            docs = _documents(texts, nlp, format, one, lambda id_: held_out.is_dev(id_, seed))
+            report = write_hidden(docs, dictionary, nlp, dev, settings, held_out.entities, ids)
+            hidden_names = report.hidden
+            known.update(without_names(known.entities, dictionary, hidden_names))
+            known.to_disk(hidden_kb)
+            _show_hidden(report, dev, hidden_kb)
+        is_training: Keep = lambda id_: dev is None or not held_out.is_dev(id_, seed)  # noqa: E731
+        docs = _documents(texts, nlp, format, one, is_training)
+        _show(write_silver(docs, dictionary, output, settings, ids, hidden_names), output)
+
+
+def _documents(
+    texts: Sequence[Path], nlp: "Language", format: str, one: bool, keep: Keep
+) -> "Iterator[Doc]":
+    """The documents of all files, with a progress bar; with sentences if they are needed."""
+    from tqdm import tqdm
+
+    from ..corpora.raw import read_plain_documents
+
+    docs: Iterator[Doc] = chain.from_iterable(
+        read_plain_documents(path, nlp, format, keep) for path in texts
+    )
+    if one:
+        docs = map(nlp.create_pipe("sentencizer"), docs)
+    return iter(tqdm(docs, unit=" docs", leave=False))
+
+
+def _show_hidden(report: "HiddenReport", dev: Path, hidden_kb: Path) -> None:
+    counts = report.silver.counts
+    msg.good(
+        f"{visible(dev)}: {counts['docs']} documents, {counts['mentions']} mentions, "
+        f"{report.in_text} of them of hidden names; {report.bare} hidden names on their own"
+    )
+    msg.good(f"{visible(hidden_kb)}: the knowledge base without {len(report.hidden)} names")
+
+
+def _show(report: "SilverReport", output: Path) -> None:
     counts = report.counts
     msg.good(
         f"{visible(output)}: {counts['docs']} documents, {counts['mentions']} mentions of "

@@ -80,7 +80,7 @@ class Dictionary:
             # Spellings that differ in case alone are one name.
             spellings: Dict[str, str] = {}
             for text in map(str.strip, entity.names):
-                spellings.setdefault(_as_found(text), text)
+                spellings.setdefault(key_of(text), text)
             for key, text in spellings.items():
                 if not is_usable(text, nlp.Defaults.stop_words):
                     unusable += 1
@@ -137,6 +137,6 @@ class NameFinder:
             yield doc
 
 
-def _as_found(name: str) -> str:
-    """What two names have in common that are found in the same places."""
+def key_of(name: str) -> str:
+    """What two names have in common that are found in the same places of a text."""
     return name if is_exact(name) else name.lower()

@@ -1,7 +1,7 @@
 """Documents to link: plain text, JSONL, CSV, ``.spacy``, and folders of these."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -43,7 +43,12 @@ def read_documents(path: Path, nlp: Language) -> Iterator[Doc]:
                 yield doc
 
 
-def read_plain_documents(path: Path, nlp: Language, format: str = "") -> Iterator[Doc]:
+def read_plain_documents(
+    path: Path,
+    nlp: Language,
+    format: str = "",
+    keep: Callable[[str], bool] = lambda id_: True,
+) -> Iterator[Doc]:
     """Yield the documents of a file, or of all files of a folder, without their annotations.
 
     Nothing but their text and id is read. Each line of a ``.txt`` file is a document, so that
@@ -54,11 +59,12 @@ def read_plain_documents(path: Path, nlp: Language, format: str = "") -> Iterato
     path: The file or the folder.
     nlp: Only its tokenizer and its vocabulary are used.
     format: The format of all files, one of ``convert.FORMATS``; "" goes by their suffixes.
+    keep: Whether a document is wanted, by its id.
     """
     for file in files_of(path, any_suffix=bool(format)):
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         for id_, text in _plain_texts(file, name, nlp, format):
-            if text.strip():
+            if text.strip() and keep(id_):
                 doc = nlp.make_doc(text)
                 doc.user_data["doc_id"] = id_
                 yield doc

@@ -8,8 +8,9 @@ mentions of a name is limited.
 import tempfile
 from array import array
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Container, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
@@ -28,6 +29,7 @@ REASONS = {
     "without": "documents without a mention",
     "unusable": "names that are a single character, a number or a stop word",
     "ambiguous": "mentions of names that several entities have",
+    "hidden": "mentions of hidden names",
     "crowded": "mentions beside another entity in their sentence",
     "surplus": "mentions of names that have enough",
 }
@@ -65,6 +67,7 @@ class SilverReport(NamedTuple):
         without: documents left out because they have no mention.
         unusable: names left out because they are a single character, a number or a stop word.
         ambiguous: mentions left out because several entities have the name.
+        hidden: mentions left out because the name is hidden.
         crowded: mentions left out because their sentence has another entity.
         surplus: mentions left out because there are enough of their name.
     frequent: The most frequent names, with the number of their mentions. A common word among them
@@ -86,6 +89,7 @@ def write_silver(
     output: Path,
     settings: SilverSettings = SilverSettings(),
     exclude: Container[str] = (),
+    hidden: Container[int] = (),
 ) -> SilverReport:
     """Write the documents that have names of the dictionary, with these as mentions.
 
@@ -97,34 +101,78 @@ def write_silver(
     docs: The documents. Their sentences are needed for ``settings.one``.
     output: A ``.spacy`` file, or a folder of them for corpora that don't fit into memory.
     exclude: The ids of documents to leave out, such as those of a test set.
+    hidden: The numbers of names that are found, but are no mentions, see ``hidden.py``.
     """
+    with scanned(docs, dictionary, settings.one, exclude, hidden) as scan:
+        chosen = choose(scan.names, settings.per_name, settings.seed)
+        scan.write(output, chosen)
+        return scan.report(chosen)
+
+
+@contextmanager
+def scanned(
+    docs: Iterable[Doc],
+    dictionary: Dictionary,
+    one: bool = False,
+    exclude: Container[str] = (),
+    hidden: Container[int] = (),
+) -> Iterator["Scan"]:
+    """What names documents have, as long as the context lasts. See ``write_silver``."""
     if not dictionary.names:
         raise ValueError(Errors.E840.format(count=dictionary.unusable))
     found = Found()
     with tempfile.TemporaryDirectory() as folder:
-        kept = _with_names(docs, dictionary, settings.one, exclude, found)
+        kept = _with_names(docs, dictionary, one, exclude, hidden, found)
         write_parts(kept, Path(folder) / "found")
-        names, of_docs = np.array(found.names, dtype=np.int64), np.array(found.docs, dtype=np.int64)
-        chosen = choose(names, settings.per_name, settings.seed)
-        if not chosen.any():
+        if not found.names:
             problem = Errors.E841.format(
                 docs=f"{found.n_read:,}", names=f"{len(dictionary.names):,}"
             )
             raise ValueError(problem)
-        waiting = read_docs(Path(folder), dictionary.vocab)
-        write_parts(_chosen(waiting, dictionary, found, chosen), output)
-    counts = {
-        **dict.fromkeys(REASONS, 0),
-        "docs": len(np.unique(of_docs[chosen])),
-        "mentions": int(chosen.sum()),
-        "entities": len({dictionary.names[name].kb_id for name in set(names[chosen].tolist())}),
-        "names": len(np.unique(names[chosen])),
-        "unusable": dictionary.unusable,
-        "surplus": int((~chosen).sum()),
-        **found.left_out,
-    }
-    most = Counter(found.names).most_common(FREQUENT)
-    return SilverReport(counts, [(dictionary.names[name].text, count) for name, count in most])
+        yield Scan(dictionary, found, Path(folder))
+
+
+class Scan:
+    """The mentions of a dictionary's names in documents, which wait in a folder.
+
+    dictionary: The names.
+    found: The mentions.
+    folder: Where the documents are.
+    """
+
+    def __init__(self, dictionary: Dictionary, found: "Found", folder: Path) -> None:
+        self.dictionary = dictionary
+        self.found = found
+        self.folder = folder
+        # (n,) int64, the number of the name of each mention.
+        self.names = np.array(found.names, dtype=np.int64)
+
+    def write(self, output: Path, chosen: np.ndarray, more: Iterable[Doc] = ()) -> None:
+        """Write the documents that have some of the chosen mentions.
+
+        chosen: (n,) bool, which mentions are chosen.
+        more: Documents to write after them.
+        """
+        waiting = read_docs(self.folder, self.dictionary.vocab)
+        docs = _chosen(waiting, self.dictionary, self.found, chosen)
+        write_parts(chain(docs, more), output)
+
+    def report(self, chosen: np.ndarray) -> SilverReport:
+        """What is written with these mentions."""
+        names, of_docs = self.dictionary.names, np.array(self.found.docs, dtype=np.int64)
+        kept = np.unique(self.names[chosen]).tolist()
+        counts = {
+            **dict.fromkeys(REASONS, 0),
+            "docs": len(np.unique(of_docs[chosen])),
+            "mentions": int(chosen.sum()),
+            "entities": len({names[name].kb_id for name in kept}),
+            "names": len(kept),
+            "unusable": self.dictionary.unusable,
+            "surplus": int((~chosen).sum()),
+            **self.found.left_out,
+        }
+        most = Counter(self.found.names).most_common(FREQUENT)
+        return SilverReport(counts, [(names[name].text, count) for name, count in most])
 
 
 class Found:
@@ -177,6 +225,7 @@ def _with_names(
     dictionary: Dictionary,
     one: bool,
     exclude: Container[str],
+    hidden: Container[int],
     found: Found,
 ) -> Iterator[Doc]:
     """Copies of the documents that have mentions, which are added to ``found``."""
@@ -188,10 +237,12 @@ def _with_names(
         hits = dictionary.hits(doc)
         clear = [hit for hit in hits if dictionary.names[hit.name].kb_id is not None]
         alone = _alone(doc, hits, dictionary) if one else clear
+        kept = [hit for hit in alone if hit.name not in hidden]
         found.left_out["ambiguous"] += len(hits) - len(clear)
         found.left_out["crowded"] += len(clear) - len(alone)
-        if alone:
-            found.add(alone)
+        found.left_out["hidden"] += len(alone) - len(kept)
+        if kept:
+            found.add(kept)
             yield copied(doc, None)
         else:
             found.left_out["without"] += 1
@@ -214,7 +265,7 @@ def _chosen(
     """The documents with their chosen mentions; those without are left out."""
     rows = iter(np.nonzero(chosen)[0].tolist())
     by_doc = groupby(rows, lambda row: found.docs[row])
-    number, of_doc = next(by_doc)
+    number, of_doc = next(by_doc, (-1, iter(())))
     for position, doc in enumerate(docs):
         if position != number:
             continue

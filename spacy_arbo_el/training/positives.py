@@ -131,7 +131,8 @@ class SynonymPositives:
     """Other names of the query's entity (SapBERT, BioSyn).
 
     Use it with ``NameQueries``. An entity without mentions in the training corpus is trained on
-    by its names::
+    by its names. With ``MentionQueries``, a mention gets names of its entity that it is not
+    written with. So silver mentions, which are names, teach synonyms in context::
 
         [components.arbo_linker.objective.positives]
         @misc = "spacy-arbo-el.SynonymPositives.v1"
@@ -150,11 +151,9 @@ class SynonymPositives:
         check_count("positives.n", self.n, least=1)
 
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        if not table.is_text(queries).all():
-            raise ValueError(Errors.E612)
         row, text = table.synonym_pairs(queries)
         if self.least_similar:
-            left, right = cache.texts[queries[row]], cache.texts[text][:, None]
+            left, right = cache.vectors(queries[row]), cache.texts[text][:, None]
             rank = cache.similarity.paired(left, right)[:, 0]
         else:
             rank = random_generator().random(len(row))

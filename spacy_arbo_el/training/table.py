@@ -143,21 +143,41 @@ class GoldTable:
         types[np.flatnonzero(~is_text), self.label[nodes[~is_text] - self.n_texts]] = True
         return types
 
-    def synonym_pairs(self, texts: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """All pairs (i, text) in which the text is another one of an entity of ``texts[i]``.
+    def synonym_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """All pairs (i, text) in which the text is another one of an entity of ``nodes[i]``.
 
-        Texts that differ only in upper and lower case are the same.
+        Names that differ only in upper and lower case are the same. A mention has its normalized
+        surface form as a name.
         """
-        row, text = self.text_pairs(texts)
-        differs = self.text_spelling[text] != self.text_spelling[texts[row]]
+        row, text = self.text_pairs(nodes)
+        differs = self.text_spelling[text] != self._spelling_of(nodes)[row]
         return row[differs], text[differs]
+
+    def _spelling_of(self, nodes: np.ndarray) -> np.ndarray:
+        """(b,) int64, the spelling of texts and mentions; -1 for a mention with another name."""
+        spelling = np.empty(len(nodes), dtype=np.int64)
+        is_text = self.is_text(nodes)
+        spelling[is_text] = self.text_spelling[nodes[is_text]]
+        spelling[~is_text] = self.mention_spelling[nodes[~is_text] - self.n_texts]
+        return spelling
+
+    @cached_property
+    def _names(self) -> Dict[str, int]:
+        """Numbers of the names that begin the texts, each in one case."""
+        return _numbered(title.casefold() for title, _ in self._texts)
 
     @cached_property
     def text_spelling(self) -> np.ndarray:
-        """(r,) int64, equal for texts that differ only in upper and lower case."""
-        spellings = [(title.casefold(), rest.casefold()) for title, rest in self._texts]
-        numbers = _numbered(spellings)
-        return np.array([numbers[spelling] for spelling in spellings], dtype=np.int64)
+        """(r,) int64, equal for texts whose names differ only in upper and lower case."""
+        names = self._names
+        return np.array([names[title.casefold()] for title, _ in self._texts], dtype=np.int64)
+
+    @cached_property
+    def mention_spelling(self) -> np.ndarray:
+        """(n,) int64, the spelling of the texts that have a mention's name; -1 for none."""
+        names = self._names
+        forms = [(record.normalized or record.text).casefold() for record in self.records]
+        return np.array([names.get(form, -1) for form in forms], dtype=np.int64)
 
     @cached_property
     def texts_with_synonyms(self) -> np.ndarray:

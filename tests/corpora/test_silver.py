@@ -86,6 +86,7 @@ def test_ids_labels_and_counts(tmp_path):
         "without": 1,
         "unusable": 3,
         "ambiguous": 1,
+        "hidden": 0,
         "crowded": 0,
         "surplus": 0,
     }

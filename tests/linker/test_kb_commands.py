@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import spacy
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
@@ -11,6 +12,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
+from spacy_arbo_el.linker import find_linker
 
 from .world import ENTITIES
 
@@ -86,6 +88,24 @@ def test_vectors_of_another_encoder_are_refused_until_encoded_again(kb, model):
     assert "another encoder" in message and "arbo kb encode" in message
     assert "8 texts encoded" in succeed("kb", "encode", kb, model)
     succeed("kb", "add", kb, "--id", "x", "--model", model)
+
+
+def test_install_gives_a_pipeline_another_knowledge_base(kb, model, tmp_path):
+    before = find_linker(spacy.load(model))
+    succeed("kb", "add", kb, "--id", "ore", "--title", "cinnabar")
+    output = succeed("kb", "install", kb, model, "--output", tmp_path / "installed")
+    assert f"{len(ENTITIES) + 1} entities" in output
+    linker = find_linker(spacy.load(tmp_path / "installed"))
+    assert "ore" in linker.kb and len(linker.kb.rows) == len(ENTITIES) + 1
+    assert linker.calibration == before.calibration and linker.threshold == before.threshold
+    assert list(linker.exemplars.records) == list(before.exemplars.records)
+    assert "does not exist" in fail("kb", "install", tmp_path / "none", model)
+    with ArboKB.open(kb) as opened:
+        opened.sync(Names(), lambda texts: np.ones((len(texts), 384)), "another")
+        opened.update(Entity("ore", "ore"))
+        opened.sync(Names(), lambda texts: np.ones((len(texts), 384)), "another")
+    assert "another encoder" in fail("kb", "install", kb, tmp_path / "installed")
+    succeed("kb", "install", kb, tmp_path / "installed", "--reencode")
 
 
 def test_build_options_of_tables_and_wikidata(tmp_path):

@@ -167,12 +167,14 @@ def names():
     texts = kb.distinct_texts(Names())
     strings = [title for title, _ in texts.texts]
     records = [
-        MentionRecord(("0", 0, 1), ("flu",), "x"),
+        MentionRecord(("0", 0, 1), ("flu",), "FLU"),
         MentionRecord(("1", 0, 1), ("cold",), "x"),
+        MentionRecord(("2", 0, 1), ("flu", "cancer"), "Grippe"),
+        MentionRecord(("3", 0, 1), ("growth",), "tm", normalized="Tumour"),
     ]
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(len(strings), 9)).astype("f")
-    cache = EmbeddingCache(Cosine(), vectors, rng.normal(size=(2, 9)).astype("f"))
+    cache = EmbeddingCache(Cosine(), vectors, rng.normal(size=(4, 9)).astype("f"))
     return strings, GoldTable(records, kb, texts), cache
 
 
@@ -210,6 +212,24 @@ def test_synonym_positives_are_other_names_of_the_entity(names, n, least_similar
             assert ids == sorted(synonyms, key=lambda i: similarity[i])[:n]
 
 
+@pytest.mark.parametrize("least_similar", [False, True])
+def test_synonym_positives_of_mentions_are_names_that_they_are_not_written_with(
+    names, least_similar
+):
+    strings, table, cache = names
+    queries = table.n_texts + np.arange(4)
+    rows = SynonymPositives(9, least_similar)(queries, table, cache)
+    for number, (query, row) in enumerate(zip(queries, rows)):
+        record = table.records[number]
+        written = (record.normalized or record.text).casefold()
+        own = {name for key in record.kb_ids for name in NAMES.get(key, ())}
+        ids = [i for i in row.tolist() if i >= 0]
+        assert {strings[i] for i in ids} == {name for name in own if name.casefold() != written}
+        if least_similar:
+            similarity = cache.texts @ cache.vectors(np.array([query]))[0]
+            assert ids == sorted(ids, key=lambda i: similarity[i])
+
+
 def test_each_synonym_is_drawn(names):
     strings, table, cache = names
     query = np.array([strings.index("tumour")])
@@ -221,7 +241,7 @@ def test_hard_negatives_of_names_are_the_nearest_names_of_other_entities(names):
     strings, table, cache = names
     queries = np.arange(len(strings))
     chosen_texts = HardNegatives(9, 0.0)(queries, table, cache)
-    chosen_mentions = HardNegatives(2, 1.0)(queries, table, cache) - table.n_texts
+    chosen_mentions = HardNegatives(4, 1.0)(queries, table, cache) - table.n_texts
     entities = [{key for key, own in NAMES.items() if name in own} for name in strings]
     for query in queries:
         similarity = cache.texts @ cache.texts[query]
@@ -232,8 +252,8 @@ def test_hard_negatives_of_names_are_the_nearest_names_of_other_entities(names):
                 seen.add(table.text_entity[i])
                 nearest.append(i)
         assert [i for i in chosen_texts[query] if i >= 0] == nearest
-        mentions = {0: "flu", 1: "cold"}
-        expected = {m for m, gold in mentions.items() if gold not in entities[query]}
+        gold = enumerate(record.kb_ids for record in table.records)
+        expected = {m for m, ids in gold if not entities[query].intersection(ids)}
         assert {m for m in chosen_mentions[query].tolist() if m >= 0} == expected
 
 
@@ -265,8 +285,6 @@ def test_positives_for_the_wrong_kind_of_query_are_an_error(names, world):
     for part in (ArborescencePositives(), EntityPositives(), Arborescence1NNPositives()):
         with pytest.raises(ValueError, match="E611.*SynonymPositives"):
             part(np.array([0]), table, cache)
-    with pytest.raises(ValueError, match="E612.*NameQueries"):
-        SynonymPositives()(np.array([table.n_texts]), table, cache)
     with pytest.raises(ValueError, match="E608.*two different texts"):
         NameQueries()(np.array([0]), world[0])
 

@@ -1,0 +1,156 @@
+"""Hidden synonyms: annotated mentions that cost nothing, as a dev set.
+
+One name of an entity is taken out of the knowledge base. Where a text has it, the linker must find
+the entity by its other names, by context and by spelling, as it must with real mentions. So the
+reranker, the probabilities and the thresholds can be fitted without annotation.
+"""
+
+import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Container, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Set
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+
+from ..errors import Errors
+from ..kb.entity import Entity
+from ..settings import check_share
+from .names import Dictionary, key_of
+from .silver import Scan, SilverReport, SilverSettings, choose, scanned
+
+# What the ids of documents begin with that are a name alone.
+BARE = "name:"
+
+
+@dataclass(frozen=True)
+class HiddenSettings:
+    """How the dev set is made.
+
+    docs: The share of the documents that are in the dev set, and not in the training corpus.
+    entities: Of the entities with several names that the dev set mentions: the share that loses
+        one of these names.
+    """
+
+    docs: float = 0.2
+    entities: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_share("dev_share", self.docs)
+        check_share("hide", self.entities)
+
+    def is_dev(self, id_: str, seed: int) -> bool:
+        """Whether a document with this id is in the dev set."""
+        return zlib.crc32(f"{seed}:{id_}".encode("utf8", "replace")) < self.docs * 2**32
+
+
+class HiddenReport(NamedTuple):
+    """What the dev set has.
+
+    silver: The mentions in texts.
+    in_text: How many of these are of hidden names.
+    bare: The number of hidden names that are a document of their own.
+    hidden: The numbers of all hidden names.
+    """
+
+    silver: SilverReport
+    in_text: int
+    bare: int
+    hidden: FrozenSet[int]
+
+
+def write_hidden(
+    docs: Iterable[Doc],
+    dictionary: Dictionary,
+    nlp: Language,
+    output: Path,
+    settings: SilverSettings,
+    share: float,
+    exclude: Container[str] = (),
+) -> HiddenReport:
+    """Write a dev set with mentions of known and of hidden names.
+
+    It has as many names of entities without mentions, each a document of its own, as it has
+    mentions of hidden names.
+
+    Raises ValueError as ``write_silver`` does, and if no entity can lose a name.
+
+    docs: The documents, as for ``write_silver``.
+    nlp: Only its tokenizer is used.
+    output: A ``.spacy`` file or a folder.
+    share: The share of entities that lose a name, see ``HiddenSettings``.
+    """
+    with scanned(docs, dictionary, settings.one, exclude) as scan:
+        chosen = choose(scan.names, settings.per_name, settings.seed)
+        generator = np.random.default_rng(settings.seed)
+        names_of = _entities_with_several(dictionary)
+        hidden = _hide_found(scan, names_of, share, generator)
+        in_text = int(np.isin(scan.names[chosen], hidden).sum())
+        bare = _hide_others(scan, names_of, in_text, generator)
+        scan.write(output, chosen, _alone(nlp, dictionary, bare))
+        return HiddenReport(scan.report(chosen), in_text, len(bare), frozenset([*hidden, *bare]))
+
+
+def without_names(
+    entities: Iterable[Entity], dictionary: Dictionary, hidden: Iterable[int]
+) -> Iterator[Entity]:
+    """The entities that have hidden names, without these. An alias takes the place of a title.
+
+    entities: Those of the dictionary.
+    hidden: The numbers of names in the dictionary.
+    """
+    keys: Dict[str, Set[str]] = {}
+    for number in hidden:
+        name = dictionary.names[number]
+        keys.setdefault(name.kb_id or "", set()).add(key_of(name.text))
+    for entity in entities:
+        lost = keys.get(entity.id)
+        if lost is not None:
+            title, *aliases = (name for name in entity.names if key_of(name.strip()) not in lost)
+            yield replace(entity, title=title, aliases=tuple(aliases))
+
+
+def _entities_with_several(dictionary: Dictionary) -> Dict[str, List[int]]:
+    """The numbers of the names of each entity that has several of its own."""
+    names_of: Dict[str, List[int]] = {}
+    for number, name in enumerate(dictionary.names):
+        if name.kb_id is not None:
+            names_of.setdefault(name.kb_id, []).append(number)
+    several = {id_: names for id_, names in names_of.items() if len(names) > 1}
+    if not several:
+        raise ValueError(Errors.E842)
+    return several
+
+
+def _hide_found(
+    scan: Scan, names_of: Dict[str, List[int]], share: float, generator: np.random.Generator
+) -> List[int]:
+    """One name of a share of the entities that are mentioned, among those that occur."""
+    found = set(scan.names.tolist())
+    in_text = [sorted(found.intersection(names)) for names in names_of.values()]
+    groups = [names for names in in_text if names]
+    count = int(np.ceil(share * len(groups)))
+    rows = np.sort(generator.permutation(len(groups))[:count])
+    return [int(generator.choice(groups[row])) for row in rows]
+
+
+def _hide_others(
+    scan: Scan, names_of: Dict[str, List[int]], count: int, generator: np.random.Generator
+) -> List[int]:
+    """One name of entities that are not mentioned, of at most so many."""
+    names = scan.dictionary.names
+    mentioned = {names[number].kb_id for number in set(scan.names.tolist())}
+    groups = [numbers for id_, numbers in names_of.items() if id_ not in mentioned]
+    rows = np.sort(generator.permutation(len(groups))[:count])
+    return [int(generator.choice(groups[row])) for row in rows]
+
+
+def _alone(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:
+    """Each of these names as a document."""
+    for number in numbers:
+        name = dictionary.names[number]
+        doc = nlp.make_doc(name.text)
+        doc.user_data["doc_id"] = f"{BARE}{name.kb_id}"
+        doc.ents = [Span(doc, 0, len(doc), label=name.label, kb_id=name.kb_id or "")]
+        yield doc
