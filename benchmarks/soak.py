@@ -10,7 +10,9 @@ Three parts, each in a process of its own:
    and saves. Each answer must be that of a state before or after an edit.
 
 For 1 and 2 it prints the resident memory and the documents a second of each tenth; after the first
-tenth memory should be flat, or grow by what a stream keeps.
+tenth memory should be flat, or grow by what a stream keeps. The last column is the time of the bare
+encoder on fixed mentions, measured in turn with linking, over the time of linking: it does not
+depend on how fast the machine happens to be, and should be constant.
 """
 
 import argparse
@@ -31,6 +33,8 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
 
 N_THREADS = 8
+# Documents between two passes of the bare encoder.
+BLOCK = 200
 # Tokens on each side of a mention, in a short document.
 CONTEXT = 12
 
@@ -63,20 +67,42 @@ def soak(model: Path, corpus: Path, n_documents: int, stream: bool) -> None:
     linker = find_linker(nlp)
     linker.stream = stream
     print(f"nlp.pipe, {n_documents} documents, stream {'on' if stream else 'off'}")
-    print(f"{'documents':>10}{'RSS (MB)':>10}{'docs/s':>8}{'kept':>8}")
-    docs = itertools.islice(short_documents(nlp, corpus), n_documents)
-    step, start, memory = n_documents // 10, time.perf_counter(), []
-    for number, _ in enumerate(nlp.pipe(docs, batch_size=64), 1):
-        if number % step == 0:
-            now = time.perf_counter()
-            memory.append(resident_mb())
-            kept = len(linker.new_entities.rows)
-            print(f"{number:>10}{memory[-1]:>10.0f}{step / (now - start):>8.0f}{kept:>8}")
-            start = now
+    print(f"{'documents':>10}{'RSS (MB)':>10}{'docs/s':>8}{'kept':>8}{'encoder':>9}")
+    docs = short_documents(nlp, corpus)
+    reference = encoder_pass(linker, itertools.islice(short_documents(nlp, corpus), BLOCK))
+    blocks = n_documents // 10 // BLOCK
+    memory, ratios = [], []
+    for tenth in range(1, 11):
+        linking = encoding = 0.0
+        for _ in range(blocks):
+            start = time.perf_counter()
+            for _ in nlp.pipe(itertools.islice(docs, BLOCK), batch_size=64):
+                pass
+            linked = time.perf_counter()
+            reference()
+            linking += linked - start
+            encoding += time.perf_counter() - linked
+        memory.append(resident_mb())
+        ratios.append(encoding / linking)
+        kept, count = len(linker.new_entities.rows), blocks * BLOCK
+        print(
+            f"{tenth * count:>10}{memory[-1]:>10.0f}{count / linking:>8.0f}{kept:>8}"
+            f"{ratios[-1]:>9.3f}"
+        )
+    later = ratios[1:]
+    spread = max(abs(ratio / (sum(later) / len(later)) - 1) for ratio in later)
+    print(f"largest difference from the mean ratio after the first tenth: {spread:.1%}")
     grown = memory[-1] - memory[0]
     print(f"growth after the first tenth: {grown:.0f} MB, {grown / memory[0]:.1%}", end="")
     kept = len(linker.new_entities.rows)
     print(f", {grown * 2**20 / kept:.0f} bytes per mention kept\n" if kept else "\n")
+
+
+def encoder_pass(linker, docs):
+    """A function that encodes the mentions of some documents, and nothing else."""
+    spans = [list(doc.ents) for doc in docs]
+    inputs = linker.stages.read(spans).inputs
+    return lambda: linker.encoder.encode_mentions(inputs)
 
 
 def edits(linker, nlp, corpus: Path, folder: Path):

@@ -419,6 +419,10 @@ class Errors(metaclass=_Coded):
         ".jsonl or .csv. Choose one of these, or the name of a folder."
     )
     E721 = "The clusters are not consistent: {problem}. The file or the arrays are damaged."
+    E720 = (
+        "The inference {inference} has no number of exemplars to tune. Take one that has, such as "
+        "ExemplarVote.v1 or Clustering.v1, or tune without --n-exemplars."
+    )
     E714 = "The weight of n-grams in discovery must be between 0 and 1, not {value!r}."
     E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
     E710 = (

@@ -1,7 +1,7 @@
 """``arbo tune``: the thresholds for linking and for discovery, tuned on annotated documents."""
 
 from pathlib import Path
-from typing import Optional
+from typing import List, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -26,6 +26,9 @@ def tune_command(
     score: str = Opt(
         "arbo_acc", "--score", help="Score for linking: arbo_acc, nel_micro_f or arbo_nil_f"
     ),
+    n_exemplars: List[int] = Opt(
+        [], "--n-exemplars", help="Number of exemplars to try in the inference; may be repeated"
+    ),
     discovery_score: str = Opt("ari", "--discovery-score", help="Score for discovery: ari or b3_f"),
     curve: Optional[Path] = Opt(
         None,
@@ -39,11 +42,13 @@ def tune_command(
 ) -> None:
     """Tune the thresholds on annotated documents.
 
-    Both thresholds, for linking and for discovery, are written to the pipeline's config.
+    Both thresholds, for linking and for discovery, are written to the pipeline's config. So is the
+    best number of exemplars, if several are tried.
 
     \b
     Example:
       python -m spacy arbo tune out/model-best dev.spacy --drop 0.1 --output tuned
+      python -m spacy arbo tune biocom dev.spacy --n-exemplars 1 --n-exemplars 5 --n-exemplars 15
     """
     from rich.console import Console
 
@@ -62,7 +67,7 @@ def tune_command(
     with errors_for_people(), changing_pipeline(output or model):
         nlp = load_pipeline(model)
         docs = list(read_docs(data, nlp.vocab))
-        result = tune(find_linker(nlp), docs, drop, seed, score, discovery_score)
+        result = tune(find_linker(nlp), docs, drop, seed, score, discovery_score, n_exemplars)
         if drop:
             # The saved knowledge base has all its entities.
             nlp = load_pipeline(model)
@@ -73,6 +78,8 @@ def tune_command(
         if plot is not None:
             save_figure(plot_thresholds(result.linking, result.best_linking), plot)
     console = Console(width=130)
+    for count, value in (result.exemplars or {}).items():
+        msg.info(f"n_exemplars = {count}: {score} {value:.4f}")
     console.print(as_table(result.linking, result.best_linking, "λ for linking"))
     if result.discovery is not None:
         rows = result.discovery.rows

@@ -2,8 +2,8 @@
 
 import csv
 import io
-from dataclasses import asdict, replace
-from typing import List, NamedTuple, Optional, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 from rich.table import Table
@@ -11,7 +11,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..discovery.clustering import Discovery
+from ..errors import Errors
 from ..linker import ArboLinker, find_linker
+from ..linking.stages import LinkingStages
 from .calibrate import Fitted, fit_calibration
 from .holdout import remove_entities, with_removed_as_nil
 from .thresholds import (
@@ -40,6 +42,8 @@ class TuningResult(NamedTuple):
         discovery.
     best_discovery: The number of the best of its rows.
     fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
+    exemplars: The score with each number of exemplars that was tried; None if none was.
+    n_exemplars: The best of these.
     """
 
     linking: List[Row]
@@ -47,6 +51,8 @@ class TuningResult(NamedTuple):
     discovery: Optional[DiscoverySweep]
     best_discovery: int
     fitted: Optional[Fitted]
+    exemplars: Optional[Dict[int, float]] = None
+    n_exemplars: Optional[int] = None
 
     @property
     def threshold(self) -> float:
@@ -57,6 +63,8 @@ class TuningResult(NamedTuple):
     def summary(self) -> str:
         """The best settings on one line."""
         text = f"threshold = {self.threshold:g}"
+        if self.n_exemplars is not None:
+            text = f"n_exemplars = {self.n_exemplars}, {text}"
         if self.discovery is not None:
             best = self.tuned_discovery()
             text += f", discovery.threshold = {best.threshold:g}"
@@ -77,6 +85,7 @@ def tune(
     seed: int = 0,
     score: str = "arbo_acc",
     discovery_score: str = "ari",
+    n_exemplars: Sequence[int] = (),
 ) -> TuningResult:
     """Find the best thresholds for linking and discovery. Each mention is encoded once.
 
@@ -87,6 +96,7 @@ def tune(
     seed: Determines which entities are removed.
     score: The score to tune linking by.
     discovery_score: The score to tune discovery by.
+    n_exemplars: Numbers of exemplars to try in the linker's inference, before the thresholds.
     """
     check_score(score, LINKING_SCORES)
     check_score(discovery_score, DISCOVERY_SCORES)
@@ -97,16 +107,45 @@ def tune(
             docs = with_removed_as_nil(docs, linker.kb)
             fitted = fit_calibration(linker, docs, from_scratch=True)
             fitted.install(linker)
-        linking = sweep_linking(linker, docs)
+        tried = sweep_exemplars(linker, docs, n_exemplars, score)
+        # Of equal scores that with fewer exemplars.
+        k = min(tried, key=lambda count: (-tried[count], count)) if tried else None
+        stages = linker.stages if k is None else _with_exemplars(linker.stages, k)
+        linking = sweep_linking(linker, docs, stages=stages)
     best = best_row(linking.rows, score)
     if linker.discovery is None:
-        return TuningResult(linking.rows, best, None, 0, fitted)
+        return TuningResult(linking.rows, best, None, 0, fitted, tried or None, k)
     discoveries = [replace(linker.discovery, ngram_weight=weight) for weight in NGRAM_WEIGHTS]
     sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
     best_rows = [best_row(sweep.rows, discovery_score) for sweep in sweeps]
     scores = [sweep.rows[row][discovery_score] for sweep, row in zip(sweeps, best_rows)]
     i = int(np.argmax(scores))
-    return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted)
+    return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted, tried or None, k)
+
+
+def sweep_exemplars(
+    linker: ArboLinker, docs: Sequence[Doc], counts: Sequence[int], score: str = "arbo_acc"
+) -> Dict[int, float]:
+    """The score of linking with each number of exemplars, at the linker's threshold.
+
+    counts: Values of ``n_exemplars`` of the linker's inference.
+    score: One of ``LINKING_SCORES``.
+    """
+    threshold = np.array([linker.threshold])
+    return {
+        count: sweep_linking(linker, docs, threshold, _with_exemplars(linker.stages, count)).rows[
+            0
+        ][score]
+        for count in counts
+    }
+
+
+def _with_exemplars(stages: LinkingStages, count: int) -> LinkingStages:
+    # All procedures are dataclasses with this field.
+    inference: Any = stages.inference
+    if "n_exemplars" not in {field.name for field in fields(inference)}:
+        raise ValueError(Errors.E720.format(inference=type(inference).__name__))
+    return replace(stages, inference=replace(inference, n_exemplars=count))
 
 
 def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> None:
@@ -116,6 +155,9 @@ def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> No
     linker.threshold = config["threshold"] = result.threshold
     if result.fitted is not None:
         result.fitted.install(linker)
+    if result.n_exemplars is not None:
+        linker.stages = _with_exemplars(linker.stages, result.n_exemplars)
+        config["inference"] = {**config["inference"], "n_exemplars": result.n_exemplars}
     if result.discovery is not None:
         curve = result.discovery.curve
         linker.discovery = result.tuned_discovery()

@@ -15,23 +15,20 @@ from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.lookup import StringLookup
-from ..log import log, progress
+from ..log import log
 from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import Normalizer
 from ..mentions.records import MentionRecord
 from ..revision import Revision, RevisionCache
 from .building import RetrieverBuilder
 from .entity_search import AllowedEntities
+from .entity_texts import MIN_LOGGED, encode_texts, encode_unknown
 from .exemplars import ExemplarStore
 from .retriever import Retriever
 from .settings import RetrieverSettings
 
 # Entities by their very names, for mentions that the encoder can't read.
 EXACT_NAMES = StringLookup(n_exact=8, n_fuzzy=0)
-# The encoding of fewer vectors than these is not logged, and shows no progress.
-MIN_LOGGED = 1000
-# Texts that are encoded between two steps of a progress bar.
-TEXTS_PER_STEP = 512
 
 T = TypeVar("T")
 
@@ -252,31 +249,23 @@ class Datastore:
     def encode_in_folder(self, path: Path) -> None:
         """Encode a knowledge base in its folder, so that this happens once.
 
-        Nothing happens where the folder has vectors already, or can't be written to.
+        Texts of the present knowledge base are not encoded again. Nothing happens where the folder
+        has vectors already, or can't be written to.
         """
+        verbalization = self.settings.verbalization
+
+        def encode(texts: Sequence[Text]) -> np.ndarray:
+            return encode_unknown(self.encoder, texts, self.kb, verbalization)
+
         try:
             with ArboKB.open(path) as kb:
                 if len(kb) and not kb.fingerprint:
-                    fingerprint = self.encoder.fingerprint
-                    kb.sync(self.settings.verbalization, self._encode_texts, fingerprint)
+                    kb.sync(verbalization, encode, self.encoder.fingerprint)
         except (OSError, ValueError) as error:
             log.info("The vectors are not kept in %s: %s", path, error)
 
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
-        if len(texts) < MIN_LOGGED:
-            return self.encoder.encode_texts(self.encoder.read_texts(texts))
-        # Texts of about the same length are encoded at a time.
-        order = np.argsort([len(title) + len(text) for title, text in texts], kind="stable")
-        parts = []
-        with progress(len(texts), "Encoding the knowledge base", "text") as bar:
-            for start in range(0, len(texts), TEXTS_PER_STEP):
-                rows = order[start : start + TEXTS_PER_STEP].tolist()
-                inputs = self.encoder.read_texts([texts[row] for row in rows])
-                parts.append(self.encoder.encode_texts(inputs))
-                bar.update(len(rows))
-        vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
-        vectors[order] = np.concatenate(parts)
-        return vectors
+        return encode_texts(self.encoder, texts)
 
     # What the search for a batch needs
 

@@ -128,6 +128,31 @@ def test_tuned_settings_are_stored_and_saved(nlp, tmp_path):
     store(alone, result)
 
 
+VOTE = {"@misc": "spacy-arbo-el.ExemplarVote.v1", "n_exemplars": 15}
+
+
+def test_the_number_of_exemplars_is_tuned_stored_and_saved(tmp_path):
+    nlp = build(train=TRAIN, inference=VOTE)
+    linker, docs, counts = nlp.get_pipe("arbo_linker"), docs_of(nlp), (15, 1, 2)
+    result = tune(linker, docs, n_exemplars=counts)
+    # The same as linking with each.
+    for count in counts:
+        other = build(train=TRAIN, inference={**VOTE, "n_exemplars": count})
+        expected = sweep_linking(other.get_pipe("arbo_linker"), docs, np.array([linker.threshold]))
+        assert result.exemplars[count] == expected.rows[0]["arbo_acc"]
+    best = max(result.exemplars.values())
+    assert result.n_exemplars == min(k for k, value in result.exemplars.items() if value == best)
+    assert result.summary.startswith(f"n_exemplars = {result.n_exemplars}, ")
+    store(nlp, result)
+    nlp.to_disk(tmp_path / "model")
+    loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
+    assert loaded.stages.inference == linker.stages.inference
+    assert loaded.stages.inference.n_exemplars == result.n_exemplars
+    margin = {"@misc": "spacy-arbo-el.Margin.v1", "inference": VOTE}
+    with pytest.raises(ValueError, match="E720.*Margin"):
+        tune(build(train=TRAIN, inference=margin).get_pipe("arbo_linker"), docs, n_exemplars=[1])
+
+
 def test_tune_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")

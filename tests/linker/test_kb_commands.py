@@ -8,6 +8,7 @@ import spacy
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -90,10 +91,19 @@ def test_vectors_of_another_encoder_are_refused_until_encoded_again(kb, model):
     succeed("kb", "add", kb, "--id", "x", "--model", model)
 
 
-def test_install_gives_a_pipeline_another_knowledge_base(kb, model, tmp_path):
+def test_install_gives_a_pipeline_another_knowledge_base(kb, model, tmp_path, monkeypatch):
     before = find_linker(spacy.load(model))
     succeed("kb", "add", kb, "--id", "ore", "--title", "cinnabar")
+    encoded = []
+    original = DualEncoder.encode_texts
+    monkeypatch.setattr(
+        DualEncoder,
+        "encode_texts",
+        lambda *args: (encoded.append(len(args[1])), original(*args))[1],
+    )
     output = succeed("kb", "install", kb, model, "--output", tmp_path / "installed")
+    # The others have their vectors from the present knowledge base.
+    assert encoded == [1]
     assert f"{len(ENTITIES) + 1} entities" in output
     linker = find_linker(spacy.load(tmp_path / "installed"))
     assert "ore" in linker.kb and len(linker.kb.rows) == len(ENTITIES) + 1

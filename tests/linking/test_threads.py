@@ -85,7 +85,7 @@ def edits(linker, number):
 def test_each_call_sees_one_state_while_other_threads_edit(attacks, tiny_bert, settings):
     linker = tiny_linker(tiny_bert, **settings)
     states = States(linker, DEV[:4])
-    n_threads, n_calls, seconds = 8, attacks(5, 2000), attacks(300, 7200)
+    n_threads, n_calls, seconds = 8, attacks(5, 200), attacks(300, 3600)
     stop, seen = threading.Event(), []
 
     def link():

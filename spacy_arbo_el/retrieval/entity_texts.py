@@ -1,0 +1,55 @@
+"""Encoding the texts of a knowledge base, none of them twice."""
+
+from typing import Sequence
+
+import numpy as np
+
+from ..encoders.protocol import Encoder, Text
+from ..kb.knowledge_base import ArboKB
+from ..kb.verbalizations import Verbalization
+from ..log import progress
+
+# Fewer texts or mentions are encoded without a message.
+MIN_LOGGED = 1000
+# Texts per step of the progress bar.
+TEXTS_PER_STEP = 512
+
+
+def encode_texts(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
+    """(len(texts), width) float32, raw. Texts of about the same length are encoded at a time."""
+    if len(texts) < MIN_LOGGED:
+        return encoder.encode_texts(encoder.read_texts(texts))
+    order = np.argsort([len(title) + len(text) for title, text in texts], kind="stable")
+    parts = []
+    with progress(len(texts), "Encoding the knowledge base", "text") as bar:
+        for start in range(0, len(texts), TEXTS_PER_STEP):
+            rows = order[start : start + TEXTS_PER_STEP].tolist()
+            inputs = encoder.read_texts([texts[row] for row in rows])
+            parts.append(encoder.encode_texts(inputs))
+            bar.update(len(rows))
+    vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
+    vectors[order] = np.concatenate(parts)
+    return vectors
+
+
+def encode_unknown(
+    encoder: Encoder, texts: Sequence[Text], known: ArboKB, verbalization: Verbalization
+) -> np.ndarray:
+    """As ``encode_texts``, but texts that another knowledge base has are not encoded again.
+
+    known: The other one. Its vectors are used if they are in sync, in single precision, and of
+        this encoder.
+    verbalization: That of both.
+    """
+    usable = known.in_sync and known.rows.dtype == "float32"
+    if not usable or known.fingerprint != encoder.fingerprint:
+        return encode_texts(encoder, texts)
+    own = known.distinct_texts(verbalization)
+    row_of = dict(zip(own.texts, own.rows.tolist()))
+    rows = np.array([row_of.get(text, -1) for text in texts], dtype=np.int64)
+    vectors = np.empty((len(texts), known.rows.width), dtype=np.float32)
+    vectors[rows >= 0] = known.rows.take(rows[rows >= 0])
+    new = np.flatnonzero(rows < 0)
+    if len(new):
+        vectors[new] = encode_texts(encoder, [texts[row] for row in new.tolist()])
+    return vectors
