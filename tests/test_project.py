@@ -11,7 +11,9 @@ import spacy
 import srsly
 from weasel.util.config import substitute_project_variables
 
+from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .linker.world import DEV, ENTITIES, TRAIN, parse
 
@@ -74,6 +76,26 @@ def test_demo_and_discover_workflows_on_own_data(tmp_path):
     assert (tmp_path / "metrics" / "tiny_new.jsonl").exists()
     assert (tmp_path / "metrics" / "tiny_new.html").exists()
     assert spacy.load(tmp_path / "training" / "tiny" / "tuned").pipe_names == ["arbo_linker"]
+
+
+@pytest.mark.slow
+def test_unlabelled_workflow_on_own_data(tmp_path):
+    """A knowledge base and raw text become a calibrated pipeline that has all names."""
+    shutil.copy(ROOT / "project.yml", tmp_path)
+    (tmp_path / "configs").mkdir()
+    config = (ROOT / "configs" / "silver.cfg").read_text(encoding="utf8")
+    config = config.replace("max_steps = 150", "max_steps = 2")
+    (tmp_path / "configs" / "silver.cfg").write_text(config, encoding="utf8")
+    write_entities_jsonl(ENTITIES, tmp_path / "entities.jsonl")
+    (tmp_path / "texts.jsonl").write_text(to_jsonl([*TRAIN, *DEV] * 4))
+    files = {"kb": "entities.jsonl", "texts": "texts.jsonl"}
+    run_workflow("unlabelled", tmp_path, dataset="tiny", **files)
+    nlp = spacy.load(tmp_path / "training" / "tiny_unlabelled" / "whole")
+    linker = nlp.get_pipe("arbo_linker")
+    assert [entity.names for entity in linker.kb] == [entity.names for entity in ENTITIES]
+    hidden = ArboKB.for_reading(tmp_path / "kb" / "tiny_hidden")
+    assert sum(len(e.names) for e in hidden) < sum(len(e.names) for e in ENTITIES)
+    assert linker.calibration != Calibration() and len(linker.exemplars)
 
 
 # The experiments
