@@ -90,6 +90,9 @@ class ExemplarStore:
     ) -> np.ndarray:
         """Store mentions. One that is stored already keeps its row and gets the new record.
 
+        A mention that occurs several times, in copies of a document, is stored once, with its last
+        record.
+
         inputs: One span per mention.
         vectors: (n, width) float32 of the present encoder; None to encode them at the next
             ``sync``.
@@ -97,9 +100,12 @@ class ExemplarStore:
         """
         if len(records) != len(inputs):
             raise ValueError(Errors.E302.format(records=len(records), inputs=len(inputs)))
-        new = []
+        new, first_new = [], len(self.records)
         for i, record in enumerate(records):
             row = self.row(record.key)
+            if row >= first_new:
+                self.records[row] = record
+                continue
             if row >= 0:
                 self._set_record(row, record)
                 continue

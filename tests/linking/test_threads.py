@@ -12,6 +12,7 @@ from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, annotated
 from ..threads import forked, run_in_threads
 
+NLP = spacy.blank("en")
 RANKER = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
 LOOKUP = {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1"}}}
 
@@ -33,18 +34,12 @@ def tiny_linker(tiny_bert, **settings):
 
 def described(linker, texts):
     """The links of documents, in plain values that can be compared."""
-    docs = [annotated(linker_nlp(linker), text) for text in texts]
+    docs = [annotated(NLP, text) for text in texts]
     return tuple(
         (link.kb_id, link.score, tuple(link.ids), tuple(link.scores), str(link.evidence))
         for of_doc in linker.link_docs(docs)
         for link in of_doc.values()
     )
-
-
-def linker_nlp(linker):
-    nlp = spacy.blank("en")
-    nlp.vocab = linker.vocab
-    return nlp
 
 
 class States:
@@ -65,17 +60,17 @@ class States:
 
 def edits(linker, number):
     """One round of all kinds of edits; after it the linker is as before."""
-    nlp, kb = linker_nlp(linker), linker.kb
+    kb = linker.kb
     name = f"extra{number}"
-    doc = annotated(nlp, f"Number {number}: the [Amazon|shop] of another kind of thing.")
+    doc = annotated(NLP, f"Number {number}: the [Amazon|shop] of another kind of thing.")
     (span,) = doc.ents
     yield lambda: kb.add(Entity(name, "Mercury", "a god of the Romans"))
     yield lambda: linker.learn(span, name)
     yield lambda: kb.update(Entity(name, "Amazon", "a woman who fights"))
     yield lambda: linker.reject_link(span, "shop")
-    yield lambda: linker.add_exemplars([annotated(nlp, f"The [jaguar|{name}] number {number}.")])
+    yield lambda: linker.add_exemplars([annotated(NLP, f"The [jaguar|{name}] number {number}.")])
     yield lambda: linker.refresh()
-    yield lambda: linker.remove_exemplars(annotated(nlp, f"The [jaguar|x] number {number}.").ents)
+    yield lambda: linker.remove_exemplars(annotated(NLP, f"The [jaguar|x] number {number}.").ents)
     yield lambda: linker.forget(span)
     yield lambda: kb.remove(name)
 
@@ -85,7 +80,7 @@ def edits(linker, number):
 def test_each_call_sees_one_state_while_other_threads_edit(attacks, tiny_bert, settings):
     linker = tiny_linker(tiny_bert, **settings)
     states = States(linker, DEV[:4])
-    n_threads, n_calls, seconds = 8, attacks(5, 200), attacks(300, 3600)
+    n_threads, n_calls, seconds = 8, attacks(5, 2000), attacks(300, 7200)
     stop, seen = threading.Event(), []
 
     def link():
@@ -130,7 +125,7 @@ def test_the_first_calls_of_many_threads_encode_once(linker):
     original = linker.encoder.encode_texts
     linker.encoder.encode_texts = lambda inputs: (calls.append(len(inputs)), original(inputs))[1]
     linker.kb.add(Entity("new", "thing that is new"))
-    linker.learn(annotated(linker_nlp(linker), "A [jaguar|cat] again.").ents[0], "new")
+    linker.learn(annotated(NLP, "A [jaguar|cat] again.").ents[0], "new")
     run_in_threads(*[lambda: described(linker, DEV)] * 8)
     assert calls == [1]
 
@@ -158,13 +153,12 @@ def test_saving_while_threads_link_and_edit_ends(tmp_path, tiny_bert, linker):
 def test_a_saved_state_is_one_state(tiny_bert, linker):
     """The exemplars and the knowledge base that are saved belong together."""
     stop = threading.Event()
-    blank = linker_nlp(linker)
 
     def edit():
         number = 0
         while not stop.is_set():
             number += 1
-            doc = annotated(blank, f"The [jaguar|n{number}] number {number}.")
+            doc = annotated(NLP, f"The [jaguar|n{number}] number {number}.")
             with linker.datastore.editing():
                 linker.kb.add(Entity(f"n{number}", f"number {number}"))
                 linker.add_exemplars([doc])

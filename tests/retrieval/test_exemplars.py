@@ -1,5 +1,7 @@
 """The exemplar store, with passages that hold several mentions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from spacy.vocab import Vocab
@@ -19,7 +21,7 @@ def record_of(number, *kb_ids):
 def inputs_of(numbers):
     """Passages of two mentions each: passage p holds word pieces 10 p to 10 p + 3."""
     passages = sorted({number // 2 for number in numbers})
-    ids = np.concatenate([10 * p + np.arange(4) for p in passages]).astype(np.int32)
+    ids = np.array([10 * p + i for p in passages for i in range(4)], dtype=np.int32)
     first = np.array([1 + number % 2 for number in numbers], dtype=np.int32)
     passage = np.array([passages.index(number // 2) for number in numbers], dtype=np.int64)
     return SpanInputs(ids, 4 * np.arange(len(passages) + 1), passage, first, first, first)
@@ -73,6 +75,22 @@ def test_a_stored_mention_keeps_its_row_and_gets_the_new_record(store):
     store.extend([record_of(2, "b")], inputs_of([2]))
     assert store.records[2].kb_ids == ("b",) and store.revision != before
     assert len(store) == len(store.inputs) == 4
+
+
+@pytest.mark.parametrize("stored", [0, 2])
+def test_a_mention_that_occurs_twice_at_once_is_stored_once(stored):
+    """Raw text has copies of documents: their mentions differ in the id of the document alone."""
+    store = ExemplarStore()
+    store.extend([record_of(i, "a") for i in range(stored)], inputs_of(range(stored)))
+    numbers = [*range(stored), 2, 3, 2]
+    records = [record_of(2, "a"), record_of(3, "a"), replace(record_of(2, "b"), doc_id="copy")]
+    known = [record_of(i, "a") for i in range(stored)]
+    rows = store.extend([*known, *records], inputs_of(numbers))
+    assert rows.tolist() == [*range(stored), stored, stored + 1, stored]
+    assert store.records == [*known, records[2], records[1]]
+    assert len(store) == len(store.serials) == len(store.inputs) == stored + 2
+    store.sync(encode, "encoder")
+    assert store.vectors.tolist() == vectors_of([*range(stored), 2, 3])
 
 
 def test_removed_mentions_take_nothing_of_the_others_along(store):
