@@ -88,7 +88,7 @@ def write_hidden(
         hidden = _hide_found(scan, names_of, share, generator)
         in_text = int(np.isin(scan.names[chosen], hidden).sum())
         bare = _hide_others(scan, names_of, in_text, generator)
-        scan.write(output, chosen, _alone(nlp, dictionary, bare))
+        scan.write(output, chosen, _bare_docs(nlp, dictionary, bare))
         return HiddenReport(scan.report(chosen), in_text, len(bare), frozenset([*hidden, *bare]))
 
 
@@ -146,7 +146,7 @@ def _hide_others(
     return [int(generator.choice(groups[row])) for row in rows]
 
 
-def _alone(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:
+def _bare_docs(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:
     """Each of these names as a document."""
     for number in numbers:
         name = dictionary.names[number]
