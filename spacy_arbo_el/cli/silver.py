@@ -78,20 +78,23 @@ def silver_command(
         held_out = HiddenSettings(dev_share, hide)
         if (dev is None) != (hidden_kb is None):
             raise ValueError(Errors.E843)
+
+        def is_dev(id_: str) -> bool:
+            return dev is not None and held_out.is_dev(id_, seed)
+
         ids = read_ids(exclude) if exclude else ()
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, known.entities)
         if dev is not None and hidden_kb is not None:
             check_new(hidden_kb, overwrite=replace)
-            docs = _documents(texts, nlp, format, one, lambda id_: held_out.is_dev(id_, seed))
+            docs = _documents(texts, nlp, format, one, is_dev)
             report = write_hidden(docs, dictionary, nlp, dev, settings, held_out.entities, ids)
             hidden_names = report.hidden
             known.update(without_names(known.entities, dictionary, hidden_names))
             known.to_disk(hidden_kb)
             _show_hidden(report, dev, hidden_kb)
-        is_training: Keep = lambda id_: dev is None or not held_out.is_dev(id_, seed)  # noqa: E731
-        docs = _documents(texts, nlp, format, one, is_training)
+        docs = _documents(texts, nlp, format, one, lambda id_: not is_dev(id_))
         _show(write_silver(docs, dictionary, output, settings, ids, hidden_names), output)
 
 
