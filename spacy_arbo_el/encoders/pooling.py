@@ -8,7 +8,7 @@ passage: (n,) int64, the passage each span is in.
 first: (n,) int64, the first word piece of the span, counted from the start of its passage.
 last: (n,) int64, the last one, inclusive.
 marker: (n,) int64, the span's marker token.
-RETURNS: (n, width), one row per span.
+RETURNS: (n, width), one row per span; (n, 2 width) where ``widening = 2``, and so on.
 
 Which one to take depends on how the transformer was trained before: take ``SpanMeanPooling.v1`` for
 a sentence encoder such as the default one, which averages word pieces, and ``ClsPooling.v1`` for a
@@ -19,13 +19,22 @@ BERT, as the arborescence paper does. A pooling is named in the config of a towe
 """
 
 from dataclasses import dataclass
-from typing import Callable
+from typing import Callable, ClassVar, Optional
 
 import torch
 from spacy.util import registry
 from torch import Tensor
 
 Pooling = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def pooled_width(pooling: Optional[Pooling], width: int) -> int:
+    """The width of the vectors of spans.
+
+    pooling: None for an encoder that pools in another way.
+    width: That of the hidden states.
+    """
+    return width * int(getattr(pooling, "widening", 1))
 
 
 @registry.misc("spacy-arbo-el.ClsPooling.v1")
@@ -93,12 +102,15 @@ class SpanMeanPooling:
 @registry.misc("spacy-arbo-el.FirstLastPooling.v1")
 @dataclass(frozen=True)
 class FirstLastPooling:
-    """The mean of the first and the last word piece of the mention, or of the entity's title.
+    """The first and the last word piece of the mention or of the entity's title, one after the
+    other (VERBALIZED, §3.2).
 
-    VERBALIZED (§3.2) concatenates the two vectors, and finds that better than the mean of the span.
-    Here they are averaged, so that the width stays that of the transformer. Compare it with
-    ``SpanMeanPooling.v1`` on your own data.
+    Vectors are twice as wide as the transformer's, and so are the files of a knowledge base. The
+    paper finds it better than the mean of the span. Compare it with ``SpanMeanPooling.v1`` on your
+    own data.
     """
+
+    widening: ClassVar[int] = 2
 
     def __call__(
         self,
@@ -109,7 +121,7 @@ class FirstLastPooling:
         last: Tensor,
         marker: Tensor,
     ) -> Tensor:
-        return (hidden[passage, first] + hidden[passage, last]) / 2
+        return torch.cat([hidden[passage, first], hidden[passage, last]], dim=1)
 
 
 def _mean(hidden: Tensor, first: Tensor, last: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from thinc.types import ArgsKwargs, Floats2d
 from ..settings import check_count
 from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
-from .pooling import Pooling
+from .pooling import Pooling, pooled_width
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from .windows import WindowReader
 
@@ -93,7 +93,7 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
     shim = shim_of(model)
     if not shim.is_loaded:
         shim.set_transformer(*load_pretrained(model.attrs["name"], attention_kind()))
-    model.set_dim("nO", shim.width)
+    model.set_dim("nO", _width(model))
 
 
 def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
@@ -102,7 +102,7 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Back
         return _forward_readable(model, X, is_train)
     rows = np.flatnonzero(X.readable)
     read, backprop_read = _forward_readable(model, X.take(rows), is_train)
-    vectors: Any = model.ops.alloc2f(len(X), shim_of(model).width)
+    vectors: Any = model.ops.alloc2f(len(X), _width(model))
     vectors[rows] = read
     return vectors, lambda dY: backprop_read(dY[rows])
 
@@ -158,7 +158,7 @@ def _gather(
     model: Model, n_spans: int, batches: Sequence[np.ndarray], outputs: Sequence[torch.Tensor]
 ) -> Floats2d:
     """The vectors of all batches, in the order of the spans."""
-    vectors: Any = model.ops.alloc2f(n_spans, shim_of(model).width, zeros=False)
+    vectors: Any = model.ops.alloc2f(n_spans, _width(model), zeros=False)
     for batch, output in zip(batches, outputs):
         vectors[batch] = torch2xp(output.detach(), ops=model.ops)
     return vectors
@@ -216,3 +216,8 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
         for array in (X.passage, X.first, X.last, X.marker)
     )
     return model.attrs["pooling"](outputs.last_hidden_state.float(), mask, *places)
+
+
+def _width(model: Model) -> int:
+    """The width of the vectors of spans."""
+    return pooled_width(model.attrs["pooling"], shim_of(model).width)

@@ -11,6 +11,7 @@ from thinc.api import Model
 from ..encoders.checks import check_inputs
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
+from ..encoders.pooling import pooled_width
 from ..encoders.shim import EncoderShim
 from ..errors import Errors, Warnings
 from ..kb.vectors import check_vectors
@@ -52,8 +53,9 @@ def check_towers(model: Model, refs: Any) -> None:
             raise ValueError(f"{tower} leads to another layer")
         width = node.get_dim("nO") if node.has_dim("nO") else None
         for shim in _loaded_shims(node):
-            if width not in (None, shim.width):
-                raise ValueError(f"{tower} has vectors {shim.width} wide and not {width}")
+            found = pooled_width(node.attrs.get("pooling"), shim.width)
+            if width not in (None, found):
+                raise ValueError(f"{tower} has vectors {found} wide and not {width}")
 
 
 def check_exemplars(store: ExemplarStore, model: Model) -> None:

@@ -11,13 +11,14 @@ from spacy_arbo_el.encoders.pooling import (
     FirstLastPooling,
     SpanMeanPooling,
     StartPooling,
+    pooled_width,
 )
 
 NAIVE = {
     ClsPooling: lambda hidden, first, last, marker: hidden[0],
     StartPooling: lambda hidden, first, last, marker: hidden[marker],
     SpanMeanPooling: lambda hidden, first, last, marker: hidden[first : last + 1].mean(axis=0),
-    FirstLastPooling: lambda hidden, first, last, marker: (hidden[first] + hidden[last]) / 2,
+    FirstLastPooling: lambda hidden, first, last, marker: np.append(hidden[first], hidden[last]),
 }
 
 
@@ -37,7 +38,8 @@ def test_poolings_equal_numpy(pooling, n_passages, n_spans, longest, seed):
     arrays = (hidden, mask.astype(int), passage, *places.T.copy(), marker)
     vectors = pooling()(*(torch.from_numpy(array) for array in arrays)).numpy()
     expected = [NAIVE[pooling](hidden[p], *places[i], marker[i]) for i, p in enumerate(passage)]
-    expected = np.array(expected, dtype=np.float32).reshape(-1, 3)
+    expected = np.array(expected, dtype=np.float32)
+    expected = expected.reshape(-1, pooled_width(pooling(), 3))
     np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
 
 

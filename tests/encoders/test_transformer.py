@@ -10,6 +10,7 @@ from spacy_arbo_el.encoders.pooling import (
     FirstLastPooling,
     SpanMeanPooling,
     StartPooling,
+    pooled_width,
 )
 from spacy_arbo_el.encoders.shim import shim_of
 
@@ -74,7 +75,7 @@ def test_spans_of_a_passage_get_the_vectors_of_windows(
     assert sorted(word_pieces_run) == [(1, 1), (1, 5), (1, 9)]
     expected = tower.predict(windows_of(documents()))
     np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
-    assert vectors.dtype == np.float32 and vectors.shape == (len(PLACES), 16)
+    assert vectors.dtype == np.float32 and vectors.shape == (len(PLACES), pooled_width(pooling, 16))
 
 
 @pytest.mark.parametrize("pooling", POOLINGS, ids=lambda pooling: type(pooling).__name__)
@@ -85,7 +86,9 @@ def test_spans_of_a_passage_bring_back_the_gradients_of_windows(
 ):
     settings = {"pooling": pooling, "kept_tokens": kept_tokens, "train_tokens": train_tokens}
     tower = tower_of(tiny_bert, **settings)
-    d_vectors = np.random.default_rng(1).normal(size=(len(PLACES), 16)).astype(np.float32)
+    d_vectors = (
+        np.random.default_rng(1).normal(size=(len(PLACES), pooled_width(pooling, 16))).astype("f")
+    )
     vectors, gradients = train(tower, documents(), d_vectors)
     expected = {9: [(1, 9), (1, 5), (1, 1)], 18: [(2, 9), (1, 1)], 1000: [(3, 9)]}[train_tokens]
     assert word_pieces_run == expected * (1 if kept_tokens > 1 else 2)

@@ -3,6 +3,8 @@
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from thinc.api import Adam
 
 from spacy_arbo_el.kb.entity import Entity
 
@@ -172,3 +174,22 @@ def test_another_verbalization_on_loading_counts(nlp, tmp_path):
     linker = spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker")
     texts = linker.kb.distinct_texts(linker.datastore.settings.verbalization).texts
     assert ("quicksilver", "") in texts and len(texts) < len(linker.kb.rows)
+
+
+def test_vectors_wider_than_the_transformer(tiny_bert, tmp_path):
+    """A pooling that gives two vectors in one: trained, saved and loaded."""
+    pooling = {"@misc": "spacy-arbo-el.FirstLastPooling.v1"}
+    tower = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
+    settings = {"model": {"mention": {**tower, "window": 32, "pooling": pooling}}}
+    nlp = build(train=TRAIN[:6], **settings)
+    linker = nlp.get_pipe("arbo_linker")
+    docs = [annotated(nlp, text) for text in TRAIN[:4]]
+    nlp.update([Example(doc, doc.copy()) for doc in docs], sgd=Adam(1e-4))
+    linker.refresh()
+    assert linker.kb.rows.width == linker.exemplars.vectors.shape[1] == 32
+    nlp.to_disk(tmp_path / "model")
+    copy = build(train=[], **settings)
+    copy.get_pipe("arbo_linker").from_bytes(linker.to_bytes())
+    expected = links(nlp.pipe(plain(nlp)))
+    for again in (spacy.load(tmp_path / "model"), copy):
+        assert links(again.pipe(plain(again))) == expected

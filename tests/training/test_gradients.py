@@ -16,6 +16,7 @@ from spacy_arbo_el.training.losses import (
     Logistic,
     MultiSimilarity,
     SoftmaxPositiveNegative,
+    Triplet,
     cross_entropy,
     softmax_positive_negative,
 )
@@ -69,6 +70,7 @@ LOSSES = [
     CrossEntropy(scale=7.5),
     Logistic(scale=7.5, offset=-2.0),
     MultiSimilarity(),
+    Triplet(0.7),
 ]
 
 
@@ -145,11 +147,26 @@ def naive_logistic(logits, positive, loss):
     )
 
 
+def naive_triplet(logits, positive, loss):
+    """As torch's own loss, over distances: a larger similarity is a smaller distance."""
+    pairs = [(p, n) for p in logits[positive] for n in logits[~positive]]
+    if not pairs:
+        return logits.sum() * 0.0
+    positives, negatives = (torch.stack(part) for part in zip(*pairs))
+    return torch.nn.functional.margin_ranking_loss(
+        positives, negatives, torch.ones(len(pairs)), margin=loss.margin
+    )
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000))
 @pytest.mark.parametrize(
     "loss, naive",
-    [(MultiSimilarity(), naive_multi_similarity), (Logistic(), naive_logistic)],
+    [
+        (MultiSimilarity(), naive_multi_similarity),
+        (Logistic(), naive_logistic),
+        (Triplet(0.3), naive_triplet),
+    ],
 )
 def test_losses_of_single_targets_equal_autograd(loss, naive, seed):
     rng = np.random.default_rng(seed)
