@@ -419,7 +419,7 @@ class Errors(metaclass=_Coded):
         ".jsonl or .csv. Choose one of these, or the name of a folder."
     )
     E721 = "The clusters are not consistent: {problem}. The file or the arrays are damaged."
-    E720 = (
+    E723 = (
         "The inference {inference} has no number of exemplars to tune. Take one that has, such as "
         "ExemplarVote.v1 or Clustering.v1, or tune without --n-exemplars."
     )

@@ -48,6 +48,12 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", read(page), re.S)
 
 
+def test_each_code_stands_for_one_message():
+    source = read(ROOT / "spacy_arbo_el" / "errors.py")
+    codes = re.findall(r"^    ([EW]\d+) = ", source, re.M)
+    assert len(codes) > 100 and sorted(codes) == sorted(set(codes))
+
+
 def test_picture_of_the_graph_is_what_its_script_draws():
     script = ROOT / "docs" / "graph_example.py"
     drawn = script.with_suffix(".svg").read_text(encoding="utf8")

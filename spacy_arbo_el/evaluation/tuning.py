@@ -144,7 +144,7 @@ def _with_exemplars(stages: LinkingStages, count: int) -> LinkingStages:
     # All procedures are dataclasses with this field.
     inference: Any = stages.inference
     if "n_exemplars" not in {field.name for field in fields(inference)}:
-        raise ValueError(Errors.E720.format(inference=type(inference).__name__))
+        raise ValueError(Errors.E723.format(inference=type(inference).__name__))
     return replace(stages, inference=replace(inference, n_exemplars=count))
 
 

@@ -149,7 +149,7 @@ def test_the_number_of_exemplars_is_tuned_stored_and_saved(tmp_path):
     assert loaded.stages.inference == linker.stages.inference
     assert loaded.stages.inference.n_exemplars == result.n_exemplars
     margin = {"@misc": "spacy-arbo-el.Margin.v1", "inference": VOTE}
-    with pytest.raises(ValueError, match="E720.*Margin"):
+    with pytest.raises(ValueError, match="E723.*Margin"):
         tune(build(train=TRAIN, inference=margin).get_pipe("arbo_linker"), docs, n_exemplars=[1])
 
 
