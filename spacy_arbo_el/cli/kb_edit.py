@@ -1,5 +1,6 @@
 """``arbo kb add``, ``remove``, ``merge``, ``encode`` and ``export``; each edit is a transaction."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Iterable, List, Optional
 
@@ -26,12 +27,11 @@ def load_linker(model: Path) -> "ArboLinker":
 
 def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:
     """Encode the texts of a knowledge base that have changed. RETURNS: How many."""
+    from ..retrieval.entity_texts import encode_texts
+
     encoder = linker.encoder
-    return kb.sync(
-        linker.datastore.settings.verbalization,
-        lambda texts: encoder.encode_texts(encoder.read_texts(texts)),
-        encoder.fingerprint,
-    )
+    verbalization = linker.datastore.settings.verbalization
+    return kb.sync(verbalization, partial(encode_texts, encoder), encoder.fingerprint)
 
 
 def _check_encoder(linker: "ArboLinker", kb: "ArboKB") -> None:

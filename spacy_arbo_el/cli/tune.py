@@ -78,7 +78,7 @@ def tune_command(
         if plot is not None:
             save_figure(plot_thresholds(result.linking, result.best_linking), plot)
     console = Console(width=130)
-    for count, value in (result.exemplars or {}).items():
+    for count, value in result.exemplars.items():
         msg.info(f"n_exemplars = {count}: {score} {value:.4f}")
     console.print(as_table(result.linking, result.best_linking, "λ for linking"))
     if result.discovery is not None:

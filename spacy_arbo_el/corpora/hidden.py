@@ -130,9 +130,7 @@ def _hide_found(
     found = set(scan.names.tolist())
     in_text = [sorted(found.intersection(names)) for names in names_of.values()]
     groups = [names for names in in_text if names]
-    count = int(np.ceil(share * len(groups)))
-    rows = np.sort(generator.permutation(len(groups))[:count])
-    return [int(generator.choice(groups[row])) for row in rows]
+    return _one_of_some(groups, int(np.ceil(share * len(groups))), generator)
 
 
 def _hide_others(
@@ -142,6 +140,11 @@ def _hide_others(
     names = scan.dictionary.names
     mentioned = {names[number].kb_id for number in set(scan.names.tolist())}
     groups = [numbers for id_, numbers in names_of.items() if id_ not in mentioned]
+    return _one_of_some(groups, count, generator)
+
+
+def _one_of_some(groups: List[List[int]], count: int, generator: np.random.Generator) -> List[int]:
+    """One number of each of so many groups, all at random."""
     rows = np.sort(generator.permutation(len(groups))[:count])
     return [int(generator.choice(groups[row])) for row in rows]
 

@@ -42,8 +42,7 @@ class TuningResult(NamedTuple):
         discovery.
     best_discovery: The number of the best of its rows.
     fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
-    exemplars: The score with each number of exemplars that was tried; None if none was.
-    n_exemplars: The best of these.
+    exemplars: The score with each number of exemplars that was tried.
     """
 
     linking: List[Row]
@@ -51,8 +50,12 @@ class TuningResult(NamedTuple):
     discovery: Optional[DiscoverySweep]
     best_discovery: int
     fitted: Optional[Fitted]
-    exemplars: Optional[Dict[int, float]] = None
-    n_exemplars: Optional[int] = None
+    exemplars: Dict[int, float]
+
+    @property
+    def n_exemplars(self) -> Optional[int]:
+        """The best number of exemplars; None where none was tried."""
+        return _best_count(self.exemplars)
 
     @property
     def threshold(self) -> float:
@@ -108,19 +111,18 @@ def tune(
             fitted = fit_calibration(linker, docs, from_scratch=True)
             fitted.install(linker)
         tried = sweep_exemplars(linker, docs, n_exemplars, score)
-        # Of equal scores that with fewer exemplars.
-        k = min(tried, key=lambda count: (-tried[count], count)) if tried else None
-        stages = linker.stages if k is None else _with_exemplars(linker.stages, k)
+        count = _best_count(tried)
+        stages = linker.stages if count is None else _with_exemplars(linker.stages, count)
         linking = sweep_linking(linker, docs, stages=stages)
     best = best_row(linking.rows, score)
     if linker.discovery is None:
-        return TuningResult(linking.rows, best, None, 0, fitted, tried or None, k)
+        return TuningResult(linking.rows, best, None, 0, fitted, tried)
     discoveries = [replace(linker.discovery, ngram_weight=weight) for weight in NGRAM_WEIGHTS]
     sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
     best_rows = [best_row(sweep.rows, discovery_score) for sweep in sweeps]
     scores = [sweep.rows[row][discovery_score] for sweep, row in zip(sweeps, best_rows)]
     i = int(np.argmax(scores))
-    return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted, tried or None, k)
+    return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted, tried)
 
 
 def sweep_exemplars(
@@ -131,13 +133,16 @@ def sweep_exemplars(
     counts: Values of ``n_exemplars`` of the linker's inference.
     score: One of ``LINKING_SCORES``.
     """
-    threshold = np.array([linker.threshold])
-    return {
-        count: sweep_linking(linker, docs, threshold, _with_exemplars(linker.stages, count)).rows[
-            0
-        ][score]
-        for count in counts
-    }
+    threshold, scores = np.array([linker.threshold]), {}
+    for count in counts:
+        sweep = sweep_linking(linker, docs, threshold, _with_exemplars(linker.stages, count))
+        scores[count] = sweep.rows[0][score]
+    return scores
+
+
+def _best_count(scores: Dict[int, float]) -> Optional[int]:
+    """The number with the best score: of equal scores the smallest. None of none."""
+    return min(scores, key=lambda count: (-scores[count], count), default=None)
 
 
 def _with_exemplars(stages: LinkingStages, count: int) -> LinkingStages:

@@ -253,13 +253,10 @@ class Datastore:
         has vectors already, or can't be written to.
         """
         verbalization = self.settings.verbalization
-
-        def encode(texts: Sequence[Text]) -> np.ndarray:
-            return encode_unknown(self.encoder, texts, self.kb, verbalization)
-
         try:
             with ArboKB.open(path) as kb:
                 if len(kb) and not kb.fingerprint:
+                    encode = encode_unknown(self.encoder, self.kb, verbalization)
                     kb.sync(verbalization, encode, self.encoder.fingerprint)
         except (OSError, ValueError) as error:
             log.info("The vectors are not kept in %s: %s", path, error)

@@ -1,10 +1,12 @@
 """Encoding the texts of a knowledge base, none of them twice."""
 
+from functools import partial
 from typing import Sequence
 
 import numpy as np
 
 from ..encoders.protocol import Encoder, Text
+from ..kb.encoding import Encode
 from ..kb.knowledge_base import ArboKB
 from ..kb.verbalizations import Verbalization
 from ..log import progress
@@ -32,24 +34,26 @@ def encode_texts(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
     return vectors
 
 
-def encode_unknown(
-    encoder: Encoder, texts: Sequence[Text], known: ArboKB, verbalization: Verbalization
-) -> np.ndarray:
-    """As ``encode_texts``, but texts that another knowledge base has are not encoded again.
+def encode_unknown(encoder: Encoder, known: ArboKB, verbalization: Verbalization) -> Encode:
+    """A function like ``encode_texts``, which encodes no text that another knowledge base has.
 
-    known: The other one. Its vectors are used if they are in sync, in single precision, and of
-        this encoder.
+    known: The other one, which is read once. Its vectors are used if they are in sync, in single
+        precision, and of this encoder.
     verbalization: That of both.
     """
     usable = known.in_sync and known.rows.dtype == "float32"
     if not usable or known.fingerprint != encoder.fingerprint:
-        return encode_texts(encoder, texts)
+        return partial(encode_texts, encoder)
     own = known.distinct_texts(verbalization)
     row_of = dict(zip(own.texts, own.rows.tolist()))
-    rows = np.array([row_of.get(text, -1) for text in texts], dtype=np.int64)
-    vectors = np.empty((len(texts), known.rows.width), dtype=np.float32)
-    vectors[rows >= 0] = known.rows.take(rows[rows >= 0])
-    new = np.flatnonzero(rows < 0)
-    if len(new):
-        vectors[new] = encode_texts(encoder, [texts[row] for row in new.tolist()])
-    return vectors
+
+    def encode(texts: Sequence[Text]) -> np.ndarray:
+        rows = np.array([row_of.get(text, -1) for text in texts], dtype=np.int64)
+        vectors = np.empty((len(texts), known.rows.width), dtype=np.float32)
+        vectors[rows >= 0] = known.rows.take(rows[rows >= 0])
+        new = np.flatnonzero(rows < 0)
+        if len(new):
+            vectors[new] = encode_texts(encoder, [texts[row] for row in new.tolist()])
+        return vectors
+
+    return encode

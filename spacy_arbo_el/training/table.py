@@ -150,40 +150,25 @@ class GoldTable:
         surface form as a name.
         """
         row, text = self.text_pairs(nodes)
-        differs = self.text_spelling[text] != self._spelling_of(nodes)[row]
+        differs = self.spelling[text] != self.spelling[nodes[row]]
         return row[differs], text[differs]
 
-    def _spelling_of(self, nodes: np.ndarray) -> np.ndarray:
-        """(b,) int64, the spelling of texts and mentions; -1 for a mention with another name."""
-        spelling = np.empty(len(nodes), dtype=np.int64)
-        is_text = self.is_text(nodes)
-        spelling[is_text] = self.text_spelling[nodes[is_text]]
-        spelling[~is_text] = self.mention_spelling[nodes[~is_text] - self.n_texts]
-        return spelling
-
     @cached_property
-    def _names(self) -> Dict[str, int]:
-        """Numbers of the names that begin the texts, each in one case."""
-        return _numbered(title.casefold() for title, _ in self._texts)
+    def spelling(self) -> np.ndarray:
+        """(r + n,) int64, equal for nodes whose names differ only in upper and lower case.
 
-    @cached_property
-    def text_spelling(self) -> np.ndarray:
-        """(r,) int64, equal for texts whose names differ only in upper and lower case."""
-        names = self._names
-        return np.array([names[title.casefold()] for title, _ in self._texts], dtype=np.int64)
-
-    @cached_property
-    def mention_spelling(self) -> np.ndarray:
-        """(n,) int64, the spelling of the texts that have a mention's name; -1 for none."""
-        names = self._names
+        -1 for a mention that no text has the name of.
+        """
+        titles = [title.casefold() for title, _ in self._texts]
         forms = [(record.normalized or record.text).casefold() for record in self.records]
-        return np.array([names.get(form, -1) for form in forms], dtype=np.int64)
+        numbers = _numbered(titles)
+        return np.array([numbers.get(name, -1) for name in (*titles, *forms)], dtype=np.int64)
 
     @cached_property
     def texts_with_synonyms(self) -> np.ndarray:
         """The texts of entities that have another text, ascending."""
         entity, text = self.entity_texts.nonzero()
-        spelling = self.text_spelling[text]
+        spelling = self.spelling[text]
         first = np.full(self.entity_texts.shape[0], -1, dtype=np.int64)
         first[entity[::-1]] = spelling[::-1]
         has_several = np.zeros(len(first), dtype=bool)
