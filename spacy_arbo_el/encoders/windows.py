@@ -41,27 +41,37 @@ class WindowReader:
     size: int
 
     def __post_init__(self) -> None:
-        check_count("window", self.size)
-        if self.size < SHORTEST_WINDOW:
-            raise ValueError(Errors.E204.format(size=self.size, shortest=SHORTEST_WINDOW))
+        check_size("window", self.size)
 
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
         """One window for each mention, see ``mention_windows``; ``model`` is the tower."""
-        return mention_windows(self._tokenizer(model), self.size, texts, text_of, offsets)
+        return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
-        return entity_passages(self._tokenizer(model), self.size, texts)
+        return entity_passages(tokenizer_of(model, self.size), self.size, texts)
 
-    def _tokenizer(self, model: Model) -> WordPieceTokenizer:
-        shim = loaded_shim(model)
-        if 0 < shim.position_limit < self.size:
-            name = model.attrs["name"]
-            message = Errors.E206.format(size=self.size, limit=shim.position_limit, name=name)
-            raise ValueError(message)
-        return shim.word_pieces
+
+def check_size(setting: str, size: int) -> None:
+    """Raise ValueError where a window, a passage or a text is too short to hold anything."""
+    check_count(setting, size)
+    if size < SHORTEST_WINDOW:
+        raise ValueError(Errors.E204.format(what=setting, size=size, shortest=SHORTEST_WINDOW))
+
+
+def tokenizer_of(model: Model, size: int) -> WordPieceTokenizer:
+    """The tokenizer of a tower. Raise ValueError where the tower can't read so many word pieces.
+
+    size: The most word pieces that will be read at a time.
+    """
+    shim = loaded_shim(model)
+    if 0 < shim.position_limit < size:
+        name = model.attrs["name"]
+        message = Errors.E206.format(size=size, limit=shim.position_limit, name=name)
+        raise ValueError(message)
+    return shim.word_pieces
 
 
 def mention_windows(
@@ -90,7 +100,7 @@ def mention_windows(
     check_offsets(texts, text_of, offsets)
     located = tokenizer.read_with_offsets(texts, text_of, offsets)
     ids, bounds = located.pieces
-    low, high = _piece_ranges(located, text_of, offsets)
+    low, high = piece_ranges(located, text_of, offsets)
     left_available, right_available = low - bounds[text_of], bounds[text_of + 1] - high
 
     budget = size - 4
@@ -113,7 +123,7 @@ def mention_windows(
     return SpanInputs.one_span_each(*passages, marker + 1, last, marker)
 
 
-def _piece_ranges(
+def piece_ranges(
     located: LocatedWordPieces, text_of: np.ndarray, offsets: np.ndarray
 ) -> Tuple[np.ndarray, np.ndarray]:
     """The first word piece of each mention, and the one after its last: (n,) int64 each."""

@@ -349,7 +349,7 @@ def test_unusable_tokenizers_and_windows_raise_errors(tokenizer):
         WordPieceTokenizer(Slow())
     with pytest.raises(ValueError, match="decoder.*start or the end of a sequence"):
         WordPieceTokenizer(WithoutEnds())
-    with pytest.raises(ValueError, match="too small"):
+    with pytest.raises(ValueError, match="too short"):
         WindowReader(7)
     assert len(entity_passages(WordPieceTokenizer(tokenizer), 8, [("a", "b")])) == 1
 
