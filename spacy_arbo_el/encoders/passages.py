@@ -5,8 +5,8 @@ A document is cut into passages (VERBALIZED, §3.2)::
     [CLS] ... mention ... mention ... [SEP]
 
 There are no markers, so a passage runs through the transformer once for all its mentions. A
-document that fits is one passage. Of a longer one, only the parts with mentions are read. Its
-passages overlap, so that a mention has text on both sides.
+document that fits is one passage. Of a longer one, only the parts with mentions are read, with
+some text on both sides.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from .protocol import Text
 from .windows import check_size, entity_passages, piece_ranges, tokenizer_of
 from .word_pieces import WordPieceTokenizer
 
-# Of a passage, on either side: text that is read for the mentions between, but whose own mentions
-# are read in the next passage.
+# Of a passage of a long document, on either side: text that is read for the mentions between. The
+# mentions in that text are read in another passage, with text on both sides of theirs.
 CONTEXT_SHARE = 1 / 8
 
 
@@ -97,23 +97,25 @@ def document_passages(
     for mentions in np.split(order, cuts):
         text = text_of[mentions[0]]
         borders = int(bounds[text]), int(bounds[text + 1])
-        for group, start, end in _passages(low, high, mentions, borders, budget, max_mentions):
+        for group, first_piece, end_piece in _passages(
+            low, high, mentions, borders, budget, max_mentions
+        ):
             passage[group] = len(starts)
-            starts.append(start)
-            ends.append(end)
+            starts.append(first_piece)
+            ends.append(end_piece)
 
     # A mention that is too long is alone in its passage, which is the mention itself.
-    start, end = np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
-    tail = np.where(end - start > budget, budget // 2, 0)
-    head = np.minimum(end - start, budget) - tail
+    begin, end = np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+    tail = np.where(end - begin > budget, budget // 2, 0)
+    head = np.minimum(end - begin, budget) - tail
     cls, sep = len(ids), len(ids) + 1
-    one = np.ones(len(start), dtype=np.int64)
+    one = np.ones(len(begin), dtype=np.int64)
     assembled = assemble(
         np.concatenate([ids, tokenizer.specials[:2]]),
-        [cls * one, start, end - tail, sep * one],
+        [cls * one, begin, end - tail, sep * one],
         [one, head, tail, one],
     )
-    first = low - start[passage] + 1
+    first = low - begin[passage] + 1
     kept = np.minimum(high - low, budget)
     parts = [low, low + kept - tail[passage], high - tail[passage], high]
     # An empty mention at the end of a passage has no word piece of its own: its place is [SEP].
@@ -130,7 +132,7 @@ def _passages(
     budget: int,
     max_mentions: int,
 ) -> Iterator[Tuple[np.ndarray, int, int]]:
-    """The passages of a document: their mentions, and their first and last word piece.
+    """The passages of a document: their mentions, and their word pieces, end exclusive.
 
     low, high: The word pieces of all mentions, end exclusive.
     mentions: Those of the document, by their first word piece.
@@ -142,29 +144,26 @@ def _passages(
     for mention in mentions[too_long]:
         yield mentions[mentions == mention], int(low[mention]), int(high[mention])
     mentions = mentions[~too_long]
-    reach = np.maximum.accumulate(high[mentions]) if len(mentions) else high[:0]
+    if not len(mentions):
+        return
+    start, end = borders
+    if end - start <= budget:
+        for at in range(0, len(mentions), max_mentions):
+            yield mentions[at : at + max_mentions], start, end
+        return
     context = int(budget * CONTEXT_SHARE)
-    begin, at = borders[0], 0
+    # Text that no mention needs as its context separates passages.
+    reach = np.maximum.accumulate(high[mentions])
+    gaps = np.append(np.flatnonzero(low[mentions[1:]] - reach[:-1] > 2 * context) + 1, len(reach))
+    at = 0
     while at < len(mentions):
-        start = max(int(low[mentions[at]]) - context, begin)
-        fits = start + budget >= borders[1]
-        limit = borders[1] if fits else start + budget - context
-        until = int(np.searchsorted(reach[at:], limit, side="right")) + at
-        until = min(max(until, at + 1), at + max_mentions, len(mentions))
-        group = mentions[at:until]
-        yield (group, *_extent(int(low[group[0]]), int(reach[until - 1]), borders, budget))
-        at = until
-
-
-def _extent(first: int, last: int, borders: Tuple[int, int], budget: int) -> Tuple[int, int]:
-    """The word pieces of a passage round some mentions: as many before them as after them.
-
-    What one side does not need goes to the other.
-
-    first, last: The word pieces of the mentions, end exclusive.
-    """
-    before, after = first - borders[0], borders[1] - last
-    spare = budget - (last - first)
-    right = min(after, max(spare // 2, spare - before))
-    left = min(before, spare - right)
-    return first - left, last + right
+        gap = int(gaps[np.searchsorted(gaps, at, side="right")])
+        group = mentions[at : min(gap, at + max_mentions)]
+        first, reach = int(low[group[0]]), np.maximum.accumulate(high[group])
+        count = int(np.searchsorted(reach, first + budget - 2 * context, side="right"))
+        group = group[: max(count, 1)]
+        last = int(reach[len(group) - 1])
+        # A long mention takes up the room of its own context.
+        side = min(context, (budget - (last - first)) // 2)
+        yield group, max(first - side, start), min(last + side, end)
+        at += len(group)
