@@ -343,6 +343,15 @@ class Errors(metaclass=_Coded):
         "The component '{name}' has an encoder of its own for entities. Pretrain with "
         "model.entity = null, and give both encoders the result."
     )
+    E617 = (
+        "NegativesWithinBudget.v1 counts the word pieces of texts, but its negatives are mentions "
+        "too. Set mention_share = 0.0 in HardNegatives.v1."
+    )
+    E616 = (
+        "Triplet.v1 with euclidean = true needs negative squared distances, but a similarity is "
+        "{largest:.3f}. Set retriever.similarity to NegativeSquaredEuclidean.v1, or euclidean = "
+        "false."
+    )
     E615 = (
         "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "
         "training.batcher.n_concepts to {count} or less."

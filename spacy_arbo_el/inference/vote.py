@@ -56,10 +56,11 @@ class ExemplarVote:
         calibration: Calibration,
         min_logit: float,
     ) -> Decisions:
-        exemplars, count = neighbours.exemplars, len(neighbours)
+        exemplars, count = neighbours.exemplars.first(self.n_exemplars), len(neighbours)
         # A last column for mentions without exemplars.
         width = exemplars.width + 1
-        owners = TopK(neighbours.exemplar_entities, exemplars.scores).resized(width)
+        entities = neighbours.exemplar_entities[:, : exemplars.width]
+        owners = TopK(entities, exemplars.scores).resized(width)
         rows, similarity = exemplars.resized(width).ids, owners.scores
         parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
         blocks = [self.votes(owners.ids[part], similarity[part]) for part in parts]

@@ -56,6 +56,7 @@ class RetrieverBuilder:
             usable,
             entities[usable],
             similarity,
+            self.settings.n_exemplar_entities,
         )
 
     def _text_index(self, kb: ArboKB) -> Index:

@@ -26,6 +26,10 @@ class AllowedEntities:
     label_numbers: np.ndarray
     masks: np.ndarray
 
+    def take(self, mentions: np.ndarray) -> "AllowedEntities":
+        """The entities that some of the mentions may be linked to."""
+        return AllowedEntities(self.label_numbers[mentions], self.masks)
+
     def restrict(self, entities: np.ndarray) -> np.ndarray:
         """Positions (m, c) int64 in the KB, with -1 in place of those that are not allowed."""
         return np.where(self.masks[self.label_numbers[:, None], entities], entities, -1)

@@ -1,17 +1,22 @@
 """The neighbours of mentions: entities, exemplars, and mentions of the same document."""
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Tuple
 
 import numpy as np
 
-from ..arrays import TopK, has_vector
+from ..arrays import TopK, first_of_each, has_vector
 from ..mentions.batch import MentionBatch
-from .entity_search import AllowedEntities, EntitySearch, search_by_label
+from .entity_search import AllowedEntities, EntitySearch, Search, search_by_label
 from .index.protocol import Index
 from .mention_search import nearest_in_document
 from .neighbours import Neighbours
 from .similarity import Similarity
+
+# Exemplars that are searched at first, for each entity wanted; an entity may have many.
+EXEMPLARS_PER_ENTITY = 4
+# Exemplars of a mention that are searched at most, where few entities have nearly all of them.
+MAX_SEARCHED = 4096
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,8 @@ class Retriever:
     exemplar_index: An index over the vectors of ``n`` exemplars.
     exemplar_rows: (n,) int64, the row of each of them in the exemplar store.
     exemplar_entities: (n,) int64, the entity that each of them is labelled with.
+    n_exemplar_entities: How many entities are searched by their exemplars, see
+        ``RetrieverSettings``.
     """
 
     entities: EntitySearch
@@ -29,6 +36,7 @@ class Retriever:
     exemplar_rows: np.ndarray
     exemplar_entities: np.ndarray
     similarity: Similarity
+    n_exemplar_entities: int = 0
 
     def neighbours(
         self,
@@ -42,7 +50,8 @@ class Retriever:
         """The neighbours of encoded mentions.
 
         n_entities: The number of entities of a mention.
-        n_exemplars: The number of exemplars of a mention.
+        n_exemplars: The number of exemplars of a mention, whatever their entities are. With 0,
+            none are searched at all.
         n_mentions: The number of other mentions of a mention.
         allowed: Which entities each mention may be linked to; None for all. Exemplars of other
             entities are left out.
@@ -70,5 +79,52 @@ class Retriever:
             return self.exemplar_index.search(vectors, count, usable)
 
         count = min(count, len(self.exemplar_rows))
-        nearest = search_by_label(search, vectors, count, allowed)
+        if count and self.n_exemplar_entities:
+            nearest = self._with_further_entities(search, vectors, count, allowed)
+        else:
+            nearest = search_by_label(search, vectors, count, allowed)
         return nearest.where(has_vector(vectors)[:, None])
+
+    def _with_further_entities(
+        self, search: Search, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
+    ) -> TopK:
+        """The nearest exemplars, and after them the nearest one of each further entity.
+
+        Ever more exemplars are searched, up to ``MAX_SEARCHED``, for mentions whose entities are
+        too few.
+        """
+        total, wanted = len(self.exemplar_rows), self.n_exemplar_entities
+        parts, open_mentions = [TopK.empty(0)], np.arange(len(vectors))
+        numbers = [open_mentions[:0]]
+        wide = min(max(count, EXEMPLARS_PER_ENTITY * wanted), total)
+        while len(open_mentions):
+            within = None if allowed is None else allowed.take(open_mentions)
+            nearest = search_by_label(search, vectors[open_mentions], wide, within)
+            owners = np.where(nearest.valid, self.exemplar_entities[nearest.ids], -1)
+            kept, n_entities = first_entities(owners, count, wanted)
+            last = wide >= min(total, MAX_SEARCHED)
+            done = (n_entities >= wanted) | ~nearest.valid[:, -1] | last
+            parts.append(nearest.where(kept).take(done).first(count + wanted))
+            numbers.append(open_mentions[done])
+            open_mentions = open_mentions[~done]
+            wide = min(4 * wide, total, MAX_SEARCHED)
+        order = np.argsort(np.concatenate(numbers), kind="stable")
+        return TopK.concat(parts).take(order)
+
+
+def first_entities(
+    owners: np.ndarray, count: int, n_entities: int
+) -> Tuple[np.ndarray, np.ndarray]:
+    """Which exemplars are the first of their entity, for the first entities of each mention.
+
+    owners: (m, k) int64, the entity of each exemplar, -1 for none.
+    count: The first exemplars are taken in any case.
+    RETURNS: (m, k) bool, and the number of entities of each mention, (m,) int64.
+    """
+    valid = owners >= 0
+    column = np.nonzero(valid)[1]
+    places = first_of_each(np.nonzero(valid)[0], owners[valid], len(owners), n_entities)
+    kept = valid & (np.arange(owners.shape[1]) < count)
+    row = np.nonzero(places >= 0)[0]
+    kept[row, column[places[places >= 0]]] = True
+    return kept, (places >= 0).sum(axis=1)

@@ -32,6 +32,10 @@ class RetrieverSettings:
         or that have no type.
     max_exemplars: How many exemplars of an entity are searched, the most representative ones; 0
         for all.
+    n_exemplar_entities: How many entities are searched by their exemplars, each by its nearest one
+        (MOLEMAN, §3). These come after the nearest exemplars, of whatever entities, that the
+        inference procedure asks for. 0 for these alone. Set it where entities have no texts: then
+        there are so many candidates, and recall at k counts entities.
     """
 
     verbalization: Verbalization
@@ -41,7 +45,9 @@ class RetrieverSettings:
     n_candidates: int = 64
     match_types: bool = False
     max_exemplars: int = 0
+    n_exemplar_entities: int = 0
 
     def __post_init__(self) -> None:
         check_count("retriever.n_candidates", self.n_candidates, least=1)
         check_count("retriever.max_exemplars", self.max_exemplars)
+        check_count("retriever.n_exemplar_entities", self.n_exemplar_entities)

@@ -18,9 +18,15 @@ import numpy as np
 from scipy.special import expit, logsumexp
 from spacy.util import registry
 
+from ..errors import Errors
 from ..settings import check_number, check_positive
 
 LossAndGradient = Tuple[np.ndarray, np.ndarray]
+
+# A squared distance of equal vectors may be a little below 0 by rounding.
+SLIGHTLY_ABOVE = 1e-3
+# Added to squared distances: the root of 0 has no derivative.
+SMALLEST_SQUARE = 1e-12
 
 
 @runtime_checkable
@@ -200,11 +206,14 @@ class Triplet:
         @losses = "spacy-arbo-el.Triplet.v1"
         margin = 0.5
 
-    margin: How much more similar. 0.5 suits cosine similarity; use 3.0 or more for inner products
-        and squared distances.
+    margin: How much more similar. The paper's best margins are 0.5 for cosine similarity, and 3.0
+        for inner products and Euclidean distances.
+    euclidean: Whether the distances themselves are compared, where similarities are negative
+        squared distances (``NegativeSquaredEuclidean``). Candidates are ranked the same by both.
     """
 
     margin: float = 0.5
+    euclidean: bool = False
 
     scale = 1.0
     offset = 0.0
@@ -218,10 +227,25 @@ class Triplet:
     ) -> LossAndGradient:
         pairs = (positive & valid)[:, :, None] & (valid & ~positive)[:, None, :]
         scores = np.where(valid, logits, 0.0).astype(np.float64)
+        slope = np.ones_like(scores)
+        if self.euclidean:
+            scores, slope = _negative_distances(scores)
         gaps = np.where(pairs, self.margin - scores[:, :, None] + scores[:, None, :], 0.0)
         count = np.maximum(pairs.sum(axis=(1, 2)), 1)
         violated = (gaps > 0) / count[:, None, None]
-        return np.maximum(gaps, 0.0).sum(axis=(1, 2)) / count, violated.sum(1) - violated.sum(2)
+        gradient = slope * (violated.sum(1) - violated.sum(2))
+        return np.maximum(gaps, 0.0).sum(axis=(1, 2)) / count, gradient
+
+
+def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Negative distances of negative squared ones (b, n), and their derivatives.
+
+    Raise ValueError where a similarity is above 0: it is no negative squared distance.
+    """
+    if (scores > SLIGHTLY_ABOVE).any():
+        raise ValueError(Errors.E616.format(largest=scores.max()))
+    distances = np.sqrt(np.maximum(-scores, 0.0) + SMALLEST_SQUARE)
+    return -distances, 0.5 / distances
 
 
 def mined_pairs(

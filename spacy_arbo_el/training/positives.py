@@ -125,6 +125,44 @@ class InBatchPositives:
         return -np.sort(-nodes, axis=1)[:, :width]
 
 
+@registry.misc("spacy-arbo-el.NearestMentionPositives.v1")
+@dataclass(frozen=True)
+class NearestMentionPositives:
+    """The most similar other mention of the entity, by cached vectors (MOLEMAN, §3.2.2).
+
+    Use it to link by exemplars alone, or with names as pseudo-mentions::
+
+        [components.arbo_linker.objective.positives]
+        @misc = "spacy-arbo-el.NearestMentionPositives.v1"
+        with_entity = true
+
+    Since the cache follows training, the positive is chosen anew in each step. A mention that is
+    the only one of its entity has no positive, unless ``with_entity`` gives it one.
+
+    with_entity: Whether the most similar text of the entity is a second positive.
+    """
+
+    with_entity: bool = False
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        mentions = mentions_of(queries, table)
+        positives = np.full((len(mentions), 1 + self.with_entity), -1, dtype=np.int64)
+        # A loop over clusters, not mentions: each iteration is one matrix product.
+        clusters = np.unique(table.cluster[mentions])
+        for cluster in clusters[clusters >= 0]:
+            members, _ = table.members(np.array([cluster]))
+            if len(members) < 2:
+                continue
+            rows = np.flatnonzero(table.cluster[mentions] == cluster)
+            own = mentions[rows]
+            scores = cache.similarity.blocks(cache.mentions[own], cache.mentions[members])
+            scores[own[:, None] == members] = -np.inf
+            positives[rows, 0] = table.n_texts + members[scores.argmax(axis=1)]
+        if self.with_entity:
+            positives[:, 1] = gold_texts(mentions, table, cache)
+        return positives
+
+
 @registry.misc("spacy-arbo-el.SynonymPositives.v1")
 @dataclass(frozen=True)
 class SynonymPositives:

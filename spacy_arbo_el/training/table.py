@@ -30,15 +30,24 @@ class GoldTable:
     mention_texts: (n, r) sparse, the texts of each mention's gold entities.
     text_entity: (r,) int64, the first entity with each text.
     label: (n,) int64, a number for the label (type) of each mention.
+    text_lengths: (r,) int64, the word pieces of each text.
     text_types: (r, labels) bool, whether an entity with the text has the type. An entity without
         types counts as having all.
     """
 
-    def __init__(self, records: Sequence[MentionRecord], kb: ArboKB, texts: DistinctTexts):
+    def __init__(
+        self,
+        records: Sequence[MentionRecord],
+        kb: ArboKB,
+        texts: DistinctTexts,
+        text_lengths: np.ndarray,
+    ):
         """records: The mentions.
         kb: The knowledge base that their ids refer to.
         texts: The texts of the knowledge base.
+        text_lengths: (r,) int64, their word pieces.
         """
+        self.text_lengths = text_lengths
         self.records = list(records)
         self.n_texts = len(texts)
         self.text_entity = texts.row_entities[texts.row_offsets[:-1]]
@@ -73,9 +82,14 @@ class GoldTable:
         """The number of mentions with gold ids."""
         return len(self._sorted)
 
+    @property
+    def cluster_sizes(self) -> np.ndarray:
+        """(clusters,) int64, the number of mentions of each."""
+        return np.diff(self._offsets)
+
     def members(self, clusters: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """The mentions of ``c`` clusters, cluster by cluster, and their (c + 1,) offsets."""
-        starts, lengths = self._offsets[clusters], np.diff(self._offsets)[clusters]
+        starts, lengths = self._offsets[clusters], self.cluster_sizes[clusters]
         return self._sorted[ragged_ranges(starts, lengths)], offsets_of(lengths)
 
     def texts_of(self, mention: int) -> np.ndarray:

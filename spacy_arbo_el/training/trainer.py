@@ -165,11 +165,12 @@ class Trainer:
         datastore = self.datastore
         kb, exemplars, settings = datastore.kb, datastore.exemplars, datastore.settings
         texts = kb.distinct_texts(settings.verbalization)
+        inputs = datastore.encoder.read_texts(texts.texts)
         return _TrainingData(
             datastore.content,
             texts,
-            datastore.encoder.read_texts(texts.texts),
-            GoldTable(exemplars.records, kb, texts),
+            inputs,
+            GoldTable(exemplars.records, kb, texts, inputs.lengths[inputs.passage]),
             EmbeddingCache(settings.similarity, texts.vectors(kb.rows), exemplars.vectors),
         )
 

@@ -28,6 +28,7 @@ from spacy_arbo_el.training.positives import (
     ArborescencePositives,
     EntityPositives,
     InBatchPositives,
+    NearestMentionPositives,
     SynonymPositives,
 )
 from spacy_arbo_el.training.progress import Progress
@@ -66,7 +67,7 @@ def world():
     exemplars.extend(records, windows)
     exemplars.sync(lambda inputs: np.array([v for *_, v in MENTIONS], np.float32), "hand")
     texts = kb.distinct_texts(Names())
-    table = GoldTable(exemplars.records, kb, texts)
+    table = GoldTable(exemplars.records, kb, texts, np.arange(1, 5))
     return table, EmbeddingCache(Dot(), texts.vectors(kb.rows), exemplars.vectors)
 
 
@@ -110,6 +111,14 @@ def test_with_entity_adds_the_entity_to_a_parent_that_is_a_mention(world):
     other.mentions[1] = [1, 5, 0]  # 4 to its entity, 8 to mention 0, which has 12
     nodes = ArborescencePositives(with_entity=True)(np.array([BASE + 1]), table, other)
     assert nodes.tolist() == [[BASE + 0, 0]]
+
+
+def test_nearest_mentions_are_positives(world):
+    # Mention 3 is of another set of entities, and 7 is the only one of its.
+    expected = [[BASE + 1], [BASE], [], [], [BASE + 5], [BASE + 4], [], []]
+    assert chosen(world, NearestMentionPositives(), range(8)) == expected
+    with_entity = chosen(world, NearestMentionPositives(with_entity=True), [0, 2, 6])
+    assert with_entity == [[BASE + 1, 0], [1], []]
 
 
 def test_hard_negatives_are_the_nearest_wrong_ones(world):
@@ -175,7 +184,7 @@ def names():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(len(strings), 9)).astype("f")
     cache = EmbeddingCache(Cosine(), vectors, rng.normal(size=(4, 9)).astype("f"))
-    return strings, GoldTable(records, kb, texts), cache
+    return strings, GoldTable(records, kb, texts, np.ones(len(texts), dtype=np.int64)), cache
 
 
 def is_synonym(one, other):

@@ -149,6 +149,7 @@ def naive_logistic(logits, positive, loss):
 
 def naive_triplet(logits, positive, loss):
     """As torch's own loss, over distances: a larger similarity is a smaller distance."""
+    logits = -torch.sqrt(-logits + 1e-12) if loss.euclidean else logits
     pairs = [(p, n) for p in logits[positive] for n in logits[~positive]]
     if not pairs:
         return logits.sum() * 0.0
@@ -166,11 +167,12 @@ def naive_triplet(logits, positive, loss):
         (MultiSimilarity(), naive_multi_similarity),
         (Logistic(), naive_logistic),
         (Triplet(0.3), naive_triplet),
+        (Triplet(0.3, euclidean=True), naive_triplet),
     ],
 )
 def test_losses_of_single_targets_equal_autograd(loss, naive, seed):
     rng = np.random.default_rng(seed)
-    logits = rng.uniform(-1, 1, size=(5, 6))
+    logits = rng.uniform(-1, 0 if getattr(loss, "euclidean", False) else 1, size=(5, 6))
     positive, valid = rng.random((5, 6)) < 0.3, rng.random((5, 6)) < 0.8
     losses, gradient = loss(logits, positive, valid)
     for i in range(5):
@@ -332,3 +334,11 @@ def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, los
     np.testing.assert_allclose(vectors, copied_vectors, atol=1e-5)
     assert not np.allclose(vectors[0], vectors[1])
     assert_gradients_close(gradients, copied_gradients, tolerance=1e-3)
+
+
+def test_euclidean_triplets_refuse_similarities_that_are_no_squared_distances():
+    some = np.ones((1, 2), dtype=bool)
+    with pytest.raises(ValueError, match="NegativeSquaredEuclidean"):
+        Triplet(euclidean=True)(np.array([[0.5, -1.0]]), np.array([[True, False]]), some)
+    losses, gradient = Triplet(euclidean=True)(np.zeros((1, 2)), np.array([[True, False]]), some)
+    assert losses[0] == pytest.approx(0.5) and np.isfinite(gradient).all()

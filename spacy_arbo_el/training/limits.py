@@ -1,0 +1,130 @@
+"""Negatives that are made of others: several kinds at once, or fewer of a kind."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.util import registry
+
+from ..errors import Errors
+from ..settings import check_count, check_positive
+from .cache import EmbeddingCache
+from .negatives import Negatives
+from .sampling import random_generator
+from .table import GoldTable
+
+
+@registry.misc("spacy-arbo-el.BothNegatives.v1")
+@dataclass(frozen=True)
+class BothNegatives:
+    """Two kinds of negatives at once, such as those of the batch and hard ones (MOLEMAN, §3.2.2)::
+
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.BothNegatives.v1"
+
+        [components.arbo_linker.objective.negatives.first]
+        @misc = "spacy-arbo-el.InBatchMentionNegatives.v1"
+
+        [components.arbo_linker.objective.negatives.second]
+        @misc = "spacy-arbo-el.HardNegatives.v1"
+        mention_share = 1.0
+
+    A negative of both kinds counts once.
+
+    first: Chooses negatives.
+    second: Chooses more.
+    """
+
+    first: Negatives
+    second: Negatives
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        first = self.first(queries, table, cache)
+        second = self.second(queries, table, cache)
+        repeated = (second[:, :, None] == first[:, None, :]).any(axis=2)
+        return np.concatenate([first, np.where(repeated, -1, second)], axis=1)
+
+
+@registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")
+@dataclass(frozen=True)
+class NegativesWithinBudget:
+    """As many negatives as a step's budget of word pieces allows (VERBALIZED, §3.3).
+
+    Texts that several queries share are encoded once, so many negatives cost little where the
+    queries are alike. Each query gets the same number, at least one::
+
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.NegativesWithinBudget.v1"
+        word_pieces = 8192
+
+        [components.arbo_linker.objective.negatives.negatives]
+        @misc = "spacy-arbo-el.HardNegatives.v1"
+        k = 64
+        mention_share = 0.0
+
+    negatives: Chooses them, the hardest first; texts only, no mentions.
+    word_pieces: The most word pieces of a step's negatives.
+    """
+
+    negatives: Negatives
+    word_pieces: int = 8192
+
+    def __post_init__(self) -> None:
+        check_count("negatives.word_pieces", self.word_pieces, least=1)
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        nodes = self.negatives(queries, table, cache)
+        if not table.is_text(nodes).all():
+            raise ValueError(Errors.E617)
+        # Column by column: each text costs where it first occurs.
+        texts, first = np.unique(nodes.T.ravel(), return_index=True)
+        column = first[texts >= 0] // max(len(nodes), 1)
+        lengths = table.text_lengths[texts[texts >= 0]]
+        cost = np.cumsum(np.bincount(column, weights=lengths, minlength=nodes.shape[1]))
+        affordable = int(np.searchsorted(cost, self.word_pieces, side="right"))
+        return nodes[:, : max(affordable, 1)]
+
+
+@registry.misc("spacy-arbo-el.NegativesByFrequency.v1")
+@dataclass(frozen=True)
+class NegativesByFrequency:
+    """Negatives that leave out mentions of entities which would be negatives too often.
+
+    An entity is a negative at most ``ratio`` times as often as it is a positive (MOLEMAN, §3.2.2),
+    so that rare entities are not only pushed away::
+
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.NegativesByFrequency.v1"
+        ratio = 10.0
+
+        [components.arbo_linker.objective.negatives.negatives]
+        @misc = "spacy-arbo-el.HardNegatives.v1"
+        mention_share = 1.0
+
+    This holds on average: in a step, an entity may be a negative ``ratio * its mentions * the
+    step's share of all mentions`` times. What is over a whole number is drawn from NumPy's global
+    random state. Texts of entities are not limited.
+
+    negatives: Chooses them, the hardest first.
+    ratio: How often at most.
+    """
+
+    negatives: Negatives
+    ratio: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_positive("negatives.ratio", self.ratio)
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        nodes = self.negatives(queries, table, cache)
+        frequency = table.cluster_sizes
+        mean = self.ratio * frequency * (len(queries) / max(table.n_labelled, 1))
+        whole = np.floor(mean).astype(np.int64)
+        allowed = whole + (random_generator().random(len(mean)) < mean - whole)
+        by_column = nodes.T.flatten()
+        mentions = np.flatnonzero((by_column >= 0) & ~table.is_text(by_column))
+        cluster = table.cluster[by_column[mentions] - table.n_texts]
+        order = np.argsort(cluster, kind="stable")
+        starts = np.searchsorted(cluster[order], cluster[order])
+        is_over = np.arange(len(order)) - starts >= allowed[cluster[order]]
+        by_column[mentions[order[is_over]]] = -1
+        return by_column.reshape(nodes.T.shape).T
