@@ -427,6 +427,11 @@ class Errors(metaclass=_Coded):
     )
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
+    E724 = "{path} has no labels. Give ids of entities, one per line, or entities as JSONL."
+    E725 = (
+        "{path} has {count} ids that the knowledge base does not have, such as {some}. Correct "
+        "them, or give a file .jsonl of entities: new ones are then added."
+    )
     E722 = (
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
         ".jsonl or .csv. Choose one of these, or the name of a folder."

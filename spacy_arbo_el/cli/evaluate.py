@@ -116,6 +116,12 @@ def evaluate_command(
         help="Share of the data's entities to remove from the KB; their mentions are NIL",
     ),
     seed: int = Opt(0, "--seed", help="Determines which entities are removed"),
+    labels: Optional[Path] = Opt(
+        None,
+        "--labels",
+        help="The only entities to link to: a file with an id per line, or entities as JSONL, "
+        "which may be new ones. Mentions of others are NIL",
+    ),
     baselines: bool = Opt(
         False, "--baselines", help="Rows for TF-IDF, alias tables and BM25 (see below) as well"
     ),
@@ -146,6 +152,7 @@ def evaluate_command(
       python -m spacy arbo evaluate untrained out/model-best dev.spacy --folds 5
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --tune arbo_acc
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --plots figures
+      python -m spacy arbo evaluate out/model-best dev.spacy --labels ids.txt
     """
     import srsly
     from rich.console import Console
@@ -153,7 +160,7 @@ def evaluate_command(
     from spacy.training import Example
 
     from ..corpora.reader import MentionCorpus, unlinked
-    from ..evaluation.holdout import remove_entities, with_removed_as_nil
+    from ..evaluation.holdout import remove_entities, restrict_entities, with_removed_as_nil
     from ..evaluation.plots import check_plots
     from ..evaluation.reliability import Reliability, reliability_of_links
     from ..evaluation.report import CONFIGURED, as_table, inference_outcomes, score_rows
@@ -161,6 +168,7 @@ def evaluate_command(
     from ..linker import find_linker
 
     setup_gpu(gpu_id)
+    n_labels = 0
     rows: Dict[str, Dict[str, Any]] = {}
     reliabilities: Dict[str, Reliability] = {}
     with errors_for_people():
@@ -171,10 +179,13 @@ def evaluate_command(
             label = model.name if names.count(model.name) == 1 else str(model)
             nlp = open_model(model, data)
             examples = list(MentionCorpus(data, limit=limit)(nlp))
+            linker = find_linker(nlp)
+            docs = [example.reference for example in examples]
+            if labels is not None:
+                n_labels = restrict_entities(linker, labels)
             if drop:
-                linker = find_linker(nlp)
-                docs = [example.reference for example in examples]
                 remove_entities(linker, docs, drop, seed)
+            if drop or labels is not None:
                 docs = with_removed_as_nil(docs, linker.kb)
                 examples = [Example(unlinked(doc), doc) for doc in docs]
             if baselines and not rows:
@@ -186,6 +197,7 @@ def evaluate_command(
     title = f"Links on given mentions, {data}"
     title += _calibration(folds)
     title += f", threshold by {tune}" if tune else ""
+    title += f", {n_labels} labels" if labels is not None else ""
     title += f", {drop:.0%} of the entities dropped" if drop else ""
     Console(width=130).print(as_table(rows, title))
     if output is not None:

@@ -1,13 +1,16 @@
 """Holdout entities, removed from the knowledge base, whose mentions should be NIL."""
 
+from pathlib import Path
 from typing import Iterable, List, Set
 
 import numpy as np
 from spacy.tokens import Doc, Span
 
+from ..corpora.files import read_ids
 from ..corpora.reader import copied
 from ..errors import Errors
 from ..kb.entity import NIL
+from ..kb.importers.jsonl import read_entities_jsonl
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
 from ..mentions.records import ID_SEPARATOR, gold_ids
@@ -34,6 +37,36 @@ def remove_entities(
     removed = {mentioned[i] for i in chosen.tolist()}
     linker.kb.remove(sorted(removed))
     return removed
+
+
+def restrict_entities(linker: ArboLinker, labels: Path) -> int:
+    """Make a file's entities the only ones of a linker's knowledge base.
+
+    So the same model is scored against part of its labels, or against more (VERBALIZED, Tables 14
+    and 15). The pipeline's folder stays as it is.
+
+    labels: Ids of entities of the knowledge base, one per line. Or entities as JSONL, which may be
+        new ones.
+    RETURNS: The number of entities.
+
+    Raises ValueError where the file names no entity, or one that is not in the knowledge base.
+    """
+    kb = linker.kb
+    if labels.suffix == ".jsonl":
+        given = list(read_entities_jsonl(labels))
+        kb.add(entity for entity in given if entity.id not in kb)
+        ids = [entity.id for entity in given]
+    else:
+        ids = sorted(read_ids(labels))
+    if not ids:
+        raise ValueError(Errors.E724.format(path=labels))
+    unknown = [entity_id for entity_id in ids if entity_id not in kb]
+    if unknown:
+        some = ", ".join(unknown[:5])
+        raise ValueError(Errors.E725.format(path=labels, count=len(unknown), some=some))
+    kept = {kb.get(entity_id).id for entity_id in ids}
+    kb.remove([entity.id for entity in kb if entity.id not in kept])
+    return len(kept)
 
 
 def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> List[Doc]:
