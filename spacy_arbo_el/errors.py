@@ -348,10 +348,10 @@ class Errors(metaclass=_Coded):
         "too. Set mention_share = 0.0 in HardNegatives.v1."
     )
     E616 = (
-        "Triplet.v1 with euclidean = true needs negative squared distances, but a similarity is "
-        "{largest:.3f}. Set retriever.similarity to NegativeSquaredEuclidean.v1, or euclidean = "
-        "false."
+        "OverDistances.v1 needs negative squared distances, but a similarity is {largest:.3f}. Set "
+        "retriever.similarity to NegativeSquaredEuclidean.v1, or take the loss without it."
     )
+    E618 = "OverDistances.v1 can't learn the scale of its loss: set loss.loss.learned = false."
     E615 = (
         "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "
         "training.batcher.n_concepts to {count} or less."

@@ -20,6 +20,7 @@ from ..reranking.protocol import Ranking, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .corrections import Corrections
+from .iteration import IterativePrediction
 from .links import Wording, make_links, numbers_within
 
 T = TypeVar("T")
@@ -77,6 +78,8 @@ class LinkingStages:
     inference: Ranked candidates -> links.
     discovery: Groups the mentions that no entity fits; None leaves each by itself.
     calibration: Similarities -> log-odds.
+    iteration: Encodes mentions again beside sure links; None to encode each once. Only documents
+        that are linked each for itself are iterated on.
     """
 
     reader: MentionReader
@@ -87,6 +90,7 @@ class LinkingStages:
     inference: Inference
     discovery: Optional[Discovery]
     calibration: Calibration
+    iteration: Optional[IterativePrediction] = None
 
     def with_encoder(self, encoder: Encoder) -> "LinkingStages":
         """The same stages with another encoder for mentions; its vectors must be comparable."""
@@ -197,6 +201,8 @@ class LinkingStages:
         """
         batch = self.encode(self.read(spans))
         with self.datastore.reading():
+            if self.iteration is not None:
+                batch = self.iteration(self, spans, batch)
             ranked = self.rank_encoded(batch)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Iterable, List, Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -41,6 +41,27 @@ class MentionSettings:
 
 
 @dataclass(frozen=True)
+class ReadTexts:
+    """Texts of documents as their mentions are read.
+
+    texts: The texts, normalized.
+    offsets: For each text (n, 2) int64, start and end character of its mentions, end exclusive.
+    """
+
+    texts: List[str]
+    offsets: List[np.ndarray]
+
+    @property
+    def normalized(self) -> List[str]:
+        """The normalized surface forms of all mentions."""
+        return [
+            text[start:end]
+            for text, pairs in zip(self.texts, self.offsets)
+            for start, end in pairs.tolist()
+        ]
+
+
+@dataclass(frozen=True)
 class MentionReader:
     """Reads the mentions of Docs.
 
@@ -76,8 +97,10 @@ class MentionReader:
         if not numbered:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
-        inputs, normalized = self._inputs(groups)
-        rest = iter(normalized)
+        texts = self.texts_of(groups)
+        inputs, rest = self.inputs_of(texts), iter(texts.normalized)
+        if not inputs.readable.all():
+            warn_once(Warnings.W540)
         records = [
             record
             for group in groups
@@ -92,8 +115,12 @@ class MentionReader:
             len(spans),
         )
 
-    def _inputs(self, groups: Spans) -> Tuple[SpanInputs, List[str]]:
-        """What mentions are encoded from, and their normalized surface forms."""
+    def texts_of(self, spans: Spans) -> ReadTexts:
+        """The texts of documents as their mentions are read: normalized.
+
+        spans: For each document its spans; documents without are left out.
+        """
+        groups = [group for group in spans if group]
         texts = [group[0].doc.text for group in groups]
         offsets = [
             np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
@@ -101,11 +128,10 @@ class MentionReader:
         if self.settings.normalizer is not None:
             pairs = [self.settings.normalizer(*pair) for pair in zip(texts, offsets)]
             texts, offsets = [text for text, _ in pairs], [moved for _, moved in pairs]
-        normalized = [
-            text[start:end] for text, pairs in zip(texts, offsets) for start, end in pairs.tolist()
-        ]
-        text_of = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-        inputs = self.encoder.read_mentions(texts, text_of, np.concatenate(offsets))
-        if not inputs.readable.all():
-            warn_once(Warnings.W540)
-        return inputs, normalized
+        return ReadTexts(texts, offsets)
+
+    def inputs_of(self, read: ReadTexts) -> SpanInputs:
+        """What the mentions of texts are encoded from."""
+        text_of = np.repeat(np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets])
+        offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *read.offsets])
+        return self.encoder.read_mentions(read.texts, text_of, offsets)

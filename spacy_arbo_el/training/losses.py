@@ -206,14 +206,11 @@ class Triplet:
         @losses = "spacy-arbo-el.Triplet.v1"
         margin = 0.5
 
-    margin: How much more similar. The paper's best margins are 0.5 for cosine similarity, and 3.0
-        for inner products and Euclidean distances.
-    euclidean: Whether the distances themselves are compared, where similarities are negative
-        squared distances (``NegativeSquaredEuclidean``). Candidates are ranked the same by both.
+    margin: How much more similar. The paper's margins are 0.5 for cosine similarity, and 3.0 for
+        inner products and Euclidean distances (``OverDistances.v1``).
     """
 
     margin: float = 0.5
-    euclidean: bool = False
 
     scale = 1.0
     offset = 0.0
@@ -227,14 +224,47 @@ class Triplet:
     ) -> LossAndGradient:
         pairs = (positive & valid)[:, :, None] & (valid & ~positive)[:, None, :]
         scores = np.where(valid, logits, 0.0).astype(np.float64)
-        slope = np.ones_like(scores)
-        if self.euclidean:
-            scores, slope = _negative_distances(scores)
         gaps = np.where(pairs, self.margin - scores[:, :, None] + scores[:, None, :], 0.0)
         count = np.maximum(pairs.sum(axis=(1, 2)), 1)
         violated = (gaps > 0) / count[:, None, None]
-        gradient = slope * (violated.sum(1) - violated.sum(2))
-        return np.maximum(gaps, 0.0).sum(axis=(1, 2)) / count, gradient
+        return np.maximum(gaps, 0.0).sum(axis=(1, 2)) / count, violated.sum(1) - violated.sum(2)
+
+
+@registry.losses("spacy-arbo-el.OverDistances.v1")
+@dataclass(frozen=True)
+class OverDistances:
+    """Another loss over negative Euclidean distances, not squared ones (VERBALIZED, §3.3).
+
+    Use it with the similarity ``NegativeSquaredEuclidean.v1``. Candidates are ranked the same by
+    both, but the gradients differ. The paper's best system has cross-entropy over distances::
+
+        [components.arbo_linker.objective.loss]
+        @losses = "spacy-arbo-el.OverDistances.v1"
+
+        [components.arbo_linker.objective.loss.loss]
+        @losses = "spacy-arbo-el.CrossEntropy.v1"
+        scale = 1.0
+
+    loss: The loss. Its scale must not be learned.
+    """
+
+    loss: Loss
+
+    scale = 1.0
+    offset = 0.0
+    learned = False
+
+    def __post_init__(self) -> None:
+        if self.loss.learned:
+            raise ValueError(Errors.E618)
+
+    def __call__(
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient:
+        scores, slope = _negative_distances(np.where(valid, logits, 0.0).astype(np.float64))
+        scaled = self.loss.scale * scores + self.loss.offset
+        losses, gradient = self.loss(scaled, positive, valid)
+        return losses, gradient * self.loss.scale * slope
 
 
 def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

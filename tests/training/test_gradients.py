@@ -15,6 +15,7 @@ from spacy_arbo_el.training.losses import (
     CrossEntropy,
     Logistic,
     MultiSimilarity,
+    OverDistances,
     SoftmaxPositiveNegative,
     Triplet,
     cross_entropy,
@@ -149,7 +150,6 @@ def naive_logistic(logits, positive, loss):
 
 def naive_triplet(logits, positive, loss):
     """As torch's own loss, over distances: a larger similarity is a smaller distance."""
-    logits = -torch.sqrt(-logits + 1e-12) if loss.euclidean else logits
     pairs = [(p, n) for p in logits[positive] for n in logits[~positive]]
     if not pairs:
         return logits.sum() * 0.0
@@ -157,6 +157,16 @@ def naive_triplet(logits, positive, loss):
     return torch.nn.functional.margin_ranking_loss(
         positives, negatives, torch.ones(len(pairs)), margin=loss.margin
     )
+
+
+def over_distances(naive):
+    """Distances -> logits -> the loss, all by torch."""
+
+    def of_squares(logits, positive, loss):
+        distances = torch.sqrt(-logits + 1e-12)
+        return naive(loss.loss.offset - loss.loss.scale * distances, positive, loss.loss)
+
+    return of_squares
 
 
 @settings(max_examples=60, deadline=None)
@@ -167,12 +177,13 @@ def naive_triplet(logits, positive, loss):
         (MultiSimilarity(), naive_multi_similarity),
         (Logistic(), naive_logistic),
         (Triplet(0.3), naive_triplet),
-        (Triplet(0.3, euclidean=True), naive_triplet),
+        (OverDistances(Triplet(0.3)), over_distances(naive_triplet)),
+        (OverDistances(Logistic(2.0, -1.0, learned=False)), over_distances(naive_logistic)),
     ],
 )
 def test_losses_of_single_targets_equal_autograd(loss, naive, seed):
     rng = np.random.default_rng(seed)
-    logits = rng.uniform(-1, 0 if getattr(loss, "euclidean", False) else 1, size=(5, 6))
+    logits = rng.uniform(-1, 0 if isinstance(loss, OverDistances) else 1, size=(5, 6))
     positive, valid = rng.random((5, 6)) < 0.3, rng.random((5, 6)) < 0.8
     losses, gradient = loss(logits, positive, valid)
     for i in range(5):
@@ -336,9 +347,11 @@ def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, los
     assert_gradients_close(gradients, copied_gradients, tolerance=1e-3)
 
 
-def test_euclidean_triplets_refuse_similarities_that_are_no_squared_distances():
-    some = np.ones((1, 2), dtype=bool)
+def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances():
+    positive, some = np.array([[True, False]]), np.ones((1, 2), dtype=bool)
     with pytest.raises(ValueError, match="NegativeSquaredEuclidean"):
-        Triplet(euclidean=True)(np.array([[0.5, -1.0]]), np.array([[True, False]]), some)
-    losses, gradient = Triplet(euclidean=True)(np.zeros((1, 2)), np.array([[True, False]]), some)
+        OverDistances(Triplet())(np.array([[0.5, -1.0]]), positive, some)
+    losses, gradient = OverDistances(Triplet())(np.zeros((1, 2)), positive, some)
     assert losses[0] == pytest.approx(0.5) and np.isfinite(gradient).all()
+    with pytest.raises(ValueError, match="learned = false"):
+        OverDistances(Logistic())

@@ -1,0 +1,176 @@
+"""Iterative prediction: sure links are written into the text that the others are linked with."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
+
+import numpy as np
+from spacy.tokens import Span
+from spacy.util import registry
+
+from ..arrays import offsets_of
+from ..inference.independent import first_candidates
+from ..kb.verbalizations import Parts
+from ..mentions.batch import MentionBatch
+from ..mentions.normalization.text import replace as edited
+from ..mentions.reader import ReadTexts
+from ..settings import check_count, check_share
+
+if TYPE_CHECKING:
+    from .stages import LinkingStages
+
+
+@registry.misc("spacy-arbo-el.IterativePrediction.v1")
+@dataclass(frozen=True)
+class IterativePrediction:
+    """Link the surest mentions of a document first, and the others by their help (VERBALIZED, §4).
+
+    In each round the surest mentions are written into the text as "mention (verbalization)". The
+    others are encoded again in that text. A mention keeps the new vector only where its first
+    candidate becomes more probable. The Doc and its offsets stay as they are. It takes up to
+    ``1 / share`` times as long. In the paper it gains on some corpora and loses on others::
+
+        [components.arbo_linker.iteration]
+        @misc = "spacy-arbo-el.IterativePrediction.v1"
+        share = 0.34
+
+    share: The share of a document's mentions that are written in by each round, above 0.
+    limit: The verbalization ends at the next punctuation after so many characters; 0 for no limit.
+    """
+
+    share: float = 0.34
+    limit: int = 50
+
+    def __post_init__(self) -> None:
+        check_share("iteration.share", self.share)
+        check_count("iteration.limit", self.limit)
+        check_count("iteration.rounds", self.rounds, least=1)
+
+    @property
+    def rounds(self) -> int:
+        """How many times mentions are encoded again at most."""
+        return int(np.ceil(1 / self.share)) - 1 if self.share else 0
+
+    def __call__(
+        self, stages: "LinkingStages", spans: Sequence[Sequence[Span]], batch: MentionBatch
+    ) -> MentionBatch:
+        """The batch with the vectors of the last round.
+
+        stages: Those of the linker; its datastore must be in use.
+        spans: The mentions of each document.
+        batch: The same, encoded.
+        """
+        counts = np.bincount(batch.documents, minlength=batch.n_documents)
+        if not (counts > 1).any():
+            return batch
+        texts = stages.reader.texts_of(spans)
+        entities, logits = _first(stages, batch)
+        written = np.full(len(batch), -1, dtype=np.int64)
+        per_round = np.ceil(self.share * counts).astype(np.int64)
+        for _ in range(self.rounds):
+            _write_surest(written, entities, logits, batch.documents, per_round)
+            rest = np.flatnonzero((written < 0) & (counts[batch.documents] > 1))
+            if not len(rest):
+                break
+            again = self._again(stages, batch, texts, written, rest)
+            new_entities, new_logits = _first(stages, again)
+            better = new_logits[rest] > logits[rest]
+            changed = rest[better]
+            vectors = batch.encoded.copy()
+            vectors[changed] = again.encoded[changed]
+            batch = batch.with_vectors(vectors)
+            entities[changed], logits[changed] = new_entities[changed], new_logits[changed]
+        return batch
+
+    def _again(
+        self,
+        stages: "LinkingStages",
+        batch: MentionBatch,
+        texts: ReadTexts,
+        written: np.ndarray,
+        rest: np.ndarray,
+    ) -> MentionBatch:
+        """The batch with the vectors of ``rest`` in texts with what is written into them."""
+        inputs = stages.reader.inputs_of(self._with_links(stages, texts, written)).take(rest)
+        before = batch.inputs.take(rest).keys()
+        different = np.array(
+            [one != other for one, other in zip(inputs.keys(), before)], dtype=bool
+        )
+        vectors = batch.encoded.copy()
+        if different.any():
+            rows = np.flatnonzero(different)
+            vectors[rest[rows]] = stages.encode_inputs(inputs.take(rows))
+        return batch.with_vectors(vectors)
+
+    def _with_links(
+        self, stages: "LinkingStages", texts: ReadTexts, written: np.ndarray
+    ) -> ReadTexts:
+        """Texts with the entities of some mentions behind these.
+
+        written: (m,) int64, the entity of each mention, -1 for none.
+        """
+        verbalize = Parts(limit=self.limit)
+        positions = np.unique(written[written >= 0]).tolist()
+        entities = stages.datastore.kb.entities.at_all(positions)
+        phrases = {
+            position: ", ".join(part for text in verbalize(entity) for part in text if part)
+            for position, entity in entities.items()
+        }
+        bounds = offsets_of(np.array([len(pairs) for pairs in texts.offsets]))
+        changed: List[str] = []
+        moved: List[np.ndarray] = []
+        for text, pairs, start in zip(texts.texts, texts.offsets, bounds.tolist()):
+            own = written[start : start + len(pairs)].tolist()
+            edits = _edits(pairs, [phrases.get(position, "") for position in own])
+            new_text, _ = edited(text, pairs, edits)
+            changed.append(new_text)
+            moved.append(_moved(pairs, edits))
+        return replace(texts, texts=changed, offsets=moved)
+
+
+def _first(stages: "LinkingStages", batch: MentionBatch) -> Tuple[np.ndarray, np.ndarray]:
+    """The first candidate of each mention, and its log-odds."""
+    entities, logits, _ = first_candidates(stages.rank_encoded(batch).ranking)
+    return entities.copy(), logits.copy()
+
+
+def _write_surest(
+    written: np.ndarray,
+    entities: np.ndarray,
+    logits: np.ndarray,
+    documents: np.ndarray,
+    per_round: np.ndarray,
+) -> None:
+    """Put the surest mentions of each document among those that are written in.
+
+    written: (m,) int64, the entity of each mention that is written in, -1 for the others.
+    entities, logits: (m,), the first candidate of each mention.
+    documents: (m,) int64, ascending.
+    per_round: (documents,) int64, how many mentions of each.
+    """
+    open_mentions = np.flatnonzero((written < 0) & (entities >= 0))
+    order = open_mentions[np.lexsort((-logits[open_mentions], documents[open_mentions]))]
+    starts = np.searchsorted(documents[order], documents[order])
+    surest = order[np.arange(len(order)) - starts < per_round[documents[order]]]
+    written[surest] = entities[surest]
+
+
+def _edits(pairs: np.ndarray, phrases: Sequence[str]) -> List[Tuple[int, int, str]]:
+    """Insertions behind mentions, in order; of mentions that end at one place the first counts."""
+    by_end: Dict[int, str] = {}
+    for end, phrase in zip(pairs[:, 1].tolist(), phrases):
+        if phrase:
+            by_end.setdefault(end, phrase)
+    # Not inside of another mention, whose words would be torn apart.
+    ends = np.array(sorted(by_end), dtype=np.int64)
+    begun = np.searchsorted(np.sort(pairs[:, 0]), ends, side="left")
+    ended = np.searchsorted(np.sort(pairs[:, 1]), ends, side="right")
+    return [(end, end, f" ({by_end[end]})") for end in ends[begun <= ended].tolist()]
+
+
+def _moved(pairs: np.ndarray, edits: Sequence[Tuple[int, int, str]]) -> np.ndarray:
+    """The offsets of mentions after insertions, which belong to none of them."""
+    places = np.array([at for at, _, _ in edits], dtype=np.int64)
+    growth = offsets_of(np.array([len(text) for _, _, text in edits], dtype=np.int64))
+    starts = growth[np.searchsorted(places, pairs[:, 0], side="right")]
+    ends = growth[np.searchsorted(places, pairs[:, 1], side="left")]
+    return pairs + np.stack([starts, ends], axis=1)
