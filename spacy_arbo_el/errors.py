@@ -238,6 +238,14 @@ class Errors(metaclass=_Coded):
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
+    E210 = (
+        "Can't keep {layers} layers of {name!r}, which has {total}. Set layers to at most that, or "
+        "to 0 for all."
+    )
+    E211 = (
+        "The encoder {name!r} has no second token type for texts of entities. Set text_type = "
+        "false, or choose a model with two, such as one of BERT's."
+    )
     E209 = (
         "ClsPooling.v1 gives all mentions of a passage the same vector, so it can't be the pooling "
         "of DocumentEncoder.v1. Choose SpanMeanPooling.v1 or FirstLastPooling.v1."

@@ -107,6 +107,7 @@ class DualEncoder:
             for tower in TOWERS:
                 attrs = self.model.get_ref(tower).attrs
                 digest.update(repr((attrs["reader"], attrs.get("pooling"))).encode("utf8"))
+                digest.update(b"text_type" if attrs.get("text_type") else b"")
             for name, weights in _weights(self.model):
                 digest.update(f"{name} {weights.dtype} {weights.shape}".encode())
                 digest.update(np.ascontiguousarray(weights).data)

@@ -54,6 +54,11 @@ class EncoderShim(HFShim):
         return self._model.config.hidden_size
 
     @property
+    def token_types(self) -> int:
+        """How many token types the weights are for; 0 where the transformer has none."""
+        return int(getattr(self._model.config, "type_vocab_size", 0))
+
+    @property
     def vocabulary_size(self) -> int:
         """The number of word pieces that the weights are for."""
         return int(self._model.get_input_embeddings().num_embeddings)

@@ -12,12 +12,13 @@ from thinc.types import ArgsKwargs, Floats2d
 from ..errors import Errors
 from ..settings import check_count
 from .inputs import SpanInputs, length_batches
-from .loading import load_pretrained
+from .loading import keep_layers, load_pretrained
 from .passages import PassageReader
 from .pooling import ClsPooling, Pooling, pooled_width
 from .protocol import TowerReader
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from .windows import WindowReader
+from .word_pieces import TITLE_PLACE
 
 Backprop = Callable[[Floats2d], None]
 
@@ -38,6 +39,8 @@ def build_transformer_encoder(
     predict_tokens: int = 0,
     train_tokens: int = 0,
     kept_tokens: int = 0,
+    layers: int = 0,
+    text_type: bool = False,
 ) -> Model[SpanInputs, Floats2d]:
     """A transformer that reads a window of text round each mention.
 
@@ -63,11 +66,17 @@ def build_transformer_encoder(
         beyond these runs once without keeping any, and again in parts when gradients come back
         (gradient caching), so that memory does not grow with the batch. 0 chooses what suits the
         device.
+    layers: How many of the transformer's layers are kept, the first ones; 0 for all. MOLEMAN keeps
+        4 (§3.1).
+    text_type: Whether texts of entities have token type 1, and windows 0, so that the two are told
+        apart (MOLEMAN, §3.2.3). It must be trained.
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
     """
     tokens = (predict_tokens, train_tokens, kept_tokens)
-    return _tower(name, WindowReader(window), pooling, precision, tokens)
+    check_count("layers", layers)
+    reader = WindowReader(window)
+    return _tower(name, reader, pooling, precision, tokens, layers=layers, text_type=text_type)
 
 
 @registry.architectures("spacy-arbo-el.DocumentEncoder.v1")
@@ -119,11 +128,19 @@ def build_document_encoder(
 
 
 def _tower(
-    name: str, reader: TowerReader, pooling: Pooling, precision: str, tokens: Tuple[int, int, int]
+    name: str,
+    reader: TowerReader,
+    pooling: Pooling,
+    precision: str,
+    tokens: Tuple[int, int, int],
+    *,
+    layers: int = 0,
+    text_type: bool = False,
 ) -> Model[SpanInputs, Floats2d]:
     """A tower over a transformer.
 
     tokens: ``predict_tokens``, ``train_tokens`` and ``kept_tokens``.
+    layers, text_type: As in ``TransformerEncoder.v1``.
     """
     settings = dict(zip(("predict_tokens", "train_tokens", "kept_tokens"), tokens))
     for setting, value in settings.items():
@@ -138,6 +155,8 @@ def _tower(
             "reader": reader,
             "pooling": pooling,
             **settings,
+            "layers": layers,
+            "text_type": text_type,
             "dropout_rate": 0.0,
         },
         dims={"nO": None},
@@ -149,7 +168,11 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
     """Load the weights, unless the model has some."""
     shim = shim_of(model)
     if not shim.is_loaded:
-        shim.set_transformer(*load_pretrained(model.attrs["name"], attention_kind()))
+        tokenizer, transformer = load_pretrained(model.attrs["name"], attention_kind())
+        keep_layers(transformer, model.attrs["layers"], model.attrs["name"])
+        shim.set_transformer(tokenizer, transformer)
+    if model.attrs["text_type"] and shim.token_types < 2:
+        raise ValueError(Errors.E211.format(name=model.attrs["name"]))
     model.set_dim("nO", _width(model))
 
 
@@ -267,7 +290,11 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
     ids = torch.from_numpy(X.padded(shim.tokenizer.pad_token_id or 0)).to(device)
     lengths = torch.from_numpy(X.lengths).to(device)
     mask = (torch.arange(ids.shape[1], device=device) < lengths[:, None]).long()
-    outputs = run(ArgsKwargs(args=(), kwargs={"input_ids": ids, "attention_mask": mask}))
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if model.attrs["text_type"]:
+        is_text = (ids == int(shim.word_pieces.specials[TITLE_PLACE])).any(dim=1, keepdim=True)
+        inputs["token_type_ids"] = is_text.expand(ids.shape).long()
+    outputs = run(ArgsKwargs(args=(), kwargs=inputs))
     places = (
         torch.from_numpy(array.astype(np.int64)).to(device)
         for array in (X.passage, X.first, X.last, X.marker)

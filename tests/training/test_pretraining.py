@@ -11,8 +11,10 @@ from transformers import AutoModel, AutoTokenizer
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.names_in_text import NamesInText
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 PRETRAIN = Path(__file__).parents[2] / "configs" / "pretrain.cfg"
 # Synonyms that an encoder cannot know. The last two are only in the ontology.
@@ -115,6 +117,45 @@ def test_a_folder_with_other_files_is_not_replaced(sources, tmp_path, stranger):
     result = CliRunner().invoke(arbo_cli, arguments)
     assert result.exit_code == 1 and stranger in result.output
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_names_in_text_are_mentions_of_their_entities():
+    entities = [
+        Entity("a", "zorblat", "the green one of two", ["Quimby's fizzle"], ["T"]),
+        Entity("b", "brackle", "", ["hollow moss"]),
+        Entity("c", "alone", "has no other name", ["Alone"]),
+    ]
+    corpus = NamesInText(lambda vocab: ArboKB(vocab, entities), n=40, words=3)
+    nlp = spacy.blank("en")
+    examples, again = list(corpus(nlp)), list(corpus(nlp))
+    names = {"a": {"zorblat", "Quimby's fizzle"}, "b": {"brackle", "hollow moss"}}
+    seen = set()
+    for example in examples:
+        (mention,) = example.reference.ents
+        assert mention.text in names[mention.kb_id_]
+        assert mention.label_ == ("T" if mention.kb_id_ == "a" else "ENTITY")
+        assert example.predicted.ents[0].kb_id_ == ""
+        before, after = (part.split() for part in example.text.split(mention.text))
+        assert len(before) <= 3 and len(after) <= 3
+        seen |= {mention.text, *before, *after}
+    # Each name, each description, and on either side.
+    assert len(examples) == 40 and seen > {"green", "other"} | names["a"] | names["b"]
+    assert [eg.text for eg in examples] == [eg.text for eg in again]
+
+
+def test_names_in_text_without_descriptions_stand_among_other_names():
+    entities = [Entity(key, names[0], "", names[1:]) for key, names in NAMES.items()]
+    corpus = NamesInText(lambda vocab: ArboKB(vocab, entities), n=9, words=8)
+    texts = [example.text for example in corpus(spacy.blank("en"))]
+    assert all("," in text for text in texts) and len(set(texts)) > 1
+
+
+def test_names_in_text_need_an_entity_with_two_names():
+    corpus = NamesInText(lambda vocab: ArboKB(vocab, [Entity("a", "a", "", ["A"])]))
+    with pytest.raises(ValueError, match="E608"):
+        next(corpus(spacy.blank("en")))
+    with pytest.raises(ValueError, match="corpora.train.n"):
+        NamesInText(lambda vocab: ArboKB(vocab), n=0)
 
 
 def test_no_documents_gives_steps_without_mentions():

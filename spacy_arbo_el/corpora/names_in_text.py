@@ -1,0 +1,96 @@
+"""Names of entities as mentions in text: what an encoder is pretrained on beside bare names."""
+
+from typing import Callable, Iterator, List, Sequence
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import registry
+from spacy.vocab import Vocab
+
+from ..errors import Errors
+from ..kb.entity import Entity
+from ..kb.knowledge_base import ArboKB
+from ..settings import check_count
+from .reader import unlinked
+from .spans import LABEL
+
+
+# Not a dataclass: spaCy passes readers through pydantic.
+@registry.readers("spacy-arbo-el.NamesInText.v1")
+class NamesInText:
+    """A corpus of names with text round them, each of them a mention of its entity.
+
+    An encoder that is trained on bare names alone forgets how to read a mention in its sentence.
+    So ``arbo pretrain`` trains on both. The text is a description: that of the entity, or of any
+    other, so that the encoder learns to look at the mention first. Without any description it is
+    other names::
+
+        [corpora.train]
+        @readers = "spacy-arbo-el.NamesInText.v1"
+        n = 4000
+        kb_loader = ${initialize.components.arbo_linker.kb_loader}
+
+    kb_loader: Loads the entities.
+    n: The number of documents, one name each. Names are drawn from the entities with several.
+    words: The most words on either side.
+    seed: Determines what is drawn.
+    """
+
+    def __init__(
+        self, kb_loader: Callable[[Vocab], ArboKB], n: int = 4000, words: int = 16, seed: int = 0
+    ) -> None:
+        check_count("corpora.train.n", n, least=1)
+        check_count("corpora.train.words", words)
+        self.kb_loader = kb_loader
+        self.n = n
+        self.words = words
+        self.seed = seed
+        self._entities: List[Entity] = []
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        rng = np.random.default_rng(self.seed)
+        # Read once: spaCy calls a reader for each epoch.
+        self._entities = self._entities or list(self.kb_loader(nlp.vocab))
+        several = [one for one in self._entities if len({n.casefold() for n in one.names}) > 1]
+        if not several:
+            raise ValueError(Errors.E608)
+        texts = [entity.description.split() for entity in self._entities if entity.description]
+        names = [entity.title.split() for entity in self._entities if entity.names]
+        for number in rng.permutation(np.arange(self.n) % len(several)).tolist():
+            entity = several[number]
+            name = entity.names[int(rng.integers(len(entity.names)))]
+            left, right = self._around(entity, texts, names, rng)
+            doc = _document(nlp, left, name, right, entity)
+            yield Example(unlinked(doc), doc)
+
+    def _around(
+        self,
+        entity: Entity,
+        texts: Sequence[List[str]],
+        names: Sequence[List[str]],
+        rng: np.random.Generator,
+    ) -> List[List[str]]:
+        """The words before and after a mention."""
+        if entity.description and rng.random() < 0.5:
+            text = entity.description.split()
+        elif texts:
+            text = texts[int(rng.integers(len(texts)))]
+        else:
+            drawn = rng.integers(len(names), size=max(self.words // 4, 1))
+            text = [word for one in drawn for word in (*names[one], ",")]
+        cut = int(rng.integers(len(text) + 1))
+        return [text[max(cut - self.words, 0) : cut], text[cut : cut + self.words]]
+
+
+def _document(nlp: Language, left: List[str], name: str, right: List[str], entity: Entity) -> Doc:
+    """A text with one mention."""
+    parts = [nlp.make_doc(text) for text in (" ".join(left), name, " ".join(right)) if text]
+    doc = Doc.from_docs(parts, ensure_whitespace=True)
+    assert doc is not None
+    start = len(parts[0]) if left else 0
+    label = entity.types[0] if entity.types else LABEL
+    end = start + len(parts[1 if left else 0])
+    doc.set_ents([Span(doc, start, end, label, kb_id=entity.id)])
+    return doc
