@@ -8,7 +8,6 @@ from thinc.api import Config, Model
 from .discovery.clustering import Discovery
 from .inference.decisions import Inference
 from .linker import ArboLinker
-from .linking.iteration import IterativePrediction
 from .mentions.reader import MentionSettings
 from .reranking.protocol import Reranker
 from .retrieval.settings import RetrieverSettings
@@ -21,7 +20,6 @@ threshold = 0.5
 overwrite = true
 use_gold_ents = true
 extension = "arbo"
-iteration = null
 
 [arbo_linker.calibration]
 entity = [12.3, -8.0]
@@ -169,7 +167,6 @@ def make_arbo_linker(
     use_gold_ents: bool,
     extension: str,
     calibration: Optional[Dict[str, List[float]]],
-    iteration: Optional[IterativePrediction],
 ) -> ArboLinker:
     """Build an ``ArboLinker``, which explains the settings."""
     settings: Dict[str, Any] = dict(locals())

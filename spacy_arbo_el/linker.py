@@ -46,7 +46,6 @@ from .linking.corpus import CorpusLinker, CorpusMentions, ReadDocs
 from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
-from .linking.iteration import IterativePrediction
 from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
 from .linking.settings import LiveSettings
 from .linking.stages import LinkingStages, StagePart
@@ -86,8 +85,6 @@ class ArboLinker(TrainablePipe):
         takes those that the pipeline finds (end to end).
     extension: Name of the attribute that carries the ``Link``: ``span._.arbo``.
     calibration: Curves from similarity to probability, see ``Calibration``.
-    iteration: Links the surest mentions first, and the others with their help; None to link all at
-        once.
     """
 
     cfg: LiveSettings
@@ -111,7 +108,6 @@ class ArboLinker(TrainablePipe):
         use_gold_ents: bool = True,
         extension: str = "arbo",
         calibration: Optional[Mapping[str, Sequence[float]]] = None,
-        iteration: Optional[IterativePrediction] = None,
     ) -> None:
         self.vocab = vocab
         self.model = model
@@ -138,7 +134,6 @@ class ArboLinker(TrainablePipe):
             inference,
             discovery,
             curves,
-            iteration,
         )
         self.streaming = Stream()
         self.trainer = Trainer(name, model, datastore, objective, cache_refresh)

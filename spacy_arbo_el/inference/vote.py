@@ -1,12 +1,12 @@
 """The nearest exemplars vote."""
 
 from dataclasses import dataclass
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import numpy as np
 from spacy.util import registry
 
-from ..arrays import TopK
+from ..arrays import TopK, resized_table
 from ..calibration.calibration import Calibration
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
@@ -17,6 +17,8 @@ from .independent import start_of_path
 
 # Mentions whose votes are counted at a time, to bound memory.
 BLOCK = 4096
+# What votes.
+EXEMPLAR, TEXT = 0, 1
 
 
 @registry.misc("spacy-arbo-el.ExemplarVote.v1")
@@ -24,8 +26,8 @@ BLOCK = 4096
 class ExemplarVote:
     """Links each mention to the entity of most of its nearest exemplars (BioCoM, §2).
 
-    The probability of the link is that of the entity's nearest exemplar. Candidates that only a
-    text of an entity speaks for are not looked at, so use it where most entities have exemplars::
+    The probability of the link is that of the entity's nearest exemplar. By default, texts of
+    entities do not vote, so use it where most entities have exemplars::
 
         [components.arbo_linker.inference]
         @misc = "spacy-arbo-el.ExemplarVote.v1"
@@ -33,11 +35,14 @@ class ExemplarVote:
 
     n_exemplars: How many exemplars vote. The paper's best number is 15.
     temperature: A vote has the weight exp(similarity / temperature); None for equal weights, as in
-        the paper.
+        the papers.
+    texts: Whether texts of entities vote as well, as if they were exemplars (MOLEMAN, §3.2.3). The
+        nearest ``n_exemplars`` of both vote, an entity's texts as one.
     """
 
     n_exemplars: int = 15
     temperature: Optional[float] = None
+    texts: bool = False
 
     def __post_init__(self) -> None:
         check_count("inference.n_exemplars", self.n_exemplars, least=1)
@@ -56,22 +61,24 @@ class ExemplarVote:
         calibration: Calibration,
         min_logit: float,
     ) -> Decisions:
-        exemplars, count = neighbours.exemplars.first(self.n_exemplars), len(neighbours)
-        # A last column for mentions without exemplars.
-        width = exemplars.width + 1
-        entities = neighbours.exemplar_entities[:, : exemplars.width]
-        owners = TopK(entities, exemplars.scores).resized(width)
-        rows, similarity = exemplars.resized(width).ids, owners.scores
+        voters, rows, kinds = self.voters(neighbours)
+        count = len(neighbours)
+        # A last column for mentions without voters.
+        width = voters.width + 1
+        owners, similarity = voters.resized(width).ids, voters.resized(width).scores
+        rows = resized_table(rows, width, -1)
+        kinds = resized_table(kinds, width, 0)
         parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
-        blocks = [self.votes(owners.ids[part], similarity[part]) for part in parts]
-        votes = np.concatenate(blocks) if blocks else np.zeros(owners.ids.shape)
-        # Of equal numbers of votes the first counts, which is that of the nearest exemplar.
+        blocks = [self.votes(owners[part], similarity[part]) for part in parts]
+        votes = np.concatenate(blocks) if blocks else np.zeros(owners.shape)
+        # Of equal numbers of votes the first counts, which is that of the nearest voter.
         chosen = votes.argmax(axis=1)[:, None]
-        first, row, nearest = (
+        first, row, kind, nearest = (
             np.take_along_axis(values, chosen, axis=1)[:, 0]
-            for values in (owners.ids, rows, similarity)
+            for values in (owners, rows, kinds, similarity)
         )
-        logits = np.where(first >= 0, calibration.logits("exemplar", nearest), -np.inf)
+        curves = [calibration.logits(name, nearest) for name in ("exemplar", "entity")]
+        logits = np.where(first >= 0, np.where(kind == TEXT, curves[1], curves[0]), -np.inf)
         linked = (first >= 0) & (logits >= min_logit)
 
         def path(mention: int) -> List[Step]:
@@ -86,13 +93,37 @@ class ExemplarVote:
             Paths(path, count),
         )
 
+    def voters(self, neighbours: Neighbours) -> Tuple[TopK, np.ndarray, np.ndarray]:
+        """The entities of the voters of each mention, by the voters' similarities.
+
+        RETURNS: Positions in the KB (m, k), the row of each voter in the exemplar store (-1 for a
+            text), and what kind of voter it is: ``EXEMPLAR`` or ``TEXT``.
+        """
+        exemplars = neighbours.exemplars.first(self.n_exemplars)
+        entities = neighbours.exemplar_entities[:, : exemplars.width]
+        if not self.texts:
+            kinds = np.full(exemplars.ids.shape, EXEMPLAR)
+            return TopK(entities, exemplars.scores), exemplars.ids, kinds
+        texts = neighbours.entities.first(self.n_exemplars)
+        scores = np.concatenate([exemplars.scores, texts.scores], axis=1)
+        # Exemplars before texts where they are equally similar.
+        order = np.argsort(-scores, axis=1, kind="stable")[:, : self.n_exemplars]
+        columns = (
+            np.concatenate([entities, texts.ids], axis=1),
+            scores,
+            np.concatenate([exemplars.ids, np.full_like(texts.ids, -1)], axis=1),
+            np.repeat([EXEMPLAR, TEXT], [exemplars.width, texts.width])[None].repeat(len(texts), 0),
+        )
+        owners, scores, rows, kinds = (np.take_along_axis(c, order, axis=1) for c in columns)
+        return TopK(owners, scores), rows, kinds
+
     def votes(self, owners: np.ndarray, similarity: np.ndarray) -> np.ndarray:
-        """The votes for the entity of each exemplar: (m, k) float64, in its first column.
+        """The votes for the entity of each voter: (m, k) float64, in its first column.
 
         The other columns of an entity, and those without one, have -inf.
 
-        owners: (m, k) int64, the entity of each exemplar, -1 for none.
-        similarity: (m, k) float32, largest first; +inf for an exemplar that is certain.
+        owners: (m, k) int64, the entity of each voter, -1 for none.
+        similarity: (m, k) float32, largest first; +inf for a voter that is certain.
         """
         valid = owners >= 0
         weight = valid.astype(np.float64)

@@ -8,11 +8,15 @@ from spacy.tokens import Span
 from spacy.util import registry
 
 from ..arrays import offsets_of
+from ..calibration.calibration import Calibration
+from ..inference.decisions import Decisions, Inference
 from ..inference.independent import first_candidates
 from ..kb.verbalizations import Parts
 from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import replace as edited
 from ..mentions.reader import ReadTexts
+from ..reranking.protocol import Ranking
+from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_share
 
 if TYPE_CHECKING:
@@ -29,28 +33,54 @@ class IterativePrediction:
     candidate becomes more probable. The Doc and its offsets stay as they are. It takes up to
     ``1 / share`` times as long. In the paper it gains on some corpora and loses on others::
 
-        [components.arbo_linker.iteration]
+        [components.arbo_linker.inference]
         @misc = "spacy-arbo-el.IterativePrediction.v1"
         share = 0.34
 
+        [components.arbo_linker.inference.inference]
+        @misc = "spacy-arbo-el.Independent.v1"
+
+    It holds where each document is linked for itself. A corpus in one graph, calibration and tuning
+    use the inference procedure inside.
+
+    inference: Decides on the links in the end.
     share: The share of a document's mentions that are written in by each round, above 0.
     limit: The verbalization ends at the next punctuation after so many characters; 0 for no limit.
     """
 
+    inference: Inference
     share: float = 0.34
     limit: int = 50
 
     def __post_init__(self) -> None:
-        check_share("iteration.share", self.share)
-        check_count("iteration.limit", self.limit)
-        check_count("iteration.rounds", self.rounds, least=1)
+        check_share("inference.share", self.share)
+        check_count("inference.limit", self.limit)
+        check_count("inference.rounds", self.rounds, least=1)
+
+    @property
+    def n_exemplars(self) -> int:
+        return self.inference.n_exemplars
+
+    @property
+    def n_mentions(self) -> int:
+        return self.inference.n_mentions
+
+    def __call__(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        ranking: Ranking,
+        calibration: Calibration,
+        min_logit: float,
+    ) -> Decisions:
+        return self.inference(batch, neighbours, ranking, calibration, min_logit)
 
     @property
     def rounds(self) -> int:
         """How many times mentions are encoded again at most."""
         return int(np.ceil(1 / self.share)) - 1 if self.share else 0
 
-    def __call__(
+    def revised(
         self, stages: "LinkingStages", spans: Sequence[Sequence[Span]], batch: MentionBatch
     ) -> MentionBatch:
         """The batch with the vectors of the last round.

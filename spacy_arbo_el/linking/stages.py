@@ -78,8 +78,6 @@ class LinkingStages:
     inference: Ranked candidates -> links.
     discovery: Groups the mentions that no entity fits; None leaves each by itself.
     calibration: Similarities -> log-odds.
-    iteration: Encodes mentions again beside sure links; None to encode each once. Only documents
-        that are linked each for itself are iterated on.
     """
 
     reader: MentionReader
@@ -90,7 +88,6 @@ class LinkingStages:
     inference: Inference
     discovery: Optional[Discovery]
     calibration: Calibration
-    iteration: Optional[IterativePrediction] = None
 
     def with_encoder(self, encoder: Encoder) -> "LinkingStages":
         """The same stages with another encoder for mentions; its vectors must be comparable."""
@@ -201,8 +198,8 @@ class LinkingStages:
         """
         batch = self.encode(self.read(spans))
         with self.datastore.reading():
-            if self.iteration is not None:
-                batch = self.iteration(self, spans, batch)
+            if isinstance(self.inference, IterativePrediction):
+                batch = self.inference.revised(self, spans, batch)
             ranked = self.rank_encoded(batch)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)

@@ -75,3 +75,26 @@ def test_vote_of_a_certain_exemplar_links_with_probability_one(temperature):
 def test_vote_without_exemplars_links_nothing():
     none = vote(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.float32))
     assert none.entities.tolist() == [-1, -1]
+
+
+def test_texts_vote_as_the_exemplars_do():
+    """Two texts of entity 1 and one exemplar are nearer than two exemplars of entity 0."""
+    exemplars = TopK(np.array([[7, 8, 9]]), np.array([[0.8, 0.7, 0.2]], dtype=np.float32))
+    texts = TopK(np.array([[1, 2]]), np.array([[0.9, 0.1]], dtype=np.float32))
+    neighbours = neighbours_of(texts, exemplars, np.array([[1, 0, 0]]))
+    without, three, four = (
+        decide(ExemplarVote(count, texts=texts_vote), neighbours, CALIBRATION, -np.inf)
+        for count, texts_vote in ((3, False), (3, True), (4, True))
+    )
+    assert [d.entities.tolist() for d in (without, three, four)] == [[0], [1], [1]]
+    # Of equal numbers of votes the nearest counts, which is a text.
+    assert [step.kind for step in four.paths[0]] == ["entity", "mention"]
+    assert np.isclose(four.logits[0], CALIBRATION.logits("entity", np.float32(0.9)))
+
+
+def test_only_the_nearest_exemplars_vote_where_more_are_neighbours():
+    """With ``n_exemplar_entities``, further exemplars stand behind the nearest."""
+    exemplars = TopK(np.array([[3, 4, 5]]), np.array([[0.8, 0.7, 0.6]], dtype=np.float32))
+    neighbours = neighbours_of(nothing(1), exemplars, np.array([[0, 1, 1]]))
+    assert decide(ExemplarVote(1), neighbours, CALIBRATION, -np.inf).entities.tolist() == [0]
+    assert decide(ExemplarVote(3), neighbours, CALIBRATION, -np.inf).entities.tolist() == [1]

@@ -8,6 +8,8 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_arbo_el.inference.clustering import Clustering
+from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.linking.iteration import IterativePrediction, _edits, _moved
 from spacy_arbo_el.mentions.normalization.text import replace as edited
 
@@ -23,7 +25,9 @@ MENTIONS = [
 
 @pytest.fixture(scope="module")
 def nlp():
-    return build(train=TRAIN[:6], iteration={"@misc": "spacy-arbo-el.IterativePrediction.v1"})
+    inside = {"@misc": "spacy-arbo-el.Clustering.v1"}
+    inference = {"@misc": "spacy-arbo-el.IterativePrediction.v1", "inference": inside}
+    return build(train=TRAIN[:6], inference=inference)
 
 
 def docs_of(nlp):
@@ -64,7 +68,7 @@ def test_what_is_written_stands_behind_the_mention(nlp):
     doc = without_links(annotated(nlp, "See [Mercury|planet] and [Amazon|river]."))
     texts = linker.reader.texts_of([list(doc.ents)])
     written = np.array([linker.kb.entities.position("planet"), -1])
-    new = IterativePrediction()._with_links(linker.stages, texts, written)
+    new = IterativePrediction(Clustering())._with_links(linker.stages, texts, written)
     expected = "See Mercury (Mercury, smallest planet of the solar system) and Amazon."
     assert new.texts == [expected]
     assert new.normalized == ["Mercury", "Amazon"] and texts.texts == [doc.text]
@@ -72,7 +76,7 @@ def test_what_is_written_stands_behind_the_mention(nlp):
 
 def test_a_chance_never_falls_and_the_text_stays(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    plain = replace(linker.stages, iteration=None)
+    plain = replace(linker.stages, inference=Clustering())
     spans = [list(doc.ents) for doc in docs_of(nlp)]
     before = plain.link(spans, 0.0)
     after = linker.stages.link(spans, 0.0)
@@ -85,7 +89,7 @@ def test_a_chance_never_falls_and_the_text_stays(nlp):
 def test_a_mention_alone_in_its_document_is_linked_as_without(nlp):
     linker = nlp.get_pipe("arbo_linker")
     spans = [list(doc.ents) for doc in docs_of(nlp) if len(doc.ents) == 1]
-    plain = replace(linker.stages, iteration=None)
+    plain = replace(linker.stages, inference=Clustering())
     assert linker.stages.link(spans, 0.0).links == plain.link(spans, 0.0).links
 
 
@@ -117,11 +121,11 @@ def test_only_mentions_whose_text_changed_are_encoded_again(nlp, monkeypatch):
 def test_the_setting_is_saved(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
-    assert loaded.get_pipe("arbo_linker").stages.iteration == IterativePrediction()
+    assert loaded.get_pipe("arbo_linker").inference == IterativePrediction(Clustering())
     assert links_of(map(loaded, docs_of(loaded))) == links_of(map(nlp, docs_of(nlp)))
 
 
 @pytest.mark.parametrize("setting", [{"share": 0.0}, {"share": 1.0}, {"share": 2}, {"limit": -1}])
 def test_settings_that_cannot_be_are_refused(setting):
-    with pytest.raises(ValueError, match="iteration"):
-        IterativePrediction(**setting)
+    with pytest.raises(ValueError, match="inference"):
+        IterativePrediction(Independent(), **setting)
