@@ -436,6 +436,10 @@ class Errors(metaclass=_Coded):
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
     E724 = "{path} has no labels. Give ids of entities, one per line, or entities as JSONL."
+    E726 = (
+        '{path} has no annotated mention to score. Annotated spans have a kb_id_, "NIL" for no '
+        "entity; check that the file is the one you mean, and that it was converted with ids."
+    )
     E725 = (
         "{path} has {count} ids that the knowledge base does not have, such as {some}. Correct "
         "them, or give a file .jsonl of entities: new ones are then added."
@@ -559,6 +563,11 @@ class Warnings(metaclass=_Coded):
         "They have no vector, so their only candidates are entities of exactly their name. Choose "
         "a multilingual encoder, such as "
         '"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2".'
+    )
+    W542 = (
+        "No entity of the knowledge base has a description, but the verbalization of '{name}' is "
+        "made for descriptions: entities are encoded by their names alone. Add descriptions, or "
+        "set retriever.verbalization to Names.v1, which gives each name a vector of its own."
     )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "

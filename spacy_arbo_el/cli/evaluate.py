@@ -161,6 +161,7 @@ def evaluate_command(
 
     from ..corpora.reader import MentionCorpus, unlinked
     from ..evaluation.holdout import remove_entities, restrict_entities, with_removed_as_nil
+    from ..evaluation.labels import check_some_annotated
     from ..evaluation.plots import check_plots
     from ..evaluation.reliability import Reliability, reliability_of_links
     from ..evaluation.report import CONFIGURED, as_table, inference_outcomes, score_rows
@@ -181,6 +182,7 @@ def evaluate_command(
             examples = list(MentionCorpus(data, limit=limit)(nlp))
             linker = find_linker(nlp)
             docs = [example.reference for example in examples]
+            check_some_annotated(docs, linker.mentions.getter, data)
             if labels is not None:
                 n_labels = restrict_entities(linker, labels)
             if drop:

@@ -1,5 +1,6 @@
 """Annotated mentions and their gold entities."""
 
+from pathlib import Path
 from typing import Iterable, Iterator, List, Sequence
 
 import numpy as np
@@ -7,7 +8,9 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from ..arrays import ragged_ranges
+from ..errors import Errors
 from ..kb.knowledge_base import ArboKB
+from ..mentions.getters import SpanGetter
 from ..mentions.reader import MentionReader
 
 
@@ -43,3 +46,13 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
 def is_gold(entities: np.ndarray, gold: np.ndarray) -> np.ndarray:
     """(m, c) bool, which of the entities (m, c) of each mention are gold (m, g)."""
     return (entities[:, :, None] == gold[:, None, :]).any(axis=2) & (entities >= 0)
+
+
+def check_some_annotated(docs: Iterable[Doc], getter: SpanGetter, path: Path) -> None:
+    """Raise ValueError where no document has an annotated mention.
+
+    getter: Finds the mentions.
+    path: The file that the documents are from.
+    """
+    if not any(span.kb_id_ for doc in docs for span in getter(doc)):
+        raise ValueError(Errors.E726.format(path=path))

@@ -15,6 +15,7 @@ from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.lookup import StringLookup
+from ..kb.verbalizations import Parts
 from ..log import log
 from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import Normalizer
@@ -316,3 +317,13 @@ class Datastore:
         if unknown and not self.kb.is_empty():
             some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
             warnings.warn(Warnings.W501.format(count=len(unknown), some=some))
+
+    def warn_of_missing_descriptions(self, name: str) -> None:
+        """Warn where descriptions are what the verbalization is made for, and there are none.
+
+        name: That of the component.
+        """
+        verbalization = self.settings.verbalization
+        wanted = isinstance(verbalization, Parts) and verbalization.description
+        if wanted and not self.kb.is_empty() and not any(one.description for one in self.kb):
+            warnings.warn(Warnings.W542.format(name=name))
