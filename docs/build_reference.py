@@ -36,7 +36,7 @@ SECTIONS = (
     ("Knowledge bases", ("kb", "corpora")),
     ("Search: `retriever`", ("retrieval",)),
     ("Rerankers: `reranker`", ("reranking",)),
-    ("Inference: `inference`", ("inference",)),
+    ("Inference: `inference`", ("inference", "linking")),
     ("Discovery: `discovery`", ("discovery",)),
     ("Training", ("training",)),
     ("Evaluation", ("evaluation",)),

