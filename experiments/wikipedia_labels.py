@@ -1,0 +1,54 @@
+"""The label sets of VERBALIZED's experiments: Wikipedia titles of ZELDA's splits and of FB15k.
+
+    python wikipedia_labels.py DATA_DIR OUT
+
+``OUT/entities.jsonl`` has all labels: the titles that the splits link to, and the articles of
+FB15k-237's Wikidata with their descriptions and alternative names. ``OUT/<split>.txt`` has the
+titles of a split, one per line, and ``OUT/splits.txt`` those of all splits: files for
+``arbo evaluate --labels``.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Dict
+
+from spacy_arbo_el.io import write_file
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.kb.importers.fb15k import read_fb15k
+from spacy_arbo_el.kb.importers.zelda import read_zelda_titles
+
+SPLITS = ("tweeki", "reddit-posts", "wned-wiki")
+
+
+def main(data: Path, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    labels: Dict[str, Entity] = {}
+    titles: Dict[str, None] = {}
+    for split in SPLITS:
+        entities = {
+            one.id: one for one in read_zelda_titles(data / "zelda" / f"test_{split}.jsonl")
+        }
+        write_file(out / f"{split}.txt", "".join(f"{one}\n" for one in entities).encode("utf8"))
+        titles.update(dict.fromkeys(entities))
+        labels = {**entities, **labels}
+    write_file(out / "splits.txt", "".join(f"{one}\n" for one in titles).encode("utf8"))
+    for entity in read_fb15k(data / "wikidata_fb15k" / "entity2wikidata.json"):
+        # The last of its ids is the title of its article, where it has one.
+        if len(entity.meta["ids"]) > 2:
+            title = entity.meta["ids"][-1]
+            labels[title] = replace(entity, id=title, title=title, meta={})
+    count = write_entities_jsonl(labels.values(), out / "entities.jsonl")
+    print(
+        f"{count} labels, {len(titles)} of the splits, {sum(map(has_description, labels.values()))}"
+        " with a description"
+    )
+
+
+def has_description(entity: Entity) -> bool:
+    return bool(entity.description)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
