@@ -163,7 +163,7 @@ class CorpusLinker:
             part = self.stages.rank(spans, n_mentions=0)
             full = part.ranking.candidates
             candidates.append(TopK(full.ids.astype(np.int32), full.scores))
-            parts.append(_narrowed(part))
+            parts.append(_narrowed(part, self.stages.inference.n_exemplars))
         ranked = RankedMentions.concat(parts or [self.stages.rank([], n_mentions=0)])
         rows, places = canonical_order(ranked.batch.records, counts)
         documents = ranked.batch.documents[rows]
@@ -276,8 +276,11 @@ def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
     )
 
 
-def _narrowed(ranked: RankedMentions) -> RankedMentions:
-    """What decisions need, without the rest of the candidates."""
-    n_exemplars = ranked.neighbours.exemplars.width
-    neighbours = ranked.neighbours.narrowed(MAX_CONSIDERED, n_exemplars)
+def _narrowed(ranked: RankedMentions, n_exemplars: int) -> RankedMentions:
+    """What decisions need, without the rest of the neighbours and candidates.
+
+    n_exemplars: How many exemplars the inference procedure looks at; it may look at as many texts.
+    """
+    n_entities = max(MAX_CONSIDERED, n_exemplars)
+    neighbours = ranked.neighbours.narrowed(n_entities, n_exemplars)
     return replace(ranked, neighbours=neighbours, ranking=ranked.ranking.first(MAX_CONSIDERED))

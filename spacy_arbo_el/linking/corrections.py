@@ -1,5 +1,6 @@
 """What people have said about single mentions: this entity, none, or not that one."""
 
+from dataclasses import replace
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -92,6 +93,7 @@ class Corrections:
         corrected[list(matches)] = True
         keep = np.ones(ranking.candidates.ids.shape, dtype=bool)
         keep_exemplars = np.ones(neighbours.exemplars.ids.shape, dtype=bool)
+        keep_texts = np.ones(neighbours.entities.ids.shape, dtype=bool)
         given: List[Tuple[int, int, int]] = []
         for mention, row in matches.items():
             correction = self.items[datastore.exemplars.records[row].key]
@@ -100,15 +102,17 @@ class Corrections:
             )
             position, rejected = int(positions[0]), positions[1:][positions[1:] >= 0]
             if correction.kb_id == "" or position >= 0:
-                keep[mention] = keep_exemplars[mention] = False
+                keep[mention] = keep_exemplars[mention] = keep_texts[mention] = False
                 if position >= 0:
                     given.append((mention, row, position))
             else:
                 keep[mention] = ~np.isin(ranking.candidates.ids[mention], rejected)
+                keep_texts[mention] = ~np.isin(neighbours.entities.ids[mention], rejected)
                 owners = neighbours.exemplar_entities[mention]
                 keep_exemplars[mention] = ~np.isin(owners, rejected)
         mentions = neighbours.mentions.where(~corrected[:, None])
         neighbours = _with_given_exemplars(neighbours, keep_exemplars, given)
+        neighbours = replace(neighbours, entities=neighbours.entities.where(keep_texts))
         ranking = _with_given_candidates(ranking.where(keep), given)
         return neighbours.with_mentions(mentions), ranking, corrected
 

@@ -11,6 +11,7 @@ from ..linker.conftest import build
 from ..linker.world import ENTITIES, annotated, without_links
 
 FEATURES = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
+VOTE = {"inference": {"@misc": "spacy-arbo-el.ExemplarVote.v1", "n_exemplars": 5, "texts": True}}
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."
 OTHER = "A [jaguar|cat] hunted at night in the forest, and [jaguars|cat] swim well."
 
@@ -23,7 +24,7 @@ def ids(nlp, text):
     return [ent.kb_id_ for ent in linked(nlp, text).ents]
 
 
-@pytest.fixture(params=[{}, FEATURES], ids=["best evidence", "feature ranker"])
+@pytest.fixture(params=[{}, FEATURES, VOTE], ids=["best evidence", "feature ranker", "vote"])
 def nlp(request):
     return build(**request.param)
 
