@@ -246,6 +246,10 @@ class Errors(metaclass=_Coded):
         "The encoder {name!r} has no second token type for texts of entities. Set text_type = "
         "false, or choose a model with two, such as one of BERT's."
     )
+    E212 = (
+        "The layers of {name!r} can't be separated: it shares them, or has several stacks of them. "
+        "Set layers = 0 to keep all."
+    )
     E209 = (
         "ClsPooling.v1 gives all mentions of a passage the same vector, so it can't be the pooling "
         "of DocumentEncoder.v1. Choose SpanMeanPooling.v1 or FirstLastPooling.v1."
@@ -352,12 +356,17 @@ class Errors(metaclass=_Coded):
         "model.entity = null, and give both encoders the result."
     )
     E617 = (
-        "NegativesWithinBudget.v1 counts the word pieces of texts, but its negatives are mentions "
-        "too. Set mention_share = 0.0 in HardNegatives.v1."
+        "NegativesWithinBudget.v1 counts the word pieces of texts, but some of its negatives are "
+        "mentions. Set mention_share = 0.0 in HardNegatives.v1."
     )
     E616 = (
         "OverDistances.v1 needs negative squared distances, but a similarity is {largest:.3f}. Set "
-        "retriever.similarity to NegativeSquaredEuclidean.v1, or take the loss without it."
+        "retriever.similarity to NegativeSquaredEuclidean.v1, or use the inner loss directly."
+    )
+    E619 = (
+        "The encoder of '{name}' is more than a transformer, such as Projection.v1, and can't be "
+        "written as one. Pretrain with TransformerEncoder.v1 alone, and put the layer round the "
+        "result."
     )
     E618 = "OverDistances.v1 can't learn the scale of its loss: set loss.loss.learned = false."
     E615 = (
@@ -438,11 +447,11 @@ class Errors(metaclass=_Coded):
     E724 = "{path} has no labels. Give ids of entities, one per line, or entities as JSONL."
     E726 = (
         '{path} has no annotated mention to score. Annotated spans have a kb_id_, "NIL" for no '
-        "entity; check that the file is the one you mean, and that it was converted with ids."
+        "entity. Check that this is the right file, and that it was converted with ids."
     )
     E725 = (
         "{path} has {count} ids that the knowledge base does not have, such as {some}. Correct "
-        "them, or give a file .jsonl of entities: new ones are then added."
+        "them, or give a .jsonl file of entities, which adds the new ones."
     )
     E722 = (
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
@@ -565,9 +574,9 @@ class Warnings(metaclass=_Coded):
         '"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2".'
     )
     W542 = (
-        "No entity of the knowledge base has a description, but the verbalization of '{name}' is "
-        "made for descriptions: entities are encoded by their names alone. Add descriptions, or "
-        "set retriever.verbalization to Names.v1, which gives each name a vector of its own."
+        "The verbalization of '{name}' adds descriptions, types or other parts to names, but the "
+        "entities have none of these: they are encoded by their names alone. Add the parts, or set "
+        "retriever.verbalization to Names.v1, which gives each name a vector of its own."
     )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "

@@ -445,7 +445,7 @@ class ArboLinker(TrainablePipe):
         for batch in util.minibatch(get_examples(), size=256):
             self._store(batch)
         self.datastore.warn_of_unknown_ids()
-        self.datastore.warn_of_missing_descriptions(self.name)
+        self.datastore.warn_of_bare_names(self.name)
 
     def _store(self, examples: Iterable[Example]) -> np.ndarray:
         """Store the references' labelled mentions as exemplars. RETURNS: Their rows."""

@@ -20,6 +20,12 @@ def check_share(name: str, value: Any) -> None:
         _refuse(name, "a number from 0 to 1", value)
 
 
+def check_part(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a number between 0 and 1, neither of them."""
+    if not _is_number(value) or not 0.0 < value < 1.0:
+        _refuse(name, "a number above 0 and below 1", value)
+
+
 def check_positive(name: str, value: Any) -> None:
     """Raise ValueError unless the value is a finite number above 0."""
     if not _is_number(value) or not 0.0 < value < math.inf:

@@ -53,15 +53,17 @@ class NamesInText:
         rng = np.random.default_rng(self.seed)
         # Read once: spaCy calls a reader for each epoch.
         self._entities = self._entities or list(self.kb_loader(nlp.vocab))
-        several = [one for one in self._entities if len({n.casefold() for n in one.names}) > 1]
-        if not several:
+        names = [_names_of(entity) for entity in self._entities]
+        several = np.array([i for i, own in enumerate(names) if len(own) > 1], dtype=np.int64)
+        if not len(several):
             raise ValueError(Errors.E608)
         texts = [entity.description.split() for entity in self._entities if entity.description]
-        names = [entity.title.split() for entity in self._entities if entity.names]
-        for number in rng.permutation(np.arange(self.n) % len(several)).tolist():
-            entity = several[number]
-            name = entity.names[int(rng.integers(len(entity.names)))]
-            left, right = self._around(entity, texts, names, rng)
+        others = [own[0].split() for own in names if own]
+        drawn = rng.permutation(several)[np.arange(self.n) % len(several)]
+        for number in rng.permutation(drawn).tolist():
+            entity, own = self._entities[number], names[number]
+            name = own[int(rng.integers(len(own)))]
+            left, right = self._around(entity, texts, others, rng)
             doc = _document(nlp, left, name, right, entity)
             yield Example(unlinked(doc), doc)
 
@@ -82,6 +84,12 @@ class NamesInText:
             text = [word for one in drawn for word in (*names[one], ",")]
         cut = int(rng.integers(len(text) + 1))
         return [text[max(cut - self.words, 0) : cut], text[cut : cut + self.words]]
+
+
+def _names_of(entity: Entity) -> List[str]:
+    """The names of an entity that differ in more than upper and lower case."""
+    names = [name.strip() for name in entity.names]
+    return list({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
 
 
 def _document(nlp: Language, left: List[str], name: str, right: List[str], entity: Entity) -> Doc:

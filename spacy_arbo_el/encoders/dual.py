@@ -105,9 +105,11 @@ class DualEncoder:
         if not self._fingerprint:
             digest = hashlib.blake2b(digest_size=16)
             for tower in TOWERS:
-                attrs = self.model.get_ref(tower).attrs
-                digest.update(repr((attrs["reader"], attrs.get("pooling"))).encode("utf8"))
-                digest.update(b"text_type" if attrs.get("text_type") else b"")
+                model = self.model.get_ref(tower)
+                identity = model.attrs["reader"], model.attrs.get("pooling")
+                digest.update(repr(identity).encode("utf8"))
+                if any(node.attrs.get("text_type") for node in model.walk()):
+                    digest.update(b"text_type")
             for name, weights in _weights(self.model):
                 digest.update(f"{name} {weights.dtype} {weights.shape}".encode())
                 digest.update(np.ascontiguousarray(weights).data)

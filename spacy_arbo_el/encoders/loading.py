@@ -101,8 +101,10 @@ def keep_layers(transformer: Any, layers: int, name: str) -> None:
         for part, child in module.named_children()
         if isinstance(child, torch.nn.ModuleList) and len(child) == total
     ]
-    if layers > total or len(stacks) != 1:
+    if layers > total:
         raise ValueError(Errors.E210.format(name=name, layers=layers, total=total))
+    if len(stacks) != 1:
+        raise ValueError(Errors.E212.format(name=name))
     module, part = stacks[0]
     setattr(module, part, getattr(module, part)[:layers])
     transformer.config.num_hidden_layers = layers

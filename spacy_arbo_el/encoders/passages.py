@@ -21,14 +21,14 @@ from .protocol import Text
 from .windows import check_size, entity_passages, piece_ranges, tokenizer_of
 from .word_pieces import WordPieceTokenizer
 
-# Of a passage of a long document, on either side: text that is read for the mentions between. The
-# mentions in that text are read in another passage, with text on both sides of theirs.
+# Share of a long document's passage that is kept as context on each side. Mentions in the context
+# are read in another passage.
 CONTEXT_SHARE = 1 / 8
 
 
 @dataclass(frozen=True)
 class PassageReader:
-    """Reads documents in passages, and the texts of entities each for itself.
+    """Reads documents in passages, and each text of an entity separately.
 
     It is the ``TowerReader`` of ``DocumentEncoder.v1``.
 

@@ -80,7 +80,8 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
         return
     model.set_dim("nI", encoder.get_dim("nO"))
     size = model.get_dim("nI"), model.get_dim("nO")
-    weights: Any = np.random.normal(scale=size[1] ** -0.5, size=size)
+    # The same for both towers and in all processes: their vectors are compared.
+    weights: Any = np.random.default_rng(size).normal(scale=size[1] ** -0.5, size=size)
     model.set_param("W", model.ops.asarray2f(weights, dtype="float32"))
 
 

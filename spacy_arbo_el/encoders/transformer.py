@@ -68,8 +68,8 @@ def build_transformer_encoder(
         device.
     layers: How many of the transformer's layers are kept, the first ones; 0 for all. MOLEMAN keeps
         4 (§3.1).
-    text_type: Whether texts of entities have token type 1, and windows 0, so that the two are told
-        apart (MOLEMAN, §3.2.3). It must be trained.
+    text_type: Whether texts of entities have token type 1, and windows 0, so that the two are
+        distinguished (MOLEMAN, §3.2.3). It must be trained.
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
     """

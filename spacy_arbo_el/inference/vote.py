@@ -37,7 +37,7 @@ class ExemplarVote:
     temperature: A vote has the weight exp(similarity / temperature); None for equal weights, as in
         the papers.
     texts: Whether texts of entities vote as well, as if they were exemplars (MOLEMAN, §3.2.3). The
-        nearest ``n_exemplars`` of both vote, an entity's texts as one.
+        nearest ``n_exemplars`` of both vote. All texts of an entity count as one vote.
     """
 
     n_exemplars: int = 15

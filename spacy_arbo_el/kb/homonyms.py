@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from typing import Dict, Iterator, List, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from .entity import Entity
 from .knowledge_base import ArboKB
@@ -19,46 +19,64 @@ def add_qualifiers(kb: ArboKB) -> Tuple[int, int]:
     for several entities get different vectors, with ``Names.v1`` and ``qualifier = true`` (BELHD:
     Garda and Leser 2024). Names count as shared where they differ only in upper and lower case.
 
+    An entity that needs none any more loses its qualifier.
+
     RETURNS: The number of entities that share a name, and of those that have a qualifier.
     """
-    groups = kb.database.rows(
+    shared: Dict[str, List[int]] = {}
+    for folded, position in kb.database.rows(
         "SELECT folded, position FROM name WHERE folded IN (SELECT folded FROM name "
         "GROUP BY folded HAVING count(DISTINCT position) > 1) GROUP BY folded, position"
-    )
-    shared: Dict[str, List[int]] = {}
-    for folded, position in groups:
+    ):
         shared.setdefault(folded, []).append(position)
-    positions = sorted({position for group in shared.values() for position in group})
-    entities = kb.entities.at_all(positions)
-    rivals: Dict[int, Set[int]] = {position: set() for position in positions}
-    for group in shared.values():
-        for position in group:
-            rivals[position].update(group)
-    options = {p: list(_options(kb, entities[p], shared)) for p in positions}
+    names_of: Dict[int, List[str]] = {}
+    for name, positions in shared.items():
+        for position in positions:
+            names_of.setdefault(position, []).append(name)
+    entities = kb.entities.at_all(sorted(names_of))
+    options = {p: list(_options(kb, entity, shared)) for p, entity in entities.items()}
+    counts = {
+        name: Counter(key for p in positions for key in _keys(options[p]))
+        for name, positions in shared.items()
+    }
+    qualifiers = {
+        entities[p].id: _distinct(options[p], [counts[name] for name in names])
+        for p, names in names_of.items()
+    }
     changed = [
-        replace(entity, meta={**entity.meta, QUALIFIER: qualifier})
-        for position, entity in entities.items()
-        if (qualifier := _distinct(options[position], [options[p] for p in rivals[position]]))
+        _qualified(entity, qualifiers.get(entity.id, ""))
+        for entity in kb
+        if entity.meta.get(QUALIFIER, "") != qualifiers.get(entity.id, "")
     ]
     if changed:
         kb.update(changed)
-    return len(positions), len(changed)
+    return len(names_of), sum(map(bool, qualifiers.values()))
 
 
 def _options(kb: ArboKB, entity: Entity, shared: Dict[str, List[int]]) -> Iterator[str]:
-    """What an entity may be called by beside its names, best first."""
-    yield ", ".join(entity.types)
+    """What may be added to the names of an entity, best first."""
+    yield ", ".join(sorted(entity.types))
     parents = entity.meta.get("parents", ())
-    known = [kb.get(one).title for one in parents if isinstance(one, str) and one in kb]
-    yield ", ".join(known)
+    yield ", ".join(kb.get(one).title for one in parents if isinstance(one, str) and one in kb)
     yield next((name for name in entity.names if name.casefold() not in shared), "")
 
 
-def _distinct(own: Sequence[str], group: Sequence[Sequence[str]]) -> str:
-    """The first of an entity's options that is its own alone; "" where there is none.
+def _keys(options: Sequence[str]) -> Iterator[Tuple[int, str]]:
+    """What two options have in common that do not tell entities apart: kind and spelling."""
+    return ((kind, option.casefold()) for kind, option in enumerate(options) if option)
 
-    group: The options of all entities that share a name, its own included.
+
+def _distinct(options: Sequence[str], counts: Sequence["Counter[Tuple[int, str]]"]) -> str:
+    """The first option that no other entity of the same names has; "" where there is none.
+
+    counts: For each of the entity's shared names, how many entities have an option.
     """
-    counts = Counter((kind, option) for options in group for kind, option in enumerate(options))
-    unique = (one for kind, one in enumerate(own) if one and counts[kind, one] == 1)
-    return next(unique, "")
+    for kind, option in enumerate(options):
+        if option and all(count[kind, option.casefold()] == 1 for count in counts):
+            return option
+    return ""
+
+
+def _qualified(entity: Entity, qualifier: str) -> Entity:
+    meta = {key: value for key, value in entity.meta.items() if key != QUALIFIER}
+    return replace(entity, meta={**meta, QUALIFIER: qualifier} if qualifier else meta)

@@ -1,7 +1,7 @@
 """Iterative prediction: sure links are written into the text that the others are linked with."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Span
@@ -9,6 +9,7 @@ from spacy.util import registry
 
 from ..arrays import offsets_of
 from ..calibration.calibration import Calibration
+from ..encoders.inputs import SpanInputs
 from ..inference.decisions import Decisions, Inference
 from ..inference.independent import first_candidates
 from ..kb.verbalizations import Parts
@@ -17,7 +18,7 @@ from ..mentions.normalization.text import replace as edited
 from ..mentions.reader import ReadTexts
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
-from ..settings import check_count, check_share
+from ..settings import check_count, check_part
 
 if TYPE_CHECKING:
     from .stages import LinkingStages
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 @registry.misc("spacy-arbo-el.IterativePrediction.v1")
 @dataclass(frozen=True)
 class IterativePrediction:
-    """Link the surest mentions of a document first, and the others by their help (VERBALIZED, §4).
+    """Link the surest mentions of a document first, then use them to link the rest.
 
-    In each round the surest mentions are written into the text as "mention (verbalization)". The
-    others are encoded again in that text. A mention keeps the new vector only where its first
-    candidate becomes more probable. The Doc and its offsets stay as they are. It takes up to
-    ``1 / share`` times as long. In the paper it gains on some corpora and loses on others::
+    This is VERBALIZED's iterative prediction (§4). In each round the surest links are written into
+    the text as "mention (verbalization)". The other mentions are encoded again in that text. A
+    mention keeps the new vector only where its first candidate becomes more probable. The Doc and
+    its offsets stay as they are. It takes up to ``1 / share`` times as long. In the paper it gains
+    on some corpora and loses on others::
 
         [components.arbo_linker.inference]
         @misc = "spacy-arbo-el.IterativePrediction.v1"
@@ -40,11 +42,11 @@ class IterativePrediction:
         [components.arbo_linker.inference.inference]
         @misc = "spacy-arbo-el.Independent.v1"
 
-    It holds where each document is linked for itself. A corpus in one graph, calibration and tuning
-    use the inference procedure inside.
+    It applies only when documents are linked one at a time. A corpus in one graph, calibration and
+    tuning use the inference procedure inside.
 
     inference: Decides on the links in the end.
-    share: The share of a document's mentions that are written in by each round, above 0.
+    share: The share of a document's mentions that each round writes in, above 0 and below 1.
     limit: The verbalization ends at the next punctuation after so many characters; 0 for no limit.
     """
 
@@ -53,9 +55,8 @@ class IterativePrediction:
     limit: int = 50
 
     def __post_init__(self) -> None:
-        check_share("inference.share", self.share)
+        check_part("inference.share", self.share)
         check_count("inference.limit", self.limit)
-        check_count("inference.rounds", self.rounds, least=1)
 
     @property
     def n_exemplars(self) -> int:
@@ -78,58 +79,51 @@ class IterativePrediction:
     @property
     def rounds(self) -> int:
         """How many times mentions are encoded again at most."""
-        return int(np.ceil(1 / self.share)) - 1 if self.share else 0
+        return int(np.ceil(1 / self.share)) - 1
 
     def revised(
-        self, stages: "LinkingStages", spans: Sequence[Sequence[Span]], batch: MentionBatch
+        self,
+        stages: "LinkingStages",
+        spans: Sequence[Sequence[Span]],
+        batch: MentionBatch,
+        min_logit: float,
     ) -> MentionBatch:
         """The batch with the vectors of the last round.
 
         stages: Those of the linker; its datastore must be in use.
         spans: The mentions of each document.
         batch: The same, encoded.
+        min_logit: The log-odds that a link must have to be written in.
         """
         counts = np.bincount(batch.documents, minlength=batch.n_documents)
         if not (counts > 1).any():
             return batch
-        texts = stages.reader.texts_of(spans)
-        entities, logits = _first(stages, batch)
+        texts, inputs = stages.reader.texts_of(spans), batch.inputs
+        entities, logits, corrected = _first(stages, batch)
         written = np.full(len(batch), -1, dtype=np.int64)
         per_round = np.ceil(self.share * counts).astype(np.int64)
         for _ in range(self.rounds):
-            _write_surest(written, entities, logits, batch.documents, per_round)
-            rest = np.flatnonzero((written < 0) & (counts[batch.documents] > 1))
+            new = _surest(written, entities, logits, batch.documents, per_round, min_logit)
+            written[new] = entities[new]
+            changed = np.isin(batch.documents, batch.documents[new])
+            # What a person has said of a mention does not depend on the text.
+            rest = np.flatnonzero((written < 0) & changed & ~corrected)
             if not len(rest):
                 break
-            again = self._again(stages, batch, texts, written, rest)
-            new_entities, new_logits = _first(stages, again)
-            better = new_logits[rest] > logits[rest]
-            changed = rest[better]
+            before, inputs = (
+                inputs,
+                stages.reader.inputs_of(self._with_links(stages, texts, written)),
+            )
+            rest = _different(before, inputs, rest)
+            again = batch.take(rest).with_vectors(stages.encode_inputs(inputs.take(rest)))
+            new_entities, new_logits, _ = _first(stages, again)
+            better = new_logits > logits[rest]
             vectors = batch.encoded.copy()
-            vectors[changed] = again.encoded[changed]
+            vectors[rest[better]] = again.encoded[better]
             batch = batch.with_vectors(vectors)
-            entities[changed], logits[changed] = new_entities[changed], new_logits[changed]
+            entities[rest[better]] = new_entities[better]
+            logits[rest[better]] = new_logits[better]
         return batch
-
-    def _again(
-        self,
-        stages: "LinkingStages",
-        batch: MentionBatch,
-        texts: ReadTexts,
-        written: np.ndarray,
-        rest: np.ndarray,
-    ) -> MentionBatch:
-        """The batch with the vectors of ``rest`` in texts with what is written into them."""
-        inputs = stages.reader.inputs_of(self._with_links(stages, texts, written)).take(rest)
-        before = batch.inputs.take(rest).keys()
-        different = np.array(
-            [one != other for one, other in zip(inputs.keys(), before)], dtype=bool
-        )
-        vectors = batch.encoded.copy()
-        if different.any():
-            rows = np.flatnonzero(different)
-            vectors[rest[rows]] = stages.encode_inputs(inputs.take(rows))
-        return batch.with_vectors(vectors)
 
     def _with_links(
         self, stages: "LinkingStages", texts: ReadTexts, written: np.ndarray
@@ -157,35 +151,53 @@ class IterativePrediction:
         return replace(texts, texts=changed, offsets=moved)
 
 
-def _first(stages: "LinkingStages", batch: MentionBatch) -> Tuple[np.ndarray, np.ndarray]:
-    """The first candidate of each mention, and its log-odds."""
-    entities, logits, _ = first_candidates(stages.rank_encoded(batch).ranking)
-    return entities.copy(), logits.copy()
+def iteration_of(inference: Optional[Inference]) -> Optional[IterativePrediction]:
+    """The iterative prediction of a procedure that may stand round it; None where there is none."""
+    while inference is not None and not isinstance(inference, IterativePrediction):
+        inference = getattr(inference, "inference", None)
+    return inference
 
 
-def _write_surest(
+def _first(
+    stages: "LinkingStages", batch: MentionBatch
+) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first candidate of each mention, its log-odds, and whether a correction holds for it."""
+    ranked = stages.rank_encoded(batch, n_mentions=0)
+    entities, logits, _ = first_candidates(ranked.ranking)
+    return entities.copy(), logits.copy(), ranked.corrected
+
+
+def _surest(
     written: np.ndarray,
     entities: np.ndarray,
     logits: np.ndarray,
     documents: np.ndarray,
     per_round: np.ndarray,
-) -> None:
-    """Put the surest mentions of each document among those that are written in.
+    min_logit: float,
+) -> np.ndarray:
+    """The surest mentions of each document that are not written in yet.
 
     written: (m,) int64, the entity of each mention that is written in, -1 for the others.
     entities, logits: (m,), the first candidate of each mention.
     documents: (m,) int64, ascending.
     per_round: (documents,) int64, how many mentions of each.
+    min_logit: The log-odds that they must have.
     """
-    open_mentions = np.flatnonzero((written < 0) & (entities >= 0))
+    is_open = (written < 0) & (entities >= 0) & (logits >= min_logit)
+    open_mentions = np.flatnonzero(is_open)
     order = open_mentions[np.lexsort((-logits[open_mentions], documents[open_mentions]))]
     starts = np.searchsorted(documents[order], documents[order])
-    surest = order[np.arange(len(order)) - starts < per_round[documents[order]]]
-    written[surest] = entities[surest]
+    return order[np.arange(len(order)) - starts < per_round[documents[order]]]
+
+
+def _different(before: SpanInputs, after: SpanInputs, mentions: np.ndarray) -> np.ndarray:
+    """Those of some mentions that are not read as before."""
+    keys = zip(before.take(mentions).keys(), after.take(mentions).keys())
+    return mentions[np.array([old != new for old, new in keys], dtype=bool)]
 
 
 def _edits(pairs: np.ndarray, phrases: Sequence[str]) -> List[Tuple[int, int, str]]:
-    """Insertions behind mentions, in order; of mentions that end at one place the first counts."""
+    """Insertions behind mentions, in order; one where several mentions end at the same place."""
     by_end: Dict[int, str] = {}
     for end, phrase in zip(pairs[:, 1].tolist(), phrases):
         if phrase:

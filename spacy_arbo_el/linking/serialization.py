@@ -31,7 +31,15 @@ from .validation import (
 
 FORMAT = 1
 # What the config says of an encoder wins over what it said when the pipeline was saved.
-ENCODER_SETTINGS = ("name", "reader", "pooling", "predict_tokens", "train_tokens", "kept_tokens")
+ENCODER_SETTINGS = (
+    "name",
+    "reader",
+    "pooling",
+    "predict_tokens",
+    "train_tokens",
+    "kept_tokens",
+    "text_type",
+)
 
 
 class Serializable(Protocol):
@@ -181,10 +189,10 @@ class Serializer:
         refs = {tower: model.get_ref(tower) for tower in TOWERS}
         settings = [
             {key: layer.attrs[key] for key in ENCODER_SETTINGS if key in layer.attrs}
-            for layer in model.layers
+            for layer in model.walk()
         ]
         model.from_bytes(data)
-        for layer, kept in zip(model.layers, settings):
+        for layer, kept in zip(model.walk(), settings):
             layer.attrs.update(kept)
         check_towers(model, refs)
 

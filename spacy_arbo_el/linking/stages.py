@@ -20,7 +20,7 @@ from ..reranking.protocol import Ranking, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .corrections import Corrections
-from .iteration import IterativePrediction
+from .iteration import iteration_of
 from .links import Wording, make_links, numbers_within
 
 T = TypeVar("T")
@@ -198,8 +198,9 @@ class LinkingStages:
         """
         batch = self.encode(self.read(spans))
         with self.datastore.reading():
-            if isinstance(self.inference, IterativePrediction):
-                batch = self.inference.revised(self, spans, batch)
+            iteration = iteration_of(self.inference)
+            if iteration is not None:
+                batch = iteration.revised(self, spans, batch, log_odds(threshold))
             ranked = self.rank_encoded(batch)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)

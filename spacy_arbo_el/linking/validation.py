@@ -51,11 +51,12 @@ def check_towers(model: Model, refs: Any) -> None:
         node = model.get_ref(tower)
         if node is not refs[tower]:
             raise ValueError(f"{tower} leads to another layer")
-        width = node.get_dim("nO") if node.has_dim("nO") else None
-        for shim in _loaded_shims(node):
-            found = pooled_width(node.attrs.get("pooling"), shim.width)
-            if width not in (None, found):
-                raise ValueError(f"{tower} has vectors {found} wide and not {width}")
+        for layer in node.walk():
+            width = layer.get_dim("nO") if layer.has_dim("nO") else None
+            for shim in _loaded_shims(layer):
+                found = pooled_width(layer.attrs.get("pooling"), shim.width)
+                if width not in (None, found):
+                    raise ValueError(f"{tower} has vectors {found} wide and not {width}")
 
 
 def check_exemplars(store: ExemplarStore, model: Model) -> None:
@@ -76,7 +77,8 @@ def check_exemplars(store: ExemplarStore, model: Model) -> None:
 def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
     """ValueError where the encoder of mentions has no such word pieces."""
     largest = int(inputs.ids.max(initial=-1))
-    if any(largest >= shim.vocabulary_size for shim in _loaded_shims(model.get_ref("mention"))):
+    shims = (shim for layer in model.get_ref("mention").walk() for shim in _loaded_shims(layer))
+    if any(largest >= shim.vocabulary_size for shim in shims):
         raise ValueError("a word piece has a number that the encoder does not know")
 
 

@@ -3,6 +3,7 @@
 import time
 import warnings
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Hashable, Iterator, Optional, Sequence, TypeVar
 
@@ -30,6 +31,9 @@ from .settings import RetrieverSettings
 
 # Entities by their very names, for mentions that the encoder can't read.
 EXACT_NAMES = StringLookup(n_exact=8, n_fuzzy=0)
+
+# Entities that are looked at to see whether a verbalization suits them.
+SAMPLE = 1000
 
 T = TypeVar("T")
 
@@ -318,12 +322,12 @@ class Datastore:
             some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
             warnings.warn(Warnings.W501.format(count=len(unknown), some=some))
 
-    def warn_of_missing_descriptions(self, name: str) -> None:
-        """Warn where descriptions are what the verbalization is made for, and there are none.
+    def warn_of_bare_names(self, name: str) -> None:
+        """Warn where the verbalization has parts that no entity has.
 
         name: That of the component.
         """
         verbalization = self.settings.verbalization
-        wanted = isinstance(verbalization, Parts) and verbalization.description
-        if wanted and not self.kb.is_empty() and not any(one.description for one in self.kb):
+        some = list(islice(self.kb, SAMPLE)) if isinstance(verbalization, Parts) else []
+        if some and not any(rest for entity in some for _, rest in verbalization(entity)):
             warnings.warn(Warnings.W542.format(name=name))

@@ -34,8 +34,8 @@ class RetrieverSettings:
         for all.
     n_exemplar_entities: How many entities are searched by their exemplars, each by its nearest one
         (MOLEMAN, §3). These come after the nearest exemplars, of whatever entities, that the
-        inference procedure asks for. 0 for these alone. Set it where entities have no texts: then
-        there are so many candidates, and recall at k counts entities.
+        inference procedure asks for. 0 for these alone. Set it where entities have no texts: each
+        mention then has up to this many candidate entities.
     """
 
     verbalization: Verbalization

@@ -1,4 +1,4 @@
-"""Negatives that are made of others: several kinds at once, or fewer of a kind."""
+"""Negatives that combine or limit other negatives."""
 
 from dataclasses import dataclass
 
@@ -105,7 +105,7 @@ class NegativesByFrequency:
     random state. Texts of entities are not limited.
 
     negatives: Chooses them, the hardest first.
-    ratio: How often at most.
+    ratio: The most times that an entity is a negative, per time that it is a positive.
     """
 
     negatives: Negatives

@@ -74,9 +74,12 @@ def pretraining_config(
 
 
 def check_one_encoder(linker: ArboLinker) -> None:
-    """Raise ValueError where entities have an encoder of their own."""
-    if linker.model.get_ref("mention") is not linker.model.get_ref("entity"):
+    """Raise ValueError where there is more than one transformer, or more than a transformer."""
+    tower = linker.model.get_ref("mention")
+    if tower is not linker.model.get_ref("entity"):
         raise ValueError(Errors.E614.format(name=linker.name))
+    if not tower.shims:
+        raise ValueError(Errors.E619.format(name=linker.name))
 
 
 def save_encoder(linker: ArboLinker, output: Path) -> None:

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import spacy
+import transformers
 from spacy.tokens import Span
 
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
+from spacy_arbo_el.encoders.loading import keep_layers
 from spacy_arbo_el.encoders.pooling import SpanMeanPooling
 from spacy_arbo_el.encoders.projection import build_projection
 from spacy_arbo_el.encoders.shim import shim_of
@@ -50,9 +52,43 @@ def test_a_transformer_without_types_is_refused(kind, tmp_path):
         dual_encoder(str(save_tiny(tmp_path / kind, kind)), text_type=True)
 
 
+def test_the_type_counts_inside_of_a_projection_too(tiny_bert):
+    fingerprints = set()
+    for text_type in (False, True):
+        tower = build_transformer_encoder(
+            str(tiny_bert), 24, SpanMeanPooling(), precision="float32", text_type=text_type
+        )
+        encoder = DualEncoder(build_dual_encoder(build_projection(tower, 5)))
+        encoder.load()
+        fingerprints.add(encoder.fingerprint)
+    assert len(fingerprints) == 2
+
+
+def test_two_projections_begin_in_one_space(tiny_bert):
+    weights = []
+    for _ in range(2):
+        tower = build_transformer_encoder(str(tiny_bert), 24, SpanMeanPooling())
+        tower = build_projection(tower, 5)
+        tower.initialize()
+        weights.append(tower.get_param("W"))
+    assert np.array_equal(*weights)
+
+
+def test_shared_layers_can_not_be_separated():
+    config = transformers.AlbertConfig(
+        vocab_size=40,
+        embedding_size=8,
+        hidden_size=16,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        intermediate_size=32,
+    )
+    with pytest.raises(ValueError, match="shares them"):
+        keep_layers(transformers.AutoModel.from_config(config), 2, "albert")
+
+
 @pytest.fixture
 def projected(tiny_bert):
-    np.random.seed(0)
     tower = build_transformer_encoder(str(tiny_bert), 24, SpanMeanPooling(), precision="float32")
     encoder = DualEncoder(build_dual_encoder(build_projection(tower, 5)))
     assert encoder.load()

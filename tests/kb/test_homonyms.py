@@ -1,5 +1,7 @@
 """Entities that share a name get what tells them apart."""
 
+from dataclasses import replace
+
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
@@ -54,6 +56,24 @@ def test_names_with_qualifiers_are_distinct():
     )
     assert names(kb.get("alone")) == [("nobody else", "")]
     assert Names()(kb.get("river")) == [("Amazon", ""), ("Amazonas", "")]
+
+
+def test_qualifiers_follow_the_entities():
+    kb = ArboKB(Vocab(), ENTITIES[:2])
+    add_qualifiers(kb)
+    kb.update(replace(kb.get("shop"), title="bookshop", meta=kb.get("shop").meta))
+    assert add_qualifiers(kb) == (0, 0) and not any("qualifier" in e.meta for e in kb)
+    kb.update(replace(kb.get("shop"), title="Amazon", types=("place",)))
+    # Types that differ in case alone: another name tells them apart.
+    assert add_qualifiers(kb) == (2, 2)
+    assert [e.meta["qualifier"] for e in kb] == ["Amazonas", "Amazon.com"]
+
+
+def test_many_entities_of_one_name():
+    entities = [Entity(f"e{i}", "same", "", [f"other {i}"]) for i in range(5000)]
+    kb = ArboKB(Vocab(), entities)
+    assert add_qualifiers(kb) == (5000, 5000)
+    assert kb.get("e7").meta["qualifier"] == "other 7"
 
 
 def test_an_edit_of_a_folder(tmp_path):

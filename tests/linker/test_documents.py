@@ -99,13 +99,20 @@ def test_a_mention_longer_than_a_passage_is_linked(nlp):
     assert all(ent._.arbo.kb_id for ent in doc.ents)
 
 
+PARTS = {
+    "@misc": "spacy-arbo-el.Retriever.v1",
+    "verbalization": {"@misc": "spacy-arbo-el.Parts.v1", "types": True},
+}
+
+
 def test_descriptions_that_are_missing_are_a_warning():
-    parts = {
-        "@misc": "spacy-arbo-el.Retriever.v1",
-        "verbalization": {"@misc": "spacy-arbo-el.Parts.v1"},
-    }
-    with pytest.warns(UserWarning, match="No entity of the knowledge base has a description"):
-        build([Entity("a", "Mercury"), Entity("b", "Amazon")], TRAIN[:1], retriever=parts)
+    with pytest.warns(UserWarning, match="they are encoded by their names alone"):
+        build([Entity("planet", "Mercury"), Entity("b", "Amazon")], TRAIN[:1], retriever=PARTS)
+
+
+@pytest.mark.filterwarnings("error:.*encoded by their names alone")
+def test_types_are_parts_too():
+    build([Entity("planet", "Mercury", "", [], ["STAR"])], TRAIN[:1], retriever=PARTS)
 
 
 @pytest.mark.parametrize("texts", [[], ["Nothing here."]])

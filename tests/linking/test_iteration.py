@@ -10,13 +10,23 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.independent import Independent
-from spacy_arbo_el.linking.iteration import IterativePrediction, _edits, _moved
+from spacy_arbo_el.inference.margin import Margin
+from spacy_arbo_el.linking.iteration import (
+    IterativePrediction,
+    _edits,
+    _moved,
+    iteration_of,
+)
 from spacy_arbo_el.mentions.normalization.text import replace as edited
 
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, annotated, without_links
 
 TEXT = "Mercury and the planet Mercury, Amazon and its river, Apple, the jaguar."
+INFERENCE = {
+    "@misc": "spacy-arbo-el.IterativePrediction.v1",
+    "inference": {"@misc": "spacy-arbo-el.Clustering.v1"},
+}
 MENTIONS = [
     *("A spacecraft saw [Mercury|planet], [Amazon|river], [Jaguar|car] and [Apple|maker].",),
     *("[Mercury|metal] is not [Mercury|planet].", "Only [Amazon|shop] here.", *DEV),
@@ -25,9 +35,7 @@ MENTIONS = [
 
 @pytest.fixture(scope="module")
 def nlp():
-    inside = {"@misc": "spacy-arbo-el.Clustering.v1"}
-    inference = {"@misc": "spacy-arbo-el.IterativePrediction.v1", "inference": inside}
-    return build(train=TRAIN[:6], inference=inference)
+    return build(train=TRAIN[:6], inference=INFERENCE)
 
 
 def docs_of(nlp):
@@ -116,6 +124,33 @@ def test_only_mentions_whose_text_changed_are_encoded_again(nlp, monkeypatch):
     nlp(doc)
     # Of the two neighbours the one that is not written in first.
     assert encoded[0] == 4 and sum(encoded[1:]) <= 1
+
+
+def test_a_correction_stays_whatever_is_written_beside_it(nlp):
+    nlp = build(train=TRAIN[:6], inference=INFERENCE)
+    linker = nlp.get_pipe("arbo_linker")
+    text = "[Amazon|river] [Jaguar|car] [Apple|maker] [Mercury|planet] ."
+    linker.learn(nlp(without_links(annotated(nlp, text))).ents[2], "NIL")
+    for ending in ("", " !", " indeed."):
+        assert nlp(without_links(annotated(nlp, text + ending))).ents[2].kb_id_ == "NIL"
+
+
+def test_only_links_are_written_in(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    doc = without_links(annotated(nlp, "The [Zorblat|x] and the [qwerty|y] left."))
+    batch = linker.stages.encode(linker.stages.read([list(doc.ents)]))
+    iteration = linker.inference
+    assert iteration.revised(linker.stages, [list(doc.ents)], batch, 40.0) is batch
+    assert iteration.revised(linker.stages, [list(doc.ents)], batch, -np.inf) is not batch
+
+
+def test_another_procedure_may_stand_round_it(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    spans = [list(doc.ents) for doc in docs_of(nlp)]
+    inside = linker.stages.link(spans, 0.0).ranked.batch.encoded
+    margin = replace(linker.stages, inference=Margin(linker.inference))
+    assert np.array_equal(margin.link(spans, 0.0).ranked.batch.encoded, inside)
+    assert iteration_of(Independent()) is None and iteration_of(linker.inference) is not None
 
 
 def test_the_setting_is_saved(nlp, tmp_path):

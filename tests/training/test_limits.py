@@ -1,4 +1,4 @@
-"""Negatives that are made of others, on tables drawn at random."""
+"""Negatives that combine or limit others, on tables drawn at random."""
 
 from dataclasses import dataclass
 

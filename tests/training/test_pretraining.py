@@ -1,5 +1,6 @@
 """Pretraining on names: an encoder that knows synonyms, as a Hugging Face model."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,28 @@ def test_names_in_text_are_mentions_of_their_entities():
     # Each name, each description, and on either side.
     assert len(examples) == 40 and seen > {"green", "other"} | names["a"] | names["b"]
     assert [eg.text for eg in examples] == [eg.text for eg in again]
+
+
+def test_names_in_text_are_of_all_entities():
+    entities = [Entity(f"e{i}", f"name {i}", "", [f"other {i}", " "]) for i in range(50)]
+    few = list(NamesInText(lambda vocab: ArboKB(vocab, entities), n=10)(spacy.blank("en")))
+    ids = {example.reference.ents[0].kb_id_ for example in few}
+    assert len(ids) == 10 and ids != {f"e{i}" for i in range(10)}
+    many = list(NamesInText(lambda vocab: ArboKB(vocab, entities), n=120)(spacy.blank("en")))
+    counts = Counter(example.reference.ents[0].kb_id_ for example in many)
+    assert len(counts) == 50 and set(counts.values()) == {2, 3}
+
+
+def test_a_projection_can_not_be_written_as_a_transformer(sources, tmp_path):
+    config = Config().from_disk(PRETRAIN, interpolate=False)
+    model = config["components"]["arbo_linker"]["model"]
+    projection = {"@architectures": "spacy-arbo-el.Projection.v1", "width": 8}
+    model["mention"] = {**projection, "encoder": model["mention"]}
+    config.to_disk(tmp_path / "projected.cfg", interpolate=False)
+    arguments = ["pretrain", sources / "kb.jsonl", "-c", tmp_path / "projected.cfg"]
+    arguments += ["--output", tmp_path / "out"]
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
+    assert result.exit_code == 1 and "E619" in result.output
 
 
 def test_names_in_text_without_descriptions_stand_among_other_names():
