@@ -110,11 +110,10 @@ class IterativePrediction:
             rest = np.flatnonzero((written < 0) & changed & ~corrected)
             if not len(rest):
                 break
-            before, inputs = (
-                inputs,
-                stages.reader.inputs_of(self._with_links(stages, texts, written)),
-            )
-            rest = _different(before, inputs, rest)
+            now = stages.reader.inputs_of(self._with_links(stages, texts, written))
+            rest, inputs = _different(inputs, now, rest), now
+            if not len(rest):
+                continue
             again = batch.take(rest).with_vectors(stages.encode_inputs(inputs.take(rest)))
             new_entities, new_logits, _ = _first(stages, again)
             better = new_logits > logits[rest]
