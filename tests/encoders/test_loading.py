@@ -34,9 +34,9 @@ def test_transformers_of_several_families(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta", "mpnet"])
 def test_window_longer_than_the_transformer_reads(kind, tmp_path):
     encoder = dual_encoder(str(save_tiny(tmp_path / kind, kind)), window=POSITIONS + 1)
-    with pytest.raises(ValueError, match=f"longer than the {POSITIONS} positions"):
+    with pytest.raises(ValueError, match=f"at most {POSITIONS} word pieces at a time"):
         encoder.read_mentions(["the flu"], np.array([0]), np.array([[4, 7]]))
-    with pytest.raises(ValueError, match=f"longer than the {POSITIONS} positions"):
+    with pytest.raises(ValueError, match=f"at most {POSITIONS} word pieces at a time"):
         encoder.read_texts(TEXTS)
 
 

@@ -134,7 +134,7 @@ def test_invalidate_compares_texts_unless_the_verbalization_is_the_same(kb):
 
 def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
     kb.sync(Names(types=True), Encoder(), "x")
-    identity = "Names(description=False, types=True, definition=False)"
+    identity = "Names(description=False, types=True, definition=False, qualifier=False)"
     assert kb.database.get("verbalization") == identity
     kb.to_disk(tmp_path / "kb")
     again = ArboKB.for_reading(tmp_path / "kb")
