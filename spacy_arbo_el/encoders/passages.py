@@ -16,9 +16,9 @@ import numpy as np
 from thinc.api import Model
 
 from ..settings import check_count
-from .inputs import SpanInputs, assemble, check_offsets
+from .inputs import SpanInputs, assemble
 from .protocol import Text
-from .windows import check_size, entity_passages, piece_ranges, tokenizer_of
+from .windows import check_size, entity_passages, locate_mentions, tokenizer_of
 from .word_pieces import WordPieceTokenizer
 
 # Share of a long document's passage that is kept as context on each side. Mentions in the context
@@ -83,10 +83,7 @@ def document_passages(
     """
     if not len(text_of):
         return SpanInputs.empty()
-    check_offsets(texts, text_of, offsets)
-    located = tokenizer.read_with_offsets(texts, text_of, offsets)
-    ids, bounds = located.pieces
-    low, high = piece_ranges(located, text_of, offsets)
+    (ids, bounds), low, high = locate_mentions(tokenizer, texts, text_of, offsets)
 
     budget = size - 2
     passage = np.empty(len(low), dtype=np.int64)

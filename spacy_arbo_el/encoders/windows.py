@@ -21,7 +21,7 @@ from ..settings import check_count
 from .inputs import SpanInputs, assemble, check_offsets
 from .protocol import Text
 from .shim import loaded_shim
-from .word_pieces import LocatedWordPieces, WordPieceTokenizer
+from .word_pieces import WordPieces, WordPieceTokenizer
 
 SHORTEST_WINDOW = 8
 # Characters of an entity's text that are tokenized, for each word piece that is kept. Words are
@@ -97,10 +97,7 @@ def mention_windows(
     """
     if not len(text_of):
         return SpanInputs.empty()
-    check_offsets(texts, text_of, offsets)
-    located = tokenizer.read_with_offsets(texts, text_of, offsets)
-    ids, bounds = located.pieces
-    low, high = piece_ranges(located, text_of, offsets)
+    (ids, bounds), low, high = locate_mentions(tokenizer, texts, text_of, offsets)
     left_available, right_available = low - bounds[text_of], bounds[text_of + 1] - high
 
     budget = size - 4
@@ -123,15 +120,21 @@ def mention_windows(
     return SpanInputs.one_span_each(*passages, marker + 1, last, marker)
 
 
-def piece_ranges(
-    located: LocatedWordPieces, text_of: np.ndarray, offsets: np.ndarray
-) -> Tuple[np.ndarray, np.ndarray]:
-    """The first word piece of each mention, and the one after its last: (n,) int64 each."""
+def locate_mentions(
+    tokenizer: WordPieceTokenizer, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+) -> Tuple[WordPieces, np.ndarray, np.ndarray]:
+    """The word pieces of texts, and where mentions are in them.
+
+    texts, text_of, offsets: As in ``mention_windows``.
+    RETURNS: Also the first word piece of each mention, and the one after its last: (n,) int64 each.
+    """
+    check_offsets(texts, text_of, offsets)
+    located = tokenizer.read_with_offsets(texts, text_of, offsets)
     characters = located.text_starts[text_of][:, None] + offsets
     low = np.searchsorted(located.ends, characters[:, 0], side="right")
     high = np.searchsorted(located.starts, characters[:, 1], side="left")
     low = np.minimum(low, located.pieces.bounds[text_of + 1])
-    return low, np.maximum(high, low)
+    return located.pieces, low, np.maximum(high, low)
 
 
 def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]) -> SpanInputs:

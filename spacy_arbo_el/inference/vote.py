@@ -17,8 +17,6 @@ from .independent import start_of_path
 
 # Mentions whose votes are counted at a time, to bound memory.
 BLOCK = 4096
-# What votes.
-EXEMPLAR, TEXT = 0, 1
 
 
 @registry.misc("spacy-arbo-el.ExemplarVote.v1")
@@ -61,24 +59,23 @@ class ExemplarVote:
         calibration: Calibration,
         min_logit: float,
     ) -> Decisions:
-        voters, rows, kinds = self.voters(neighbours)
+        voters, rows = self.voters(neighbours)
         count = len(neighbours)
         # A last column for mentions without voters.
-        width = voters.width + 1
-        owners, similarity = voters.resized(width).ids, voters.resized(width).scores
-        rows = resized_table(rows, width, -1)
-        kinds = resized_table(kinds, width, 0)
+        voters = voters.resized(voters.width + 1)
+        owners, similarity = voters.ids, voters.scores
+        rows = resized_table(rows, voters.width, -1)
         parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
         blocks = [self.votes(owners[part], similarity[part]) for part in parts]
         votes = np.concatenate(blocks) if blocks else np.zeros(owners.shape)
         # Of equal numbers of votes the first counts, which is that of the nearest voter.
         chosen = votes.argmax(axis=1)[:, None]
-        first, row, kind, nearest = (
+        first, row, nearest = (
             np.take_along_axis(values, chosen, axis=1)[:, 0]
-            for values in (owners, rows, kinds, similarity)
+            for values in (owners, rows, similarity)
         )
-        curves = [calibration.logits(name, nearest) for name in ("exemplar", "entity")]
-        logits = np.where(first >= 0, np.where(kind == TEXT, curves[1], curves[0]), -np.inf)
+        curves = (calibration.logits(kind, nearest) for kind in ("exemplar", "entity"))
+        logits = np.where(first >= 0, np.where(row >= 0, *curves), -np.inf)
         linked = (first >= 0) & (logits >= min_logit)
 
         def path(mention: int) -> List[Step]:
@@ -93,17 +90,16 @@ class ExemplarVote:
             Paths(path, count),
         )
 
-    def voters(self, neighbours: Neighbours) -> Tuple[TopK, np.ndarray, np.ndarray]:
+    def voters(self, neighbours: Neighbours) -> Tuple[TopK, np.ndarray]:
         """The entities of the voters of each mention, by the voters' similarities.
 
-        RETURNS: Positions in the KB (m, k), the row of each voter in the exemplar store (-1 for a
-            text), and what kind of voter it is: ``EXEMPLAR`` or ``TEXT``.
+        RETURNS: Positions in the KB (m, k), and the row of each voter in the exemplar store, -1 for
+            a text.
         """
         exemplars = neighbours.exemplars.first(self.n_exemplars)
         entities = neighbours.exemplar_entities[:, : exemplars.width]
         if not self.texts:
-            kinds = np.full(exemplars.ids.shape, EXEMPLAR)
-            return TopK(entities, exemplars.scores), exemplars.ids, kinds
+            return TopK(entities, exemplars.scores), exemplars.ids
         texts = neighbours.entities.first(self.n_exemplars)
         scores = np.concatenate([exemplars.scores, texts.scores], axis=1)
         # Exemplars before texts where they are equally similar.
@@ -112,10 +108,9 @@ class ExemplarVote:
             np.concatenate([entities, texts.ids], axis=1),
             scores,
             np.concatenate([exemplars.ids, np.full_like(texts.ids, -1)], axis=1),
-            np.repeat([EXEMPLAR, TEXT], [exemplars.width, texts.width])[None].repeat(len(texts), 0),
         )
-        owners, scores, rows, kinds = (np.take_along_axis(c, order, axis=1) for c in columns)
-        return TopK(owners, scores), rows, kinds
+        owners, scores, rows = (np.take_along_axis(column, order, axis=1) for column in columns)
+        return TopK(owners, scores), rows
 
     def votes(self, owners: np.ndarray, similarity: np.ndarray) -> np.ndarray:
         """The votes for the entity of each voter: (m, k) float64, in its first column.

@@ -144,9 +144,9 @@ class IterativePrediction:
         for text, pairs, start in zip(texts.texts, texts.offsets, bounds.tolist()):
             own = written[start : start + len(pairs)].tolist()
             edits = _edits(pairs, [phrases.get(position, "") for position in own])
-            new_text, _ = edited(text, pairs, edits)
+            new_text, new_pairs = edited(text, pairs, edits)
             changed.append(new_text)
-            moved.append(_moved(pairs, edits))
+            moved.append(new_pairs)
         return replace(texts, texts=changed, offsets=moved)
 
 
@@ -206,12 +206,3 @@ def _edits(pairs: np.ndarray, phrases: Sequence[str]) -> List[Tuple[int, int, st
     begun = np.searchsorted(np.sort(pairs[:, 0]), ends, side="left")
     ended = np.searchsorted(np.sort(pairs[:, 1]), ends, side="right")
     return [(end, end, f" ({by_end[end]})") for end in ends[begun <= ended].tolist()]
-
-
-def _moved(pairs: np.ndarray, edits: Sequence[Tuple[int, int, str]]) -> np.ndarray:
-    """The offsets of mentions after insertions, which belong to none of them."""
-    places = np.array([at for at, _, _ in edits], dtype=np.int64)
-    growth = offsets_of(np.array([len(text) for _, _, text in edits], dtype=np.int64))
-    starts = growth[np.searchsorted(places, pairs[:, 0], side="right")]
-    ends = growth[np.searchsorted(places, pairs[:, 1], side="left")]
-    return pairs + np.stack([starts, ends], axis=1)

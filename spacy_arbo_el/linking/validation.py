@@ -3,7 +3,7 @@
 import gc
 import warnings
 from contextlib import contextmanager
-from typing import Any, Iterator, List
+from typing import Any, Iterator, List, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -51,12 +51,11 @@ def check_towers(model: Model, refs: Any) -> None:
         node = model.get_ref(tower)
         if node is not refs[tower]:
             raise ValueError(f"{tower} leads to another layer")
-        for layer in node.walk():
+        for layer, shim in _loaded_shims(node):
             width = layer.get_dim("nO") if layer.has_dim("nO") else None
-            for shim in _loaded_shims(layer):
-                found = pooled_width(layer.attrs.get("pooling"), shim.width)
-                if width not in (None, found):
-                    raise ValueError(f"{tower} has vectors {found} wide and not {width}")
+            found = pooled_width(layer.attrs.get("pooling"), shim.width)
+            if width not in (None, found):
+                raise ValueError(f"{tower} has vectors {found} wide and not {width}")
 
 
 def check_exemplars(store: ExemplarStore, model: Model) -> None:
@@ -77,13 +76,19 @@ def check_exemplars(store: ExemplarStore, model: Model) -> None:
 def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
     """ValueError where the encoder of mentions has no such word pieces."""
     largest = int(inputs.ids.max(initial=-1))
-    shims = (shim for layer in model.get_ref("mention").walk() for shim in _loaded_shims(layer))
-    if any(largest >= shim.vocabulary_size for shim in shims):
+    shims = _loaded_shims(model.get_ref("mention"))
+    if any(largest >= shim.vocabulary_size for _, shim in shims):
         raise ValueError("a word piece has a number that the encoder does not know")
 
 
-def _loaded_shims(node: Model) -> List[EncoderShim]:
-    return [shim for shim in node.shims if isinstance(shim, EncoderShim) and shim.is_loaded]
+def _loaded_shims(tower: Model) -> List[Tuple[Model, EncoderShim]]:
+    """The shims of a tower with weights, each with its layer."""
+    return [
+        (layer, shim)
+        for layer in tower.walk()
+        for shim in layer.shims
+        if isinstance(shim, EncoderShim) and shim.is_loaded
+    ]
 
 
 def check_corrections(corrections: Corrections) -> None:

@@ -145,22 +145,7 @@ class NearestMentionPositives:
     with_entity: bool = False
 
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        mentions = mentions_of(queries, table)
-        positives = np.full((len(mentions), 1 + self.with_entity), -1, dtype=np.int64)
-        # A loop over clusters, not mentions: each iteration is one matrix product.
-        clusters = np.unique(table.cluster[mentions])
-        for cluster in clusters[clusters >= 0]:
-            members, _ = table.members(np.array([cluster]))
-            if len(members) < 2:
-                continue
-            rows = np.flatnonzero(table.cluster[mentions] == cluster)
-            own = mentions[rows]
-            scores = cache.similarity.blocks(cache.mentions[own], cache.mentions[members])
-            scores[own[:, None] == members] = -np.inf
-            positives[rows, 0] = table.n_texts + members[scores.argmax(axis=1)]
-        if self.with_entity:
-            positives[:, 1] = gold_texts(mentions, table, cache)
-        return positives
+        return _parents(_nearest_mentions, self.with_entity, queries, table, cache)
 
 
 @registry.misc("spacy-arbo-el.SynonymPositives.v1")
@@ -203,6 +188,13 @@ class SynonymPositives:
 def _random_parents(*args: Any, **kwargs: Any) -> np.ndarray:
     """``graph.gold_parents_1rand`` with a generator that NumPy's global state seeds."""
     return graph.gold_parents_1rand(*args, rng=random_generator(), **kwargs)
+
+
+def _nearest_mentions(
+    vectors: np.ndarray, similarity: np.ndarray, offsets: np.ndarray, **kwargs: Any
+) -> np.ndarray:
+    """``graph.gold_parents_1nn`` without entities: the parent is the nearest gold mention."""
+    return graph.gold_parents_1nn(vectors, np.full_like(similarity, -np.inf), offsets, **kwargs)
 
 
 def _parents(

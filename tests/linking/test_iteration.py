@@ -14,7 +14,6 @@ from spacy_arbo_el.inference.margin import Margin
 from spacy_arbo_el.linking.iteration import (
     IterativePrediction,
     _edits,
-    _moved,
     iteration_of,
 )
 from spacy_arbo_el.mentions.normalization.text import replace as edited
@@ -61,8 +60,8 @@ def texts_with_mentions(draw):
 def test_insertions_leave_mentions_as_they_are(example):
     text, pairs, phrases = example
     edits = _edits(pairs, phrases)
-    changed, _ = edited(text, pairs, edits)
-    for (start, end), (new_start, new_end) in zip(pairs.tolist(), _moved(pairs, edits).tolist()):
+    changed, moved = edited(text, pairs, edits)
+    for (start, end), (new_start, new_end) in zip(pairs.tolist(), moved.tolist()):
         assert changed[new_start:new_end] == text[start:end]
     assert changed.count("(") == len(edits)
     strictly_inside = {at for at, _, _ in edits for a, b in pairs.tolist() if a < at < b}

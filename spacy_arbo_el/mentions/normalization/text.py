@@ -64,7 +64,7 @@ def replace(
     """Replace parts of a text, and move the offsets of its mentions along.
 
     An offset inside a replaced part moves to the border of the replacement: a start to its start,
-    an end to its end.
+    an end to its end. What is inserted at the border of a mention is outside of it.
 
     offsets: (n, 2) int64 start and end character.
     edits: (start, end, replacement) in order, not overlapping.
@@ -77,10 +77,14 @@ def replace(
     ends = np.array([end for _, end, _ in edits], dtype=np.int64)
     growth = np.array([len(new) for _, _, new in edits], dtype=np.int64) - (ends - starts)
     before = np.concatenate([[0], np.cumsum(growth)])
+    insertions = starts[starts == ends]
     moved = offsets.copy()
     for column in (0, 1):
         position = offsets[:, column]
         done = np.searchsorted(ends, position, side="right")
+        if column == 1:
+            done -= np.searchsorted(insertions, position, side="right")
+            done += np.searchsorted(insertions, position, side="left")
         within = np.searchsorted(starts, position, side="left") > done
         if column == 0:
             moved[:, 0] = np.where(within, np.append(starts, 0)[done], position) + before[done]
