@@ -1,7 +1,7 @@
-"""``arbo index``: compare search indexes for a knowledge base, and store one."""
+"""``arbo index``: compare search indexes for a knowledge base or exemplars, and store one."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, List, Optional, Sequence
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -12,70 +12,138 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
-    from ..kb.knowledge_base import ArboKB
+    from ..kb.vectors import VectorRows
     from ..linker import ArboLinker
-    from ..retrieval.index.benchmark import Measurement
+    from ..retrieval.index.benchmark import Builder, Measurement
+    from ..retrieval.similarity import Similarity
 
 
 def index_command(
     # fmt: off
-    path: Path = Arg(..., help="Folder of a knowledge base with vectors"),
+    path: Optional[Path] = Arg(None, help="Folder of a knowledge base with vectors"),
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose similarity is used"),
     corpus: Optional[Path] = Opt(None, "--corpus", help=".spacy file whose mentions are queries"),
+    exemplars: bool = Opt(
+        False, "--exemplars", help="Compare indexes for the exemplars of --model instead"
+    ),
     queries: int = Opt(500, "--queries", help="Number of queries"),
     keep: int = Opt(0, "--keep", help="Number of the index to store"),
     # fmt: on
 ) -> None:
-    """Compare search indexes for a knowledge base.
+    """Compare search indexes for a knowledge base, or for the exemplars of a pipeline.
 
-    Several kinds are built, and their speed and recall printed. Queries are vectors of entities,
-    or with --model and --corpus those of mentions. Times are per query, in a batch of all, compared
-    with exact search over the same vectors.
+    Several kinds are built, and their speed and recall printed. Queries are vectors of entities or
+    exemplars, or with --model and --corpus those of mentions. Times are per query, in a batch of
+    all, compared with exact search over the same vectors.
     With --keep, one index is stored in the folder. A pipeline whose config asks for the same index
-    then loads it.
+    then loads it. An index for exemplars is built when the pipeline is loaded.
 
     \b
-    Example:
+    Examples:
       python -m spacy arbo index kb --model out/model-best --corpus dev.spacy
+      python -m spacy arbo index --exemplars --model out/model-best --corpus dev.spacy
     """
-    from rich.console import Console
-
-    from ..kb.knowledge_base import ArboKB
-    from ..retrieval.index.benchmark import builders_for, config_of, measure
     from ..retrieval.similarity import Cosine
     from .kb_edit import load_linker
 
-    table = _new_table()
+    if exemplars and (model is None or path or keep):
+        msg.fail("--exemplars takes a pipeline by --model, no folder and no --keep.", exits=1)
+    if not exemplars and path is None:
+        msg.fail("Give the folder of a knowledge base, or --exemplars and --model.", exits=1)
     with errors_for_people():
         linker = load_linker(model) if model else None
         similarity = linker.similarity if linker else Cosine()
-        with ArboKB.open(path) if keep else ArboKB.for_reading(path) as kb:
-            if not len(kb.rows):
-                msg.fail(f"{path} has no vectors yet: spacy arbo kb encode {path} MODEL", exits=1)
-            if corpus and linker:
-                vectors = _mention_vectors(linker, corpus, queries)
-            else:
-                vectors = similarity.prepare(_entity_vectors(kb, queries))
-            builders = builders_for(len(kb.rows))
-            if keep > len(builders):
-                msg.fail(f"There are {len(builders)} indexes, not {keep}.", exits=1)
-            chosen = builders[keep - 1 : keep] if keep else builders
-            usable = kb.owners() >= 0
-            for number, result in enumerate(
-                measure(
-                    kb.rows, similarity, vectors, chosen, usable=None if usable.all() else usable
-                ),
-                keep or 1,
-            ):
-                _add_row(table, number, result)
-                if keep and result.index.attached:
-                    kb.keep_index(result.index.attached)
+        mentions = _mention_vectors(linker, corpus, queries) if corpus and linker else None
+        if path is not None:
+            _compare_for_kb(path, similarity, mentions, queries, keep)
+        elif linker is not None:
+            _compare_for_exemplars(linker, mentions, queries)
+
+
+def _compare_for_kb(
+    path: Path,
+    similarity: "Similarity",
+    mentions: Optional["np.ndarray"],
+    queries: int,
+    keep: int,
+) -> None:
+    """Print the table for a knowledge base, and store an index where one is to be kept.
+
+    mentions: (m, width) float32, prepared; None to search for some of the entities.
+    keep: The number of the index to store; 0 for none.
+    """
+    from ..kb.knowledge_base import ArboKB
+    from ..retrieval.index.benchmark import builders_for, config_of
+
+    with ArboKB.open(path) if keep else ArboKB.for_reading(path) as kb:
+        if not len(kb.rows):
+            msg.fail(f"{path} has no vectors yet: spacy arbo kb encode {path} MODEL", exits=1)
+        builders = builders_for(len(kb.rows))
+        if keep > len(builders):
+            msg.fail(f"There are {len(builders)} indexes, not {keep}.", exits=1)
+        chosen = builders[keep - 1 : keep] if keep else builders
+        results = _print_comparison(
+            kb.rows, similarity, mentions, queries, chosen, kb.owners() >= 0, keep or 1
+        )
+        if keep and results and results[0].index.attached:
+            kb.keep_index(results[0].index.attached)
+            msg.good(f"Stored in {path}. For the config:")
+            print(config_of(chosen[0]))
+
+
+def _compare_for_exemplars(
+    linker: "ArboLinker", mentions: Optional["np.ndarray"], queries: int
+) -> None:
+    """Print the table for the exemplars that a pipeline searches."""
+    import numpy as np
+
+    from ..kb.vectors import VectorRows
+    from ..retrieval.index.benchmark import builders_for
+
+    with linker.datastore.reading() as retriever:
+        rows = retriever.exemplar_rows
+        if not len(rows):
+            msg.fail("The pipeline has no exemplars.", exits=1)
+        vectors = VectorRows(linker.datastore.exemplars.vectors[rows], rows)
+        usable = np.ones(len(rows), dtype=bool)
+        builders = builders_for(len(rows))
+        _print_comparison(vectors, linker.similarity, mentions, queries, builders, usable)
+
+
+def _print_comparison(
+    rows: "VectorRows",
+    similarity: "Similarity",
+    mentions: Optional["np.ndarray"],
+    n_queries: int,
+    builders: Sequence["Builder"],
+    usable: "np.ndarray",
+    first_number: int = 1,
+) -> List["Measurement"]:
+    """Build and measure indexes, and print one row for each.
+
+    mentions: (m, width) float32, the queries, prepared; None to search for some of the rows.
+    usable: (rows,) bool, those that are searched.
+    RETURNS: Without those that would be exact.
+    """
+    import numpy as np
+    from rich.console import Console
+
+    from ..retrieval.index.benchmark import measure
+
+    if mentions is None:
+        searched = np.flatnonzero(usable)
+        some = np.linspace(0, len(searched) - 1, min(n_queries, len(searched))).astype(int)
+        mentions = similarity.prepare(rows.take(searched[some]))
+    table = _new_table()
+    results: List[Measurement] = []
+    allowed = None if usable.all() else usable
+    for result in measure(rows, similarity, mentions, builders, usable=allowed):
+        _add_row(table, first_number + len(results), result)
+        results.append(result)
     Console(width=130).print(table)
-    if not table.row_count:
+    if not results:
         msg.info("Exact search is best for so few vectors: spacy-arbo-el.FlatIndex.v1")
-    elif keep:
-        msg.good(f"Stored in {path}. For the config:")
-        print(config_of(chosen[0]))
+    return results
 
 
 def _new_table() -> "Table":
@@ -96,15 +164,6 @@ def _add_row(table: "Table", number: int, result: "Measurement") -> None:
         f"{result.build_seconds:.1f}" if result.build_seconds else "–",
         f"{result.size / 1e6:.1f}",
     )
-
-
-def _entity_vectors(kb: "ArboKB", count: int) -> "np.ndarray":
-    """Vectors of texts from all over the knowledge base, not prepared."""
-    import numpy as np
-
-    rows = np.flatnonzero(kb.owners() >= 0)
-    chosen = np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int)
-    return kb.rows.take(rows[chosen])
 
 
 def _mention_vectors(linker: "ArboLinker", corpus: Path, count: int) -> "np.ndarray":

@@ -1,6 +1,7 @@
 """``arbo kb …`` and ``arbo index`` on a knowledge base that a pipeline encodes."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -155,3 +156,22 @@ def test_index_compares_and_stores_search_indexes(kb, model, tmp_path):
     assert [p.name for p in (tmp_path / "many").glob("index*")] == ["index-2.faiss"]
     assert "ivf-256-pq4 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")
     assert "11 indexes, not 99" in fail("index", tmp_path / "many", "--keep", "99")
+
+
+def test_index_compares_search_indexes_for_the_exemplars_of_a_pipeline(model, tmp_path):
+    assert "Exact search is best" in succeed("index", "--exemplars", "--model", model)
+    nlp = spacy.load(model)
+    linker = find_linker(nlp)
+    exemplars = linker.datastore.exemplars
+    records, n = exemplars.records, 12_000
+    copies = [replace(records[i % len(records)], key=(f"copy {i}", 0, 1)) for i in range(n)]
+    rows = np.arange(n) % len(records)
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((n, exemplars.vectors.shape[1])).astype(np.float32)
+    linker.datastore.add_exemplars(copies, exemplars.inputs.take(rows), vectors)
+    nlp.to_disk(tmp_path / "many")
+    table = succeed("index", "--exemplars", "--model", tmp_path / "many", "--queries", "50")
+    assert table.count("IVF.v1") == 9 and table.count("HNSW.v1") == 2
+    assert "takes a pipeline by --model" in fail("index", "--exemplars")
+    assert "takes a pipeline by --model" in fail("index", "kb", "--exemplars", "--model", model)
+    assert "Give the folder" in fail("index", "--model", model)
