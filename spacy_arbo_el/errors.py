@@ -246,6 +246,10 @@ class Errors(metaclass=_Coded):
         "The encoder {name!r} has no second token type for texts of entities. Set text_type = "
         "false, or choose a model with two, such as one of BERT's."
     )
+    E213 = (
+        "A title of {title} word pieces leaves too little of a window of {size}. Set title to "
+        "{most} or less, or make the window larger."
+    )
     E212 = (
         "The layers of {name!r} can't be separated: it shares them, or has several stacks of them. "
         "Set layers = 0 to keep all."

@@ -17,7 +17,7 @@ from .passages import PassageReader
 from .pooling import ClsPooling, Pooling, pooled_width
 from .protocol import TowerReader
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
-from .windows import WindowReader
+from .windows import TitledWindowReader, WindowReader
 from .word_pieces import TITLE_PLACE
 
 Backprop = Callable[[Floats2d], None]
@@ -41,6 +41,7 @@ def build_transformer_encoder(
     kept_tokens: int = 0,
     layers: int = 0,
     text_type: bool = False,
+    title: int = 0,
 ) -> Model[SpanInputs, Floats2d]:
     """A transformer that reads a window of text round each mention.
 
@@ -70,12 +71,14 @@ def build_transformer_encoder(
         4 (§3.1).
     text_type: Whether texts of entities have token type 1, and windows 0, so that the two are
         distinguished (MOLEMAN, §3.2.3). It must be trained.
+    title: How many word pieces of the document's beginning, which most often is its title, stand
+        before a window that leaves them out (MOLEMAN, §3.1); 0 for none.
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
     """
     tokens = (predict_tokens, train_tokens, kept_tokens)
     check_count("layers", layers)
-    reader = WindowReader(window)
+    reader = TitledWindowReader(window, title) if title else WindowReader(window)
     return _tower(name, reader, pooling, precision, tokens, layers=layers, text_type=text_type)
 
 

@@ -3,6 +3,7 @@
 The formats are those of the arborescence paper, §2.2::
 
     [CLS] left [START] mention [END] right [SEP]
+    [CLS] document's title [SEP] left [START] mention [END] right [SEP]
     [CLS] title [TITLE] description [SEP]
 
 Lengths are counted in word pieces. All windows are cut at once, and a text is tokenized
@@ -54,6 +55,38 @@ class WindowReader:
         return entity_passages(tokenizer_of(model, self.size), self.size, texts)
 
 
+@dataclass(frozen=True)
+class TitledWindowReader:
+    """As ``WindowReader``, with the document's title before a window that does not reach it.
+
+    MOLEMAN (§3.1) reads mentions in this way. The title is where the document begins.
+
+    size: The most word pieces of a window or text, special tokens included.
+    title: The number of word pieces that are read of the title.
+    """
+
+    size: int
+    title: int
+
+    def __post_init__(self) -> None:
+        check_size("window", self.size)
+        check_count("title", self.title, least=1)
+        if self.size - self.title - 1 < SHORTEST_WINDOW:
+            most = self.size - 1 - SHORTEST_WINDOW
+            raise ValueError(Errors.E213.format(title=self.title, size=self.size, most=most))
+
+    def read_mentions(
+        self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    ) -> SpanInputs:
+        """One window for each mention, see ``mention_windows``; ``model`` is the tower."""
+        tokenizer = tokenizer_of(model, self.size)
+        return mention_windows(tokenizer, self.size, texts, text_of, offsets, self.title)
+
+    def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
+        """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
+        return entity_passages(tokenizer_of(model, self.size), self.size, texts)
+
+
 def check_size(setting: str, size: int) -> None:
     """Raise ValueError where a window, a passage or a text is too short to hold anything."""
     check_count(setting, size)
@@ -80,6 +113,7 @@ def mention_windows(
     texts: Sequence[str],
     text_of: np.ndarray,
     offsets: np.ndarray,
+    title: int = 0,
 ) -> SpanInputs:
     """A window of text round each mention.
 
@@ -91,6 +125,8 @@ def mention_windows(
     texts: The documents.
     text_of: (n,) int64, which text each mention is in.
     offsets: (n, 2) int64 start and end character there, end exclusive.
+    title: The number of word pieces of the document's beginning that stand before the window, where
+        that leaves out at least as many on the left.
     RETURNS: n passages with one span each.
 
     Raises ValueError for a mention that lies outside of its text.
@@ -98,26 +134,48 @@ def mention_windows(
     if not len(text_of):
         return SpanInputs.empty()
     (ids, bounds), low, high = locate_mentions(tokenizer, texts, text_of, offsets)
-    left_available, right_available = low - bounds[text_of], bounds[text_of + 1] - high
+    begin = bounds[text_of]
+    available = low - begin, bounds[text_of + 1] - high
 
-    budget = size - 4
-    kept = np.minimum(high - low, budget)
-    tail = np.where(high - low > budget, kept // 2, 0)
-    head = kept - tail
-    spare = budget - kept
-    right = np.minimum(right_available, np.maximum(spare // 2, spare - left_available))
-    left = np.minimum(left_available, spare - right)
-    cls, sep, start, end, _ = range(len(ids), len(ids) + len(tokenizer.specials))
     one = np.ones(len(low), dtype=np.int64)
+    budget = (size - 4) * one
+    cut_off = available[0] - _fit(budget, high - low, *available)[1]
+    is_titled = np.where((title > 0) & (cut_off >= title), 1, 0)
+    budget -= is_titled * (title + 1)
+    kept, left, right = _fit(budget, high - low, *available)
+    tail = np.where(high - low > kept, kept // 2, 0)
+    head = kept - tail
+    before = is_titled * title
+    cls, sep, start, end, _ = range(len(ids), len(ids) + len(tokenizer.specials))
     passages = assemble(
         np.concatenate([ids, tokenizer.specials]),
-        [cls * one, low - left, start * one, low, high - tail, end * one, high, sep * one],
-        [one, left, one, head, tail, one, right, one],
+        [
+            *(cls * one, begin, sep * one),
+            *(low - left, start * one, low, high - tail, end * one, high, sep * one),
+        ],
+        [one, before, is_titled, left, one, head, tail, one, right, one],
     )
-    marker = left + 1
+    marker = left + 1 + before + is_titled
     readable = tokenizer.are_readable(ids, [low, low + head, high - tail, high])
     last = np.where(readable, marker + kept, marker)
     return SpanInputs.one_span_each(*passages, marker + 1, last, marker)
+
+
+def _fit(
+    budget: np.ndarray,
+    mention: np.ndarray,
+    left_available: np.ndarray,
+    right_available: np.ndarray,
+) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How many word pieces of each mention, and of the text on its left and right, fit a window.
+
+    budget: (n,) int64, word pieces of each window without special tokens and title.
+    mention, left_available, right_available: (n,) int64, what there is.
+    """
+    kept = np.minimum(mention, budget)
+    spare = budget - kept
+    right = np.minimum(right_available, np.maximum(spare // 2, spare - left_available))
+    return kept, np.minimum(left_available, spare - right), right
 
 
 def locate_mentions(

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.shim import shim_of
-from spacy_arbo_el.encoders.windows import WindowReader, entity_passages, mention_windows
+from spacy_arbo_el.encoders.windows import (
+    TitledWindowReader,
+    WindowReader,
+    entity_passages,
+    mention_windows,
+)
 from spacy_arbo_el.encoders.word_pieces import END, MARKERS, START, TITLE, WordPieceTokenizer
 
 from ..tiny import save_tiny
@@ -91,8 +96,19 @@ def is_readable(tokenizer, ids):
     return any(c.isalpha() for name in tokenizer.convert_ids_to_tokens(known) for c in name)
 
 
-def naive_window(tokenizer, text, start, end, size, borders):
+def naive_window(tokenizer, text, start, end, size, borders, title=0):
     """One window: its ids, where its marker is, and the word pieces of the mention."""
+    if title:
+        whole, marker, mention = naive_window(tokenizer, text, start, end, size, borders)
+        n_cut = cut_off_on_the_left(tokenizer, text, start, end, borders, marker - 1)
+        if n_cut < title:
+            return whole, marker, mention
+        short, marker, mention = naive_window(
+            tokenizer, text, start, end, size - title - 1, borders
+        )
+        begin = cut_pieces(tokenizer, text, borders)[0][:title]
+        first, *rest = short
+        return [first, *begin, tokenizer.sep_token_id, *rest], marker + title + 1, mention
     ids, offsets = cut_pieces(tokenizer, text, borders)
     inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < end]
     low = inside[0] if inside else sum(b <= start for a, b in offsets)
@@ -111,6 +127,14 @@ def naive_window(tokenizer, text, start, end, size, borders):
     return [first, *left, begin, *mention, finish, *right[:n_right], last], n_left + 1, mention
 
 
+def cut_off_on_the_left(tokenizer, text, start, end, borders, kept):
+    """How many word pieces before a mention a window leaves out that keeps some of them."""
+    offsets = cut_pieces(tokenizer, text, borders)[1]
+    inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < end]
+    low = inside[0] if inside else sum(b <= start for a, b in offsets)
+    return low - kept
+
+
 @st.composite
 def documents(draw):
     texts, mentions = [], []
@@ -125,16 +149,17 @@ def documents(draw):
     return texts, mentions
 
 
-def check_windows(tokenizer, texts, mentions, size):
+def check_windows(tokenizer, texts, mentions, size, title=0):
     table = np.array(mentions, dtype=np.int64).reshape(-1, 3)
-    windows = mention_windows(WordPieceTokenizer(tokenizer), size, texts, table[:, 0], table[:, 1:])
+    word_pieces = WordPieceTokenizer(tokenizer)
+    windows = mention_windows(word_pieces, size, texts, table[:, 0], table[:, 1:], title)
     assert windows.passage.tolist() == list(range(len(mentions)))
     begin, finish = tokenizer.convert_tokens_to_ids([START, END])
     for i, (number, start, end) in enumerate(mentions):
         ids = passages_of(windows)[i]
         borders = {at for n, *pair in mentions if n == number for at in pair}
         expected, marker, mention = naive_window(
-            tokenizer, texts[number], start, end, size, borders
+            tokenizer, texts[number], start, end, size, borders, title
         )
         count = len(mention)
         assert ids == expected and len(ids) <= size
@@ -154,6 +179,12 @@ def check_windows(tokenizer, texts, mentions, size):
 @example((["a", "\n \n", "b"], [(1, 0, 3), (0, 0, 1), (2, 0, 1)]), 8)  # a text without pieces
 def test_windows_equal_the_oracle(tokenizer, drawn, size):
     check_windows(tokenizer, *drawn, size)
+
+
+@settings(max_examples=150)
+@given(documents(), st.integers(1, 12), st.integers(8, 24))
+def test_windows_with_a_title_equal_the_oracle(tokenizer, drawn, title, rest):
+    check_windows(tokenizer, *drawn, title + 1 + rest, title)
 
 
 @settings(max_examples=100)
@@ -185,6 +216,16 @@ def test_context_is_split_evenly_and_unused_budget_goes_to_the_other_side(
     text = "one two three four five six seven eight ten"
     assert len(text) == 43
     assert window_text(tokenizer, 11, text, start, end) == expected
+
+
+def test_title_stands_before_a_window_that_leaves_it_out(tokenizer):
+    text = "one two three four five six seven eight nine ten"
+    pieces = WordPieceTokenizer(tokenizer)
+    offsets = np.array([(start, start + 3) for start in (text.index("ten"), text.index("six"))])
+    windows = mention_windows(pieces, 12, [text], np.array([0, 0]), offsets, title=2)
+    far, near = (tokenizer.decode(ids) for ids in passages_of(windows))
+    assert far == "[CLS] one two [SEP] six seven eight nine [START] ten [END] [SEP]"
+    assert near.count("[SEP]") == 1, "the window leaves out one word alone"
 
 
 def test_a_long_mention_keeps_its_two_ends(tokenizer):
@@ -351,6 +392,9 @@ def test_unusable_tokenizers_and_windows_raise_errors(tokenizer):
         WordPieceTokenizer(WithoutEnds())
     with pytest.raises(ValueError, match="too short"):
         WindowReader(7)
+    with pytest.raises(ValueError, match="title of 56 word pieces.*Set title to 55"):
+        TitledWindowReader(64, 56)
+    assert TitledWindowReader(64, 55).title == 55
     assert len(entity_passages(WordPieceTokenizer(tokenizer), 8, [("a", "b")])) == 1
 
 
