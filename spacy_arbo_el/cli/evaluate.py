@@ -130,6 +130,9 @@ def evaluate_command(
         "--train",
         help="Training mentions of the alias tables; by default the first pipeline's exemplars",
     ),
+    by_frequency: bool = Opt(
+        False, "--by-frequency", help="Accuracy by the number of exemplars of an entity as well"
+    ),
     plots: Optional[Path] = Opt(
         None, "--plots", help="Folder for figures of recall@k and of reliability; needs matplotlib"
     ),
@@ -153,6 +156,7 @@ def evaluate_command(
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --tune arbo_acc
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --plots figures
       python -m spacy arbo evaluate out/model-best dev.spacy --labels ids.txt
+      python -m spacy arbo evaluate out/model-best dev.spacy --by-frequency
     """
     import srsly
     from rich.console import Console
@@ -160,6 +164,7 @@ def evaluate_command(
     from spacy.training import Example
 
     from ..corpora.reader import MentionCorpus, unlinked
+    from ..evaluation.frequency import entity_counts, frequency_table, scores_by_frequency
     from ..evaluation.holdout import remove_entities, restrict_entities, with_removed_as_nil
     from ..evaluation.labels import check_some_annotated
     from ..evaluation.plots import check_plots
@@ -171,6 +176,7 @@ def evaluate_command(
     setup_gpu(gpu_id)
     n_labels = 0
     rows: Dict[str, Dict[str, Any]] = {}
+    frequencies: Dict[str, Dict[str, Dict[str, float]]] = {}
     reliabilities: Dict[str, Reliability] = {}
     with errors_for_people():
         if plots is not None:
@@ -195,6 +201,10 @@ def evaluate_command(
             results = inference_outcomes(nlp, examples, folds, tune)
             for name, scores in score_rows(nlp, results).items():
                 rows[f"{label}: {name}"] = scores
+            if by_frequency:
+                counts = entity_counts(linker.exemplars.records)
+                for name, outcomes in results.items():
+                    frequencies[f"{label}: {name}"] = scores_by_frequency(outcomes, counts)
             reliabilities[label] = reliability_of_links(results[CONFIGURED])
     title = f"Links on given mentions, {data}"
     title += _calibration(folds)
@@ -202,6 +212,10 @@ def evaluate_command(
     title += f", {n_labels} labels" if labels is not None else ""
     title += f", {drop:.0%} of the entities dropped" if drop else ""
     Console(width=130).print(as_table(rows, title))
+    if by_frequency:
+        Console(width=130).print(frequency_table(frequencies))
+        for name, bands in frequencies.items():
+            rows[name]["arbo_by_frequency"] = bands
     if output is not None:
         write_file(output, srsly.json_dumps(rows, indent=2).encode("utf8"))
         msg.good(f"{output}: scores")

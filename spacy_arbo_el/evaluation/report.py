@@ -19,6 +19,7 @@ from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..reranking.best_evidence import BestEvidence
 from .calibrate import fit_calibration
+from .frequency import entity_counts
 from .scorer import Outcome, outcomes, recall_at, score_outcomes
 from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
 
@@ -199,7 +200,7 @@ def _scores(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
 
 def seen_ids(linker: ArboLinker) -> Set[str]:
     """The ids of entities with a training mention that is stored as an exemplar."""
-    return {kb_id for record in linker.exemplars.records for kb_id in record.kb_ids}
+    return set(entity_counts(linker.exemplars.records))
 
 
 def scores_with_seen(results: List[Outcome], seen: Set[str]) -> Dict[str, Any]:

@@ -88,9 +88,14 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     assert "Names of several entities" in succeed("arbo", "kb", "info", "kb", cwd=folder)
     output = succeed("arbo", "calibrate", "model", "dev.spacy", "-o", "calibrated", cwd=folder)
     assert "sigmoid(" in output
-    output = succeed("arbo", "evaluate", "model", "dev.spacy", "-o", "table.json", cwd=folder)
+    arguments = ("model", "dev.spacy", "--by-frequency", "-o", "table.json")
+    output = succeed("arbo", "evaluate", *arguments, cwd=folder)
     assert "names alone" in output and "as configured" in output
-    assert json.loads((folder / "table.json").read_text())["model: names alone"]["arbo_acc"] > 0.5
+    assert "Accuracy by number of exemplars" in output and "[1, 10)" in output
+    row = json.loads((folder / "table.json").read_text())["model: names alone"]
+    bands = row["arbo_by_frequency"].values()
+    assert row["arbo_acc"] > 0.5
+    assert sum(band["mentions"] for band in bands) == row["arbo_mentions"]
     arguments = ("calibrated", "dev.spacy", "--drop", "0.5", "-o", "dropped.json")
     assert "50% of the entities dropped" in succeed("arbo", "evaluate", *arguments, cwd=folder)
     dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
