@@ -46,6 +46,7 @@ from .linking.corpus import CorpusLinker, CorpusMentions, ReadDocs
 from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
+from .linking.iteration import iteration_of
 from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
 from .linking.settings import LiveSettings
 from .linking.stages import LinkingStages, StagePart
@@ -62,6 +63,7 @@ from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.rates import warn_of_high_rate
 from .training.refresh import CacheRefresh
+from .training.step import RevisedInputs
 from .training.trainer import Trainer
 
 
@@ -475,11 +477,21 @@ class ArboLinker(TrainablePipe):
         if not len(rows) and self.trainer.needs_mentions:
             return losses
         set_dropout_rate(self.model, drop)
-        loss, count = self.trainer.step(rows)
+        loss, count = self.trainer.step(*self._with_written_links(examples, rows))
         if sgd is not None and count:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
+
+    def _with_written_links(
+        self, examples: Iterable[Example], rows: np.ndarray
+    ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
+        """The mentions to train on, read in texts with links where inference is iterative."""
+        iteration = iteration_of(self.inference)
+        if iteration is None or iteration.training is None or not len(rows):
+            return rows, None
+        spans = [self.reader.all_mentions(example.reference) for example in examples]
+        return iteration.training.revised(self.stages, self.trainer, spans, rows, iteration.limit)
 
     def finish_update(self, sgd: Optimizer) -> None:
         warn_of_high_rate(self.name, self.model, sgd)

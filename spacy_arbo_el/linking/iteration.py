@@ -1,24 +1,22 @@
 """Iterative prediction: sure links are written into the text that the others are linked with."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Span
 from spacy.util import registry
 
-from ..arrays import offsets_of
 from ..calibration.calibration import Calibration
 from ..encoders.inputs import SpanInputs
 from ..inference.decisions import Decisions, Inference
 from ..inference.independent import first_candidates
-from ..kb.verbalizations import Parts
 from ..mentions.batch import MentionBatch
-from ..mentions.normalization.text import replace as edited
-from ..mentions.reader import ReadTexts
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_part
+from .insertions import write_links
+from .iterative_training import WrittenLinks
 
 if TYPE_CHECKING:
     from .stages import LinkingStages
@@ -48,11 +46,13 @@ class IterativePrediction:
     inference: Decides on the links in the end.
     share: The share of a document's mentions that each round writes in, above 0 and below 1.
     limit: The verbalization ends at the next punctuation after so many characters; 0 for no limit.
+    training: Writes links into the text in training too; None to train on the text as it is.
     """
 
     inference: Inference
     share: float = 0.34
     limit: int = 50
+    training: Optional[WrittenLinks] = None
 
     def __post_init__(self) -> None:
         check_part("inference.share", self.share)
@@ -110,7 +110,8 @@ class IterativePrediction:
             rest = np.flatnonzero((written < 0) & changed & ~corrected)
             if not len(rest):
                 break
-            now = stages.reader.inputs_of(self._with_links(stages, texts, written))
+            with_links = write_links(stages.datastore.kb, texts, written, self.limit)
+            now = stages.reader.inputs_of(with_links)
             rest, inputs = _different(inputs, now, rest), now
             if not len(rest):
                 continue
@@ -123,31 +124,6 @@ class IterativePrediction:
             entities[rest[better]] = new_entities[better]
             logits[rest[better]] = new_logits[better]
         return batch
-
-    def _with_links(
-        self, stages: "LinkingStages", texts: ReadTexts, written: np.ndarray
-    ) -> ReadTexts:
-        """Texts with the entities of some mentions behind these.
-
-        written: (m,) int64, the entity of each mention, -1 for none.
-        """
-        verbalize = Parts(limit=self.limit)
-        positions = np.unique(written[written >= 0]).tolist()
-        entities = stages.datastore.kb.entities.at_all(positions)
-        phrases = {
-            position: ", ".join(part for text in verbalize(entity) for part in text if part)
-            for position, entity in entities.items()
-        }
-        bounds = offsets_of(np.array([len(pairs) for pairs in texts.offsets]))
-        changed: List[str] = []
-        moved: List[np.ndarray] = []
-        for text, pairs, start in zip(texts.texts, texts.offsets, bounds.tolist()):
-            own = written[start : start + len(pairs)].tolist()
-            edits = _edits(pairs, [phrases.get(position, "") for position in own])
-            new_text, new_pairs = edited(text, pairs, edits)
-            changed.append(new_text)
-            moved.append(new_pairs)
-        return replace(texts, texts=changed, offsets=moved)
 
 
 def iteration_of(inference: Optional[Inference]) -> Optional[IterativePrediction]:
@@ -193,16 +169,3 @@ def _different(before: SpanInputs, after: SpanInputs, mentions: np.ndarray) -> n
     """Those of some mentions that are not read as before."""
     keys = zip(before.take(mentions).keys(), after.take(mentions).keys())
     return mentions[np.array([old != new for old, new in keys], dtype=bool)]
-
-
-def _edits(pairs: np.ndarray, phrases: Sequence[str]) -> List[Tuple[int, int, str]]:
-    """Insertions behind mentions, in order; one where several mentions end at the same place."""
-    by_end: Dict[int, str] = {}
-    for end, phrase in zip(pairs[:, 1].tolist(), phrases):
-        if phrase:
-            by_end.setdefault(end, phrase)
-    # Not inside of another mention, whose words would be torn apart.
-    ends = np.array(sorted(by_end), dtype=np.int64)
-    begun = np.searchsorted(np.sort(pairs[:, 0]), ends, side="left")
-    ended = np.searchsorted(np.sort(pairs[:, 1]), ends, side="right")
-    return [(end, end, f" ({by_end[end]})") for end in ends[begun <= ended].tolist()]

@@ -1,7 +1,7 @@
 """One training step: from the nodes of a batch to gradients in the encoders."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence, Tuple
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -55,6 +55,32 @@ class Term:
 
 
 @dataclass(frozen=True)
+class RevisedInputs:
+    """What some mentions are encoded from in one step, instead of what is stored.
+
+    rows: (r,) int64, the rows of the mentions, each once.
+    inputs: Their spans.
+    """
+
+    rows: np.ndarray
+    inputs: SpanInputs
+
+    def of(self, mentions: np.ndarray, stored: SpanInputs) -> SpanInputs:
+        """The spans of mentions.
+
+        mentions: (n,) int64, their rows.
+        stored: What is stored of them.
+        """
+        place = np.arange(len(mentions))
+        order = np.argsort(self.rows)
+        at = np.searchsorted(self.rows, mentions, sorter=order)
+        revised = np.append(order, 0)[at]
+        has = np.flatnonzero(np.append(self.rows, -1)[revised] == mentions)
+        place[has] = len(mentions) + revised[has]
+        return SpanInputs.concat([stored, self.inputs]).take(place)
+
+
+@dataclass(frozen=True)
 class EncodedBatch:
     """What a step has encoded.
 
@@ -76,6 +102,7 @@ def train_step(
     text_inputs: SpanInputs,
     mention_inputs: SpanInputs,
     similarity: Similarity,
+    revised: Optional[RevisedInputs] = None,
 ) -> Tuple[float, EncodedBatch]:
     """Compute the loss of a step, and leave its gradients in the model for ``finish_update``.
 
@@ -87,15 +114,17 @@ def train_step(
     text_inputs: The spans of all texts.
     mention_inputs: The spans of all mentions.
     similarity: Compares queries with their targets.
+    revised: The spans of mentions that this step encodes from something else.
     RETURNS: The weighted sum of the objectives' mean losses, and what was encoded.
     """
     nodes = np.unique(np.concatenate([term.batch.nodes for term in terms]))
     n_texts = int(np.searchsorted(nodes, len(text_inputs)))
     texts, mentions = nodes[:n_texts], nodes[n_texts:] - len(text_inputs)
     text_vectors, backprop_texts = _begin_update(model.get_ref("entity"), text_inputs.take(texts))
-    mention_vectors, backprop_mentions = _begin_update(
-        model.get_ref("mention"), mention_inputs.take(mentions)
-    )
+    spans = mention_inputs.take(mentions)
+    if revised is not None:
+        spans = revised.of(mentions, spans)
+    mention_vectors, backprop_mentions = _begin_update(model.get_ref("mention"), spans)
     raw = np.concatenate([text_vectors, mention_vectors])
     vectors = similarity.prepare(raw)
     total, d_vectors = 0.0, np.zeros_like(vectors)

@@ -12,12 +12,13 @@ from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore
+from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
 from .memory import release_memory
 from .objective import TrainingObjective
 from .refresh import CacheRefresh
 from .scalars import Scalars, attach_scalars, scalars_of
-from .step import Term, train_step
+from .step import RevisedInputs, Term, train_step
 from .table import GoldTable
 from .timer import StepTimer
 
@@ -57,6 +58,7 @@ class Trainer:
     cache_refresh: When all texts and mentions are encoded again.
     timer: How long the steps take.
     seen: The number of queries trained on since the last refresh, of the first objective.
+    total: The number of mentions trained on.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Trainer:
         self.cache_refresh = cache_refresh
         self.timer = StepTimer()
         self.seen = 0
+        self.total = 0
         self._data: Optional[_TrainingData] = None
 
     @property
@@ -88,11 +91,13 @@ class Trainer:
         terms = self.objective.terms
         return [scalars_of(self.model, i, terms[i].loss) for i in range(len(terms))]
 
-    def step(self, rows: np.ndarray) -> Tuple[float, int]:
+    def step(self, rows: np.ndarray, revised: Optional[RevisedInputs] = None) -> Tuple[float, int]:
         """Compute the gradients of a batch of mentions.
 
         rows: (b,) int64, their rows in the exemplar store. There may be none where the queries are
             names.
+        revised: What some mentions are encoded from in this step, instead of what is stored. Their
+            cached vectors stay as they are.
         RETURNS: The loss, and the number of queries that had a positive.
         """
         if not self.datastore.encoder.is_ready:
@@ -110,14 +115,36 @@ class Trainer:
             data.text_inputs,
             self.datastore.exemplars.inputs,
             data.cache.similarity,
+            revised,
         )
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=self.name, loss=loss))
         if self.cache_refresh.on_the_fly:
             data.cache.update_texts(encoded.texts, encoded.text_vectors)
-            data.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
+            mentions_read, vectors = encoded.mentions, encoded.mention_vectors
+            if revised is not None:
+                as_stored = ~np.isin(mentions_read, revised.rows)
+                mentions_read, vectors = mentions_read[as_stored], vectors[as_stored]
+            data.cache.update_mentions(mentions_read, vectors)
+        self.total += len(mentions)
         self.timer.add(chosen - start, time.perf_counter() - chosen)
         return loss, sum(len(term.batch.queries) for term in terms)
+
+    def predicted_entities(self, rows: np.ndarray) -> np.ndarray:
+        """The entity of the nearest text, by cached vectors: (b,) int64, -1 for none.
+
+        rows: (b,) int64, rows of mentions in the exemplar store.
+        """
+        data = self._current_data()
+        cache, table = data.cache, data.table
+        vectors = cache.vectors(rows + table.n_texts)
+        best = nearest(vectors, cache.device_texts, 1, cache.similarity.metric).resized(1)
+        return np.where(best.valid, np.append(table.text_entity, -1)[best.ids], -1)[:, 0]
+
+    def random_entities(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Entities by chance, each as often as it has texts: (count,) int64."""
+        entities = self._current_data().table.text_entity
+        return entities[rng.integers(len(entities), size=count)]
 
     def _current_data(self) -> _TrainingData:
         """The data of the present datastore, after a refresh if one is due."""
@@ -187,11 +214,14 @@ class Trainer:
         return digest.hexdigest()
 
     def state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, int]]:
-        """What a checkpoint saves: the cached vectors, and ``seen``."""
+        """What a checkpoint saves: the cached vectors, and what was trained on."""
         if self._data is None:
             return {}, {}
         cache = self._extended(self._data).cache
-        return {"texts": cache.texts, "mentions": cache.mentions}, {"seen": self.seen}
+        return {"texts": cache.texts, "mentions": cache.mentions}, {
+            "seen": self.seen,
+            "total": self.total,
+        }
 
     def restore(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, int]) -> None:
         """Continue with the cached vectors of a checkpoint.
@@ -203,7 +233,7 @@ class Trainer:
             self.datastore.refresh()
             self._data = self._read_datastore()
             self._data.cache.load_prepared(arrays["texts"], arrays["mentions"])
-            self.seen = state["seen"]
+            self.seen, self.total = state["seen"], state["total"]
 
 
 def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:

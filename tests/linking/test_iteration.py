@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.inference.margin import Margin
-from spacy_arbo_el.linking.iteration import (
-    IterativePrediction,
-    _edits,
-    iteration_of,
-)
+from spacy_arbo_el.linking.insertions import insertions, write_links
+from spacy_arbo_el.linking.iteration import IterativePrediction, iteration_of
 from spacy_arbo_el.mentions.normalization.text import replace as edited
 
 from ..linker.conftest import build
@@ -59,7 +56,7 @@ def texts_with_mentions(draw):
 @given(texts_with_mentions())
 def test_insertions_leave_mentions_as_they_are(example):
     text, pairs, phrases = example
-    edits = _edits(pairs, phrases)
+    edits = insertions(pairs, phrases)
     changed, moved = edited(text, pairs, edits)
     for (start, end), (new_start, new_end) in zip(pairs.tolist(), moved.tolist()):
         assert changed[new_start:new_end] == text[start:end]
@@ -75,7 +72,7 @@ def test_what_is_written_stands_behind_the_mention(nlp):
     doc = without_links(annotated(nlp, "See [Mercury|planet] and [Amazon|river]."))
     texts = linker.reader.texts_of([list(doc.ents)])
     written = np.array([linker.kb.entities.position("planet"), -1])
-    new = IterativePrediction(Clustering())._with_links(linker.stages, texts, written)
+    new = write_links(linker.kb, texts, written, 50)
     expected = "See Mercury (Mercury, smallest planet of the solar system) and Amazon."
     assert new.texts == [expected]
     assert new.normalized == ["Mercury", "Amazon"] and texts.texts == [doc.text]
