@@ -66,7 +66,7 @@ def train(config: Config, train_docs: List[Doc], dev_docs: List[Doc], kb: Path, 
     while len(rows) <= rounds:
         order = np.random.permutation(len(examples))
         for batch in training["batcher"]([examples[i] for i in order]):
-            nlp.update(batch, sgd=optimizer)
+            nlp.update(batch, sgd=optimizer, drop=training["dropout"])
             optimizer.step_schedules()
             steps += 1
             if trainer.seen >= trainer.cache_refresh.every and len(rows) <= rounds:

@@ -92,10 +92,14 @@ def _table(rows: int, vectors: int) -> Model:
     """The vectors of n-grams. Towers multiply by them; the node only holds them."""
     return Model(
         "ngram_table",
-        lambda model, X, is_train: (X, lambda dX: dX),
+        _pass_on,
         params={"E": None},
         dims={"nV": rows, "nO": vectors},
     )
+
+
+def _pass_on(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
+    return X, lambda dX: dX
 
 
 def _tower(
@@ -123,7 +127,12 @@ def _tower(
         layers=[table, *layers, *context, *top],
         dims={"nO": width},
         refs={"table": table},
-        attrs={"reader": reader, "kind": kind, "main": list(fields[1:]).index(main)},
+        attrs={
+            "reader": reader,
+            "kind": kind,
+            "main": list(fields[1:]).index(main),
+            "dropout_rate": 0.0,
+        },
     )
 
 
@@ -164,16 +173,21 @@ def _set_layer(layer: Model, weights: np.ndarray) -> None:
 
 
 def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
-    """One vector per span: zeros for spans that can't be read, see ``SpanInputs.readable``."""
+    """One vector per span: zeros for spans that can't be read, see ``SpanInputs.readable``.
+
+    Dropout sets numbers of the averages to zero.
+    """
     parts, table = _Parts.of(model), model.get_ref("table")
     ops: Any = model.ops
-    vectors = ops.to_numpy(table.get_param("E"))
-    matrices, hidden, backprops = [], [], []
+    vectors, rate = ops.to_numpy(table.get_param("E")), model.attrs["dropout_rate"]
+    matrices, masks, hidden, backprops = [], [], [], []
     for field, layer in zip(_fields(model, X), parts.fields):
         both = averages(field, len(vectors))
-        averaged = np.hstack([matrix @ vectors for matrix in both])
-        output, backprop = layer(ops.asarray2f(averaged), is_train)
+        averaged = ops.asarray2f(np.hstack([matrix @ vectors for matrix in both]))
+        mask = ops.get_dropout_mask(averaged.shape, rate) if is_train and rate else 1.0
+        output, backprop = layer(averaged * mask, is_train)
         matrices.append(both)
+        masks.append(mask)
         hidden.append(output)
         backprops.append(backprop)
     context, backprop_context = _compound(parts.context, hidden[1:], is_train)
@@ -184,8 +198,8 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Back
         d_name, d_context = backprop_top(d_output * readable)
         gradients = [d_name, *backprop_context(d_context)]
         sums = []
-        for both, gradient, backward in zip(matrices, gradients, backprops):
-            halves = np.hsplit(ops.to_numpy(backward(gradient)), 2)
+        for both, mask, gradient, backward in zip(matrices, masks, gradients, backprops):
+            halves = np.hsplit(ops.to_numpy(backward(gradient) * mask), 2)
             sums.extend(zip(both, halves))
         _add_gradient(table, sums)
 
