@@ -523,6 +523,19 @@ class Errors(metaclass=_Coded):
         "To fit the reranker needs torch, which is not installed: pip install torch. A pipeline "
         "with a fitted reranker links without it."
     )
+    E855 = (
+        "The student's vectors have the width {student}, and the teacher's {teacher}. Set "
+        "model.width to {teacher}, or learn similarities: --target similarities."
+    )
+    E856 = (
+        "The student has nothing to learn from: the teacher gives no vectors of {problem}. Name "
+        "--texts in its language, and a pipeline with a knowledge base."
+    )
+    E857 = (
+        "The model {name!r} of the student's config is no encoder of n-grams. Set "
+        'components.arbo_linker.model to "spacy-arbo-el.NgramEncoder.v1", as configs/student.cfg '
+        "does."
+    )
 
 
 class Warnings(metaclass=_Coded):

@@ -24,8 +24,8 @@ CONTEXT, NOISE = 0.3, 0.05
 @registry.architectures("spacy-arbo-el.NgramEncoder.v1")
 def build_ngram_encoder(
     width: int = 200,
-    vectors: int = 96,
-    rows: int = 131072,
+    vectors: int = 64,
+    rows: int = 65536,
     hidden: int = 200,
     near: int = 5,
     window: int = 32,
