@@ -5,8 +5,8 @@
     python benchmarks/rounds.py configs/deer.cfg corpus/zelda_wned-wiki.spacy kb/wikipedia --folds 5
 
 The config's ``cache_refresh.every`` and batch size say how many steps a round has. After each round
-it prints recall@1 over all entities, and recall@1 among the gold entities of 100 mentions. A mention
-whose entity is not in the knowledge base counts as wrong.
+it prints recall@1 over all entities, and recall@1 among the gold entities of 100 mentions. A
+mention whose entity is not in the knowledge base counts as wrong.
 """
 
 import argparse
@@ -53,7 +53,9 @@ def recalls(linker: ArboLinker, docs: Sequence[Doc]) -> Tuple[float, float, int]
     return hits / len(labelled), in_batch / len(labelled), len(labelled)
 
 
-def train(config: Config, train_docs: List[Doc], dev_docs: List[Doc], kb: Path, rounds: int) -> list:
+def train(
+    config: Config, train_docs: List[Doc], dev_docs: List[Doc], kb: Path, rounds: int
+) -> list:
     """The recalls of dev after each round."""
     fix_random_seed(0)
     nlp: Language = load_model_from_config(config, auto_fill=True)

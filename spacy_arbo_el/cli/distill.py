@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import List
 
 import typer
-from spacy.cli._util import Arg, Opt
+from spacy.cli._util import Opt
 from wasabi import msg
 
 from ._util import errors_for_people

@@ -96,7 +96,8 @@ def distill(
     """Train the towers of a student to give the vectors of a teacher.
 
     The texts are the names of the teacher's knowledge base, as the teacher verbalizes them, and
-    mentions in documents: those that they have, the names that are in them, or spans that are drawn.
+    mentions in documents: those that they have, else the names in them, else spans that are
+    drawn.
 
     teacher: The linker of a trained pipeline.
     student: What ``build_ngram_encoder`` gives, with weights.
@@ -207,9 +208,7 @@ def _readable(lessons: Lessons) -> Lessons:
     return lessons.take(np.flatnonzero(lessons.inputs.readable & has_vector(lessons.vectors)))
 
 
-def _split(
-    lessons: Lessons, share: float, rng: np.random.Generator
-) -> Tuple[Lessons, Lessons]:
+def _split(lessons: Lessons, share: float, rng: np.random.Generator) -> Tuple[Lessons, Lessons]:
     """Most lessons, and some that are held out; at least one of each."""
     order = rng.permutation(len(lessons.inputs))
     count = min(max(int(share * len(order)), 1), len(order) - 1, 2000)
@@ -223,12 +222,10 @@ def _steps(
     rng: np.random.Generator,
 ) -> Iterator[float]:
     """Train, and give the loss of each step. lessons: Mentions, and names."""
-    rate = warmup_linear(settings.rate, max(settings.steps // 20, 1), settings.steps + 1)
+    rate: Any = warmup_linear(settings.rate, max(settings.steps // 20, 1), settings.steps + 1)
     optimizer = Adam(rate, L2=0.0, use_averages=False)
     for _ in range(settings.steps):
-        batch = [
-            part.take(rng.integers(len(part.inputs), size=settings.batch)) for part in lessons
-        ]
+        batch = [part.take(rng.integers(len(part.inputs), size=settings.batch)) for part in lessons]
         yield train_step(student, batch, settings.target)
         student.finish_update(optimizer)
         optimizer.step_schedules()

@@ -1,8 +1,6 @@
 """Hard negatives that rounds of mining have found, and that are kept for good (DEER, §4.3)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Dict
-
 
 import numpy as np
 
@@ -36,7 +34,7 @@ class Rounds:
         pairs = np.stack(
             [np.concatenate([self.mentions, mentions]), np.concatenate([self.texts, texts])]
         )
-        return replace(self, mined=self.number, **_sorted(pairs))
+        return replace(self._with(pairs), mined=self.number)
 
     def renumbered(self, mentions: np.ndarray, texts: np.ndarray) -> "Rounds":
         """The same for other numbers of mentions and texts.
@@ -44,7 +42,12 @@ class Rounds:
         mentions, texts: For each new number the one that it had here, -1 for none.
         """
         pairs = np.stack([_new(self.mentions, mentions), _new(self.texts, texts)])
-        return replace(self, **_sorted(pairs[:, (pairs >= 0).all(axis=0)]))
+        return self._with(pairs[:, (pairs >= 0).all(axis=0)])
+
+    def _with(self, pairs: np.ndarray) -> "Rounds":
+        """The same round with other pairs, (2, p)."""
+        mentions, texts = np.unique(pairs, axis=1)
+        return replace(self, mentions=mentions, texts=texts)
 
     def texts_of(self, mentions: np.ndarray) -> np.ndarray:
         """The texts that were found for mentions (b,): (b, k) int64, -1 for none."""
@@ -55,12 +58,6 @@ class Rounds:
         column = np.arange(len(row)) - np.repeat(offsets_of(counts)[:-1], counts)
         table[row, column] = self.texts[ragged_ranges(first, counts)]
         return table
-
-
-def _sorted(pairs: np.ndarray) -> Dict[str, np.ndarray]:
-    """The distinct columns of (2, p), by mention."""
-    mentions, texts = np.unique(pairs, axis=1)
-    return {"mentions": mentions, "texts": texts}
 
 
 def _new(values: np.ndarray, old_numbers: np.ndarray) -> np.ndarray:

@@ -25,9 +25,7 @@ def hide() -> None:
     sys.meta_path.insert(0, Hidden())
     load = EntryPoint.load
     # The entry points of a package that is not installed aren't there either.
-    EntryPoint.load = lambda point: (
-        None if point.value.split(".")[0] in HIDDEN else load(point)
-    )
+    EntryPoint.load = lambda point: None if point.value.split(".")[0] in HIDDEN else load(point)
 
 
 def main() -> None:

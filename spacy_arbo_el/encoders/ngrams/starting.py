@@ -13,7 +13,7 @@ from ...errors import Errors
 from ...io import FolderKind, replacing_folder
 from ..sources import resolve_name
 from .fields import unigram_rows
-from .hashing import FIRST_WORD, number_tokens, tokenize
+from .hashing import number_tokens, tokenize
 
 WEIGHTS, SETTINGS = "ngrams.safetensors", "ngrams.json"
 FORMAT = 1
@@ -35,9 +35,7 @@ def random_projection(width: int, inner: int, seed: int) -> np.ndarray:
     return generator.normal(scale=(2.0 / width) ** 0.5, size=(width, inner))
 
 
-def identity_block(
-    width: int, inner: int, place: int, others: float, noise: float
-) -> np.ndarray:
+def identity_block(width: int, inner: int, place: int, others: float, noise: float) -> np.ndarray:
     """(width, inner) float: passes on one of the inputs, and a share of the others.
 
     inner: A multiple of the width: inputs of that width beside each other.

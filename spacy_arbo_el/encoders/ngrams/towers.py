@@ -185,11 +185,11 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Back
         both = averages(field, len(vectors))
         averaged = ops.asarray2f(np.hstack([matrix @ vectors for matrix in both]))
         mask = ops.get_dropout_mask(averaged.shape, rate) if is_train and rate else 1.0
-        output, backprop = layer(averaged * mask, is_train)
+        output, backward = layer(averaged * mask, is_train)
         matrices.append(both)
         masks.append(mask)
         hidden.append(output)
-        backprops.append(backprop)
+        backprops.append(backward)
     context, backprop_context = _compound(parts.context, hidden[1:], is_train)
     output, backprop_top = _compound(parts.top, [hidden[0], context], is_train)
     readable = ops.asarray2f(X.readable[:, None].astype(np.float32))
@@ -197,7 +197,7 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Back
     def backprop(d_output: Floats2d) -> None:
         d_name, d_context = backprop_top(d_output * readable)
         gradients = [d_name, *backprop_context(d_context)]
-        sums = []
+        sums: List[Tuple[csr_matrix, np.ndarray]] = []
         for both, mask, gradient, backward in zip(matrices, masks, gradients, backprops):
             halves = np.hsplit(ops.to_numpy(backward(gradient) * mask), 2)
             sums.extend(zip(both, halves))
@@ -233,7 +233,7 @@ def _add_gradient(table: Model, parts: Sequence[Tuple[csr_matrix, np.ndarray]]) 
     ops: Any = table.ops
     if not table.has_grad("E"):
         table.set_grad("E", ops.alloc2f(table.get_dim("nV"), table.get_dim("nO")))
-    gradient = table.get_grad("E")
+    gradient: Any = table.get_grad("E")
     for matrix, d_average in parts:
         rows, columns = np.unique(matrix.indices, return_inverse=True)
         small = csr_matrix(

@@ -72,9 +72,7 @@ def nearest_allowed(
     return _in_row_order(rows, scores)
 
 
-def _similarities(
-    queries: Any, vectors: Any, squares: Optional[Any]
-) -> Any:
+def _similarities(queries: Any, vectors: Any, squares: Optional[Any]) -> Any:
     product = queries @ vectors.T
     if squares is None:
         return product

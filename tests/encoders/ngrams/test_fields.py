@@ -56,9 +56,7 @@ def test_fields_of_a_mention_are_those_of_the_paper():
 
 def test_fields_of_an_entity_are_names_description_and_types():
     texts = [("cold\nflu", "An illness\nDisease\nState"), ("", "Only this"), ("flu", "")]
-    title, description, types = map(
-        lists_of, entity_fields(NgramReader().read_texts(None, texts))
-    )
+    title, description, types = map(lists_of, entity_fields(NgramReader().read_texts(None, texts)))
 
     def without_breaks(groups):
         return [[i for i in group if i != BREAK] for group in groups]

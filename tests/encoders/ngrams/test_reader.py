@@ -92,9 +92,7 @@ def test_lines_of_a_text_are_names_description_and_types():
     ]
     inputs = NgramReader().read_texts(None, texts)
     stop = [BREAK]
-    lists = [
-        inputs.ids[a:b].tolist() for a, b in zip(inputs.offsets[:-1], inputs.offsets[1:])
-    ]
+    lists = [inputs.ids[a:b].tolist() for a, b in zip(inputs.offsets[:-1], inputs.offsets[1:])]
     assert lists[0] == [
         *(words("cold") + stop + words("common cold") + stop),
         *(words("An illness of the nose.") + stop),
@@ -125,7 +123,9 @@ def test_empty_lists_give_no_spans():
 
 
 def test_whitespace_cannot_be_read():
-    read = NgramReader().read_mentions(None, ["a   b", "  "], np.array([0, 1]), np.array([[2, 3], [0, 2]]))
+    read = NgramReader().read_mentions(
+        None, ["a   b", "  "], np.array([0, 1]), np.array([[2, 3], [0, 2]])
+    )
     assert read.readable.tolist() == [False, False]
 
 
