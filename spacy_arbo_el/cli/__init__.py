@@ -8,6 +8,7 @@ from spacy.cli._util import app
 
 from .convert import convert_command
 from .discover import discover_command, link_command
+from .distill import distill_command
 from .evaluate import calibrate_command, compare_command, evaluate_command, init_command
 from .explain import explain_command
 from .index import index_command
@@ -29,6 +30,7 @@ arbo_cli.command("init")(init_command)
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
 arbo_cli.command("pretrain", context_settings=OVERRIDES)(pretrain_command)
+arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("tune")(tune_command)
 arbo_cli.command("evaluate")(evaluate_command)

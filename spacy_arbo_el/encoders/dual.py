@@ -4,11 +4,11 @@ import hashlib
 from typing import Any, Callable, Iterator, Optional, Sequence, Tuple
 
 import numpy as np
-import torch
 from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..devices import torch
 from ..errors import Errors
 from ..locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
@@ -185,7 +185,7 @@ def _weights(model: Model) -> Iterator[Tuple[str, np.ndarray]]:
             yield f"{number} {name}", node.ops.to_numpy(node.get_param(name)) + 0.0
         for shim in node.shims:
             module: Any = shim._model
-            if isinstance(module, torch.nn.Module):
+            if torch is not None and isinstance(module, torch.nn.Module):
                 for name, tensor in sorted(module.state_dict().items()):
                     # As bytes, because NumPy has no bfloat16.
                     flat = (tensor.detach().cpu() + 0).contiguous().reshape(-1)

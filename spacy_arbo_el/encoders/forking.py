@@ -3,7 +3,7 @@
 import os
 import sys
 
-import torch
+from ..devices import torch
 
 _home = os.getpid()
 
@@ -18,7 +18,8 @@ def one_thread_after_fork() -> None:
     if os.getpid() == _home:
         return
     _home = os.getpid()
-    torch.set_num_threads(1)
+    if torch is not None:
+        torch.set_num_threads(1)
     faiss = sys.modules.get("faiss")
     if faiss is not None:
         faiss.omp_set_num_threads(1)

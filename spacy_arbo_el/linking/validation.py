@@ -3,7 +3,7 @@
 import gc
 import warnings
 from contextlib import contextmanager
-from typing import Any, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, List, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -11,13 +11,14 @@ from thinc.api import Model
 from ..encoders.checks import check_inputs
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
-from ..encoders.pooling import pooled_width
-from ..encoders.shim import EncoderShim
 from ..errors import Errors, Warnings
 from ..kb.vectors import check_vectors
 from ..mentions.checks import check_key, check_records
 from ..retrieval.exemplars import ExemplarStore
 from .corrections import Corrections
+
+if TYPE_CHECKING:
+    from ..encoders.shim import EncoderShim
 
 
 @contextmanager
@@ -52,6 +53,8 @@ def check_towers(model: Model, refs: Any) -> None:
         if node is not refs[tower]:
             raise ValueError(f"{tower} leads to another layer")
         for layer, shim in _loaded_shims(node):
+            from ..encoders.pooling import pooled_width
+
             width = layer.get_dim("nO") if layer.has_dim("nO") else None
             found = pooled_width(layer.attrs.get("pooling"), shim.width)
             if width not in (None, found):
@@ -81,8 +84,13 @@ def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
         raise ValueError("a word piece has a number that the encoder does not know")
 
 
-def _loaded_shims(tower: Model) -> List[Tuple[Model, EncoderShim]]:
+def _loaded_shims(tower: Model) -> "List[Tuple[Model, EncoderShim]]":
     """The shims of a tower with weights, each with its layer."""
+    if not any(layer.shims for layer in tower.walk()):
+        return []
+    # Only transformers have shims, and only they need torch.
+    from ..encoders.shim import EncoderShim
+
     return [
         (layer, shim)
         for layer in tower.walk()

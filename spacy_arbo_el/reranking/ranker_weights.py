@@ -6,11 +6,12 @@ log-odds.
 """
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
-import torch
 
+from ..devices import torch
+from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
 
@@ -133,6 +134,8 @@ def _inputs(candidates: CandidateFeatures) -> np.ndarray:
 
 def _train(candidates: CandidateFeatures, correct: np.ndarray) -> RankerWeights:
     """Fit all but the curve, by L-BFGS from one fixed start."""
+    if torch is None:
+        raise ValueError(Errors.E854)
     useful = correct.any(axis=1) & (candidates.valid.sum(axis=1) > 1)
     candidates, correct = candidates.take(useful), correct[useful]
     valid, x = candidates.valid, _inputs(candidates)
@@ -149,7 +152,7 @@ def _train(candidates: CandidateFeatures, correct: np.ndarray) -> RankerWeights:
         weights, max_iter=MAX_STEPS, history_size=20, line_search_fn="strong_wolfe"
     )
 
-    def closure() -> torch.Tensor:
+    def closure() -> Any:
         optimizer.zero_grad()
         linear, hidden, bias, out = weights
         scores = inputs @ linear + torch.tanh(inputs @ hidden + bias) @ out
@@ -168,7 +171,7 @@ def _train(candidates: CandidateFeatures, correct: np.ndarray) -> RankerWeights:
     return RankerWeights(*standards, linear, hidden, bias, out, curve)
 
 
-def _start(width: int) -> List[torch.Tensor]:
+def _start(width: int) -> List[Any]:
     # Its own generator: fitting in the middle of training must not disturb training.
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn((width, HIDDEN), generator=generator) * 0.3

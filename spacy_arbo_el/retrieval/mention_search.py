@@ -4,9 +4,9 @@ import hashlib
 from typing import Callable, Dict, Optional
 
 import numpy as np
-from thinc.api import get_torch_default_device
 
 from ..arrays import TopK
+from ..devices import on_gpu
 from .index.flat import FlatIndex, faiss, rescore
 from .similarity import Similarity
 
@@ -111,7 +111,7 @@ def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -
         nearest.ids[readable, : best.width] = np.where(best.valid, readable[best.ids], -1)
         nearest.scores[readable, : best.width] = best.scores
         return nearest
-    if len(vectors) > MAX_EXACT and get_torch_default_device().type == "cpu" and faiss:
+    if len(vectors) > MAX_EXACT and not on_gpu() and faiss:
         nearest = nearest_in_cells(vectors, count + 1, similarity)
     else:
         rows = first_copies(vectors, count + 1)

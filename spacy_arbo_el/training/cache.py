@@ -1,12 +1,12 @@
 """Cached vectors of all texts and mentions, on which positives and negatives are chosen."""
 
-from typing import Tuple
+from typing import Any, Tuple
 
 import numpy as np
-import torch
-from thinc.api import get_torch_default_device
 
+from ..devices import default_device, torch
 from ..retrieval.similarity import Similarity
+from .kept import Rounds
 
 KeptRows = Tuple[np.ndarray, np.ndarray]
 
@@ -21,12 +21,12 @@ class EmbeddingCache:
     similarity: How vectors are prepared and compared.
     texts: (r, width) float32, prepared.
     mentions: (n, width) float32, prepared.
-    device_texts: ``texts`` as a tensor on thinc's device.
-    device_mentions: ``mentions`` as a tensor on thinc's device.
+    rounds: Hard negatives that are kept over refreshes, see ``kept.py``.
     """
 
     def __init__(self, similarity: Similarity, texts: np.ndarray, mentions: np.ndarray):
         self.similarity = similarity
+        self.rounds = Rounds()
         self.load(texts, mentions)
 
     def load(self, texts: np.ndarray, mentions: np.ndarray) -> None:
@@ -39,11 +39,23 @@ class EmbeddingCache:
 
     def load_prepared(self, texts: np.ndarray, mentions: np.ndarray) -> None:
         """Replace all vectors by copies of prepared ones."""
-        device = get_torch_default_device()
         self.texts, self.mentions = np.array(texts), np.array(mentions)
-        # On a CPU, tensor and array share their memory.
-        self.device_texts = torch.from_numpy(self.texts).to(device)
-        self.device_mentions = torch.from_numpy(self.mentions).to(device)
+        self._device_texts: Any = None
+        self._device_mentions: Any = None
+
+    @property
+    def device_texts(self) -> Any:
+        """``texts`` as a tensor on thinc's device."""
+        if self._device_texts is None:
+            self._device_texts = _on_device(self.texts)
+        return self._device_texts
+
+    @property
+    def device_mentions(self) -> Any:
+        """``mentions`` as a tensor on thinc's device."""
+        if self._device_mentions is None:
+            self._device_mentions = _on_device(self.mentions)
+        return self._device_mentions
 
     def vectors(self, nodes: np.ndarray) -> np.ndarray:
         """(b, width) float32, the prepared vectors of nodes of ``GoldTable``."""
@@ -70,18 +82,23 @@ class EmbeddingCache:
 
     def update_texts(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Replace the vectors of some texts by raw ones, (len(rows), width)."""
-        self._update(self.texts, self.device_texts, rows, vectors)
+        self._update(self.texts, self._device_texts, rows, vectors)
 
     def update_mentions(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Replace the vectors of some mentions by raw ones, (len(rows), width)."""
-        self._update(self.mentions, self.device_mentions, rows, vectors)
+        self._update(self.mentions, self._device_mentions, rows, vectors)
 
     def _update(
-        self, array: np.ndarray, on_device: torch.Tensor, rows: np.ndarray, vectors: np.ndarray
+        self, array: np.ndarray, on_device: Any, rows: np.ndarray, vectors: np.ndarray
     ) -> None:
         if not len(rows):
             return
         array[rows] = self.similarity.prepare(vectors)
-        if on_device.device.type != "cpu":
+        if on_device is not None and on_device.device.type != "cpu":
             indices = torch.from_numpy(rows).to(on_device.device)
             on_device[indices] = torch.from_numpy(array[rows]).to(on_device.device)
+
+
+def _on_device(array: np.ndarray) -> Any:
+    # On a CPU, tensor and array share their memory.
+    return torch.from_numpy(array).to(default_device())

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
-import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from spacy.language import Language
 from thinc.api import Optimizer
 from thinc.util import to_numpy
 
+from ..devices import torch
 from ..errors import Errors
 from ..io import write_file
 from .weights import Arrays, key_of, models_of, parameter_names, read_weights, set_weights
@@ -162,9 +162,10 @@ def restore_checkpoint(checkpoint: Checkpoint, nlp: Language, optimizer: Optimiz
 
 def _save_random_states(arrays: Arrays, state: Dict[str, Any]) -> None:
     """Add the states of the random generators of torch, NumPy and Python."""
-    arrays["torch"] = torch.get_rng_state().numpy()
-    if torch.cuda.is_available():
-        arrays["cuda"] = torch.cuda.get_rng_state().numpy()
+    if torch is not None:
+        arrays["torch"] = torch.get_rng_state().numpy()
+        if torch.cuda.is_available():
+            arrays["cuda"] = torch.cuda.get_rng_state().numpy()
     _, keys, *numpy_state = np.random.get_state(legacy=True)
     arrays["numpy"] = np.asarray(keys)
     state["numpy"] = numpy_state
@@ -173,8 +174,9 @@ def _save_random_states(arrays: Arrays, state: Dict[str, Any]) -> None:
 
 
 def _restore_random_states(arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
-    torch.set_rng_state(torch.from_numpy(arrays["torch"].copy()))
-    if "cuda" in arrays and torch.cuda.is_available():
+    if torch is not None and "torch" in arrays:
+        torch.set_rng_state(torch.from_numpy(arrays["torch"].copy()))
+    if torch is not None and "cuda" in arrays and torch.cuda.is_available():
         torch.cuda.set_rng_state(torch.from_numpy(arrays["cuda"].copy()))
     np.random.set_state(("MT19937", arrays["numpy"], *state["numpy"]))
     version, words, gauss = state["random"]

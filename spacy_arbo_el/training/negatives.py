@@ -1,10 +1,9 @@
 """Which nodes each query of a step should become less similar to."""
 
 from dataclasses import dataclass
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
-import torch
 from spacy.util import registry
 
 from ..arrays import first_of_each, take_or
@@ -86,7 +85,7 @@ class HardNegatives:
 def _all_of(forbidden: Sequence[Forbid]) -> Forbid:
     """Forbid what any of several functions forbids."""
 
-    def forbid(scores: torch.Tensor, start: int) -> None:
+    def forbid(scores: Any, start: int) -> None:
         for one in forbidden:
             one(scores, start)
 

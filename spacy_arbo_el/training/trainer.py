@@ -14,6 +14,7 @@ from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
+from .kept import Rounds
 from .memory import release_memory
 from .objective import TrainingObjective
 from .refresh import CacheRefresh
@@ -91,6 +92,11 @@ class Trainer:
         terms = self.objective.terms
         return [scalars_of(self.model, i, terms[i].loss) for i in range(len(terms))]
 
+    @property
+    def rounds(self) -> Rounds:
+        """The present round, and the hard negatives that are kept."""
+        return Rounds() if self._data is None else self._data.cache.rounds
+
     def step(self, rows: np.ndarray, revised: Optional[RevisedInputs] = None) -> Tuple[float, int]:
         """Compute the gradients of a batch of mentions.
 
@@ -153,10 +159,14 @@ class Trainer:
             datastore.refresh()
             release_memory()
             self.seen = 0
-            if data is None or data.content != datastore.content:
+            if data is None:
                 data = self._data = self._read_datastore()
+                return data
+            if data.content != datastore.content:
+                data = self._data = self._with_rounds(self._read_datastore(), data)
             else:
                 data.cache.load(data.texts.vectors(datastore.kb.rows), datastore.exemplars.vectors)
+            data.cache.rounds = data.cache.rounds.next()
             return data
         return self._extended(data)
 
@@ -185,8 +195,16 @@ class Trainer:
                 (_rows_of(data.texts.texts, new.texts.texts), data.cache.texts),
                 (_rows_of(data.table.records, new.table.records), data.cache.mentions),
             )
-            data = self._data = new
+            data = self._data = self._with_rounds(new, data)
         return data
+
+    def _with_rounds(self, new: _TrainingData, old: _TrainingData) -> _TrainingData:
+        """The data of another datastore, with the hard negatives of earlier rounds."""
+        new.cache.rounds = old.cache.rounds.renumbered(
+            _rows_of(old.table.records, new.table.records),
+            _rows_of(old.texts.texts, new.texts.texts),
+        )
+        return new
 
     def _read_datastore(self) -> _TrainingData:
         datastore = self.datastore
@@ -214,14 +232,15 @@ class Trainer:
         return digest.hexdigest()
 
     def state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, int]]:
-        """What a checkpoint saves: the cached vectors, and what was trained on."""
+        """What a checkpoint saves: cached vectors and hard negatives, and how far training is."""
         if self._data is None:
             return {}, {}
         cache = self._extended(self._data).cache
-        return {"texts": cache.texts, "mentions": cache.mentions}, {
-            "seen": self.seen,
-            "total": self.total,
-        }
+        rounds = cache.rounds
+        arrays = {"texts": cache.texts, "mentions": cache.mentions}
+        arrays.update(round_mentions=rounds.mentions, round_texts=rounds.texts)
+        counters = {"seen": self.seen, "total": self.total}
+        return arrays, {**counters, "round": rounds.number, "mined": rounds.mined}
 
     def restore(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, int]) -> None:
         """Continue with the cached vectors of a checkpoint.
@@ -233,6 +252,9 @@ class Trainer:
             self.datastore.refresh()
             self._data = self._read_datastore()
             self._data.cache.load_prepared(arrays["texts"], arrays["mentions"])
+            self._data.cache.rounds = Rounds(
+                state["round"], state["mined"], arrays["round_mentions"], arrays["round_texts"]
+            )
             self.seen, self.total = state["seen"], state["total"]
 
 

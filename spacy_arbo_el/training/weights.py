@@ -4,13 +4,15 @@ Nothing is built anew from a checkpoint: its arrays are put into the models that
 made. So a checkpoint can neither change an architecture nor write files.
 """
 
+from contextlib import nullcontext
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple
 
 import numpy as np
-import torch
 from spacy.language import Language
 from thinc.api import Model
 from thinc.util import to_numpy
+
+from ..devices import torch
 
 _SEPARATOR = "|"
 WEIGHTS, GRADIENT, SHIM = "weights", "gradient", "shim"
@@ -103,8 +105,9 @@ def set_weights(nlp: Language, arrays: Mapping[str, np.ndarray], zero: Iterable[
                 node.set_grad(name, ops.asarray(gradient.copy()))
             elif key_of(prefix, name) in zeros:
                 node.set_grad(name, ops.xp.zeros_like(node.get_param(name)))
-    with torch.no_grad():
-        for prefix, shim in _shims(nlp):
+    shims = list(_shims(nlp))
+    with torch.no_grad() if shims else nullcontext():
+        for prefix, shim in shims:
             for name, tensor in _state(shim):
                 tensor.copy_(_tensor_of(arrays[key_of(WEIGHTS, prefix, name)], tensor))
             for name, parameter in _parameters(shim):
@@ -147,24 +150,24 @@ def _shims(nlp: Language) -> Iterator[Tuple[str, Any]]:
 
 
 def _is_torch(shim: Any) -> bool:
-    return isinstance(getattr(shim, "_model", None), torch.nn.Module)
+    return torch is not None and isinstance(getattr(shim, "_model", None), torch.nn.Module)
 
 
-def _parameters(shim: Any) -> Iterable[Tuple[str, torch.nn.Parameter]]:
+def _parameters(shim: Any) -> Iterable[Tuple[str, Any]]:
     return shim._model.named_parameters() if _is_torch(shim) else ()
 
 
-def _state(shim: Any) -> Iterable[Tuple[str, torch.Tensor]]:
+def _state(shim: Any) -> Iterable[Tuple[str, Any]]:
     """The weights and buffers of a torch module. To write into one changes the module."""
     return shim._model.state_dict().items() if _is_torch(shim) else ()
 
 
-def _bytes_of(tensor: torch.Tensor) -> np.ndarray:
+def _bytes_of(tensor: Any) -> np.ndarray:
     """As bytes, because NumPy has no bfloat16."""
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
 
 
-def _tensor_of(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+def _tensor_of(array: np.ndarray, like: Any) -> Any:
     """A tensor from its bytes, with the type and shape of another."""
     return torch.from_numpy(array.copy()).view(like.dtype).reshape(like.shape)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Optional
 
 import numpy as np
-from thinc.api import get_torch_default_device
 
 from ...arrays import TopK
+from ...devices import on_gpu
 from ...errors import Errors, Warnings
 from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
@@ -92,7 +92,7 @@ class ApproximateIndex:
         late = self.index.ntotal
         tail = self._tail.search(queries, k, None if allowed is None else allowed[late:]).ids
         tail = np.where(tail >= 0, tail + late, -1)
-        if get_torch_default_device().type == "cuda" and self._is_on_gpu():
+        if on_gpu() and self._is_on_gpu():
             rows = self._candidates_on_gpu(queries, k, allowed)
         else:
             selector = None

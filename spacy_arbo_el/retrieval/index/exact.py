@@ -1,23 +1,23 @@
 """Exact nearest neighbours by matrix products in torch: on a GPU, or with rows left out."""
 
-from typing import Callable, List, Optional
+from typing import Any, Callable, List, Optional
 
 import numpy as np
-import torch
 
 from ...arrays import TopK
+from ...devices import torch
 
 # Similarities computed at a time: 64 MB on a CPU, 1 GB on a GPU.
 BLOCK = {"cpu": 1 << 24, "cuda": 1 << 28}
 
 # Puts -inf in place of forbidden similarities: (similarities (b, n) of a block of queries, number
 # of the first of these queries).
-Forbid = Callable[[torch.Tensor, int], None]
+Forbid = Callable[[Any, int], None]
 
 
 def nearest(
     queries: np.ndarray,
-    vectors: torch.Tensor,
+    vectors: Any,
     k: int,
     metric: str,
     forbid: Optional[Forbid] = None,
@@ -35,8 +35,8 @@ def nearest(
         return TopK.empty(len(queries), max(k, 0))
     step = max(BLOCK.get(vectors.device.type, BLOCK["cpu"]) // len(vectors), 1)
     squares = None if metric == "ip" else (vectors * vectors).sum(1)
-    scores: List[torch.Tensor] = []
-    rows: List[torch.Tensor] = []
+    scores: List[Any] = []
+    rows: List[Any] = []
     for start in range(0, len(queries), step):
         block = torch.from_numpy(np.ascontiguousarray(queries[start : start + step]))
         similarities = _similarities(block.to(vectors.device), vectors, squares)
@@ -48,9 +48,31 @@ def nearest(
     return _in_row_order(torch.cat(rows).cpu().numpy(), torch.cat(scores).cpu().numpy())
 
 
-def _similarities(
-    queries: torch.Tensor, vectors: torch.Tensor, squares: Optional[torch.Tensor]
-) -> torch.Tensor:
+def nearest_allowed(
+    queries: np.ndarray, vectors: np.ndarray, k: int, metric: str, allowed: np.ndarray
+) -> TopK:
+    """As ``nearest`` on a CPU, in NumPy.
+
+    allowed: (n,) bool for all queries, or (m, n) bool.
+    """
+    step = max(BLOCK["cpu"] // max(len(vectors), 1), 1)
+    parts = []
+    for start in range(0, len(queries), step):
+        block = queries[start : start + step]
+        similarities = block @ vectors.T
+        if metric != "ip":
+            squares = np.einsum("nd,nd->n", vectors, vectors)
+            similarities = 2 * similarities - squares
+            similarities -= np.einsum("nd,nd->n", block, block)[:, None]
+        part = allowed if allowed.ndim == 1 else allowed[start : start + step]
+        similarities = np.where(part, similarities, np.float32(-np.inf))
+        rows = np.argpartition(-similarities, min(k, len(vectors)) - 1, axis=1)[:, :k]
+        parts.append((rows, np.take_along_axis(similarities, rows, axis=1)))
+    rows, scores = (np.concatenate(arrays) for arrays in zip(*parts))
+    return _in_row_order(rows, scores)
+
+
+def _similarities(queries: Any, vectors: Any, squares: Optional[Any]) -> Any:
     product = queries @ vectors.T
     if squares is None:
         return product
@@ -69,7 +91,7 @@ def forbid_pairs(query: np.ndarray, row: np.ndarray) -> Forbid:
     order = np.argsort(query, kind="stable")
     query, row = query[order], row[order]
 
-    def forbid(scores: torch.Tensor, start: int) -> None:
+    def forbid(scores: Any, start: int) -> None:
         first, last = np.searchsorted(query, (start, start + len(scores)))
         where = (torch.from_numpy(array[first:last]) for array in (query - start, row))
         scores[tuple(index.to(scores.device) for index in where)] = -np.inf
@@ -80,7 +102,7 @@ def forbid_pairs(query: np.ndarray, row: np.ndarray) -> Forbid:
 def forbid_mask(mask: np.ndarray) -> Forbid:
     """Forbid what is True in a mask: (n,) bool for all queries, or (m, n) bool."""
 
-    def forbid(scores: torch.Tensor, start: int) -> None:
+    def forbid(scores: Any, start: int) -> None:
         part = mask if mask.ndim == 1 else mask[start : start + len(scores)]
         on_device = torch.from_numpy(np.ascontiguousarray(part)).to(scores.device)
         scores.masked_fill_(on_device, -np.inf)

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
-import torch
 from spacy.util import registry
-from thinc.api import get_torch_default_device
 
 from ...arrays import AppendOnly, TopK
+from ...devices import default_device, on_gpu, torch
 from ...errors import Errors
 from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
@@ -50,7 +49,7 @@ class FlatIndex:
         self._rows, self.similarity, self._largest_norm = rows, similarity, largest_norm
         self.attached: Optional[AttachedIndex] = None
         self._on_gpu: Any = None
-        self._on_device: Optional[torch.Tensor] = None
+        self._on_device: Any = None
 
     @property
     def vectors(self) -> np.ndarray:
@@ -107,14 +106,14 @@ class FlatIndex:
         if allowed is None:
             rows, scores = self._backend()(self, queries, wide)
         else:
-            rows, scores = _nearest_torch(self, queries, wide, exact.forbid_mask(~allowed))
+            rows, scores = _nearest_allowed(self, queries, wide, allowed)
         last = np.where(rows[:, -1] >= 0, scores[:, -1], -np.inf)
         inner = self.similarity.metric == "ip"
         paired = rescoring.pairs(self.vectors, queries, rows, inner)
         return rescoring.best(rows, paired, k), last
 
     def _backend(self) -> Callable[["FlatIndex", np.ndarray, int], Candidates]:
-        if get_torch_default_device().type == "cuda":
+        if on_gpu():
             return _nearest_faiss_gpu if faiss_has_gpu() else _nearest_torch
         return _nearest_faiss if faiss else _nearest_torch
 
@@ -157,11 +156,21 @@ class _MatrixProducts:
 _matrix_products = _MatrixProducts()
 
 
+def _nearest_allowed(
+    index: FlatIndex, queries: np.ndarray, k: int, allowed: np.ndarray
+) -> Candidates:
+    """The nearest of the allowed rows: in torch, or without it in NumPy."""
+    if torch is not None:
+        return _nearest_torch(index, queries, k, exact.forbid_mask(~allowed))
+    nearest = exact.nearest_allowed(queries, index.vectors, k, index.similarity.metric, allowed)
+    return nearest.ids, nearest.scores
+
+
 def _nearest_torch(
     index: FlatIndex, queries: np.ndarray, k: int, forbid: Optional[exact.Forbid] = None
 ) -> Candidates:
     if index._on_device is None:
-        index._on_device = torch.from_numpy(index.vectors).to(get_torch_default_device())
+        index._on_device = torch.from_numpy(index.vectors).to(default_device())
     nearest = exact.nearest(queries, index._on_device, k, index.similarity.metric, forbid)
     return nearest.ids, nearest.scores
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Optional, Protocol
 
 from spacy.util import registry
-from thinc.api import get_torch_default_device
 
+from ...devices import on_gpu
 from ...errors import Errors, Warnings
 from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
@@ -220,7 +220,7 @@ def _must_be_exact() -> bool:
     if faiss is None:
         warnings.warn(Warnings.W301)
         return True
-    if get_torch_default_device().type == "cuda" and not faiss_has_gpu():
+    if on_gpu() and not faiss_has_gpu():
         warnings.warn(Warnings.W302)
         return True
     return False

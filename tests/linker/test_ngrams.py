@@ -1,0 +1,136 @@
+"""The encoder of n-grams in the component: training, saving, processes, and no torch."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from thinc.api import Adam, fix_random_seed
+
+from spacy_arbo_el.kb.entity import Entity
+
+from .conftest import build
+from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
+
+ROOT = Path(__file__).parents[2]
+MODEL = {
+    "@architectures": "spacy-arbo-el.NgramEncoder.v1",
+    "width": 32,
+    "vectors": 32,
+    "rows": 2048,
+    "hidden": 32,
+    "subwords": 4,
+}
+TYPED = {
+    "model": MODEL,
+    "retriever": {
+        "@misc": "spacy-arbo-el.Retriever.v1",
+        "verbalization": {"@misc": "spacy-arbo-el.Fields.v1"},
+    },
+}
+
+
+@pytest.fixture
+def nlp():
+    fix_random_seed(0)
+    return build(**TYPED)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    fix_random_seed(0)
+    nlp = build(**TYPED)
+    optimizer = Adam(0.005)
+    losses = [nlp.update(examples(nlp, TRAIN), sgd=optimizer)["arbo_linker"] for _ in range(40)]
+    return nlp, losses
+
+
+def links(nlp, **settings):
+    docs = [without_links(annotated(nlp, text)) for text in (*TRAIN, *DEV)]
+    return [[(ent.text, ent._.arbo) for ent in doc.ents] for doc in nlp.pipe(docs, **settings)]
+
+
+def test_training_lowers_the_loss_and_links_training_mentions(trained):
+    nlp, losses = trained
+    assert losses[-1] < 0.5 * losses[0]
+    scores = nlp.evaluate(examples(nlp, TRAIN))
+    assert scores["arbo_recall_at_1"] > 0.9
+
+
+def test_links_are_the_same_after_saving_and_for_any_batch(trained, tmp_path):
+    nlp, _ = trained
+    expected = links(nlp)
+    assert links(nlp, batch_size=1) == expected
+    nlp.to_disk(tmp_path / "model")
+    assert links(spacy.load(tmp_path / "model")) == expected
+    read = build(**TYPED).from_bytes(nlp.to_bytes())
+    assert links(read) == expected
+
+
+@pytest.mark.slow
+def test_links_are_the_same_in_other_processes(trained):
+    nlp, _ = trained
+    assert links(nlp, n_process=2, batch_size=3) == links(nlp)
+
+
+@pytest.mark.slow
+def test_pipeline_loads_and_links_without_torch(trained, tmp_path):
+    nlp, _ = trained
+    nlp.to_disk(tmp_path / "model")
+    docs = [annotated(nlp, text) for text in DEV]
+    texts = [(doc.text, [(ent.start_char, ent.end_char) for ent in doc.ents]) for doc in docs]
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.linker.without_torch", str(tmp_path / "model")],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout)
+    assert answer["loaded"] == []
+    linked = [nlp.get_pipe("arbo_linker")(without_links(doc)) for doc in docs]
+    assert answer["links"] == [
+        [[ent.kb_id_, round(ent._.arbo.score, 4)] for ent in doc.ents] for doc in linked
+    ]
+
+
+def test_text_without_a_known_word_is_linked_by_its_characters_or_not_at_all(trained):
+    nlp, _ = trained
+    doc = nlp.make_doc("zzqx \u200b   ")
+    doc.ents = [doc.char_span(0, 4, label="THING")]
+    linked = nlp.get_pipe("arbo_linker")(doc)
+    assert np.isfinite(linked.ents[0]._.arbo.score)
+
+
+def test_mention_of_spaces_has_no_vector(trained):
+    nlp, _ = trained
+    linker = nlp.get_pipe("arbo_linker")
+    doc = nlp.make_doc("a   b")
+    assert doc[1].is_space
+    batch = linker.stages.encode(linker.reader.read([[doc[1:2]]]))
+    assert not batch.has_vector.any()
+
+
+def test_entities_with_empty_fields_are_linked(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.kb.add([Entity("bare", "Zweibrücken"), Entity("text", "", "a lake")])
+    doc = nlp.make_doc("We met in Zweibrücken again.")
+    doc.ents = [doc.char_span(10, 21, label="THING")]
+    assert linker(doc).ents[0].kb_id_ == "bare"
+
+
+@pytest.mark.parametrize(
+    "text, name, kb_id",
+    [("我昨天去了東京。", "東京", "tokyo"), ("ฉันไปกรุงเทพเมื่อวาน", "กรุงเทพ", "bangkok")],
+)
+def test_languages_without_spaces_are_linked(text, name, kb_id):
+    entities = [Entity("tokyo", "東京"), Entity("bangkok", "กรุงเทพ"), Entity("kyoto", "京都")]
+    nlp = build(entities=[*entities, *ENTITIES], **TYPED)
+    doc = spacy.tokens.Doc(nlp.vocab, words=[*text], spaces=[False] * len(text))
+    start = text.index(name)
+    doc.ents = [doc.char_span(start, start + len(name), label="THING")]
+    assert nlp.get_pipe("arbo_linker")(doc).ents[0].kb_id_ == kb_id

@@ -1,0 +1,187 @@
+"""Students of trained pipelines: losses against finite differences, training, and bad input."""
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from thinc.api import fix_random_seed
+from typer.testing import CliRunner
+
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.encoders.dual import DualEncoder
+from spacy_arbo_el.encoders.ngrams.towers import build_ngram_encoder
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.training.distillation import (
+    LOSSES,
+    TARGETS,
+    DistillationSettings,
+    check_student,
+    distill,
+    mention_lessons,
+    name_lessons,
+)
+
+from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+from ..linker.conftest import build
+from ..linker.world import DEV, TRAIN, annotated, parse, without_links
+
+WIDTH = 24
+TEACHER = {
+    "model": {"mention": {"@architectures": "test.HashedEncoder.v1", "width": WIDTH}},
+    "retriever": {
+        "@misc": "spacy-arbo-el.Retriever.v1",
+        "verbalization": {"@misc": "spacy-arbo-el.Names.v1"},
+    },
+}
+SIZES = {"vectors": 32, "rows": 4096, "hidden": 48, "subwords": 4}
+QUICK = {"steps": 60, "batch": 16, "rate": 0.01, "held_out": 0.2}
+
+
+def student_of(width=WIDTH):
+    fix_random_seed(0)
+    model = build_ngram_encoder(width=width, **SIZES)
+    model.initialize()
+    return model
+
+
+@pytest.fixture(scope="module")
+def teacher():
+    fix_random_seed(0)
+    return build(**TEACHER)
+
+
+def documents(nlp, texts=(*TRAIN, *DEV)):
+    return [nlp.make_doc(parse(text)[0]) for text in texts]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@given(st.integers(0, 10_000))
+def test_gradients_of_the_losses_equal_finite_differences(target, seed):
+    rng = np.random.default_rng(seed)
+    vectors, direction = rng.normal(size=(2, 5, 4))
+    taught = rng.normal(size=(5, 4 if target == "vectors" else 7))
+    _, gradient = LOSSES[target](vectors, taught)
+    step = 1e-5
+    ends = [LOSSES[target](vectors + sign * step * direction, taught)[0] for sign in (1, -1)]
+    numeric = (ends[0] - ends[1]) / (2 * step)
+    assert numeric == pytest.approx(float((gradient * direction).sum()), rel=1e-4, abs=1e-6)
+
+
+# The vectors of words that are held out can be learned from nothing: the gain is in the others.
+@pytest.mark.parametrize(
+    "target, width, gain", [("vectors", WIDTH, 0.1), ("similarities", 16, 0.0)]
+)
+def test_student_comes_nearer_to_its_teacher(teacher, target, width, gain):
+    student = student_of(width)
+    losses = []
+    report = distill(
+        find_linker(teacher),
+        student,
+        documents(teacher),
+        teacher,
+        DistillationSettings(target, **QUICK),
+        lambda step, loss: losses.append(loss),
+    )
+    assert len(losses) == 60 and np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
+    assert report.after > report.before + gain
+    assert report.names > 10 and report.mentions > 10
+
+
+def test_lessons_are_the_vectors_of_the_teacher(teacher):
+    linker, student = find_linker(teacher), DualEncoder(student_of())
+    names = name_lessons(linker, student)
+    texts = linker.kb.distinct_texts(linker.datastore.settings.verbalization)
+    assert len(names.inputs) == len(texts) == len(names.vectors)
+    assert np.allclose(np.linalg.norm(names.vectors, axis=1), 1, atol=1e-5)
+    docs = [without_links(annotated(teacher, text)) for text in TRAIN]
+    settings = DistillationSettings(**QUICK)
+    mentions = mention_lessons(linker, student, docs, teacher, settings)
+    encoded = linker.stages.encode(linker.reader.read_docs(docs)).encoded
+    assert np.allclose(mentions.vectors, encoded, atol=1e-6)
+    limited = DistillationSettings(mentions=3)
+    assert len(mention_lessons(linker, student, docs, teacher, limited).inputs) == 3
+
+
+def test_names_are_sought_in_documents_without_mentions(teacher):
+    linker, student = find_linker(teacher), DualEncoder(student_of())
+    settings = DistillationSettings()
+    docs = [teacher.make_doc("An apple and quicksilver."), teacher.make_doc("Nothing of that")]
+    mentions = mention_lessons(linker, student, docs, teacher, settings)
+    # Two names, and a span that is drawn where there is none.
+    assert len(mentions.inputs) == 3
+
+
+def test_teacher_of_another_width_is_refused(teacher):
+    with pytest.raises(ValueError, match=f"arbo-E855.*width 16.*{WIDTH}"):
+        distill(
+            find_linker(teacher),
+            student_of(16),
+            documents(teacher),
+            teacher,
+            DistillationSettings(**QUICK),
+        )
+
+
+@pytest.mark.parametrize("texts", [[], ["   "], ["1 2 3"]])
+def test_teacher_without_texts_is_refused(teacher, texts):
+    docs = [teacher.make_doc(text) for text in texts]
+    with pytest.raises(ValueError, match="arbo-E856.*mentions"):
+        distill(find_linker(teacher), student_of(), docs, teacher, DistillationSettings(**QUICK))
+
+
+def test_teacher_without_names_is_refused():
+    nlp = build(entities=[], train=["nothing here"], **TEACHER)
+    with pytest.raises(ValueError, match="arbo-E856.*names"):
+        distill(find_linker(nlp), student_of(), documents(nlp), nlp, DistillationSettings(**QUICK))
+
+
+def test_student_that_is_no_ngram_encoder_is_refused(teacher):
+    with pytest.raises(ValueError, match="arbo-E857"):
+        check_student(find_linker(teacher).model)
+
+
+@pytest.mark.parametrize(
+    "setting", [{"target": "else"}, {"steps": 0}, {"batch": 0}, {"rate": 0.0}, {"held_out": 1.0}]
+)
+def test_settings_are_checked(setting):
+    with pytest.raises(ValueError, match="arbo-E751"):
+        DistillationSettings(**setting)
+
+
+CONFIG = """
+[components.arbo_linker.model]
+@architectures = "spacy-arbo-el.NgramEncoder.v1"
+width = {width}
+vectors = 32
+rows = 4096
+hidden = 48
+subwords = 4
+"""
+
+
+def run_command(teacher, folder, config, texts="An apple.\nQuicksilver and the Amazon River.\n"):
+    teacher.to_disk(folder / "teacher")
+    (folder / "student.cfg").write_text("[components]\n\n[components.arbo_linker]\n" + config)
+    (folder / "raw.txt").write_text(texts)
+    names = ("teacher", "-c", "student.cfg", "-t", "raw.txt", "-o", "encoder")
+    arguments = [name if name.startswith("-") else str(folder / name) for name in names]
+    return CliRunner().invoke(arbo_cli, ["distill", *arguments, "--steps", "5"])
+
+
+def test_command_writes_an_encoder_that_a_config_can_start_from(teacher, tmp_path):
+    result = run_command(teacher, tmp_path, CONFIG.format(width=WIDTH))
+    assert result.exit_code == 0, result.output
+    assert "mean cosine" in result.output
+    read = build_ngram_encoder(width=WIDTH, **SIZES, start=str(tmp_path / "encoder"))
+    read.initialize()
+    assert DualEncoder(read).fingerprint != DualEncoder(student_of()).fingerprint
+
+
+def test_command_says_what_is_wrong(teacher, tmp_path):
+    result = run_command(teacher, tmp_path, CONFIG.format(width=7))
+    assert result.exit_code == 1 and "arbo-E855" in result.output
+    assert not (tmp_path / "encoder").exists()
+    spacy.util.load_config(tmp_path / "student.cfg")
+    result = run_command(teacher, tmp_path, CONFIG.format(width=WIDTH), texts="")
+    assert result.exit_code == 1 and "arbo-E" in result.output
