@@ -161,12 +161,12 @@ def evaluate_command(
 
     from ..corpora.reader import MentionCorpus, unlinked
     from ..evaluation.holdout import remove_entities, restrict_entities, with_removed_as_nil
-    from ..evaluation.labels import check_some_annotated
     from ..evaluation.plots import check_plots
     from ..evaluation.reliability import Reliability, reliability_of_links
     from ..evaluation.report import CONFIGURED, as_table, inference_outcomes, score_rows
     from ..io import write_file
     from ..linker import find_linker
+    from ..mentions.labels import check_some_annotated
 
     setup_gpu(gpu_id)
     n_labels = 0

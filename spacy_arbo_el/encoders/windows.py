@@ -104,9 +104,7 @@ def mention_windows(
     kept = np.minimum(high - low, budget)
     tail = np.where(high - low > budget, kept // 2, 0)
     head = kept - tail
-    spare = budget - kept
-    right = np.minimum(right_available, np.maximum(spare // 2, spare - left_available))
-    left = np.minimum(left_available, spare - right)
+    left, right = share_context(left_available, right_available, budget - kept)
     cls, sep, start, end, _ = range(len(ids), len(ids) + len(tokenizer.specials))
     one = np.ones(len(low), dtype=np.int64)
     passages = assemble(
@@ -118,6 +116,18 @@ def mention_windows(
     readable = tokenizer.are_readable(ids, [low, low + head, high - tail, high])
     last = np.where(readable, marker + kept, marker)
     return SpanInputs.one_span_each(*passages, marker + 1, last, marker)
+
+
+def share_context(
+    left: np.ndarray, right: np.ndarray, spare: np.ndarray
+) -> Tuple[np.ndarray, np.ndarray]:
+    """How much of the text on both sides of mentions is kept: the same amount where possible.
+
+    left, right: (n,) int64, the word pieces on each side.
+    spare: (n,) int64, how many are kept at most.
+    """
+    kept_right = np.minimum(right, np.maximum(spare // 2, spare - left))
+    return np.minimum(left, spare - kept_right), kept_right
 
 
 def locate_mentions(
