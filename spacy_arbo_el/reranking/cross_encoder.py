@@ -193,12 +193,12 @@ class CrossEncoder:
     def turned(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
     ) -> np.ndarray:
-        """Where another candidate came first before: (m,) int64 positions of it, else -1."""
-        if self.scorer is None:
-            return np.full(len(batch), -1, dtype=np.int64)
-        before = self.ranker(batch, neighbours, context).candidates.resized(1).ids[:, 0]
-        after = self(batch, neighbours, context).candidates.resized(1).ids[:, 0]
-        return np.where(before == after, -1, before)
+        """The first candidates without this one's scores, and with them: (m, 2) int64, -1 for none.
+
+        They differ where it has turned a mention to another candidate.
+        """
+        rankings = (reranker(batch, neighbours, context) for reranker in (self.ranker, self))
+        return np.hstack([ranking.candidates.resized(1).ids for ranking in rankings])
 
     def fit(
         self,

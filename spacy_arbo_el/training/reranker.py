@@ -224,7 +224,7 @@ def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray
     """
     target = correct / correct.sum(axis=1, keepdims=True)
     logs = scores.astype(np.float64) - logsumexp(scores.astype(np.float64), axis=1, keepdims=True)
-    loss = -np.where(correct, target * logs, 0.0).sum(axis=1).mean()
+    loss = -(target * np.where(correct, logs, 0.0)).sum(axis=1).mean()
     return float(loss), ((np.exp(logs) - target) / len(scores)).astype(np.float32)
 
 
