@@ -542,6 +542,15 @@ class Errors(metaclass=_Coded):
         "None of the {count} annotated mentions to train on has a gold entity that is in the "
         "knowledge base, so that a cross-encoder has nothing to learn from."
     )
+    E880 = (
+        "The pipelines of --with find other annotated mentions than the one that is evaluated. A "
+        "union of candidates needs the same mentions and the same knowledge base."
+    )
+    E881 = (
+        "The linker '{name}' has no trained cross-encoder, whose accuracy an oracle could show. "
+        "Train one: spacy arbo rerank."
+    )
+    E882 = "There is no oracle {value!r}. Choose self or union; union needs --with."
     E879 = (
         "The section [reranker] is {found}, which is not trained by this command. It needs "
         '@misc = "spacy-arbo-el.CrossEncoder.v1".'
