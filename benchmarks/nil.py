@@ -26,7 +26,6 @@ from spacy_arbo_el.calibration.logistic import fit_logistic, similarity_at
 from spacy_arbo_el.corpora.reader import read_docs, unlinked
 from spacy_arbo_el.evaluation.calibrate import fit_calibration, same_entity_edges
 from spacy_arbo_el.evaluation.holdout import remove_entities, with_removed_as_nil
-from spacy_arbo_el.evaluation.labels import gold_positions, is_gold
 from spacy_arbo_el.evaluation.thresholds import THRESHOLDS
 from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS
 from spacy_arbo_el.inference.clustering import Clustering
@@ -36,6 +35,7 @@ from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.inference.vote import ExemplarVote
 from spacy_arbo_el.kb.entity import NIL
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.labels import gold_positions, is_gold
 from spacy_arbo_el.mentions.records import gold_ids
 from spacy_arbo_el.retrieval.mention_search import nearest_in_document
 

@@ -26,6 +26,8 @@ PACKAGED = CONFIGS.parent / "spacy_arbo_el" / "configs"
 TASKS = {"names": "linker", "descriptions": "descriptions", "exemplars-only": "exemplars_only"}
 # The config of `arbo pretrain` is in the package too.
 PRETRAIN = {"pretrain": "pretrain"}
+# The config of `arbo rerank` has no pipeline, so there is nothing to build: it is copied.
+COPIED = ("reranker",)
 HEADER = (
     "# Made by configs/build.py from configs/base.cfg and configs/systems/{}.cfg: edit those.\n"
 )
@@ -80,6 +82,10 @@ def main() -> int:
     for task, system in {**TASKS, **PRETRAIN}.items():
         # Without the header: there is nothing to edit elsewhere.
         texts[PACKAGED / f"{task}.cfg"] = texts[CONFIGS / f"{system}.cfg"].partition("\n")[2]
+    texts.update(
+        (PACKAGED / f"{name}.cfg", (CONFIGS / f"{name}.cfg").read_text(encoding="utf8"))
+        for name in COPIED
+    )
     PACKAGED.mkdir(exist_ok=True)
     for path, text in texts.items():
         if not path.exists() or path.read_text(encoding="utf8") != text:

@@ -27,6 +27,9 @@ class WordOverlap:
     def fit(self, batch, neighbours, gold, context):
         return self  # nothing to learn
 
+    def unfitted(self):
+        return self
+
     def to_bytes(self):
         return b""
 

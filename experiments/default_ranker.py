@@ -16,6 +16,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 import numpy as np
 import spacy
 from spacy.tokens import Doc
+from spacy_arbo_el.evaluation.labels import is_gold
 
 from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import Curve, fit_logistic
@@ -28,7 +29,6 @@ from spacy_arbo_el.evaluation.calibrate import (
     mention_edges,
     same_entity_edges,
 )
-from spacy_arbo_el.evaluation.labels import is_gold
 from spacy_arbo_el.io import write_file
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker

@@ -541,6 +541,58 @@ class Errors(metaclass=_Coded):
         "does."
     )
 
+    # Cross-encoders: E87x
+    E870 = (
+        "CrossEncoder.v1 with as_feature = true needs FeatureRanker.v1 as its ranker, and not "
+        "{ranker}. Set as_feature = false, so that its scores rank by themselves, or take that "
+        "ranker."
+    )
+    E871 = (
+        "The cross-encoder was trained for pairs of at most {trained} word pieces, but window and "
+        "text are set to {size} together. Set them to at most that, or train again: spacy arbo "
+        "rerank."
+    )
+    E872 = (
+        "The encoder {name!r} has no second token type for the entity of a pair. Choose a model "
+        "with two, such as one of BERT's family, by [training] name."
+    )
+    E873 = (
+        "{count} of {total} scores of the cross-encoder are no finite numbers: its training has "
+        "diverged. Train again with a lower learning rate: spacy arbo rerank."
+    )
+    E874 = (
+        "A cross-encoder reads the word pieces that the linker's encoder of mentions reads, and "
+        "this one is no transformer. Train a pipeline with TransformerEncoder.v1 or "
+        "DocumentEncoder.v1 first."
+    )
+    E875 = (
+        "{name!r} has another vocabulary than the linker's encoder of mentions, whose word pieces "
+        "a cross-encoder reads. Choose a model with the same vocabulary, or leave the name empty "
+        "to start from the linker's encoder."
+    )
+    E876 = (
+        "{path} has the candidates of another {what}. Remove the file to make them anew, or use "
+        "the {what} of that time."
+    )
+    E877 = "{path} is not a readable file of candidates: {problem}. Remove it to make them anew."
+    E878 = (
+        "None of the {count} annotated mentions to train on has a gold entity that is in the "
+        "knowledge base, so that a cross-encoder has nothing to learn from."
+    )
+    E880 = (
+        "The pipelines of --with find other annotated mentions than the one that is evaluated. A "
+        "union of candidates needs the same mentions and the same knowledge base."
+    )
+    E881 = (
+        "The linker '{name}' has no trained cross-encoder, whose accuracy an oracle could show. "
+        "Train one: spacy arbo rerank."
+    )
+    E882 = "There is no oracle {value!r}. Choose self or union; union needs --with."
+    E879 = (
+        "The section [reranker] is {found}, which is not trained by this command. It needs "
+        '@misc = "spacy-arbo-el.CrossEncoder.v1".'
+    )
+
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx
@@ -619,6 +671,12 @@ class Warnings(metaclass=_Coded):
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "
         "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "
         "the group that your component writes."
+    )
+
+    # Cross-encoders: W87x
+    W870 = (
+        "The encoder of the linker has changed since its cross-encoder was trained: its candidates "
+        "are others than the cross-encoder has learned from. Train it again: spacy arbo rerank."
     )
 
     # Corpora of Wikipedia: W83x

@@ -53,6 +53,7 @@ from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
+from .reranking.cross_encoder import cached
 from .reranking.protocol import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
@@ -214,15 +215,18 @@ class ArboLinker(TrainablePipe):
     def cached_encoder(self) -> Iterator["ArboLinker"]:
         """Remember the vectors of mentions for a while, to link them again and again.
 
-        The weights must stay as they are.
+        So are the scores of a cross-encoder. The weights must stay as they are.
         """
-        cached = CachedEncoder(self.encoder)
-        self.stages = self.stages.with_encoder(cached)
-        self.datastore.encoder = cached
+        encoder, reranker = CachedEncoder(self.encoder), self.reranker
+        remembering = cached(reranker)
+        self.stages = replace(self.stages.with_encoder(encoder), reranker=remembering)
+        self.datastore.encoder = encoder
         try:
             yield self
         finally:
             self.stages = self.stages.with_encoder(self.encoder)
+            if self.reranker is remembering:
+                self.reranker = reranker
             self.datastore.encoder = self.encoder
 
     # Knowledge base and feedback
@@ -550,7 +554,8 @@ class ArboLinker(TrainablePipe):
         settings = {
             "mentions": self.mentions,
             "retriever": self.datastore.settings,
-            "reranker": self.reranker,
+            # What it has learned is among the parts.
+            "reranker": self.reranker.from_bytes(b""),
             "inference": self.inference,
             "discovery": self.discovery,
             "objective": self.trainer.objective,

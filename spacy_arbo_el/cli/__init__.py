@@ -16,6 +16,7 @@ from .init_config import init_config_command
 from .kb import kb_cli
 from .new import new_cli
 from .pretrain import pretrain_command
+from .rerank import rerank_command
 from .show import show_command
 from .silver import silver_command
 from .train import train_command
@@ -31,6 +32,7 @@ OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
 arbo_cli.command("pretrain", context_settings=OVERRIDES)(pretrain_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
+arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("tune")(tune_command)
 arbo_cli.command("evaluate")(evaluate_command)

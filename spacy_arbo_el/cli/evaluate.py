@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..errors import Errors
 from ._util import errors_for_people
 from .arguments import DATA, MODEL, check_annotated, check_model, open_model
 
@@ -136,6 +137,13 @@ def evaluate_command(
     plots: Optional[Path] = Opt(
         None, "--plots", help="Folder for figures of recall@k and of reliability; needs matplotlib"
     ),
+    oracle: str = Opt(
+        "",
+        "--oracle",
+        help="Only score cross-encoders, on candidates with the gold entity: of the pipeline "
+        "(self), or the first 16 of several (union)",
+    ),
+    union: List[Path] = Opt([], "--with", help="Further pipelines of a union; may be repeated"),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     # fmt: on
@@ -157,6 +165,8 @@ def evaluate_command(
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --plots figures
       python -m spacy arbo evaluate out/model-best dev.spacy --labels ids.txt
       python -m spacy arbo evaluate out/model-best dev.spacy --by-frequency
+      python -m spacy arbo evaluate reranked/model-last dev.spacy --oracle self
+      python -m spacy arbo evaluate reranked/model-last dev.spacy --oracle union --with other
     """
     import srsly
     from rich.console import Console
@@ -166,14 +176,18 @@ def evaluate_command(
     from ..corpora.reader import MentionCorpus, unlinked
     from ..evaluation.frequency import entity_counts, frequency_table, scores_by_frequency
     from ..evaluation.holdout import remove_entities, restrict_entities, with_removed_as_nil
-    from ..evaluation.labels import check_some_annotated
     from ..evaluation.plots import check_plots
     from ..evaluation.reliability import Reliability, reliability_of_links
     from ..evaluation.report import CONFIGURED, as_table, inference_outcomes, score_rows
     from ..io import write_file
     from ..linker import find_linker
+    from ..mentions.labels import check_some_annotated
 
     setup_gpu(gpu_id)
+    if oracle or union:
+        with errors_for_people():
+            _print_oracle(models, data, oracle, union, limit)
+        return
     n_labels = 0
     rows: Dict[str, Dict[str, Any]] = {}
     frequencies: Dict[str, Dict[str, Dict[str, float]]] = {}
@@ -222,6 +236,41 @@ def evaluate_command(
     if plots is not None:
         _write_plots(plots, rows, reliabilities)
         msg.good(f"{plots}: recall.png and reliability.png")
+
+
+def _print_oracle(
+    models: List[Path], data: Path, oracle: str, union: List[Path], limit: int
+) -> None:
+    """Print the scores of cross-encoders on their own candidates, and on those of an oracle."""
+    from rich.console import Console
+
+    from ..corpora.reader import MentionCorpus
+    from ..evaluation.cross_encoder import (
+        UNION,
+        OracleCandidates,
+        as_oracle_table,
+        oracle_scores,
+    )
+    from ..linker import find_linker
+
+    if oracle not in ("self", "union") or (oracle == "union") != bool(union):
+        raise ValueError(Errors.E882.format(value=oracle))
+    rows = {}
+    for model in models:
+        nlp = open_model(model, data)
+        linker = find_linker(nlp)
+        docs = [example.reference for example in MentionCorpus(data, limit=limit)(nlp)]
+        own = OracleCandidates.retrieve(linker, docs, UNION)
+        rows[f"{model}: its first {UNION} candidates"] = oracle_scores(linker, own, docs)
+        if oracle == "self":
+            given = own.with_gold()
+        else:
+            others = [find_linker(open_model(other)) for other in union]
+            given = own.united(
+                [OracleCandidates.retrieve(o, docs, UNION).within(o.kb, linker.kb) for o in others]
+            )
+        rows[f"{model}: {oracle}"] = oracle_scores(linker, given, docs)
+    Console(width=130).print(as_oracle_table(rows, f"Cross-encoders alone, {data}"))
 
 
 def _write_plots(

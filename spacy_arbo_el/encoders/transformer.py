@@ -297,6 +297,10 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
     if model.attrs["text_type"]:
         is_text = (ids == int(shim.word_pieces.specials[TITLE_PLACE])).any(dim=1, keepdim=True)
         inputs["token_type_ids"] = is_text.expand(ids.shape).long()
+    if model.attrs.get("pairs"):
+        first = torch.from_numpy(X.first.astype(np.int64)).to(device)
+        is_second = torch.arange(ids.shape[1], device=device) >= first[:, None]
+        inputs["token_type_ids"] = (is_second & mask.bool()).long()
     outputs = run(ArgsKwargs(args=(), kwargs=inputs))
     places = (
         torch.from_numpy(array.astype(np.int64)).to(device)

@@ -161,6 +161,18 @@ def mention_windows(
     return SpanInputs.one_span_each(*passages, marker + 1, last, marker)
 
 
+def share_context(
+    left: np.ndarray, right: np.ndarray, spare: np.ndarray
+) -> Tuple[np.ndarray, np.ndarray]:
+    """How much of the text on both sides of mentions is kept: the same amount where possible.
+
+    left, right: (n,) int64, the word pieces on each side.
+    spare: (n,) int64, how many are kept at most.
+    """
+    kept_right = np.minimum(right, np.maximum(spare // 2, spare - left))
+    return np.minimum(left, spare - kept_right), kept_right
+
+
 def _fit(
     budget: np.ndarray,
     mention: np.ndarray,
@@ -173,9 +185,7 @@ def _fit(
     mention, left_available, right_available: (n,) int64, what there is.
     """
     kept = np.minimum(mention, budget)
-    spare = budget - kept
-    right = np.minimum(right_available, np.maximum(spare // 2, spare - left_available))
-    return kept, np.minimum(left_available, spare - right), right
+    return (kept, *share_context(left_available, right_available, budget - kept))
 
 
 def locate_mentions(

@@ -17,13 +17,13 @@ from ..discovery.clustering import Discovery
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
+from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.records import gold_ids
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.protocol import Ranking, Reranker
 from ..retrieval.mention_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
-from .labels import annotated_batches, gold_positions, is_gold
 
 # Mentions with a common element are of the same entity. Empty if the entity is not annotated.
 Identity = Set[str]
@@ -100,7 +100,7 @@ def fit_calibration(
     """
     stages = linker.stages
     if from_scratch:
-        unfitted = stages.reranker.from_bytes(b"")
+        unfitted = stages.reranker.unfitted()
         stages = replace(stages, calibration=Calibration(), reranker=unfitted)
     with stages.datastore.reading():
         return _fit(stages, docs, batch_size)

@@ -19,6 +19,7 @@ from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..reranking.best_evidence import BestEvidence
 from .calibrate import fit_calibration
+from .cross_encoder import rows_of_cross_encoder
 from .frequency import entity_counts
 from .scorer import Outcome, outcomes, recall_at, score_outcomes
 from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
@@ -78,7 +79,7 @@ def inference_outcomes(
 
     "names alone" links to the nearest entity, without exemplars. "names + exemplars" links to the
     nearest entity or to the entity of the nearest exemplar. "as configured" is the linker's own
-    procedure.
+    procedure. For a linker with a cross-encoder, there are rows without it as well.
 
     examples: Only the linker of the pipeline is run on them.
     folds: As in ``outcomes_of_stages``.
@@ -97,6 +98,7 @@ def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
     return {
         "names alone": with_inference(stages, Independent(n_exemplars=0)),
         "names + exemplars": with_inference(stages, Independent(n_exemplars=8)),
+        **rows_of_cross_encoder(stages),
         CONFIGURED: stages,
     }
 

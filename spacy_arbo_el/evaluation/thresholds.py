@@ -13,10 +13,10 @@ from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
+from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.records import gold_ids
 from .calibrate import same_entity_edges
 from .clusters import b_cubed, rates
-from .labels import annotated_batches, gold_positions, is_gold
 
 # The probabilities that are tried.
 THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(3)

@@ -6,13 +6,14 @@ from typing import Optional, Sequence
 import numpy as np
 from spacy.tokens import Span
 
-from ..annotations import Link
+from ..annotations import Link, named
 from ..calibration.logistic import probability
 from ..display import shown_probability
 from ..kb.entity import NIL
 from ..linking.feedback import key_of
-from ..linking.stages import LinkingStages
+from ..linking.stages import LinkingStages, RankedMentions
 from ..mentions.getters import offsets_of_span
+from ..reranking.cross_encoder import CrossEncoder
 from .explanation import SHOWN, Explanation, outcome_of
 
 
@@ -62,7 +63,22 @@ class Explainer:
             titles,
             expected,
             reason,
+            self._reranked(linked.ranked, row),
         )
+
+    def _reranked(self, ranked: RankedMentions, row: int) -> str:
+        """What a cross-encoder has changed for a mention, in words; empty for nothing."""
+        reranker = self.stages.reranker
+        if not isinstance(reranker, CrossEncoder):
+            return ""
+        rows = np.array([row])
+        batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)
+        before, after = reranker.turned(batch, neighbours, self.stages.context)[0].tolist()
+        if before == after:
+            return ""
+        kb = self.stages.datastore.kb
+        names = [named(entity.id, entity.title) for entity in map(kb.entities.at, (after, before))]
+        return f"the cross-encoder put {names[0]} before {names[1]}, which was first without it"
 
     def _reason(self, kb_id: str, span: Span, link: Link, vector: np.ndarray) -> str:
         """Why a mention is not linked to an entity."""

@@ -22,6 +22,7 @@ class Explanation:
     titles: Titles of entities by id.
     expected: The entity that was asked about, "" for none.
     reason: Why the mention is not linked to ``expected``.
+    reranked: What a cross-encoder has changed; empty where the same candidate came first before.
     """
 
     mention: str
@@ -30,6 +31,7 @@ class Explanation:
     titles: Mapping[str, str] = field(default_factory=dict)
     expected: str = ""
     reason: str = ""
+    reranked: str = ""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -50,6 +52,8 @@ class Explanation:
             ]
             if shown:
                 yield f"  candidates: {'; '.join(shown)}"
+        if self.reranked:
+            yield f"  {self.reranked}"
         if self.reason:
             yield f"{self.expected}: {self.reason}"
 

@@ -36,6 +36,9 @@ class BestEvidence:
     ) -> "BestEvidence":
         return self
 
+    def unfitted(self) -> "BestEvidence":
+        return self
+
     def to_bytes(self) -> bytes:
         return b""
 

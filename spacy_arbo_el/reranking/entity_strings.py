@@ -7,6 +7,7 @@ import numpy as np
 
 from ..kb.entity import Entity
 from ..kb.store import EntityStore
+from ..mentions.normalization.text import Normalizer
 from ..mentions.records import MentionRecord
 from ..retrieval.datastore import Datastore
 from .strings import StringIndex
@@ -80,6 +81,16 @@ class EntityStrings:
         empty = cls(StringIndex([], [], min_ngram, max_ngram), none, none, _Sources.of(datastore))
         return empty._with_strings(datastore, np.arange(datastore.kb.entities.positions))
 
+    @classmethod
+    def of(cls, datastore: Datastore, min_ngram: int, max_ngram: int) -> "EntityStrings":
+        """The strings of the present state of a datastore, which keeps them."""
+        settings = min_ngram, max_ngram
+        return datastore.derived(
+            ("strings", *settings),
+            lambda: cls.read(datastore, *settings),
+            lambda strings: strings.updated(datastore),
+        )
+
     def updated(self, datastore: Datastore) -> Optional["EntityStrings"]:
         """The strings of a later state of the datastore. These ones must not be used any more.
 
@@ -106,7 +117,7 @@ class EntityStrings:
         has_only_id[positions] = False
         for position, entity in _entities(datastore.kb.entities, positions).items():
             row = rows[position]
-            names[row] = [*entity.names, *_normalized(datastore, entity.names)]
+            names[row] = [*entity.names, *normalized_names(datastore.normalizer, entity.names)]
             if entity.names in ([], [entity.id]) and surface_forms[row]:
                 has_only_id[position] = True
                 names[row] += surface_forms[row]
@@ -133,9 +144,9 @@ def _entities(store: EntityStore, positions: np.ndarray) -> Dict[int, Entity]:
     return store.at_all(positions.tolist())
 
 
-def _normalized(datastore: Datastore, names: Sequence[str]) -> List[str]:
-    """Names as mentions are normalized, so that both stay comparable."""
-    if datastore.normalizer is None:
+def normalized_names(normalizer: Optional[Normalizer], names: Sequence[str]) -> List[str]:
+    """Names as mentions are normalized, so that both stay comparable; none without a normalizer."""
+    if normalizer is None:
         return []
     spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)
-    return [datastore.normalizer(name, span)[0] for name, span in zip(names, spans)]
+    return [normalizer(name, span)[0] for name, span in zip(names, spans)]

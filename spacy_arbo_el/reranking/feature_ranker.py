@@ -82,12 +82,7 @@ class FeatureRanker:
         datastore = context.datastore
         if not len(batch) or not len(datastore.kb):
             return None
-        settings = self.min_ngram, self.max_ngram
-        strings = datastore.derived(
-            ("strings", *settings),
-            lambda: EntityStrings.read(datastore, *settings),
-            lambda strings: strings.updated(datastore),
-        )
+        strings = EntityStrings.of(datastore, self.min_ngram, self.max_ngram)
         allowed = datastore.allowed_entities(batch)
         return gather_features(neighbours, batch.normalized, strings, allowed, self.n_reranked)
 
@@ -110,6 +105,9 @@ class FeatureRanker:
         if weights is not None:
             log.info("Ranker fitted, held-out accuracy %.4f", weights.accuracy)
         return replace(self, weights=weights)
+
+    def unfitted(self) -> "FeatureRanker":
+        return replace(self, weights=None)
 
     def to_bytes(self) -> bytes:
         return b"" if self.weights is None else self.weights.to_bytes()

@@ -70,24 +70,26 @@ class RankerWeights:
         return pack_arrays({name: np.asarray(value) for name, value in asdict(self).items()})
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Optional["RankerWeights"]:
+    def from_bytes(cls, data: bytes, n_features: int = len(FEATURES)) -> Optional["RankerWeights"]:
         """The weights that ``to_bytes`` gave; None where another version had other features.
+
+        n_features: How many features they are for.
 
         Raises ValueError where an array has another shape or type, or is not finite.
         """
         arrays = unpack_arrays(data)
         names = {field.name for field in fields(cls)}
-        if set(arrays) != names or arrays["mean"].shape != (2 * len(FEATURES),):
+        if set(arrays) != names or arrays["mean"].shape != (2 * n_features,):
             return None
         accuracy = float(arrays.pop("accuracy"))
         width, size = arrays["hidden"].shape
         shapes = {"hidden": (width, size), "bias": (size,), "out": (size,), "curve": (3,)}
         for name, array in arrays.items():
-            if array.dtype != np.float32 or array.shape != shapes.get(name, (2 * len(FEATURES),)):
+            if array.dtype != np.float32 or array.shape != shapes.get(name, (2 * n_features,)):
                 raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has numbers that are not finite")
-        if width != 2 * len(FEATURES) or (arrays["spread"] <= 0).any():
+        if width != 2 * n_features or (arrays["spread"] <= 0).any():
             raise ValueError("the inputs can't be standardised")
         return cls(accuracy=accuracy, **arrays)
 

@@ -7,7 +7,7 @@ that it changes.
 
 import re
 from collections import Counter
-from typing import Callable, Dict, FrozenSet, Hashable, List, NamedTuple, Sequence, TypeVar
+from typing import Callable, Dict, FrozenSet, Hashable, List, NamedTuple, Sequence, Tuple, TypeVar
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -191,14 +191,28 @@ class StringTable:
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
         """
+        return self._compared(mentions, entities, weights)[0]
+
+    def nearest(
+        self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Which string of each candidate is the most similar one by n-grams.
+
+        RETURNS: (m, c) int64, the number of the string among those of the entity; 0 where none has
+            an n-gram in common. The parameters are those of ``most_similar``.
+        """
+        return self._compared(mentions, entities, weights)[1]
+
+    def _compared(
+        self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
+    ) -> Tuple[np.ndarray, np.ndarray]:
         best = np.zeros((3, *entities.shape), dtype=np.float32)
+        nearest = np.zeros(entities.shape, dtype=np.int64)
         spans = self._ngram_spans.rows, self._word_spans.rows
         values = self._ngrams.rows, self._counts.rows, self._words.rows, self._numbers.rows
-        n_words = self._reader.n_words
-        _compare(
-            best, entities, weights, n_words, self._first, self._count, *spans, *values, *mentions
-        )
-        return best
+        table = self._first, self._count, *spans, *values
+        _compare(best, nearest, entities, weights, self._reader.n_words, *table, *mentions)
+        return best, nearest
 
 
 def _with_spans(spans: AppendOnly, bounds: np.ndarray, start: int) -> AppendOnly:
@@ -208,6 +222,7 @@ def _with_spans(spans: AppendOnly, bounds: np.ndarray, start: int) -> AppendOnly
 @numba_jit()
 def _compare(  # pragma: no cover - compiled
     best: np.ndarray,
+    nearest: np.ndarray,
     entities: np.ndarray,
     weights: np.ndarray,
     n_words: int,
@@ -226,7 +241,10 @@ def _compare(  # pragma: no cover - compiled
     mention_words: np.ndarray,
     mention_numbers: np.ndarray,
 ) -> None:
-    """Write the best similarities of mentions to the strings of their candidates into ``best``."""
+    """Write the best similarities of mentions to the strings of their candidates into ``best``.
+
+    The number of the string with the best n-grams is written into ``nearest``.
+    """
     # The n-grams and words of the present mention.
     weighted = np.zeros(len(weights), dtype=np.float32)
     has_word = np.zeros(n_words, dtype=np.bool_)
@@ -252,7 +270,9 @@ def _compare(  # pragma: no cover - compiled
                     square += weight * weight
                 if product > 0:
                     cosine = product / np.sqrt(norm * square)
-                    best[0, i, j] = max(best[0, i, j], cosine)
+                    if cosine > best[0, i, j]:
+                        best[0, i, j] = cosine
+                        nearest[i, j] = row - first[entity]
                 common = 0
                 for k in range(word_spans[row, 0], word_spans[row, 1]):
                     common += has_word[words[k]]

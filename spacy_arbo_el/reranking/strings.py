@@ -97,6 +97,19 @@ class StringIndex:
         views = [table.most_similar(mentions, entities, weights) for table in tables]
         return StringSimilarity(*np.stack(views, axis=1))
 
+    def names_of(self, entity: int) -> List[str]:
+        """The names of an entity as they are compared: in lower case, each once."""
+        return self._names.of(entity)
+
+    def nearest_names(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:
+        """Which name of each candidate is the most similar one to a mention, by n-grams.
+
+        strings, entities: As in ``similarity``.
+        RETURNS: (m, c) int64, its number in ``names_of``; 0 where none is similar.
+        """
+        mentions = self._reader.read([string.lower() for string in strings])
+        return self._names.table.nearest(mentions, entities, self._reader.weights())
+
 
 class _EntityStrings:
     """The strings of one kind.
@@ -109,6 +122,10 @@ class _EntityStrings:
         self.owners: Dict[str, List[int]] = {}
         self.table = StringTable(reader)
         self._strings: Dict[int, List[str]] = {}
+
+    def of(self, entity: int) -> List[str]:
+        """The strings of an entity, in order; may be empty."""
+        return self._strings.get(entity, [])
 
     def replace(self, entities: np.ndarray, groups: Sequence[Sequence[str]]) -> None:
         distinct = [_distinct(strings) for strings in groups]

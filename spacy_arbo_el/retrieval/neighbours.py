@@ -45,6 +45,16 @@ class Neighbours:
             parts[0].metric,
         )
 
+    def take(self, rows: np.ndarray) -> "Neighbours":
+        """The neighbours of the given mentions; mentions among them keep their numbers."""
+        return Neighbours(
+            self.entities.take(rows),
+            self.exemplars.take(rows),
+            self.mentions.take(rows),
+            self.exemplar_entities[rows],
+            self.metric,
+        )
+
     def with_mentions(self, mentions: TopK) -> "Neighbours":
         """The same with other neighbours among the mentions."""
         return replace(self, mentions=mentions)

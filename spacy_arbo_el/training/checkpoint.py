@@ -1,6 +1,5 @@
 """Checkpoints: one file with all that training depends on."""
 
-import hashlib
 import json
 import random
 from pathlib import Path
@@ -9,21 +8,19 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
-from spacy.language import Language
 from thinc.api import Optimizer
 from thinc.util import to_numpy
 
 from ..devices import torch
 from ..errors import Errors
 from ..io import write_file
-from .weights import Arrays, key_of, models_of, parameter_names, read_weights, set_weights
+from .sealed import seal, unseal
+from .weights import Arrays, Pipeline, key_of, models_of, parameter_names, read_weights, set_weights
 
 FORMAT = 2
 MOMENTS = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
-# The first line of a checkpoint is this with a checksum of all that follows, in hexadecimals.
-_HEADER = b"spacy-arbo-el checkpoint "
-_CHECKSUM_SIZE = 32
+_KIND = "checkpoint"
 _STATE = "state"
 
 # The score that the best model is chosen by, and all scores
@@ -69,7 +66,7 @@ class Checkpoint(NamedTuple):
     state: Dict[str, Any]
 
 
-def write_checkpoint(path: Path, nlp: Language, optimizer: Optimizer, history: History) -> None:
+def write_checkpoint(path: Path, nlp: Pipeline, optimizer: Optimizer, history: History) -> None:
     """Write a checkpoint, all or nothing, in place of the previous one."""
     weights = read_weights(nlp)
     arrays: Arrays = dict(weights.arrays)
@@ -99,7 +96,7 @@ def _write(path: Path, arrays: Arrays, state: Dict[str, Any]) -> None:
     text = json.dumps({"format": FORMAT, **state}, default=float)
     everything = {**arrays, _STATE: np.frombuffer(text.encode("utf8"), dtype=np.uint8)}
     content = save({key: np.ascontiguousarray(array) for key, array in everything.items()})
-    write_file(path, _HEADER + _checksum(content) + b"\n" + content)
+    write_file(path, seal(_KIND, content))
 
 
 def read_checkpoint(path: Path) -> Optional[Checkpoint]:
@@ -107,7 +104,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
     if not path.is_file():
         return None
     try:
-        arrays = load(_checked(path.read_bytes()))
+        arrays = load(unseal(_KIND, path.read_bytes()))
         state = json.loads(arrays.pop(_STATE).tobytes())
         if state["format"] != FORMAT:
             raise ValueError(f"its format is {state['format']}, not {FORMAT}")
@@ -118,20 +115,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
     return Checkpoint(path, history._replace(evaluations=evaluations), arrays, state)
 
 
-def _checked(data: bytes) -> bytes:
-    """The content of a checkpoint without its first line; ValueError if the checksum is wrong."""
-    start = len(_HEADER) + _CHECKSUM_SIZE + 1
-    content = data[start:]
-    if data[:start] != _HEADER + _checksum(content) + b"\n":
-        raise ValueError("it is damaged, or of another version")
-    return content
-
-
-def _checksum(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_CHECKSUM_SIZE // 2).hexdigest().encode()
-
-
-def restore_checkpoint(checkpoint: Checkpoint, nlp: Language, optimizer: Optimizer) -> None:
+def restore_checkpoint(checkpoint: Checkpoint, nlp: Pipeline, optimizer: Optimizer) -> None:
     """Give pipeline, optimizer and random generators the state that a checkpoint holds.
 
     Raises ValueError where the pipeline has other weights than that of the checkpoint.
@@ -155,8 +139,7 @@ def restore_checkpoint(checkpoint: Checkpoint, nlp: Language, optimizer: Optimiz
     for name, pipe_state in state["pipes"].items():
         prefix = key_of("pipe", name, "")
         pipe_arrays = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
-        pipe: Any = nlp.get_pipe(name)
-        pipe.restore_training_state(pipe_arrays, pipe_state)
+        dict(nlp.pipeline)[name].restore_training_state(pipe_arrays, pipe_state)
     _restore_random_states(arrays, state)
 
 

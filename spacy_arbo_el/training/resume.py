@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Config, Optimizer
 
@@ -245,10 +246,13 @@ def _skip_update(*args: Any, **kwargs: Any) -> None:
 
 
 def _batch_fingerprint(batch: Iterable[Example]) -> str:
-    """A fingerprint of the examples' texts and annotated spans."""
+    return fingerprint_of_docs(example.reference for example in batch)
+
+
+def fingerprint_of_docs(docs: Iterable[Doc]) -> str:
+    """A fingerprint of the texts and annotated spans of documents."""
     digest = hashlib.blake2b(digest_size=8)
-    for example in batch:
-        doc = example.reference
+    for doc in docs:
         groups = {"": doc.ents, **doc.spans}
         spans = [
             (key, span.start_char, span.end_char, span.label_, span.kb_id_, span.id_)

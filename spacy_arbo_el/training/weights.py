@@ -5,10 +5,20 @@ made. So a checkpoint can neither change an architecture nor write files.
 """
 
 from contextlib import nullcontext
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Protocol,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
-from spacy.language import Language
 from thinc.api import Model
 from thinc.util import to_numpy
 
@@ -18,6 +28,13 @@ _SEPARATOR = "|"
 WEIGHTS, GRADIENT, SHIM = "weights", "gradient", "shim"
 
 Arrays = Dict[str, np.ndarray]
+
+
+class Pipeline(Protocol):
+    """What is trained, by name: spaCy's ``Language``, or parts that are no components."""
+
+    @property
+    def pipeline(self) -> Sequence[Tuple[str, Any]]: ...
 
 
 class Weights(NamedTuple):
@@ -36,7 +53,7 @@ def key_of(*names: str) -> str:
     return _SEPARATOR.join(names)
 
 
-def models_of(nlp: Language) -> Iterator[Tuple[str, Model]]:
+def models_of(nlp: Pipeline) -> Iterator[Tuple[str, Model]]:
     """The models of trainable components, with the components' names."""
     for name, pipe in nlp.pipeline:
         model = getattr(pipe, "model", None)
@@ -44,7 +61,7 @@ def models_of(nlp: Language) -> Iterator[Tuple[str, Model]]:
             yield name, model
 
 
-def parameter_names(nlp: Language) -> Dict[Tuple[int, str], str]:
+def parameter_names(nlp: Pipeline) -> Dict[Tuple[int, str], str]:
     """From the optimizer's keys to names that are the same in every process.
 
     The keys contain ids that thinc gives to models in the order in which they are created.
@@ -59,7 +76,7 @@ def parameter_names(nlp: Language) -> Dict[Tuple[int, str], str]:
     return names
 
 
-def read_weights(nlp: Language) -> Weights:
+def read_weights(nlp: Pipeline) -> Weights:
     """All weights and gradients of the trainable components."""
     arrays: Arrays = {}
     gradients: Arrays = {}
@@ -84,7 +101,7 @@ def read_weights(nlp: Language) -> Weights:
     return Weights(arrays, zeros)
 
 
-def set_weights(nlp: Language, arrays: Mapping[str, np.ndarray], zero: Iterable[str]) -> None:
+def set_weights(nlp: Pipeline, arrays: Mapping[str, np.ndarray], zero: Iterable[str]) -> None:
     """Put what ``read_weights`` gave into a pipeline from the same config.
 
     Raises ValueError where the pipeline has other weights, before anything is changed.
@@ -121,7 +138,7 @@ def set_weights(nlp: Language, arrays: Mapping[str, np.ndarray], zero: Iterable[
                 shim.from_bytes(arrays[key_of(SHIM, prefix)].tobytes())
 
 
-def _check(nlp: Language, arrays: Mapping[str, np.ndarray]) -> None:
+def _check(nlp: Pipeline, arrays: Mapping[str, np.ndarray]) -> None:
     """Raise ValueError where a pipeline has other weights than some arrays are for."""
     present = read_weights(nlp).arrays
     of_weights = (key_of(WEIGHTS, ""), key_of(SHIM, ""))
@@ -136,14 +153,14 @@ def _check(nlp: Language, arrays: Mapping[str, np.ndarray]) -> None:
             raise ValueError(f"{key} has {here.shape} and {there.shape} numbers")
 
 
-def _nodes(nlp: Language) -> Iterator[Tuple[str, Model]]:
+def _nodes(nlp: Pipeline) -> Iterator[Tuple[str, Model]]:
     """The nodes of all models, with names that are the same in every process."""
     for pipe, model in models_of(nlp):
         for i, node in enumerate(model.walk()):
             yield key_of(pipe, str(i)), node
 
 
-def _shims(nlp: Language) -> Iterator[Tuple[str, Any]]:
+def _shims(nlp: Pipeline) -> Iterator[Tuple[str, Any]]:
     for prefix, node in _nodes(nlp):
         for j, shim in enumerate(node.shims):
             yield key_of(prefix, f"shim{j}"), shim

@@ -57,7 +57,9 @@ def read(nlp, written_links):
 
 
 @settings(max_examples=200)
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=6), st.floats(0.01, 0.99), st.integers(0, 9))
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=6), st.floats(0.01, 0.99), st.integers(0, 9)
+)
 def test_some_mentions_of_each_document_are_chosen_but_never_all(counts, share, seed):
     documents = np.repeat(np.arange(len(counts)), counts)
     chosen = _some_of_each(documents, share, np.random.default_rng(seed))

@@ -10,8 +10,8 @@ from spacy.util import minibatch
 from ..arrays import ragged_ranges
 from ..errors import Errors
 from ..kb.knowledge_base import ArboKB
-from ..mentions.getters import SpanGetter
-from ..mentions.reader import MentionReader
+from .getters import SpanGetter
+from .reader import MentionReader
 
 
 def annotated_batches(

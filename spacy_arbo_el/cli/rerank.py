@@ -1,0 +1,65 @@
+"""``arbo rerank``: train a cross-encoder for a trained pipeline."""
+
+from pathlib import Path
+from typing import Optional
+
+import typer
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+from ._util import errors_for_people
+from .arguments import MODEL, check_annotated, check_model
+
+
+def rerank_command(
+    # fmt: off
+    ctx: typer.Context,
+    model: Path = MODEL,
+    train: Path = Arg(..., help="Annotated .spacy to train on, such as the pipeline's own corpus"),
+    dev: Path = Arg(..., help="Annotated .spacy to fit probabilities on"),
+    output: Path = Opt(
+        ..., "--output", "-o", help="Folder for model-last, candidates and checkpoint"
+    ),
+    config: Optional[Path] = Opt(None, "--config", "-c", help="Config; by default the package's"),
+    resume: bool = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint"),
+    every: int = Opt(0, "--every", help="Steps between checkpoints; 0: after each epoch only"),
+    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
+    # fmt: on
+) -> None:
+    """Train a cross-encoder as the reranker of a trained pipeline.
+
+    It reads each mention together with its first candidates. The pipeline's encoder stays as it is.
+    Settings of the config are overridden as in spacy train.
+
+    \b
+    Example:
+      python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked
+      python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked \\
+        --training.max_epochs 1 --reranker.n_reranked 16
+    """
+    from spacy.cli._util import parse_config_overrides, setup_gpu
+
+    from ..corpora.reader import read_docs
+    from ..evaluation.calibrate import calibrate_pipeline
+    from ..linker import find_linker
+    from ..pipelines import load_pipeline, save_pipeline
+    from ..training.memory import bound_caches
+    from ..training.reranker_run import RerankerRun, read_config, set_reranker
+
+    overrides = parse_config_overrides(ctx.args)
+    setup_gpu(gpu_id)
+    bound_caches()
+    with errors_for_people(only_coded=True):
+        check_model(model)
+        check_annotated(train)
+        check_annotated(dev)
+        settings = read_config(config, overrides)
+        nlp = load_pipeline(model)
+        linker = find_linker(nlp)
+        held_out = list(read_docs(dev, nlp.vocab))
+        run = RerankerRun(linker, settings, output, msg.info)
+        trained = run.train(list(read_docs(train, nlp.vocab)), held_out, resume=resume, every=every)
+        set_reranker(nlp, linker, trained, settings["reranker"])
+        calibrate_pipeline(nlp, held_out)
+        save_pipeline(nlp, output / "model-last")
+    msg.good(f"{output / 'model-last'}: pipeline with a cross-encoder, calibrated on {dev}")

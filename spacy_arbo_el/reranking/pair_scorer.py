@@ -1,0 +1,193 @@
+"""The model of a cross-encoder: a transformer over pairs, and a linear layer on [CLS]."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Protocol, Tuple
+
+import numpy as np
+import srsly
+from thinc.api import Linear, Model, chain
+from thinc.types import Floats2d
+
+from ..encoders.inputs import SpanInputs
+from ..encoders.pooling import ClsPooling
+from ..encoders.saved import dump_transformer, load_transformer
+from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
+from ..encoders.transformer import build_transformer_encoder
+from ..encoders.windows import tokenizer_of
+from ..encoders.word_pieces import WordPieceTokenizer
+from ..errors import Errors
+from ..io import pack_arrays, unpack_arrays
+
+# The standard deviation of the linear layer's first weights, as BERT's.
+FIRST_WEIGHTS = 0.02
+FORMAT = 1
+
+
+class Scorer(Protocol):
+    """Scores pairs. ``PairScorer`` does; ``CachedScorer`` is one that remembers."""
+
+    @property
+    def scorer(self) -> "PairScorer":
+        """The one with the weights."""
+        ...
+
+    def __call__(self, pairs: SpanInputs) -> np.ndarray:
+        """(p,) float32, comparable among the candidates of a mention. Errors: E873 for NaN."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PairScorer:
+    """A transformer over pairs with a linear layer on [CLS].
+
+    model: The two as a thinc model: pairs -> (p, 1).
+    retriever: The fingerprint of the linker's encoder when this was trained.
+    """
+
+    model: Model
+    retriever: str
+
+    @classmethod
+    def create(
+        cls, source: Model, size: int, retriever: str, *, name: str = "", seed: int = 0
+    ) -> "PairScorer":
+        """An untrained one, which has the word pieces of an encoder of mentions.
+
+        source: The encoder of mentions, a transformer tower.
+        size: The most word pieces of a pair.
+        retriever: The fingerprint of the linker's encoder.
+        name: A Hugging Face name or a folder to take the weights from; "" for those of ``source``.
+        seed: Determines the weights of the linear layer.
+
+        Raises ValueError where the transformer has no second token type, reads fewer word pieces,
+        or has another vocabulary than ``source``.
+        """
+        towers = [
+            layer
+            for layer in source.walk()
+            if any(isinstance(shim, EncoderShim) for shim in layer.shims)
+        ]
+        if not towers:
+            raise ValueError(Errors.E874)
+        own = loaded_shim(towers[0])
+        tower = _tower(name or towers[0].attrs["name"], size)
+        if name:
+            tower.initialize()
+            if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
+                raise ValueError(Errors.E875.format(name=name))
+        else:
+            copy = srsly.msgpack_loads(dump_transformer(own.tokenizer, own._model))
+            shim_of(tower).set_transformer(*load_transformer(copy, attention_kind()))
+            tower.initialize()
+        tokenizer_of(tower, size)
+        rng = np.random.default_rng(seed)
+        weights = rng.normal(0, FIRST_WEIGHTS, (1, tower.get_dim("nO"))).astype(np.float32)
+        return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
+
+    @property
+    def scorer(self) -> "PairScorer":
+        return self
+
+    @property
+    def tower(self) -> Model:
+        """The transformer."""
+        return self.model.layers[0]
+
+    @property
+    def tokenizer(self) -> WordPieceTokenizer:
+        """What cuts the texts of entities into word pieces."""
+        return shim_of(self.tower).word_pieces
+
+    def __call__(self, pairs: SpanInputs) -> np.ndarray:
+        if not len(pairs):
+            return np.zeros(0, dtype=np.float32)
+        if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
+            raise ValueError(Errors.E875.format(name=self.tower.attrs["name"]))
+        return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
+
+    def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
+        """The scores of pairs, (p,), and the function that takes their gradients back."""
+        ops: Any = self.model.ops
+        scores, backprop = self.model.begin_update(pairs)
+        return ops.to_numpy(scores)[:, 0], lambda d: backprop(ops.asarray2f(d[:, None])) and None
+
+    def to_bytes(self) -> bytes:
+        shim, head = shim_of(self.tower), self.model.layers[1]
+        ops: Any = self.model.ops
+        arrays = {name: ops.to_numpy(head.get_param(name)) for name in ("W", "b")}
+        content: Dict[str, Any] = {
+            "format": FORMAT,
+            "retriever": self.retriever,
+            "name": str(self.tower.attrs["name"]),
+            "size": self.tower.attrs["reader"].size,
+            "head": pack_arrays(arrays),
+            "transformer": dump_transformer(shim.tokenizer, shim._model),
+        }
+        return srsly.msgpack_dumps(content)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "PairScorer":
+        """What ``to_bytes`` gave. Raises ValueError where it is anything else."""
+        content: Any = srsly.msgpack_loads(data)
+        if content["format"] != FORMAT:
+            raise ValueError(f"the cross-encoder has the format {content['format']!r:.20}")
+        tower = _tower(str(content["name"]), int(content["size"]))
+        message: Any = srsly.msgpack_loads(content["transformer"])
+        shim_of(tower).set_transformer(*load_transformer(message, attention_kind()))
+        tower.initialize()
+        tokenizer_of(tower, tower.attrs["reader"].size)
+        head = unpack_arrays(content["head"])
+        shapes = {"W": (1, tower.get_dim("nO")), "b": (1,)}
+        for name, shape in shapes.items():
+            if head[name].shape != shape or head[name].dtype != np.float32:
+                raise ValueError(f"{name} has the shape {head[name].shape}, not {shape}")
+            if not np.isfinite(head[name]).all():
+                raise ValueError(f"{name} has numbers that are not finite")
+        return cls(_with_head(tower, head["W"], head["b"]), str(content["retriever"]))
+
+
+@dataclass(frozen=True, eq=False)
+class CachedScorer:
+    """Scores each pair once. The weights of the scorer inside must stay as they are.
+
+    inner: What scores.
+    """
+
+    inner: Scorer
+    _scores: Dict[Any, np.float32] = field(default_factory=dict, repr=False)
+
+    @property
+    def scorer(self) -> PairScorer:
+        return self.inner.scorer
+
+    def __call__(self, pairs: SpanInputs) -> np.ndarray:
+        keys = pairs.keys()
+        new = {key: i for i, key in enumerate(keys) if key not in self._scores}
+        scores = self.inner(pairs.take(np.array(list(new.values()), dtype=np.int64)))
+        self._scores.update(zip(new, scores))
+        return np.array([self._scores[key] for key in keys], dtype=np.float32)
+
+
+def check_scores(scores: np.ndarray) -> np.ndarray:
+    """The scores; ValueError where one is no finite number."""
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        raise ValueError(Errors.E873.format(count=len(wrong), total=len(scores)))
+    return scores
+
+
+def _tower(name: str, size: int) -> Model[SpanInputs, Floats2d]:
+    """A transformer over pairs, without weights."""
+    tower = build_transformer_encoder(name, size, ClsPooling())
+    tower.attrs["pairs"] = True
+    return tower
+
+
+def _with_head(tower: Model, weights: np.ndarray, bias: np.ndarray) -> Model:
+    head = Linear(nO=1, nI=tower.get_dim("nO"))
+    ops: Any = head.ops
+    head.set_param("W", ops.asarray(weights))
+    head.set_param("b", ops.asarray(bias))
+    if shim_of(tower).token_types < 2:
+        raise ValueError(Errors.E872.format(name=tower.attrs["name"]))
+    return chain(tower, head)

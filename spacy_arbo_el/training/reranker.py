@@ -1,0 +1,235 @@
+"""Training of a cross-encoder on the candidates of a trained linker, whose encoder stays as it is.
+
+It is no part of ``spacy train``: that loop trains the model of a component, which is the encoder
+here, and takes no settings for a component that comes from a trained pipeline.
+"""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+import numpy as np
+from scipy.special import logsumexp
+from spacy.util import registry
+from thinc.api import Adam, Model, Optimizer, fix_random_seed, set_dropout_rate, warmup_linear
+
+from ..errors import Errors
+from ..linking.stages import LinkingStages
+from ..mentions.batch import MentionBatch
+from ..reranking.cross_encoder import CrossEncoder
+from ..reranking.pair_scorer import PairScorer
+from ..settings import check_count, check_part, check_positive, check_share
+from .candidates import TrainingCandidates
+from .checkpoint import Checkpoint, History, restore_checkpoint, write_checkpoint, write_finished
+from .resume import RunSettings
+from .trainer import TrainingDiverged
+
+# Scalings of the learning rate, as in base.cfg.
+WEIGHT_DECAY = 0.01
+LARGEST_GRADIENT = 1.0
+NAME = "cross-encoder"
+# Steps between lines of progress.
+LINE = 20
+
+
+@registry.misc("spacy-arbo-el.RerankerTraining.v1")
+@dataclass(frozen=True)
+class RerankerTraining:
+    """How a cross-encoder is trained.
+
+    Use it in the config of ``arbo rerank``::
+
+        [training]
+        @misc = "spacy-arbo-el.RerankerTraining.v1"
+        max_epochs = 2
+
+    name: A Hugging Face name or a folder to start from, with the vocabulary of the linker's encoder
+        of mentions; "" to start from that encoder.
+    n_candidates: Among how many candidates of a mention the gold entity is to be found.
+    max_epochs: How often each mention is trained on.
+    batch_size: The number of mentions in a step, each with all its candidates.
+    learn_rate: The highest learning rate. It rises from 0 and falls to 0 again, in straight lines.
+    warmup: The share of the steps in which it rises.
+    dropout: The share of activations that are left out in training.
+    seed: Determines the first weights, the order of mentions, and what is left out.
+    """
+
+    name: str = ""
+    n_candidates: int = 8
+    max_epochs: int = 2
+    batch_size: int = 16
+    learn_rate: float = 5e-5
+    warmup: float = 0.1
+    dropout: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("training.n_candidates", self.n_candidates, 2)
+        check_count("training.max_epochs", self.max_epochs, 1)
+        check_count("training.batch_size", self.batch_size, 1)
+        check_positive("training.learn_rate", self.learn_rate)
+        check_share("training.dropout", self.dropout)
+        check_part("training.warmup", self.warmup)
+        check_count("training.seed", self.seed)
+
+    def optimizer(self, steps: int) -> Optimizer:
+        """The optimizer of a run of so many steps."""
+        rate: Any = warmup_linear(self.learn_rate, max(int(self.warmup * steps), 1), steps + 1)
+        return Adam(rate, L2=WEIGHT_DECAY, L2_is_weight_decay=True, grad_clip=LARGEST_GRADIENT)
+
+    def order(self, count: int, epoch: int) -> List[np.ndarray]:
+        """The mentions of each step of an epoch. count: How many mentions there are."""
+        order = np.random.default_rng([self.seed, epoch]).permutation(count)
+        return np.split(order, range(self.batch_size, count, self.batch_size))
+
+
+@dataclass(frozen=True)
+class LabelledMentions:
+    """Mentions with the candidates that they are trained or evaluated on.
+
+    batch: m encoded mentions.
+    table: Their candidates and gold entities.
+    """
+
+    batch: MentionBatch
+    table: TrainingCandidates
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def take(self, rows: np.ndarray) -> "LabelledMentions":
+        """The given mentions."""
+        table = TrainingCandidates(
+            self.table.candidates[rows], self.table.gold[rows], self.table.recall
+        )
+        return LabelledMentions(self.batch.take(rows), table)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The model as checkpoints see it: a part of a pipeline."""
+
+    model: Model
+    is_trainable: bool = True
+
+
+@dataclass(frozen=True)
+class _Parts:
+    pipeline: Sequence[Tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class RerankerTrainer:
+    """Trains a cross-encoder, in place.
+
+    reranker: With an untrained ``scorer``.
+    stages: The stages of the linker.
+    training: The settings.
+    path: The checkpoint.
+    begin: What the run begins with.
+    report: Takes the lines of the log.
+    """
+
+    reranker: CrossEncoder
+    stages: LinkingStages
+    training: RerankerTraining
+    path: Path
+    begin: RunSettings
+    report: Callable[[str], None] = field(default=print)
+
+    @property
+    def scorer(self) -> PairScorer:
+        assert self.reranker.scorer is not None
+        return self.reranker.scorer.scorer
+
+    def train(
+        self,
+        train: LabelledMentions,
+        dev: Optional[LabelledMentions],
+        *,
+        checkpoint: Optional[Checkpoint] = None,
+        every: int = 0,
+    ) -> None:
+        """Train to the end.
+
+        train: Mentions whose candidates have a gold entity.
+        dev: Mentions to evaluate on after each epoch.
+        checkpoint: Where to continue; None to begin.
+        every: Steps between checkpoints; 0 for one after each epoch.
+        """
+        training = self.training
+        epochs = [training.order(len(train), epoch) for epoch in range(training.max_epochs)]
+        ends = np.cumsum([len(epoch) for epoch in epochs])
+        optimizer = training.optimizer(int(ends[-1]))
+        fix_random_seed(training.seed)
+        parts, done = _Parts([(NAME, _Part(self.scorer.model))]), 0
+        if checkpoint is not None:
+            done = checkpoint.history.step
+            restore_checkpoint(checkpoint, parts, optimizer)
+            for _ in range(done):
+                optimizer.step_schedules()
+            self.report(f"Resuming after step {done}")
+        losses, start = [], time.perf_counter()
+        steps = [rows for epoch in epochs for rows in epoch]
+        for number, rows in enumerate(steps[done:], done + 1):
+            losses.append(self.step(train.take(rows)))
+            self.scorer.model.finish_update(optimizer)
+            optimizer.step_schedules()
+            is_end = number in ends
+            if is_end or len(losses) == LINE:
+                seconds = time.perf_counter() - start
+                line = f"step {number}/{len(steps)}, loss {np.mean(losses):.4f}, {seconds:.0f} s"
+                losses = []
+                if is_end and dev is not None:
+                    line += f", dev accuracy {self.accuracy(dev):.4f}"
+                self.report(line)
+            if is_end or (every and number % every == 0):
+                history = History(number, {}, [], [], [], *self.begin)
+                write_checkpoint(self.path, parts, optimizer, history)
+        write_finished(self.path, History(len(steps), {}, [], [], [], *self.begin))
+
+    def step(self, mentions: LabelledMentions) -> float:
+        """Compute the gradients of some mentions. RETURNS: Their mean loss.
+
+        The loss is the cross entropy of a softmax over the candidates of a mention. Several gold
+        entities share the probability.
+        """
+        set_dropout_rate(self.scorer.model, self.training.dropout)
+        scores, backprop = self.scorer.begin_update(self._pairs(mentions))
+        valid, correct = mentions.table.candidates >= 0, mentions.table.correct
+        loss, gradient = set_loss(_table(scores, valid), correct)
+        if not np.isfinite(loss):
+            raise TrainingDiverged(Errors.E607.format(name=NAME, loss=loss))
+        backprop(gradient[valid])
+        return loss
+
+    def accuracy(self, mentions: LabelledMentions) -> float:
+        """The share of mentions whose candidate with the best score is gold."""
+        valid = mentions.table.candidates >= 0
+        scores = _table(self.scorer(self._pairs(mentions)), valid)
+        best = scores.argmax(axis=1)[:, None]
+        return float(np.take_along_axis(mentions.table.correct, best, axis=1).mean())
+
+    def _pairs(self, mentions: LabelledMentions) -> Any:
+        return self.reranker.pairs(mentions.batch, mentions.table.candidates, self.stages.context)
+
+
+def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray]:
+    """The mean cross entropy of a softmax over the candidates of each mention, and its gradient.
+
+    scores: (m, k) float32, -inf for no candidate.
+    correct: (m, k) bool, one of each row at least; they share the probability.
+    RETURNS: The loss, and (m, k) float32, its gradient with respect to the scores.
+    """
+    target = correct / correct.sum(axis=1, keepdims=True)
+    logs = scores.astype(np.float64) - logsumexp(scores.astype(np.float64), axis=1, keepdims=True)
+    loss = -(target * np.where(correct, logs, 0.0)).sum(axis=1).mean()
+    return float(loss), ((np.exp(logs) - target) / len(scores)).astype(np.float32)
+
+
+def _table(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Scores of pairs as a table (m, k), -inf where there is no candidate."""
+    table = np.full(valid.shape, -np.inf, dtype=np.float32)
+    table[valid] = scores
+    return table

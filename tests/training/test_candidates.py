@@ -1,0 +1,128 @@
+"""The candidates that a cross-encoder learns from: without exemplars of the mention's document."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.training.candidates import (
+    TrainingCandidates,
+    make_candidates,
+    neighbours_for_training,
+    pipeline_fingerprint,
+    read_candidates,
+    write_candidates,
+)
+from spacy_arbo_el.training.resume import fingerprint_of_docs
+
+from ..linker.conftest import build
+from ..linker.world import TRAIN, annotated
+
+
+@pytest.fixture(scope="module")
+def nlp(tiny_bert):
+    """Don't change it."""
+    return build_tiny(tiny_bert)
+
+
+def build_tiny(tiny_bert):
+    return build(model={"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}})
+
+
+def docs_of(nlp, texts=TRAIN):
+    return [annotated(nlp, text) for text in texts]
+
+
+def test_neighbours_have_no_exemplars_of_their_document(nlp):
+    linker = find_linker(nlp)
+    stages, store = linker.stages, linker.exemplars
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+    neighbours = neighbours_for_training(stages, batch)
+    count = stages.inference.n_exemplars
+    vectors = batch.encoded @ stages.datastore.settings.similarity.prepare(store.vectors).T
+    for row, record in enumerate(batch.records):
+        found = neighbours.exemplars.ids[row].tolist()
+        assert all(store.records[number].key[0] != record.key[0] for number in found)
+        # By brute force: the nearest of other documents, with their entities.
+        others = [i for i, r in enumerate(store.records) if r.key[0] != record.key[0]]
+        expected = sorted(others, key=lambda i: -vectors[row, i])[:count]
+        np.testing.assert_allclose(
+            neighbours.exemplars.scores[row], vectors[row, expected], atol=1e-5
+        )
+        owners = [store.records[number].kb_ids[0] for number in found]
+        assert linker.kb.ids_of(neighbours.exemplar_entities[row]).tolist() == owners
+    with_own = neighbours_for_training(stages, batch, own_exemplars=True)
+    own = [store.row(record.key) for record in batch.records]
+    assert (with_own.exemplars.ids == np.array(own)[:, None]).any(axis=1).all()
+
+
+def test_candidates_say_what_the_exemplars_of_the_document_would_give_away(nlp):
+    table = make_candidates(find_linker(nlp), docs_of(nlp), 4)
+    first, among = table.recall[0]
+    assert table.recall[1].tolist() == [1.0, 1.0] and first < 1.0 and among <= 1.0
+    assert first == table.correct[:, 0].mean() and among == table.correct.any(axis=1).mean()
+    assert table.candidates.shape == (20, 4)
+
+
+def test_a_missing_gold_entity_takes_the_place_of_the_last_candidate():
+    table = TrainingCandidates(
+        np.array([[5, 6, 7], [5, 6, 7], [5, -1, -1], [5, 6, 7]]),
+        np.array([[6, -1], [9, 8], [3, -1], [-1, -1]]),
+        np.zeros((2, 2)),
+    )
+    rows, ready = table.for_training()
+    assert rows.tolist() == [0, 1, 2], "the last has no gold entity in the knowledge base"
+    assert ready.candidates.tolist() == [[5, 6, 7], [5, 6, 9], [5, 3, -1]]
+    assert ready.correct.sum(axis=1).tolist() == [1, 1, 1]
+    assert table.candidates[1].tolist() == [5, 6, 7], "the table itself stays"
+
+
+def test_a_mention_without_entities_has_no_candidates(tiny_bert):
+    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
+    nlp = build([], model=tower)
+    table = make_candidates(find_linker(nlp), docs_of(nlp), 4)
+    assert (table.candidates == -1).all() and table.recall.tolist() == [[0, 0], [0, 0]]
+    assert table.for_training()[0].tolist() == []
+
+
+def written(linker, docs, path):
+    table = make_candidates(linker, docs, 4)
+    names = pipeline_fingerprint(linker, 4), fingerprint_of_docs(docs)
+    write_candidates(path, table, linker.kb, *names)
+    return table, names
+
+
+def test_a_file_of_candidates_survives_and_is_refused_for_others(tiny_bert, tmp_path):
+    nlp = build_tiny(tiny_bert)
+    linker, docs, path = find_linker(nlp), docs_of(nlp), tmp_path / "candidates.bin"
+    table, (pipeline, corpus) = written(linker, docs, path)
+    again = read_candidates(path, linker.kb, pipeline, corpus)
+    for name in ("candidates", "gold", "recall"):
+        assert (getattr(again, name) == getattr(table, name)).all()
+    # Another corpus, another number of candidates, another setting, another knowledge base.
+    other = fingerprint_of_docs(docs[:-1])
+    with pytest.raises(ValueError, match="E876.*corpus"):
+        read_candidates(path, linker.kb, pipeline, other)
+    with pytest.raises(ValueError, match="E876.*pipeline"):
+        read_candidates(path, linker.kb, pipeline_fingerprint(linker, 8), corpus)
+    before, curve = linker.calibration, (3.0, -1.0)
+    linker.calibration = replace(before, entity=curve)
+    assert pipeline_fingerprint(linker, 4) != pipeline
+    linker.calibration = before
+    assert pipeline_fingerprint(linker, 4) == pipeline
+    linker.kb.add(Entity("new", "something new"))
+    assert pipeline_fingerprint(linker, 4) != pipeline
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])
+def test_a_damaged_file_of_candidates_is_refused(nlp, tmp_path, damage):
+    linker, path = find_linker(nlp), tmp_path / "candidates.bin"
+    _, names = written(linker, docs_of(nlp), path)
+    data = path.read_bytes()
+    flipped = bytes([*data[:-9], data[-9] ^ 1, *data[-8:]])
+    damaged = {"cut": data[: len(data) // 2], "flipped": flipped, "empty": b"", "other": b"x" * 99}
+    path.write_bytes(damaged[damage])
+    with pytest.raises(ValueError, match="E877"):
+        read_candidates(path, linker.kb, *names)

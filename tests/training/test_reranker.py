@@ -1,0 +1,170 @@
+"""Training of a cross-encoder: its loss, what it learns, interrupted runs."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from thinc.api import Config
+from typer.testing import CliRunner
+
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.pipelines import save_pipeline
+from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, set_loss
+from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
+from spacy_arbo_el.training.trainer import TrainingDiverged
+
+from ..linker.conftest import build
+from ..linker.world import DEV, TRAIN, annotated
+
+SETTINGS = {
+    "reranker.window": 32,
+    "reranker.text": 12,
+    "reranker.n_reranked": 4,
+    "training.n_candidates": 4,
+    "training.learn_rate": 0.01,
+    "training.batch_size": 6,
+}
+
+
+def build_tiny(tiny_bert, **config):
+    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
+    return build(model=tower, **config)
+
+
+def docs_of(nlp, texts):
+    return [annotated(nlp, text) for text in texts]
+
+
+def run(nlp, folder, report=lambda line: None, resume=False, every=0, **settings):
+    config = read_config(None, {**SETTINGS, **settings})
+    runs = RerankerRun(find_linker(nlp), config, folder, report)
+    return runs.train(docs_of(nlp, TRAIN), docs_of(nlp, DEV), resume=resume, every=every)
+
+
+@given(st.data())
+def test_the_gradient_of_the_loss_is_that_of_finite_differences(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
+    m, k = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 5))
+    scores = rng.normal(size=(m, k)).astype(np.float32)
+    correct = rng.random((m, k)) < 0.4
+    correct[:, 0] |= ~correct.any(axis=1)
+    scores[(rng.random((m, k)) < 0.2) & ~correct] = -np.inf
+    loss, gradient = set_loss(scores, correct)
+    # The cross entropy to equal shares, by hand.
+    p = np.exp(scores.astype(float)) / np.exp(scores.astype(float)).sum(axis=1, keepdims=True)
+    by_hand = [-np.log(p[i][correct[i]]).mean() for i in range(m)]
+    assert loss == pytest.approx(np.mean(by_hand), abs=1e-5)
+    for i, j in zip(*np.nonzero(np.isfinite(scores))):
+        moved = scores.astype(np.float64)
+        moved[i, j] += 1e-4
+        difference = (set_loss(moved, correct)[0] - loss) / 1e-4
+        assert gradient[i, j] == pytest.approx(difference, abs=1e-3)
+    assert (gradient[~np.isfinite(scores)] == 0).all()
+
+
+def weights(reranker):
+    return reranker.scorer.scorer.to_bytes()
+
+
+@pytest.mark.slow
+def test_it_learns_what_the_encoder_does_not_know(tiny_bert, tmp_path):
+    nlp = build_tiny(tiny_bert)
+    before = find_linker(nlp).encoder.fingerprint
+    lines = []
+    run(nlp, tmp_path, lines.append, **{"training.max_epochs": 40, "training.dropout": 0.0})
+    assert "recall@1" in lines[0]
+    first = float(re.search(r"recall@1 ([\d.]+)", lines[0]).group(1))
+    losses = [float(re.search(r"loss ([\d.]+)", line).group(1)) for line in lines[1:]]
+    assert first < 0.9 and losses[0] > 1.0 and losses[-1] < 0.3, lines
+    assert find_linker(nlp).encoder.fingerprint == before, "the encoder stays as it is"
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, monkeypatch):
+    nlp = build_tiny(tiny_bert)
+    settings = {"training.max_epochs": 3}
+    whole = run(nlp, tmp_path / "whole", **settings)
+    again = run(nlp, tmp_path / "again", **settings)
+    assert weights(whole) == weights(again), "a run is reproducible"
+    calls = []
+    step = RerankerTrainer.step
+
+    def stop(self, mentions):
+        calls.append(len(mentions))
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return step(self, mentions)
+
+    monkeypatch.setattr(RerankerTrainer, "step", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(nlp, tmp_path / "cut", every=3, **settings)
+    lines = []
+    resumed = run(nlp, tmp_path / "cut", lines.append, resume=True, every=3, **settings)
+    assert "Resuming after step 6" in lines and any("Candidates from" in line for line in lines)
+    assert weights(resumed) == weights(whole)
+    # A run that has ended is not continued, and one with other settings is refused.
+    monkeypatch.undo()
+    assert weights(run(nlp, tmp_path / "cut", resume=True, **settings)) == weights(whole)
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tiny_bert, tmp_path, monkeypatch):
+    nlp = build_tiny(tiny_bert)
+
+    def stop(self, mentions):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_arbo_el.training.reranker.write_finished", lambda *_: None)
+    run(nlp, tmp_path, **{"training.max_epochs": 1})
+    with pytest.raises(ValueError, match="E602.*training.seed"):
+        run(nlp, tmp_path, resume=True, **{"training.max_epochs": 1, "training.seed": 3})
+
+
+def test_a_loss_that_is_no_number_stops_the_training(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "spacy_arbo_el.training.reranker.set_loss", lambda scores, correct: (np.nan, scores)
+    )
+    with pytest.raises(TrainingDiverged, match="E607"):
+        run(build_tiny(tiny_bert), tmp_path)
+
+
+def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert, tmp_path):
+    empty = build([], model={"mention": {"name": str(tiny_bert), "window": 32}})
+    with pytest.raises(ValueError, match="E878"):
+        run(empty, tmp_path / "empty")
+    config = Config(read_config(None, SETTINGS))
+    config["reranker"] = {"@misc": "spacy-arbo-el.BestEvidence.v1"}
+    with pytest.raises(ValueError, match="E879"):
+        RerankerRun(find_linker(empty), config, tmp_path).train([], [])
+    for wrong in ({"warmup": 0.0}, {"batch_size": 0}, {"n_candidates": 1}, {"learn_rate": 0.0}):
+        with pytest.raises(ValueError, match="training"):
+            RerankerTraining(**wrong)
+
+
+@pytest.mark.slow
+def test_the_command_saves_a_pipeline_that_links_with_its_cross_encoder(tiny_bert, tmp_path):
+    ranker = {"@misc": "spacy-arbo-el.FeatureRanker.v1", "pretrained": False}
+    nlp = build_tiny(tiny_bert, reranker=ranker)
+    save_pipeline(nlp, tmp_path / "model")
+    for name, texts in (("train", TRAIN), ("dev", [*DEV, *TRAIN])):
+        write_docbin(docs_of(nlp, texts), tmp_path / f"{name}.spacy")
+    overrides = {**SETTINGS, "training.max_epochs": 1}
+    names = [str(tmp_path / name) for name in ("model", "train.spacy", "dev.spacy")]
+    settings = [part for key, value in overrides.items() for part in (f"--{key}", str(value))]
+    command = ["rerank", *names, "--output", str(tmp_path / "out"), *settings]
+    result = CliRunner().invoke(arbo_cli, command)
+    assert result.exit_code == 0, result.output
+    assert "without the exemplars" in " ".join(result.output.split())
+    again = spacy.load(tmp_path / "out" / "model-last")
+    reranker = find_linker(again).reranker
+    assert reranker.scorer is not None and reranker.fitted.weights is not None
+    assert reranker.n_reranked == 4 and reranker.window == 32
+    kb_ids = [span.kb_id_ for doc in again.pipe(docs_of(again, DEV)) for span in doc.ents]
+    assert all(kb_ids)
+    alone = find_linker(build_tiny(tiny_bert)).reranker
+    assert replace(reranker, scorer=None).to_bytes() != alone.to_bytes()
