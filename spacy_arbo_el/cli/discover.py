@@ -1,4 +1,4 @@
-"""``arbo link`` and ``arbo discover``: all documents of a corpus in one graph."""
+"""``arbo link`` and ``arbo discover``: the documents of a corpus, most often in one graph."""
 
 import json
 from collections import Counter
@@ -13,6 +13,20 @@ from wasabi import msg
 from ._util import errors_for_people, visible
 from .arguments import MODEL, check_data, open_model
 from .documents import DOCUMENTS, FIND, document_reader, hint_at_empty_kb, hint_at_labels
+from .shards import (
+    CPUS,
+    EACH,
+    FORMAT,
+    GPUS,
+    PART,
+    RAY,
+    SHARD,
+    WORKERS,
+    check_options,
+    link_each,
+    make_job,
+    ray_settings,
+)
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
@@ -28,10 +42,18 @@ def link_command(
         ...,
         "--output",
         "-o",
-        help="What to write: a .spacy, .jsonl or .csv file, or a folder of .spacy files",
+        help="What to write: a .spacy, .jsonl or .csv file, or a folder",
     ),
     threshold: Optional[float] = THRESHOLD,
     find: str = FIND,
+    each: bool = EACH,
+    format: str = FORMAT,
+    shard: int = SHARD,
+    part: str = PART,
+    ray: Optional[str] = RAY,
+    workers: int = WORKERS,
+    cpus_per_worker: int = CPUS,
+    gpus_per_worker: float = GPUS,
     # fmt: on
 ) -> None:
     """Link all documents in one graph.
@@ -39,11 +61,39 @@ def link_command(
     The documents are written with their links: as .spacy, as JSONL with one document per line, or
     as CSV with one mention per line.
 
+    With --each, each document is linked for itself. With --each or --ray, the output is a folder of
+    shards with one row per mention, and the command goes on where it was stopped.
+
     \b
     Example:
       python -m spacy arbo link out/model-best corpus.spacy --output linked.spacy
       python -m spacy arbo link out/model-best texts/ --find names --output links.csv
+      python -m spacy arbo link out/model-best texts/ --output links --each --part 3/16
+      python -m spacy arbo link out/model-best texts/ --output links --each --ray local --workers 4
     """
+    with errors_for_people():
+        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
+        check_options(each, part, settings)
+        if each or settings is not None:
+            job = make_job(
+                model,
+                data,
+                output,
+                one_graph=not each,
+                format=format,
+                threshold=threshold,
+                find=find,
+                size=shard,
+            )
+            link_each(job, part, settings)
+            return
+    link_at_once(model, data, output, threshold, find)
+
+
+def link_at_once(
+    model: Path, data: Path, output: Path, threshold: Optional[float], find: str
+) -> None:
+    """Link all documents in one graph, in this process. The parameters are the command's."""
     from ..corpora.links import check_output, write_links, write_table
     from ..corpora.parts import write_parts
     from ..linker import find_linker
