@@ -12,17 +12,12 @@ starts it again. ``memory`` measures the reducer of one graph on mentions with r
 """
 
 import argparse
-import json
 import os
 import platform
-import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, List
 
 import pyarrow.parquet as pq
 

@@ -37,6 +37,7 @@ _NAMES = {
     "TopK": "arrays",
     "candidates_to_dicts": "frames",
     "candidates_to_frame": "frames",
+    "discover_in_shards": "distributed.runs",
     "draw_arborescence": "explanations.arborescence",
     "edit_pipeline": "pipelines",
     "find_linker": "linker",

@@ -23,7 +23,7 @@ from .shards import (
     SHARD,
     WORKERS,
     check_options,
-    link_each,
+    link_shards,
     make_job,
     ray_settings,
 )
@@ -62,7 +62,8 @@ def link_command(
     as CSV with one mention per line.
 
     With --each, each document is linked for itself. With --each or --ray, the output is a folder of
-    shards with one row per mention, and the command goes on where it was stopped.
+    shards with one row per mention, and the command goes on where it was stopped. All machines must
+    reach the pipeline, the documents and the output by the same paths.
 
     \b
     Example:
@@ -73,7 +74,7 @@ def link_command(
     """
     with errors_for_people():
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
-        check_options(each, part, settings)
+        check_options(each, part)
         if each or settings is not None:
             job = make_job(
                 model,
@@ -85,7 +86,7 @@ def link_command(
                 find=find,
                 size=shard,
             )
-            link_each(job, part, settings)
+            link_shards(job, part, settings)
             return
     link_at_once(model, data, output, threshold, find)
 

@@ -50,14 +50,11 @@ def ray_settings(
     return RaySettings(address, workers, cpus, gpus)
 
 
-def check_options(each: bool, part: str, ray: "Optional[RaySettings]") -> None:
+def check_options(each: bool, part: str) -> None:
     """Raise ValueError for options that do not go together, and for a part that is none."""
     if part and not each:
         why = "one graph over all documents has no parts"
         raise ValueError(Errors.E896.format(option="--part", other="--each", why=why))
-    if not each and ray is not None:
-        why = "one graph is linked in one process"
-        raise ValueError(Errors.E896.format(option="--ray", other="--each", why=why))
     if part:
         from ..distributed.job import part_of
 
@@ -77,7 +74,7 @@ def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
     return Job(model_path, corpus, out, folder_fingerprint(folder), **settings)
 
 
-def link_each(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:
+def link_shards(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:
     """Link the shards that are not done, with a progress bar, and print the counts."""
     from tqdm import tqdm
 

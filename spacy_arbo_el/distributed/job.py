@@ -6,6 +6,7 @@
     errors/part-000012.jsonl    its documents that could not be read or linked, with the reasons
     done/part-000012.json       its counts, written last: the shard is done
     summary.json                the counts of all shards, once all are done
+    new_entities                what one graph over all documents has grouped, see ``one_graph.py``
 
 Every file is written under a temporary name and renamed. Whoever writes a shard a second time
 writes the same, so that no mention is lost or doubled by a worker that was killed.
@@ -15,7 +16,7 @@ import json
 import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
 from ..errors import Errors
 from ..io import write_file
@@ -165,6 +166,11 @@ class Job:
         """The counts of a shard that is done."""
         values = json.loads(self.done_file(shard).read_text(encoding="utf8"))
         return Report(**{name.name: values[name.name] for name in fields(Report)})
+
+
+# From a shard to what became of it.
+Worker = Callable[[Shard], Report]
+MakeWorker = Callable[[Job], Worker]
 
 
 def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:

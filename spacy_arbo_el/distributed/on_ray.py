@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 from ..errors import Errors
 from ..extras import import_ray
-from .job import Job, Report
+from .job import Job, MakeWorker, Report
 from .shards import Shard
 
 # The most tasks that Ray is to plan; with more shards, a task has several.
@@ -92,14 +92,12 @@ def use_resources(cpus: int, gpus: float) -> None:
 class RayShardWorker:
     """What an actor of Ray runs: a worker on shards, given as batches of JSON.
 
-    make: Function from the job to a function from a shard to its report.
+    make: Function from the job to the worker.
     job: What is linked, and how.
     cpus, gpus: What the actor was given.
     """
 
-    def __init__(
-        self, make: Callable[[Job], Callable[[Shard], Report]], job: Job, cpus: int, gpus: float
-    ) -> None:
+    def __init__(self, make: MakeWorker, job: Job, cpus: int, gpus: float) -> None:
         use_resources(cpus, gpus)
         self.work = make(job)
 
@@ -109,7 +107,7 @@ class RayShardWorker:
 
 
 def map_shards(
-    make: Callable[[Job], Callable[[Shard], Report]],
+    make: MakeWorker,
     job: Job,
     shards: Sequence[Shard],
     settings: RaySettings,
@@ -118,7 +116,7 @@ def map_shards(
 
     A worker that is killed costs its shard: another one does it again.
 
-    make: Function from the job to a function from a shard to its report; a class, by its name.
+    make: Function from the job to a worker; Ray carries its name.
     """
     ray = import_ray()
     if not shards:
@@ -134,6 +132,19 @@ def map_shards(
     with readable_errors(ray):
         for row in reports.iter_rows():
             yield Report(**row)
+
+
+def call_on_ray(function: Callable[[Job], None], job: Job, settings: RaySettings) -> None:
+    """Call a function once, on a machine of the cluster, with the CPUs of a worker."""
+    ray = import_ray()
+    task = ray.remote(_with_resources).options(num_cpus=settings.cpus, num_gpus=settings.gpus)
+    with readable_errors(ray):
+        ray.get(task.remote(function, job, settings.cpus, settings.gpus))
+
+
+def _with_resources(function: Callable[[Job], None], job: Job, cpus: int, gpus: float) -> None:
+    use_resources(cpus, gpus)
+    function(job)
 
 
 @contextmanager

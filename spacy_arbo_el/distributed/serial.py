@@ -1,19 +1,17 @@
 """Shards one after the other, in this process."""
 
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, Optional
 
-from .job import Job, Report
+from .job import Job, MakeWorker, Report, Worker
 from .shards import Shard
-from .worker import ShardWorker
 
 
-def link_shards(job: Job, shards: Iterable[Shard]) -> Iterator[Report]:
-    """Link shards, each document for itself; yields what became of each.
+def map_shards(make: MakeWorker, job: Job, shards: Iterable[Shard]) -> Iterator[Report]:
+    """Have one worker work on shards in their order; yields what became of each.
 
-    job: What is linked, and how.
-    shards: Those to link; no pipeline is loaded where there are none.
+    make: Function from the job to the worker. It is not called where there are no shards.
     """
-    worker = None
+    worker: Optional[Worker] = None
     for shard in shards:
-        worker = worker or ShardWorker(job)
+        worker = worker or make(job)
         yield worker(shard)

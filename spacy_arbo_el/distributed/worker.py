@@ -56,13 +56,18 @@ class PipelineWorker:
             self.linker.threshold = threshold
         self.finder = make_finder(self.nlp, self.linker, find)
 
+    @classmethod
+    def of(cls, job: Job) -> "PipelineWorker":
+        """The pipeline of a job."""
+        return cls(Path(job.model), job.pipeline, job.versions, job.threshold, job.find)
+
     def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
         """The documents with the mentions to link, without those in which none can be found."""
-        return list(docs) if self.finder is None else _all_or_each(self._find, docs, bad)
+        return list(docs) if self.finder is None else all_or_each(self._find, docs, bad)
 
     def link(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
         """The documents with links, without those that cannot be linked."""
-        return _all_or_each(self._link, docs, bad)
+        return all_or_each(self._link, docs, bad)
 
     def _find(self, docs: Sequence[Doc]) -> List[Doc]:
         assert self.finder is not None
@@ -73,7 +78,7 @@ class PipelineWorker:
         return list(docs)
 
 
-def _all_or_each(
+def all_or_each(
     change: Callable[[Sequence[Doc]], List[Doc]], docs: Sequence[Doc], bad: OnBadDoc
 ) -> List[Doc]:
     """The changed documents; where they can't be changed at once, one by one without bad ones.
@@ -86,7 +91,7 @@ def _all_or_each(
         if len(docs) == 1:
             bad(docs[0], error)
             return []
-    return [changed for doc in docs for changed in _all_or_each(change, [doc], bad)]
+    return [changed for doc in docs for changed in all_or_each(change, [doc], bad)]
 
 
 class Problems(List[Dict[str, str]]):
@@ -110,9 +115,7 @@ class ShardWorker:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.name = f"{platform.node()}:{os.getpid()}"
-        self.pipeline = PipelineWorker(
-            Path(job.model), job.pipeline, job.versions, job.threshold, job.find
-        )
+        self.pipeline = PipelineWorker.of(job)
 
     def __call__(self, shard: Shard) -> Report:
         """Link a shard, unless it is done."""

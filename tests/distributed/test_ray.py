@@ -13,8 +13,9 @@ import ray.data  # noqa: E402
 
 from spacy_arbo_el import link_dataset, link_in_shards  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
+from spacy_arbo_el.distributed.one_graph import new_entities_of  # noqa: E402
 
-from .conftest import N_DOCUMENTS, THRESHOLD, rows_in  # noqa: E402
+from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, ordered, rows_in  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -72,7 +73,18 @@ def test_links_of_a_dataset(model, records, expected):
     found = [{k: v for k, v in row.items() if k != "error"} for row in rows if row not in errors]
     for row in found:
         row["evidence"] = list(row["evidence"])
-    assert sorted(found, key=lambda r: (r["document"], r["start"], r["end"])) == expected
+    assert ordered(found) == expected
+
+
+def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(make_job):
+    serial, parallel = (
+        make_job(name, one_graph=True, threshold=GRAPH_THRESHOLD) for name in ("a", "b")
+    )
+    list(link_in_shards(serial))
+    list(link_in_shards(parallel, ray=RaySettings(workers=2)))
+    rows = rows_in(serial.folder)
+    assert rows_in(parallel.folder) == rows and any(row["new_entity"] for row in rows)
+    assert new_entities_of(parallel).to_bytes() == new_entities_of(serial).to_bytes()
 
 
 def test_settings_are_checked():
