@@ -530,7 +530,7 @@ class Errors(metaclass=_Coded):
         "same command again to go on."
     )
     E900 = "{name} must be {least} or more, got {value!r}."
-    E901 = "The output of --each and --ray is a folder, but {path} is a file or has a suffix."
+    E901 = "The output of --each and --ray is a folder, but {path} is, or ends like, a file."
     E902 = (
         "{path} is not replaced: the folder holds other files ({names}), and no run. Choose a new "
         "or an empty folder."

@@ -10,6 +10,7 @@ from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
+from ..errors import Errors
 from ._util import errors_for_people, visible
 from .arguments import MODEL, check_data, open_model
 from .documents import DOCUMENTS, FIND, document_reader, hint_at_empty_kb, hint_at_labels
@@ -23,9 +24,11 @@ from .shards import (
     SHARD,
     WORKERS,
     check_options,
+    discover_with_ray,
     link_shards,
     make_job,
     ray_settings,
+    remove_run,
 )
 
 if TYPE_CHECKING:
@@ -159,12 +162,20 @@ def discover_command(
         "--replace",
         help="Discard the new entities of the pipeline, and all decisions on them",
     ),
+    ray: Optional[str] = RAY,
+    workers: int = WORKERS,
+    cpus_per_worker: int = CPUS,
+    gpus_per_worker: float = GPUS,
+    shard: int = SHARD,
     # fmt: on
 ) -> None:
     """Group mentions of no entity into new entities.
 
     They are written as JSONL and as an HTML page. What was decided with `arbo new` holds: merged
     mentions stay together, split ones apart, and rejected or accepted ones are left out.
+
+    With --ray, what workers have read is kept beside the JSONL file, in a folder that ends in .run,
+    until the command is done: given again, it goes on where it was stopped.
 
     \b
     Example:
@@ -182,18 +193,31 @@ def discover_command(
     changing = nullcontext() if keep is None else changing_pipeline(keep)
     with errors_for_people(), changing:
         check_data(data)
+        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
+        if settings is not None and replace:
+            why = "workers read the pipeline as it is in its folder"
+            raise ValueError(Errors.E896.format(option="--ray", other="no --replace", why=why))
         nlp = open_model(model)
         linker = find_linker(nlp)
         if replace:
             linker.new_entities = NewEntities()
-        with document_reader(nlp, linker, data, find) as read:
-            new_entities = linker.discover_stream(read, threshold=threshold)
+        if settings is not None:
+            run = output.with_suffix(".run")
+            job = make_job(
+                model, data, run, one_graph=True, threshold=threshold, find=find, size=shard
+            )
+            new_entities = discover_with_ray(job, settings)
+        else:
+            with document_reader(nlp, linker, data, find) as read:
+                new_entities = linker.discover_stream(read, threshold=threshold)
         lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in new_entities)
         write_file(output, "".join(lines).encode("utf8"))
         write_file(page, to_html(new_entities).encode("utf8"))
         if keep is not None:
             linker.new_entities.update(new_entities)
             save_pipeline(nlp, keep)
+        if settings is not None:
+            remove_run(job)
     mentions = sum(len(one.members) for one in new_entities)
     counts = f"{len(new_entities)} new entities, {mentions} mentions"
     msg.good(f"{output}, {page}: {counts}")

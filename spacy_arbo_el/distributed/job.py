@@ -27,6 +27,8 @@ from .shards import SIZE, Shard, cut, read_shards, write_shards
 
 JOB, SHARDS, SUMMARY = "job.json", "shards.jsonl", "summary.json"
 LINKS, ERRORS, DONE = "links", "errors", "done"
+# Endings of names that people mean as files.
+FILES = (".spacy", ".jsonl", ".csv", ".json", ".tsv", ".txt", ".parquet")
 # Settings that say where things are, which may be somewhere else after a restart.
 PLACES = ("model", "corpus", "output")
 _DONE = re.compile(r"part-(\d{6,})\.json")
@@ -125,7 +127,7 @@ class Job:
 
     def _check_empty(self) -> None:
         """ValueError where the folder holds anything but the beginning of a run."""
-        if self.folder.suffix or self.folder.is_file():
+        if self.folder.suffix in FILES or self.folder.is_file():
             raise ValueError(Errors.E901.format(path=self.folder))
         if not self.folder.is_dir():
             return
