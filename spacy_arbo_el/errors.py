@@ -593,6 +593,38 @@ class Errors(metaclass=_Coded):
         '@misc = "spacy-arbo-el.CrossEncoder.v1".'
     )
 
+    # Large runs, on one machine or many: E890 to E909
+    E890 = (
+        "The folder {path} holds a run with other settings: {differences}. Choose another folder, "
+        "or give the settings of that run to go on with it."
+    )
+    E891 = (
+        "A worker on {host} would link with something else than the driver: {differences}. Give "
+        "all machines the same packages and the same pipeline folder."
+    )
+    E892 = (
+        "A part is given as NUMBER/COUNT, such as 3/16, with NUMBER from 1 to COUNT; got {value!r}."
+    )
+    E893 = "This needs Ray Data. Install it: pip install 'spacy_arbo_el[ray]'."
+    E894 = "There is no format {value!r} for shards of links. Choose one of: {choices}."
+    E895 = "Parquet needs pyarrow. Install it: pip install pyarrow, or 'spacy_arbo_el[ray]'."
+    E896 = "{option} needs {other}: {why}."
+    E897 = "{path}, row {row}: {problem}"
+    E898 = (
+        "The pipeline {name!r} is not in a folder that workers can load. Save it with "
+        "save_pipeline(nlp, PATH), and give that path."
+    )
+    E899 = (
+        "{missing} of {total} shards are not done in {path}. The messages above say why. Give the "
+        "same command again to go on."
+    )
+    E900 = "{name} must be {least} or more, got {value!r}."
+    E901 = "The output of --each and --ray is a folder, but {path} is, or ends like, a file."
+    E902 = (
+        "{path} is not replaced: the folder holds other files ({names}), and no run. Choose a new "
+        "or an empty folder."
+    )
+
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx
@@ -683,4 +715,10 @@ class Warnings(metaclass=_Coded):
     W830 = (
         "{path}: {count} mentions end after their text and are left out. The other mentions of "
         "their documents are kept."
+    )
+
+    # Large runs: W890 to W899
+    W890 = (
+        "{count} documents could not be read or linked. {path} has them with their reasons; the "
+        "others were linked."
     )

@@ -31,15 +31,19 @@ def links_to_dicts(
     extension: The attribute that carries the links.
     """
     return [
-        {
-            **mention,
-            "kb_id": link.kb_id,
-            "title": link.title,
-            "score": link.score,
-            "new_entity": link.cluster,
-        }
-        for mention, link in _linked(docs, get_spans, extension)
+        link_row(mention, link) for mention, link in linked_mentions(docs, get_spans, extension)
     ]
+
+
+def link_row(mention: Dict[str, Any], link: Link) -> Dict[str, Any]:
+    """The columns ``LINK`` of a mention."""
+    return {
+        **mention,
+        "kb_id": link.kb_id,
+        "title": link.title,
+        "score": link.score,
+        "new_entity": link.cluster,
+    }
 
 
 def links_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFrame":
@@ -68,7 +72,7 @@ def candidates_to_dicts(
             "score": candidate.score,
             "is_linked": candidate.kb_id == link.kb_id,
         }
-        for mention, link in _linked(docs, get_spans, extension)
+        for mention, link in linked_mentions(docs, get_spans, extension)
         for rank, candidate in enumerate(link.candidates[:count], 1)
     ]
 
@@ -78,7 +82,7 @@ def candidates_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFra
     return make_frame(candidates_to_dicts(docs, **settings), CANDIDATE, "candidates_to_dicts(docs)")
 
 
-def _linked(
+def linked_mentions(
     docs: Iterable[Doc], get_spans: Optional[SpanGetter], extension: str
 ) -> Iterator[Tuple[Dict[str, Any], Link]]:
     """The place of each linked mention, and its link."""

@@ -9,8 +9,20 @@ import shutil
 import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Tuple, Union
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
@@ -58,8 +70,24 @@ def throw(error: ValueError) -> None:
     raise error from None
 
 
+class Lines(NamedTuple):
+    """A part of a file.
+
+    start: The number of its first line, from 0.
+    stop: The number behind that of its last line; None for the end of the file.
+    offset: The byte at which its first line begins.
+    """
+
+    start: int = 0
+    stop: Optional[int] = None
+    offset: int = 0
+
+
+WHOLE = Lines()
+
+
 def read_lines(
-    path: PathLike, bad: Callable[[ValueError], None] = throw
+    path: PathLike, bad: Callable[[ValueError], None] = throw, lines: Lines = WHOLE
 ) -> Iterator[Tuple[int, str]]:
     """Yield (line number from 1, line without its end) of a UTF-8 file.
 
@@ -68,9 +96,12 @@ def read_lines(
     the bytes are not valid UTF-8.
 
     bad: What to do with the error of such a line, which is then left out.
+    lines: The part of the file to read.
     """
+    count = None if lines.stop is None else lines.stop - lines.start
     with check_exists(path).open("rb") as file:
-        for number, raw in enumerate(file, 1):
+        file.seek(lines.offset)
+        for number, raw in enumerate(islice(file, count), lines.start + 1):
             if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
                 raw = raw[3:]
             try:
@@ -90,15 +121,16 @@ def read_start(path: Path, size: int) -> bytes:
 
 
 def read_records(
-    path: PathLike, bad: Callable[[ValueError], None] = throw
+    path: PathLike, bad: Callable[[ValueError], None] = throw, lines: Lines = WHOLE
 ) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Yield (line number, JSON object) for each line that isn't empty.
 
     Raises ValueError with file and line if a line is not a JSON object.
 
     bad: What to do with the error of such a line, which is then left out.
+    lines: The part of the file to read.
     """
-    for number, line in read_lines(path, bad):
+    for number, line in read_lines(path, bad, lines):
         if not line.strip():
             continue
         try:

@@ -329,7 +329,7 @@ class ArboLinker(TrainablePipe):
 
     def link_stream(self, read: ReadDocs, *, threshold: Optional[float] = None) -> Iterator[Doc]:
         """As ``link_corpus``, without all docs in memory: ``read`` gives them, twice."""
-        return self._corpus().linked(read, self._threshold(threshold))
+        return self.corpus_linker().linked(read, self._threshold(threshold))
 
     def discover(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> NewEntities:
         """Annotate docs, and group the mentions that no entity fits into new entities.
@@ -347,13 +347,14 @@ class ArboLinker(TrainablePipe):
         write: Callable[[Doc], None] = lambda doc: None,
     ) -> NewEntities:
         """As ``discover``, without all docs in memory; ``write`` is given each annotated doc."""
-        return self._corpus().discover(read, self._threshold(threshold), write)
+        return self.corpus_linker().discover(read, self._threshold(threshold), write)
 
     def gather(self, read: ReadDocs) -> CorpusMentions:
         """The mentions of a corpus with their candidates and neighbours, before any decision."""
-        return self._corpus().gather(read)
+        return self.corpus_linker().gather(read)
 
-    def _corpus(self) -> CorpusLinker:
+    def corpus_linker(self) -> CorpusLinker:
+        """What links a corpus in one graph; see there for its passes."""
         return CorpusLinker(self.stages, self._documents(), self.new_entities)
 
     def _threshold(self, value: Optional[float]) -> float:

@@ -14,7 +14,7 @@ MODEL = Arg(..., help="Pipeline with a linker: a folder, or an installed package
 DATA = Arg(..., help="Annotated .spacy file, or a folder of them")
 
 # Files that hold documents or entities, and no pipeline.
-DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt")
+DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
 
 
 def check_model(path: Path) -> None:

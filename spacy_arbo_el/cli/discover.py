@@ -1,4 +1,4 @@
-"""``arbo link`` and ``arbo discover``: all documents of a corpus in one graph."""
+"""``arbo link`` and ``arbo discover``: the documents of a corpus, most often in one graph."""
 
 import json
 from collections import Counter
@@ -10,9 +10,26 @@ from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
+from ..errors import Errors
 from ._util import errors_for_people, visible
 from .arguments import MODEL, check_data, open_model
 from .documents import DOCUMENTS, FIND, document_reader, hint_at_empty_kb, hint_at_labels
+from .shards import (
+    CPUS,
+    EACH,
+    FORMAT,
+    GPUS,
+    PART,
+    RAY,
+    SHARD,
+    WORKERS,
+    check_options,
+    discover_with_ray,
+    link_shards,
+    make_job,
+    ray_settings,
+    remove_run,
+)
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
@@ -28,10 +45,18 @@ def link_command(
         ...,
         "--output",
         "-o",
-        help="What to write: a .spacy, .jsonl or .csv file, or a folder of .spacy files",
+        help="What to write: a .spacy, .jsonl or .csv file, or a folder",
     ),
     threshold: Optional[float] = THRESHOLD,
     find: str = FIND,
+    each: bool = EACH,
+    format: str = FORMAT,
+    shard: int = SHARD,
+    part: str = PART,
+    ray: Optional[str] = RAY,
+    workers: int = WORKERS,
+    cpus_per_worker: int = CPUS,
+    gpus_per_worker: float = GPUS,
     # fmt: on
 ) -> None:
     """Link all documents in one graph.
@@ -39,11 +64,40 @@ def link_command(
     The documents are written with their links: as .spacy, as JSONL with one document per line, or
     as CSV with one mention per line.
 
+    With --each, each document is linked for itself. With --each or --ray, the output is a folder of
+    shards with one row per mention, and the command goes on where it was stopped. All machines must
+    reach the pipeline, the documents and the output by the same paths.
+
     \b
     Example:
       python -m spacy arbo link out/model-best corpus.spacy --output linked.spacy
       python -m spacy arbo link out/model-best texts/ --find names --output links.csv
+      python -m spacy arbo link out/model-best texts/ --output links --each --part 3/16
+      python -m spacy arbo link out/model-best texts/ --output links --each --ray local --workers 4
     """
+    with errors_for_people():
+        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
+        check_options(each, part)
+        if each or settings is not None:
+            job = make_job(
+                model,
+                data,
+                output,
+                one_graph=not each,
+                format=format,
+                threshold=threshold,
+                find=find,
+                size=shard,
+            )
+            link_shards(job, part, settings)
+            return
+    link_at_once(model, data, output, threshold, find)
+
+
+def link_at_once(
+    model: Path, data: Path, output: Path, threshold: Optional[float], find: str
+) -> None:
+    """Link all documents in one graph, in this process. The parameters are the command's."""
     from ..corpora.links import check_output, write_links, write_table
     from ..corpora.parts import write_parts
     from ..linker import find_linker
@@ -108,12 +162,20 @@ def discover_command(
         "--replace",
         help="Discard the new entities of the pipeline, and all decisions on them",
     ),
+    ray: Optional[str] = RAY,
+    workers: int = WORKERS,
+    cpus_per_worker: int = CPUS,
+    gpus_per_worker: float = GPUS,
+    shard: int = SHARD,
     # fmt: on
 ) -> None:
     """Group mentions of no entity into new entities.
 
     They are written as JSONL and as an HTML page. What was decided with `arbo new` holds: merged
     mentions stay together, split ones apart, and rejected or accepted ones are left out.
+
+    With --ray, what workers have read is kept beside the JSONL file, in a folder that ends in .run,
+    until the command is done: given again, it goes on where it was stopped.
 
     \b
     Example:
@@ -131,18 +193,31 @@ def discover_command(
     changing = nullcontext() if keep is None else changing_pipeline(keep)
     with errors_for_people(), changing:
         check_data(data)
+        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
+        if settings is not None and replace:
+            why = "workers read the pipeline as it is in its folder"
+            raise ValueError(Errors.E896.format(option="--ray", other="no --replace", why=why))
         nlp = open_model(model)
         linker = find_linker(nlp)
         if replace:
             linker.new_entities = NewEntities()
-        with document_reader(nlp, linker, data, find) as read:
-            new_entities = linker.discover_stream(read, threshold=threshold)
+        if settings is not None:
+            run = output.with_suffix(".run")
+            job = make_job(
+                model, data, run, one_graph=True, threshold=threshold, find=find, size=shard
+            )
+            new_entities = discover_with_ray(job, settings)
+        else:
+            with document_reader(nlp, linker, data, find) as read:
+                new_entities = linker.discover_stream(read, threshold=threshold)
         lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in new_entities)
         write_file(output, "".join(lines).encode("utf8"))
         write_file(page, to_html(new_entities).encode("utf8"))
         if keep is not None:
             linker.new_entities.update(new_entities)
             save_pipeline(nlp, keep)
+        if settings is not None:
+            remove_run(job)
     mentions = sum(len(one.members) for one in new_entities)
     counts = f"{len(new_entities)} new entities, {mentions} mentions"
     msg.good(f"{output}, {page}: {counts}")

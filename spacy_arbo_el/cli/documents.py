@@ -3,11 +3,11 @@
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator
 
 from spacy.cli._util import Arg, Opt
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from wasabi import msg
 
 from ..errors import Errors
@@ -16,7 +16,7 @@ from .arguments import check_data, check_model
 if TYPE_CHECKING:
     from ..linker import ArboLinker
 
-DOCUMENTS = Arg(..., help="Documents: .spacy, .txt, .jsonl, .csv, or a folder of these")
+DOCUMENTS = Arg(..., help="Documents: .spacy, .txt, .jsonl, .csv, .parquet, or a folder of these")
 FIND = Opt(
     "",
     "--find",
@@ -24,7 +24,6 @@ FIND = Opt(
     "knowledge base), or another pipeline such as en_core_web_sm. By default, those of the "
     "documents are linked",
 )
-Finder = Callable[[Iterable[Doc]], Iterable[Doc]]
 
 
 @contextmanager
@@ -40,6 +39,7 @@ def document_reader(
     """
     from tqdm import tqdm
 
+    from ..corpora.finders import make_finder
     from ..corpora.parts import write_parts
     from ..corpora.raw import SUFFIX, files_of, read_documents
     from ..corpora.reader import read_docs, unlinked
@@ -51,7 +51,8 @@ def document_reader(
         return checked(bar(map(unlinked, read_docs(folder, nlp.vocab))), linker, path)
 
     check_data(path)
-    finder = _finder(nlp, linker, find)
+    check_finder(find)
+    finder = make_finder(nlp, linker, find)
     if finder is None and all(file.suffix == SUFFIX for file in files_of(path)):
         yield lambda: read(path)
         return
@@ -64,6 +65,12 @@ def document_reader(
         yield lambda: read(place)
 
 
+def check_finder(find: str) -> None:
+    """Raise ValueError where ``--find`` names a path that holds something else than a pipeline."""
+    if find not in ("", "pipeline", "names"):
+        check_model(Path(find))
+
+
 def checked(docs: Iterable[Doc], linker: "ArboLinker", path: Path) -> Iterator[Doc]:
     """The documents. Raises ValueError at their end where none had a mention."""
     getter, found = linker.mentions.getter, False
@@ -72,55 +79,6 @@ def checked(docs: Iterable[Doc], linker: "ArboLinker", path: Path) -> Iterator[D
         yield doc
     if not found:
         raise ValueError(Errors.E790.format(path=path))
-
-
-def _finder(nlp: Language, linker: "ArboLinker", find: str) -> Optional[Finder]:
-    if not find:
-        return None
-    if find == "pipeline":
-        return _finder_of_pipeline(nlp, linker)
-    if find == "names":
-        from ..corpora.names import NameFinder
-
-        return NameFinder.build(nlp, linker.kb.entities, linker.mentions.getter)
-    return _finder_of_other(nlp, linker, find)
-
-
-def _finder_of_pipeline(nlp: Language, linker: "ArboLinker") -> Finder:
-    pipes = [pipe for _, pipe in nlp.pipeline]
-    names = nlp.pipe_names[: pipes.index(linker)]
-    if not names:
-        raise ValueError(Errors.E791.format(names=", ".join(nlp.pipe_names)))
-
-    def find(docs: Iterable[Doc]) -> Iterable[Doc]:
-        with nlp.select_pipes(enable=names):
-            yield from nlp.pipe(docs)
-
-    return find
-
-
-def _finder_of_other(nlp: Language, linker: "ArboLinker", name: str) -> Finder:
-    import spacy
-
-    from ..mentions.getters import set_mentions
-
-    check_model(Path(name))
-    other, getter = spacy.load(name), linker.mentions.getter
-
-    def find(docs: Iterable[Doc]) -> Iterator[Doc]:
-        pairs = ((doc.text, doc.user_data.get("doc_id", "")) for doc in docs)
-        for found, doc_id in other.pipe(pairs, as_tuples=True):
-            words = [token.text for token in found]
-            spaces = [bool(token.whitespace_) for token in found]
-            doc = Doc(nlp.vocab, words=words, spaces=spaces)
-            if doc_id:
-                doc.user_data["doc_id"] = doc_id
-            spans = found.spans.get(getter.spans_key or "", found.ents)
-            copies = [Span(doc, span.start, span.end, label=span.label_) for span in spans]
-            set_mentions(doc, copies, getter)
-            yield doc
-
-    return find
 
 
 def hint_at_empty_kb(linker: "ArboLinker") -> None:

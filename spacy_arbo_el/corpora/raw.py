@@ -1,4 +1,4 @@
-"""Documents to link: plain text, JSONL, CSV, ``.spacy``, and folders of these."""
+"""Documents to link: plain text, JSONL, CSV, Parquet, ``.spacy``, and folders of these."""
 
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Tuple
@@ -8,6 +8,7 @@ from spacy.tokens import Doc
 
 from ..errors import Errors
 from ..io import PathLike, check_exists, read_lines
+from . import parquet
 from .annotated import AnnotatedText
 from .convert import make_doc, read_corpus
 from .fields import string
@@ -16,15 +17,15 @@ from .reader import SUFFIX, read_docs, unlinked
 from .records import id_in, read_each
 from .table import read_table
 
-SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv")
+SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", parquet.SUFFIX)
 
 
 def read_documents(path: Path, nlp: Language) -> Iterator[Doc]:
     """Yield the documents of a file, or of all files of a folder, with their mentions unlinked.
 
-    A ``.txt`` file is one document. An object of a JSONL file, and a line of a CSV file, needs only
-    a ``text``. Ids are made up where there are none; they may occur again in another folder.
-    Documents without text are left out.
+    A ``.txt`` file is one document. An object of a JSONL file, a line of a CSV file and a row of a
+    Parquet file need only a ``text``. Ids are made up where there are none; they may occur again in
+    another folder. Documents without text are left out.
 
     Raises ValueError for a file of another kind, and for a folder without such files.
 
@@ -107,13 +108,16 @@ def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
 def _read_texts(path: Path, name: str) -> Iterator[AnnotatedText]:
     suffix = path.suffix.lower()
     if suffix == ".txt":
-        return iter([_plain_text(path, name)])
+        return iter([text_of_file(path, name)])
     if suffix == ".jsonl":
-        return read_each(path, _annotated_text)
+        return read_each(path, text_of_record)
+    if suffix == parquet.SUFFIX:
+        return parquet.read_parquet(path, text_of_record)
     return read_table(path)
 
 
-def _plain_text(path: PathLike, name: str) -> AnnotatedText:
+def text_of_file(path: PathLike, name: str) -> AnnotatedText:
+    """The document that a ``.txt`` file is. name: Its id."""
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -122,7 +126,20 @@ def _plain_text(path: PathLike, name: str) -> AnnotatedText:
     return AnnotatedText(name, text)
 
 
-def _annotated_text(record: Dict[str, Any], id_: str) -> AnnotatedText:
+def text_of_record(record: Dict[str, Any], id_: str) -> AnnotatedText:
+    """The document of a record that needs only a ``text``. Raises Problem for an invalid one.
+
+    id_: Its id where it has none.
+    """
     text = string(record, "text", empty=True)
-    mentions = mentions_of(record, text) if record.get("mentions") is not None else ()
+    mentions = mentions_of(_with_ids(record), text) if record.get("mentions") is not None else ()
     return AnnotatedText(id_in(record, "id", id_), text, mentions)
+
+
+def _with_ids(record: Dict[str, Any]) -> Dict[str, Any]:
+    """The record with a ``kb_id`` for each mention: those that are to be linked need none."""
+    mentions = record["mentions"]
+    if not isinstance(mentions, list):
+        return record
+    given = [{"kb_id": None, **m} if isinstance(m, dict) else m for m in mentions]
+    return {**record, "mentions": given}

@@ -19,11 +19,12 @@ from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
 from ..errors import Errors
-from ..inference.decisions import MAX_CONSIDERED, Decisions
+from ..inference.decisions import Decisions
 from ..mentions.records import MentionRecord, keys_of
 from ..reranking.protocol import Ranking
 from ..retrieval.mention_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
+from .corpus_part import CorpusPart
 from .documents import DocumentLinker
 from .links import Wording, make_links
 from .stages import LinkingStages, RankedMentions
@@ -106,7 +107,14 @@ class CorpusLinker:
     def link(self, read: ReadDocs, threshold: float) -> CorpusLinks:
         """The links of a corpus, from the first pass; the parameters are those of ``linked``."""
         with self.stages.datastore.reading():
-            mentions = self.gather(read)
+            return self.link_mentions(self.gather(read), threshold)
+
+    def link_mentions(self, mentions: CorpusMentions, threshold: float) -> CorpusLinks:
+        """The links of the mentions of a corpus. threshold: The probability that a link must have.
+
+        The knowledge base must be as it was when they were gathered.
+        """
+        with self.stages.datastore.reading():
             decisions = self.stages.decide(mentions.ranked, threshold)
             wording = self.stages.wording(mentions.candidates, decisions)
             new_entities = self._new_entities(mentions, decisions, threshold)
@@ -154,21 +162,24 @@ class CorpusLinker:
 
     def gather(self, read: ReadDocs) -> CorpusMentions:
         """The first pass: the mentions of a corpus with their candidates and neighbours."""
-        parts: List[RankedMentions] = []
-        candidates: List[TopK] = []
-        counts: List[int] = []
-        for docs in minibatch(read(), BATCH):
-            spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
-            counts += map(len, spans)
-            part = self.stages.rank(spans, n_mentions=0)
-            full = part.ranking.candidates
-            candidates.append(TopK(full.ids.astype(np.int32), full.scores))
-            parts.append(_narrowed(part, self.stages.inference.n_exemplars))
-        ranked = RankedMentions.concat(parts or [self.stages.rank([], n_mentions=0)])
-        rows, places = canonical_order(ranked.batch.records, counts)
-        documents = ranked.batch.documents[rows]
-        ranked = self._with_mentions(_reordered(ranked, rows))
-        return CorpusMentions(places, documents, ranked, TopK.concat(candidates).take(rows))
+        return self.joined([self.gather_part(docs) for docs in minibatch(read(), BATCH)])
+
+    def gather_part(self, docs: Sequence[Doc]) -> CorpusPart:
+        """The first pass over some documents: their mentions with their candidates."""
+        spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
+        ranked = self.stages.rank(spans, n_mentions=0)
+        return CorpusPart.of(ranked, list(map(len, spans)), self.stages.inference.n_exemplars)
+
+    def joined(self, parts: Sequence[CorpusPart]) -> CorpusMentions:
+        """The mentions of all parts of a corpus, with their neighbours among each other.
+
+        parts: In the order in which their documents were read.
+        """
+        part = CorpusPart.concat(parts or [self.gather_part([])])
+        rows, places = canonical_order(part.ranked.batch.records, part.counts)
+        documents = part.ranked.batch.documents[rows]
+        ranked = self._with_mentions(_reordered(part.ranked, rows))
+        return CorpusMentions(places, documents, ranked, part.candidates.take(rows))
 
     def _with_mentions(self, ranked: RankedMentions) -> RankedMentions:
         """The mentions with their neighbours among all mentions of the corpus."""
@@ -190,19 +201,19 @@ class CorpusLinker:
         places, records = links.mentions.places, links.mentions.ranked.batch.records
         number = -1
         for number, doc in enumerate(read()):
-            spans = self.stages.reader.mentions_to_link(doc)
             if number >= len(places):
                 raise ValueError(Errors.E710)
             rows = places[number]
-            if keys_of(spans) != [record.key for record in records[rows.start : rows.stop]]:
+            keys = keys_of(self.stages.reader.mentions_to_link(doc))
+            if keys != [record.key for record in records[rows.start : rows.stop]]:
                 raise ValueError(Errors.E710)
-            (of_doc,) = self.documents.by_doc([doc], [spans], self._links(links, rows))
-            self.documents.annotate(doc, of_doc, new_entities=True)
+            self.write(doc, self.links_of(links, rows))
             yield doc
         if number + 1 != len(places):
             raise ValueError(Errors.E710)
 
-    def _links(self, links: CorpusLinks, rows: range) -> List[Link]:
+    def links_of(self, links: CorpusLinks, rows: range) -> List[Link]:
+        """The links of some mentions, such as those of a document by ``CorpusMentions.places``."""
         mentions = links.mentions
         return make_links(
             rows,
@@ -212,6 +223,12 @@ class CorpusLinker:
             links.cluster_ids,
             links.wording,
         )
+
+    def write(self, doc: Doc, links: Sequence[Link]) -> None:
+        """Write links onto a document. links: Those of its mentions that are to be linked."""
+        spans = self.stages.reader.mentions_to_link(doc)
+        (of_doc,) = self.documents.by_doc([doc], [spans], links)
+        self.documents.annotate(doc, of_doc, new_entities=True)
 
     def discover(
         self, read: ReadDocs, threshold: float, write: Callable[[Doc], None]
@@ -274,13 +291,3 @@ def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
         Ranking(ranked.ranking.candidates.take(rows), ranked.ranking.exemplars[rows]),
         ranked.corrected[rows],
     )
-
-
-def _narrowed(ranked: RankedMentions, n_exemplars: int) -> RankedMentions:
-    """What decisions need, without the rest of the neighbours and candidates.
-
-    n_exemplars: How many exemplars the inference procedure looks at; it may look at as many texts.
-    """
-    n_entities = max(MAX_CONSIDERED, n_exemplars)
-    neighbours = ranked.neighbours.narrowed(n_entities, n_exemplars)
-    return replace(ranked, neighbours=neighbours, ranking=ranked.ranking.first(MAX_CONSIDERED))

@@ -1,0 +1,321 @@
+"""Linking in shards, by one process and by workers of Ray: the same links, speed, faults, memory.
+
+    python benchmarks/scale.py speed MODEL CORPUS
+    python benchmarks/scale.py same MODEL CORPUS [--workers 1 2 4] [--one-graph]
+    python benchmarks/scale.py faults MODEL CORPUS
+    python benchmarks/scale.py memory MODEL CORPUS [--mentions 1000 10000 100000]
+
+``speed`` links a corpus by ``nlp.pipe`` with one process and with two, and by one worker of Ray and
+two, in one run. ``same`` compares the rows of links with those of one process. ``faults`` runs a
+cluster of several Ray nodes on this machine, and kills one of them; then it kills the driver, and
+starts it again. ``memory`` measures the reducer of one graph on copies of a corpus's mentions.
+"""
+
+import argparse
+import operator
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+import pyarrow.parquet as pq
+import srsly
+
+from spacy_arbo_el import Job, find_linker, link_in_shards, load_pipeline
+from spacy_arbo_el.corpora.raw import read_documents
+from spacy_arbo_el.distributed.identity import folder_fingerprint
+from spacy_arbo_el.distributed.job import SHARDS
+from spacy_arbo_el.distributed.on_ray import RaySettings
+from spacy_arbo_el.distributed.one_graph import mentions_file, reduce_mentions
+from spacy_arbo_el.distributed.output import rows_of
+from spacy_arbo_el.distributed.shards import Shard, write_shards
+from spacy_arbo_el.io import write_file
+
+
+def make_job(model: Path, corpus: Path, output: Path, **settings: Any) -> Job:
+    places = (str(path.resolve()) for path in (model, corpus, output))
+    return Job(*places, folder_fingerprint(model), **settings)
+
+
+def rows_in(job: Job) -> List[Dict[str, Any]]:
+    """All rows of links, in the order of documents and mentions."""
+    return ordered(pq.read_table(job.folder / "links").to_pylist())
+
+
+def ordered(rows: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["document"], row["start"], row["end"], row["label"]))
+
+
+def by_pipe(model: Path, corpus: Path, n_process: int) -> List[Dict[str, Any]]:
+    """The rows of links of ``nlp.pipe``."""
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp)
+    docs = nlp.pipe(read_documents(corpus, nlp), n_process=n_process)
+    return ordered(list(rows_of(docs, linker.mentions.getter, linker.cfg["extension"])))
+
+
+class Processes:
+    """Processor time and peak memory of this process and all that it starts, while a block runs.
+
+    seconds: Processor time, of all of them together.
+    peaks: The most memory that each has held, in MiB, by the number of the process.
+    """
+
+    def __enter__(self) -> "Processes":
+        self._ticks: Dict[int, int] = {}
+        self.peaks: Dict[int, float] = {}
+        self._ended = threading.Event()
+        self._before = self._own()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._ended.set()
+        self._thread.join()
+        others = sum(ticks for pid, ticks in self._ticks.items() if pid != os.getpid())
+        self.seconds = self._own() - self._before + others / os.sysconf("SC_CLK_TCK")
+
+    def _own(self) -> float:
+        return time.process_time()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.2):
+            self._sample()
+
+    def _sample(self) -> None:
+        """Note what each process has used so far; what it used last is lost when it ends."""
+        parents, ticks = {}, {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                values = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            pid = int(folder.name)
+            parents[pid], ticks[pid] = int(values[1]), int(values[11]) + int(values[12])
+        for pid in parents:
+            ancestor = pid
+            while ancestor not in (0, os.getpid()):
+                ancestor = parents.get(ancestor, 0)
+            if ancestor == os.getpid():
+                self._ticks[pid] = ticks[pid]
+                self.peaks[pid] = max(self.peaks.get(pid, 0.0), resident(pid))
+
+
+def resident(pid: int) -> float:
+    """The memory that a process holds, in MiB; 0 where it has ended."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def speed(model: Path, corpus: Path) -> None:
+    """Documents a second of the ways to link a corpus, from start to end, loading included."""
+    nlp = load_pipeline(model)
+    count = sum(1 for _ in read_documents(corpus, nlp))
+    del nlp
+    print(f"{count} documents, {os.cpu_count()} CPUs", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+
+        def by_ray(workers: int) -> None:
+            job = make_job(model, corpus, Path(folder, f"ray{workers}"))
+            for _ in link_in_shards(job, ray=RaySettings(workers=workers)):
+                pass
+
+        ways: Dict[str, Callable[[], Any]] = {
+            "nlp.pipe": lambda: by_pipe(model, corpus, 1),
+            "Ray, 1 worker": lambda: by_ray(1),
+            "nlp.pipe(n_process=2)": lambda: by_pipe(model, corpus, 2),
+            "Ray, 2 workers": lambda: by_ray(2),
+        }
+        wall, busy = {}, {}
+        for name, way in ways.items():
+            start, load = time.perf_counter(), os.getloadavg()[0]
+            with Processes() as processes:
+                way()
+            wall[name], busy[name] = time.perf_counter() - start, processes.seconds
+            print(
+                f"{name}: {wall[name]:.1f} s, {count / wall[name]:.2f} documents a second; "
+                f"{busy[name]:.1f} s of processor time; load of the machine before: {load:.1f}",
+                flush=True,
+            )
+    for this, other in (
+        ("Ray, 1 worker", "nlp.pipe"),
+        ("Ray, 2 workers", "Ray, 1 worker"),
+        ("Ray, 2 workers", "nlp.pipe(n_process=2)"),
+    ):
+        print(
+            f"{this} / {other}: {wall[other] / wall[this]:.2f} times as fast, "
+            f"{busy[this] / busy[other]:.3f} of the processor time"
+        )
+
+
+def compare(name: str, found: List[Dict[str, Any]], expected: List[Dict[str, Any]]) -> None:
+    """Print whether rows of links are the same."""
+    same = sum(map(operator.eq, found, expected))
+    verdict = "the same" if found == expected else "NOT the same"
+    print(f"{name}: {len(found)} rows, {same} of {len(expected)} equal: {verdict}", flush=True)
+
+
+def in_one_graph(model: Path, corpus: Path) -> List[Dict[str, Any]]:
+    """The rows of links of ``link_stream``, which is what ``arbo link`` does without shards."""
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp)
+    docs = linker.link_stream(lambda: read_documents(corpus, nlp))
+    return ordered(list(rows_of(docs, linker.mentions.getter, linker.cfg["extension"])))
+
+
+def same(model: Path, corpus: Path, workers: List[int], one_graph: bool, size: int) -> None:
+    """Compare the links of one process with those of shards by some numbers of workers."""
+    start = time.perf_counter()
+    expected = in_one_graph(model, corpus) if one_graph else by_pipe(model, corpus, 1)
+    new = len({row["new_entity"] for row in expected} - {""})
+    seconds = time.perf_counter() - start
+    print(f"one process: {len(expected)} rows, {new} ids of new entities, {seconds:.0f} s")
+    with tempfile.TemporaryDirectory() as folder:
+        for count in [0, *workers]:
+            ray = RaySettings(workers=count) if count else None
+            settings = {"one_graph": one_graph, "size": size}
+            job = make_job(model, corpus, Path(folder, str(count)), **settings)
+            for _ in link_in_shards(job, ray=ray):
+                pass
+            compare(f"shards, {count} workers of Ray", rows_in(job), expected)
+
+
+def faults(model: Path, corpus: Path, size: int) -> None:
+    """Kill a node of a cluster, and then a driver; compare the links with those of ``nlp.pipe``."""
+    expected = by_pipe(model, corpus, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        job = make_job(model, corpus, Path(folder, "cluster"), size=size)
+        kill_a_node(job)
+        compare("two nodes, one of them killed", rows_in(job), expected)
+        job = make_job(model, corpus, Path(folder, "driver"), size=size)
+        kill_the_driver(job)
+        compare("driver killed and started again", rows_in(job), expected)
+
+
+def kill_a_node(job: Job) -> None:
+    """Link on two nodes of a simulated cluster, of which one is killed after three shards."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    store = {"object_store_memory": 150 << 20}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **store})
+    nodes = [cluster.add_node(num_cpus=2, **store) for _ in range(2)]
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        settings = RaySettings(address=cluster.address, workers=2, cpus=1)
+        for number, report in enumerate(link_in_shards(job, ray=settings), 1):
+            print(f"  shard {report.shard} by {report.worker}")
+            if number == 3:
+                cluster.remove_node(nodes.pop(), allow_graceful=False)
+                print("  a node was killed", flush=True)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def kill_the_driver(job: Job) -> None:
+    """Run ``arbo link --ray``, kill it after three shards, and run it again."""
+    command = [sys.executable, "-m", "spacy", "arbo", "link", job.model, job.corpus]
+    command += ["--output", job.output, "--each", "--shard", str(job.size)]
+    command += ["--ray", "local", "--workers", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(job.done()) < 3 and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    print(f"  killed with {len(job.done())} of {len(job.begin())} shards done", flush=True)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def memory(model: Path, corpus: Path, mentions: List[int]) -> None:
+    """Peak memory of the reducer by the number of mentions, and the line through it."""
+    peaks = []
+    with tempfile.TemporaryDirectory() as folder:
+        for count in mentions:
+            job = make_job(model, corpus, Path(folder, str(count)), one_graph=True)
+            written = write_mentions(job, count)
+            start = time.perf_counter()
+            command = [sys.executable, __file__, "reduce", model, corpus, job.output]
+            with Processes() as processes:
+                subprocess.run(list(map(str, command)), check=True)
+            peak = max(p for pid, p in processes.peaks.items() if pid != os.getpid())
+            size = sum(file.stat().st_size for file in (job.folder / "mentions").iterdir())
+            peaks.append((written, peak))
+            print(
+                f"{written} mentions: reducer {peak:.0f} MiB, {time.perf_counter() - start:.0f} s; "
+                f"{size / written / 1024:.2f} KiB of files a mention",
+                flush=True,
+            )
+    slope, start = np.polyfit(*np.array(peaks).T, 1)
+    print(f"reducer: {start:.0f} MiB + {slope * 1024:.2f} KiB a mention")
+
+
+def write_mentions(job: Job, count: int) -> int:
+    """Write a first pass of at least so many mentions: those of the corpus, again and again.
+
+    Each copy has other texts, and vectors that differ a little. RETURNS: How many there are.
+    """
+    nlp = load_pipeline(job.model)
+    linker = find_linker(nlp)
+    docs = list(read_documents(Path(job.corpus), nlp))
+    part = linker.corpus_linker().gather_part(docs)
+    random, batch = np.random.default_rng(0), part.ranked.batch
+    shards = []
+    for number in range(-(-count // len(batch))):
+        records = [
+            replace(
+                r, key=(f"{number:08x}{r.key[0][8:]}", *r.key[1:]), doc_id=f"{number}-{r.doc_id}"
+            )
+            for r in batch.records
+        ]
+        noise = random.normal(0, 0.02, batch.encoded.shape).astype(np.float32)
+        vectors = linker.similarity.prepare(batch.encoded + noise)
+        ranked = replace(part.ranked, batch=replace(batch, records=records, vectors=vectors))
+        copy = replace(part, ranked=ranked)
+        shards.append(Shard(number, ("copy",), 0, len(docs)))
+        message = {"part": copy.to_bytes(), "problems": []}
+        write_file(mentions_file(job, shards[-1]), srsly.msgpack_dumps(message))
+    write_shards(job.folder / SHARDS, shards)
+    return len(shards) * len(batch)
+
+
+def reduce(model: Path, corpus: Path, output: Path) -> None:
+    """What ``memory`` measures, in a process of its own."""
+    reduce_mentions(make_job(model, corpus, output, one_graph=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    functions = {"speed": speed, "same": same, "faults": faults, "memory": memory, "reduce": reduce}
+    for name, function in functions.items():
+        command = commands.add_parser(name, help=function.__doc__.split("\n")[0])
+        command.add_argument("model", type=Path)
+        command.add_argument("corpus", type=Path)
+        if name == "same":
+            command.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
+            command.add_argument("--one-graph", action="store_true")
+        if name in ("same", "faults"):
+            command.add_argument("--size", type=int, default=16, help="documents of a shard")
+        if name == "memory":
+            counts = [1000, 10_000, 100_000]
+            command.add_argument("--mentions", type=int, nargs="*", default=counts)
+        if name == "reduce":
+            command.add_argument("output", type=Path)
+    options = vars(parser.parse_args())
+    functions[options.pop("command")](**options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""``arbo link --each`` and ``--ray``: a corpus in shards, by one process or by a cluster."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from spacy.cli._util import Opt
+from wasabi import msg
+
+from ..errors import Errors, Warnings
+from ._util import visible
+from .arguments import check_data, check_model
+from .documents import check_finder
+
+if TYPE_CHECKING:
+    from ..discovery.new_entities import NewEntities
+    from ..distributed.job import Job
+    from ..distributed.on_ray import RaySettings
+
+EACH = Opt(
+    False,
+    "--each",
+    help="Link each document for itself, in shards; given again, the command goes on where it was "
+    "stopped. The output is a folder",
+)
+FORMAT = Opt("parquet", "--format", help="Of the links of shards: parquet, jsonl or spacy")
+PART = Opt("", "--part", help="Only a part of the shards, such as 3/16; with --each")
+SHARD = Opt(256, "--shard", help="Documents of a shard")
+RAY = Opt(
+    None,
+    "--ray",
+    help="Link with Ray: local for this machine, auto for the cluster that it belongs to, or the "
+    "address of a cluster. The output is a folder",
+)
+WORKERS = Opt(1, "--workers", help="Workers of Ray")
+CPUS = Opt(1, "--cpus-per-worker", help="CPUs of a worker, as many threads")
+GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of a worker; 0.5 for two workers on one")
+
+
+def ray_settings(
+    address: Optional[str], workers: int, cpus: int, gpus: float
+) -> "Optional[RaySettings]":
+    """The cluster and its workers; None where the command does not use Ray."""
+    if address is None:
+        if (workers, cpus, gpus) != (1, 1, 0.0):
+            why = "without it, one process does all work"
+            options = "--workers, --cpus-per-worker and --gpus-per-worker"
+            raise ValueError(Errors.E896.format(option=options, other="--ray", why=why))
+        return None
+    from ..distributed.on_ray import RaySettings
+
+    return RaySettings(address, workers, cpus, gpus)
+
+
+def check_options(each: bool, part: str) -> None:
+    """Raise ValueError for options that do not go together, and for a part that is none."""
+    if part and not each:
+        why = "one graph over all documents has no parts"
+        raise ValueError(Errors.E896.format(option="--part", other="--each", why=why))
+    if part:
+        from ..distributed.job import part_of
+
+        part_of([], part)
+
+
+def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
+    """What is linked, and how. settings: For ``Job``."""
+    check_model(model)
+    check_data(data)
+    check_finder(settings["find"])
+    from ..distributed.identity import folder_fingerprint, model_folder
+    from ..distributed.job import Job
+
+    folder = model_folder(model)
+    model_path, corpus, out = (str(path.resolve()) for path in (folder, data, output))
+    return Job(model_path, corpus, out, folder_fingerprint(folder), **settings)
+
+
+def link_shards(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:
+    """Link the shards that are not done, with a progress bar, and print the counts."""
+    from tqdm import tqdm
+
+    from ..distributed.runs import link_in_shards
+
+    reports = link_in_shards(job, part, ray)
+    # Ray has bars of its own.
+    for _ in tqdm(reports, unit=" shards", leave=False, disable=ray is not None):
+        pass
+    show_summary(job, part)
+
+
+def show_summary(job: "Job", part: str = "") -> None:
+    """Print the counts of a part that is done. part: As in ``part_of``."""
+    from ..distributed.job import ERRORS, SHARDS, part_of
+    from ..distributed.runs import summary
+    from ..distributed.shards import read_shards
+
+    counts: Dict[str, Any] = summary(job, part_of(read_shards(job.folder / SHARDS), part))
+    if counts["errors"]:
+        path = visible(job.folder / ERRORS)
+        msg.warn(Warnings.W890.format(count=counts["errors"], path=path))
+    for worker, speed in counts["documents_per_second"].items():
+        msg.info(f"{visible(worker)}: {speed} documents a second")
+    msg.good(
+        f"{visible(job.folder)}: {counts['shards']} shards, {counts['documents']} documents, "
+        f"{counts['mentions']} mentions, {counts['linked']} linked, {counts['nil']} NIL, "
+        f"{counts['errors']} errors"
+    )
+
+
+def discover_with_ray(job: "Job", ray: "RaySettings") -> "NewEntities":
+    """The new entities of a corpus, by workers of Ray."""
+    from ..distributed.runs import discover_in_shards
+
+    return discover_in_shards(job, ray)
+
+
+def remove_run(job: "Job") -> None:
+    """Remove the folder of a run whose result is written."""
+    shutil.rmtree(job.folder)

@@ -1,0 +1,49 @@
+"""What a run links with: the same on all machines, and after a restart."""
+
+import hashlib
+import importlib.metadata
+from pathlib import Path
+from typing import Dict
+
+import spacy
+
+from .. import __version__
+from ..errors import Errors
+from ..io import check_exists
+from ..temporary import is_temporary
+
+# Packages beside this one of which another version may give other links.
+PACKAGES = ("spacy", "torch")
+# What is put beside a database while it is open.
+OPEN_DATABASE = ("-wal", "-shm", "-journal", ".lock")
+BLOCK = 1 << 22
+
+
+def versions() -> Dict[str, str]:
+    """The versions of the packages that links depend on, without builds such as ``+cpu``."""
+    others = {name: importlib.metadata.version(name).split("+")[0] for name in PACKAGES}
+    return {"spacy_arbo_el": __version__, **others}
+
+
+def model_folder(model: Path) -> Path:
+    """The folder of a pipeline that is given as a path, or as the name of an installed package."""
+    if model.is_dir():
+        return model
+    if not spacy.util.is_package(str(model)):
+        raise ValueError(Errors.E898.format(name=str(model)))
+    package = spacy.util.get_package_path(str(model))
+    (config,) = package.glob("*/config.cfg")
+    return config.parent
+
+
+def folder_fingerprint(folder: Path) -> str:
+    """A hash of the names and contents of all files of a folder, 32 hexadecimal digits."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(check_exists(folder).rglob("*")):
+        if not path.is_file() or is_temporary(path.name) or path.name.endswith(OPEN_DATABASE):
+            continue
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+    return digest.hexdigest()

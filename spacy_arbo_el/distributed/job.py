@@ -1,0 +1,208 @@
+"""What is linked and how, and which shards are done: a folder that all workers can reach.
+
+    job.json                    what is linked, and how
+    shards.jsonl                the shards of the corpus
+    links/part-000012.parquet   the links of a shard
+    errors/part-000012.jsonl    its documents that could not be read or linked, with the reasons
+    done/part-000012.json       its counts, written last: the shard is done
+    summary.json                the counts of all shards, once all are done
+    new_entities                what one graph over all documents has grouped, see ``one_graph.py``
+
+Every file is written under a temporary name and renamed. Whoever writes a shard a second time
+writes the same, so that no mention is lost or doubled by a worker that was killed.
+"""
+
+import json
+import re
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
+
+from ..errors import Errors
+from ..io import write_file
+from ..temporary import is_temporary
+from .identity import versions
+from .output import FORMATS, json_lines
+from .shards import SIZE, Shard, cut, read_shards, write_shards
+
+JOB, SHARDS, SUMMARY = "job.json", "shards.jsonl", "summary.json"
+LINKS, ERRORS, DONE = "links", "errors", "done"
+# Endings of names that people mean as files.
+FILES = (".spacy", ".jsonl", ".csv", ".json", ".tsv", ".txt", ".parquet")
+# Settings that say where things are, which may be somewhere else after a restart.
+PLACES = ("model", "corpus", "output")
+_DONE = re.compile(r"part-(\d{6,})\.json")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a shard.
+
+    shard: Its number.
+    worker: The host and process that linked it.
+    documents: Documents that were linked, those without mentions included.
+    mentions, linked, nil: Mentions in them, and how many are linked or NIL.
+    errors: Documents and files that could not be read or linked.
+    seconds: The time it took.
+    """
+
+    shard: int
+    worker: str
+    documents: int
+    mentions: int
+    linked: int
+    nil: int
+    errors: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is linked, and how.
+
+    model: The folder of the pipeline.
+    corpus: The documents: a file or a folder.
+    output: The folder for what is written.
+    pipeline: The fingerprint of the pipeline's folder.
+    one_graph: Whether all documents are linked in one graph, instead of each for itself.
+    format: Of the links, one of ``FORMATS``.
+    threshold: The threshold for links; None for the linker's own.
+    find: How mentions are found, see ``make_finder``.
+    size: Documents of a shard.
+    versions: Of the packages that links depend on.
+    """
+
+    model: str
+    corpus: str
+    output: str
+    pipeline: str
+    one_graph: bool = False
+    format: str = "parquet"
+    threshold: Optional[float] = None
+    find: str = ""
+    size: int = SIZE
+    versions: Dict[str, str] = field(default_factory=versions)
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            choices = ", ".join(FORMATS)
+            raise ValueError(Errors.E894.format(value=self.format, choices=choices))
+        if self.size < 1:
+            raise ValueError(Errors.E900.format(name="--shard", least=1, value=self.size))
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.output)
+
+    @property
+    def identity(self) -> Dict[str, Any]:
+        """What must be the same for all workers and after a restart."""
+        return {name: value for name, value in asdict(self).items() if name not in PLACES}
+
+    def begin(self) -> List[Shard]:
+        """Write what is linked and how, or check that a run that is continued is the same.
+
+        RETURNS: The shards of the corpus, done or not.
+        """
+        path = self.folder / JOB
+        if path.is_file():
+            self._check(json.loads(path.read_text(encoding="utf8")))
+        else:
+            self._check_empty()
+        shards = list(cut(Path(self.corpus), self.size))
+        if path.is_file():
+            if read_shards(self.folder / SHARDS) != shards:
+                differences = "the corpus has other files or documents"
+                raise ValueError(Errors.E890.format(path=self.folder, differences=differences))
+        else:
+            write_shards(self.folder / SHARDS, shards)
+            # Last, so that a run that has begun has its shards too.
+            write_file(path, json.dumps(self.identity, indent=2).encode("utf8"))
+        return shards
+
+    def _check(self, found: Dict[str, Any]) -> None:
+        differences = differing(self.identity, found)
+        if differences:
+            raise ValueError(Errors.E890.format(path=self.folder, differences=differences))
+
+    def _check_empty(self) -> None:
+        """ValueError where the folder holds anything but the beginning of a run."""
+        if self.folder.suffix in FILES or self.folder.is_file():
+            raise ValueError(Errors.E901.format(path=self.folder))
+        if not self.folder.is_dir():
+            return
+        names = sorted(path.name for path in self.folder.iterdir() if not is_temporary(path.name))
+        others = [name for name in names if name != SHARDS]
+        if others:
+            raise ValueError(Errors.E902.format(path=self.folder, names=", ".join(others[:3])))
+
+    def links_of(self, shard: Shard) -> Path:
+        """The file of a shard's links."""
+        return self.folder / LINKS / f"{shard.name}.{self.format}"
+
+    def errors_of(self, shard: Shard) -> Path:
+        """The file of the documents of a shard that could not be read or linked."""
+        return self.folder / ERRORS / f"{shard.name}.jsonl"
+
+    def done_file(self, shard: Shard) -> Path:
+        """The file that says that a shard is done."""
+        return self.folder / DONE / f"{shard.name}.json"
+
+    def finish(
+        self, shard: Shard, links: bytes, errors: Sequence[Dict[str, str]], report: Report
+    ) -> None:
+        """Write what became of a shard; its counts come last."""
+        write_file(self.links_of(shard), links)
+        if errors:
+            write_file(self.errors_of(shard), json_lines(errors))
+        write_file(self.done_file(shard), json.dumps(asdict(report)).encode("utf8"))
+
+    def done(self) -> FrozenSet[int]:
+        """The numbers of the shards that are done."""
+        folder = self.folder / DONE
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        matches = map(_DONE.fullmatch, names)
+        return frozenset(int(match[1]) for match in matches if match)
+
+    def report_of(self, shard: Shard) -> Report:
+        """The counts of a shard that is done."""
+        values = json.loads(self.done_file(shard).read_text(encoding="utf8"))
+        return Report(**{name.name: values[name.name] for name in fields(Report)})
+
+
+# From a shard to what became of it.
+Worker = Callable[[Shard], Report]
+MakeWorker = Callable[[Job], Worker]
+
+
+def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
+    """The settings in which two runs differ, for people; "" for none."""
+    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+    return "; ".join(f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}" for name in names)
+
+
+def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
+    """The shards of a part, such as "3/16": every sixteenth, from the third. "" for all."""
+    if not part:
+        return list(shards)
+    match = re.fullmatch(r"(\d+)/(\d+)", part)
+    number, count = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= number <= count:
+        raise ValueError(Errors.E892.format(value=part))
+    return [shard for shard in shards if shard.number % count == number - 1]
+
+
+def summed(reports: Iterable[Report]) -> Dict[str, Any]:
+    """The counts of several shards, and documents a second of each worker."""
+    counts: Dict[str, Any] = dict.fromkeys(
+        ("shards", "documents", "mentions", "linked", "nil", "errors"), 0
+    )
+    workers: Dict[str, Tuple[int, float]] = {}
+    for report in reports:
+        values = {**asdict(report), "shards": 1}
+        for name in counts:
+            counts[name] += values[name]
+        documents, seconds = workers.get(report.worker, (0, 0.0))
+        workers[report.worker] = documents + report.documents, seconds + report.seconds
+    speeds = {worker: round(n / max(s, 1e-9), 2) for worker, (n, s) in sorted(workers.items())}
+    return {**counts, "documents_per_second": speeds}

@@ -1,0 +1,165 @@
+"""Shards by workers of Ray.
+
+Ray carries the numbers of shards to the workers, and their counts back. Documents, pipelines and
+links never enter its object store: workers read and write files that all machines can reach.
+"""
+
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Callable, Dict, Iterator, List, Sequence
+
+from ..errors import Errors
+from ..extras import import_ray
+from .job import Job, MakeWorker, Report
+from .shards import Shard
+
+# The most tasks that Ray is to plan; with more shards, a task has several.
+MAX_TASKS = 10_000
+# What Ray calls a cluster that it starts on this machine.
+LOCAL = "local"
+# The object store of such a cluster: what is in it are numbers of shards, and counts.
+LOCAL_STORE = 200 << 20
+
+
+@dataclass(frozen=True)
+class RaySettings:
+    """The cluster, and the workers on it.
+
+    address: "local" to start Ray on this machine, "auto" for the cluster that this machine belongs
+        to, or the address of one.
+    workers: How many workers.
+    cpus: CPUs of a worker: the threads that it computes with.
+    gpus: GPUs of a worker; 0.5 for two workers on one.
+    """
+
+    address: str = LOCAL
+    workers: int = 1
+    cpus: int = 1
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("workers", 1), ("cpus", 1), ("gpus", 0)):
+            value = getattr(self, name)
+            if value < least:
+                raise ValueError(Errors.E900.format(name=name, least=least, value=value))
+
+    def actors(self) -> Dict[str, Any]:
+        """The settings of ``Dataset.map_batches`` for classes that are loaded once per worker."""
+        strategy = import_ray().data.ActorPoolStrategy(size=self.workers)
+        gpus = {"num_gpus": self.gpus} if self.gpus else {}
+        return {"compute": strategy, "num_cpus": self.cpus, **gpus}
+
+
+@contextmanager
+def connected(settings: RaySettings) -> Iterator[None]:
+    """A connection to the cluster, for as long as the block runs.
+
+    One that is open already stays open. A cluster on this machine has as many CPUs as the workers
+    need, and no dashboard.
+    """
+    ray = import_ray()
+    if ray.is_initialized():
+        yield
+        return
+    if settings.address == LOCAL:
+        ray.init(
+            address=LOCAL,
+            num_cpus=settings.workers * settings.cpus,
+            object_store_memory=LOCAL_STORE,
+            include_dashboard=False,
+            log_to_driver=False,
+        )
+    else:
+        ray.init(address=settings.address, log_to_driver=False)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def use_resources(cpus: int, gpus: float) -> None:
+    """Compute with the CPUs and GPUs that a worker was given."""
+    import faiss
+    import spacy
+    import torch
+
+    torch.set_num_threads(cpus)
+    faiss.omp_set_num_threads(cpus)
+    if gpus:
+        spacy.require_gpu()
+
+
+class RayShardWorker:
+    """What an actor of Ray runs: a worker on shards, given as batches of JSON.
+
+    make: Function from the job to the worker.
+    job: What is linked, and how.
+    cpus, gpus: What the actor was given.
+    """
+
+    def __init__(self, make: MakeWorker, job: Job, cpus: int, gpus: float) -> None:
+        use_resources(cpus, gpus)
+        self.work = make(job)
+
+    def __call__(self, batch: Dict[str, Any]) -> Dict[str, List[Any]]:
+        reports = [asdict(self.work(Shard.from_json(text))) for text in batch["shard"]]
+        return {name: [report[name] for report in reports] for name in reports[0]}
+
+
+def map_shards(
+    make: MakeWorker,
+    job: Job,
+    shards: Sequence[Shard],
+    settings: RaySettings,
+) -> Iterator[Report]:
+    """Have workers work on shards; yields what became of each, in any order.
+
+    A worker that is killed costs its shard: another one does it again.
+
+    make: Function from the job to a worker; Ray carries its name.
+    """
+    ray = import_ray()
+    if not shards:
+        return
+    items = [{"shard": shard.to_json()} for shard in shards]
+    blocks = min(len(items), MAX_TASKS)
+    reports = ray.data.from_items(items, override_num_blocks=blocks).map_batches(
+        RayShardWorker,
+        batch_size=1,
+        fn_constructor_args=(make, job, settings.cpus, settings.gpus),
+        **settings.actors(),
+    )
+    with readable_errors(ray):
+        for row in reports.iter_rows():
+            yield Report(**row)
+
+
+def call_on_ray(function: Callable[[Job], None], job: Job, settings: RaySettings) -> None:
+    """Call a function once, on a machine of the cluster, with the CPUs of a worker."""
+    ray = import_ray()
+    task = ray.remote(_with_resources).options(num_cpus=settings.cpus, num_gpus=settings.gpus)
+    with readable_errors(ray):
+        ray.get(task.remote(function, job, settings.cpus, settings.gpus))
+
+
+def _with_resources(function: Callable[[Job], None], job: Job, cpus: int, gpus: float) -> None:
+    use_resources(cpus, gpus)
+    function(job)
+
+
+@contextmanager
+def readable_errors(ray: Any) -> Iterator[None]:
+    """Raise errors of workers that have a message of this package as ValueError with it."""
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        message = coded_line(str(error))
+        if not message:
+            raise
+        raise ValueError(message) from error
+
+
+def coded_line(text: str) -> str:
+    """The last message of this package in a traceback, "" for none."""
+    lines = [line for line in text.splitlines() if "[arbo-E" in line]
+    return lines[-1][lines[-1].index("[arbo-E") :] if lines else ""

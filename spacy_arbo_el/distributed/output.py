@@ -1,0 +1,61 @@
+"""The links of a shard: one row per mention, or whole documents."""
+
+import io
+import json
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Sequence
+
+from spacy.tokens import Doc, DocBin
+
+from ..extras import import_pyarrow, import_pyarrow_parquet
+from ..frames import LINK, link_row, linked_mentions
+from ..mentions.getters import SpanGetter
+
+Row = Dict[str, Any]
+COLUMNS = (*LINK, "evidence")
+
+
+def rows_of(docs: Iterable[Doc], get_spans: SpanGetter, extension: str) -> Iterator[Row]:
+    """The rows ``COLUMNS`` of linked documents, one per mention.
+
+    ``evidence`` has the ids of the steps of the path, from the entity to the mention.
+    """
+    for mention, link in linked_mentions(docs, get_spans, extension):
+        yield {**link_row(mention, link), "evidence": [step.id for step in link.evidence]}
+
+
+def schema() -> Any:
+    """The schema of the rows, for pyarrow."""
+    pa = import_pyarrow()
+    types = {"start": pa.int64(), "end": pa.int64(), "score": pa.float64()}
+    types["evidence"] = pa.list_(pa.string())
+    return pa.schema([(column, types.get(column, pa.string())) for column in COLUMNS])
+
+
+def to_parquet(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
+    rows = list(rows_of(docs, get_spans, extension))
+    table = import_pyarrow().Table.from_pylist(rows, schema=schema())
+    buffer = io.BytesIO()
+    import_pyarrow_parquet().write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def to_jsonl(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
+    return json_lines(rows_of(docs, get_spans, extension))
+
+
+def to_docbin(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
+    return DocBin(docs=docs, store_user_data=True).to_bytes()
+
+
+# From linked documents to the bytes of a file, by format.
+FORMATS: Dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
+    "parquet": to_parquet,
+    "jsonl": to_jsonl,
+    "spacy": to_docbin,
+}
+
+
+def json_lines(rows: Iterable[Row]) -> bytes:
+    """Rows as JSON, one per line."""
+    lines: List[str] = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    return "".join(lines).encode("utf8")

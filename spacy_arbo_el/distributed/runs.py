@@ -1,0 +1,107 @@
+"""A run from its beginning to its summary."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+from ..discovery.new_entities import NewEntities
+from ..errors import Errors
+from ..io import write_file
+from . import on_ray, serial
+from .job import SUMMARY, Job, MakeWorker, Report, part_of, summed
+from .on_ray import RaySettings, call_on_ray, connected
+from .one_graph import (
+    MentionWorker,
+    WritingWorker,
+    is_gathered,
+    is_reduced,
+    new_entities_of,
+    reduce_mentions,
+    remove_intermediate,
+)
+from .shards import Shard
+from .worker import ShardWorker
+
+
+def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) -> Iterator[Report]:
+    """Link the shards of a corpus that are not done yet.
+
+    Yields what became of each shard. At the end, ``summary.json`` is written if all are done.
+
+    job: What is linked, and how.
+    part: Which shards, such as "3/16"; "" for all. One graph has no parts.
+    ray: The cluster to do it on; None for this process.
+    """
+    shards = job.begin()
+    todo = remaining(job, part_of(shards, part))
+    with nullcontext() if ray is None else connected(ray):
+        if job.one_graph and todo:
+            reduce_shards(job, shards, ray)
+        yield from map_on(WritingWorker if job.one_graph else ShardWorker, job, todo, ray)
+    check_done(job, todo)
+    write_summary(job, shards)
+    remove_intermediate(job)
+
+
+def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntities:
+    """Group the mentions of a corpus that no entity fits, as ``ArboLinker.discover`` does.
+
+    Links are not written; ``link_in_shards`` of the same job would go on with that.
+
+    job: What is linked, and how; with ``one_graph``.
+    ray: The cluster to do it on; None for this process.
+    """
+    shards = job.begin()
+    with nullcontext() if ray is None else connected(ray):
+        reduce_shards(job, shards, ray)
+    return new_entities_of(job)
+
+
+def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]) -> None:
+    """The first pass over all shards, and the reducer, as far as they are not done."""
+    if is_reduced(job):
+        return
+    todo = [shard for shard in shards if not is_gathered(job, shard)]
+    for _ in map_on(MentionWorker, job, todo, ray):
+        pass
+    if ray is None:
+        reduce_mentions(job)
+    else:
+        call_on_ray(reduce_mentions, job, ray)
+
+
+def map_on(
+    make: MakeWorker, job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]
+) -> Iterator[Report]:
+    """Have workers work on shards: those of a cluster, or one in this process."""
+    if ray is None:
+        return serial.map_shards(make, job, shards)
+    return on_ray.map_shards(make, job, shards, ray)
+
+
+def remaining(job: Job, shards: Sequence[Shard]) -> List[Shard]:
+    """The shards that are not done."""
+    done = job.done()
+    return [shard for shard in shards if shard.number not in done]
+
+
+def check_done(job: Job, shards: Sequence[Shard]) -> None:
+    """Raise ValueError where some shards are still not done."""
+    missing = len(remaining(job, shards))
+    if missing:
+        message = Errors.E899.format(missing=missing, total=len(shards), path=job.folder)
+        raise ValueError(message)
+
+
+def summary(job: Job, shards: Sequence[Shard]) -> Dict[str, Any]:
+    """The counts of the shards that are done."""
+    done = job.done()
+    return summed(job.report_of(shard) for shard in shards if shard.number in done)
+
+
+def write_summary(job: Job, shards: Sequence[Shard]) -> None:
+    """Write the counts of all shards, if all are done."""
+    if not remaining(job, shards):
+        data = json.dumps(summary(job, shards), indent=2).encode("utf8")
+        write_file(Path(job.output, SUMMARY), data)

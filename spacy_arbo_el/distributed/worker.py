@@ -1,0 +1,156 @@
+"""A worker: loads the pipeline by its path, then links documents or shards of them."""
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Callable, Dict, List, Optional, Sequence
+
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..corpora.finders import make_finder
+from ..corpora.reader import unlinked
+from ..errors import Errors
+from ..linker import find_linker
+from ..linking.corpus import BATCH
+from ..mentions.getters import find_mentions
+from ..pipelines import load_pipeline
+from .identity import folder_fingerprint, versions
+from .job import Job, Report, differing
+from .output import FORMATS
+from .reading import read_shard
+from .shards import Shard
+
+# Takes a document that cannot be linked, and why.
+OnBadDoc = Callable[[Doc, ValueError], None]
+
+
+class PipelineWorker:
+    """A pipeline that finds and links the mentions of documents, each document for itself.
+
+    Raises ValueError where the pipeline or the packages are not those of the driver.
+
+    model: The folder of the pipeline.
+    pipeline: Its fingerprint, as the driver knows it.
+    packages: The versions of packages, as the driver knows them.
+    threshold: The threshold for links; None for the linker's own.
+    find: How mentions are found, see ``make_finder``.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        pipeline: str,
+        packages: Dict[str, str],
+        threshold: Optional[float] = None,
+        find: str = "",
+    ) -> None:
+        ours = {"pipeline": folder_fingerprint(model), **versions()}
+        differences = differing({"pipeline": pipeline, **packages}, ours)
+        if differences:
+            raise ValueError(Errors.E891.format(host=platform.node(), differences=differences))
+        self.nlp = load_pipeline(model)
+        self.linker = find_linker(self.nlp)
+        if threshold is not None:
+            self.linker.threshold = threshold
+        self.finder = make_finder(self.nlp, self.linker, find)
+
+    @classmethod
+    def of(cls, job: Job) -> "PipelineWorker":
+        """The pipeline of a job."""
+        return cls(Path(job.model), job.pipeline, job.versions, job.threshold, job.find)
+
+    def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
+        """The documents with the mentions to link, without those in which none can be found."""
+        return list(docs) if self.finder is None else all_or_each(self._find, docs, bad)
+
+    def link(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
+        """The documents with links, without those that cannot be linked."""
+        return all_or_each(self._link, docs, bad)
+
+    def _find(self, docs: Sequence[Doc]) -> List[Doc]:
+        assert self.finder is not None
+        return list(self.finder([unlinked(doc, mentions=False) for doc in docs]))
+
+    def _link(self, docs: Sequence[Doc]) -> List[Doc]:
+        self.linker.set_annotations(docs, self.linker.link_docs(docs))
+        return list(docs)
+
+
+def all_or_each(
+    change: Callable[[Sequence[Doc]], List[Doc]], docs: Sequence[Doc], bad: OnBadDoc
+) -> List[Doc]:
+    """The changed documents; where they can't be changed at once, one by one without bad ones.
+
+    ValueError is what this package and spaCy raise for documents. Other errors are none of theirs.
+    """
+    try:
+        return change(docs)
+    except ValueError as error:
+        if len(docs) == 1:
+            bad(docs[0], error)
+            return []
+    return [changed for doc in docs for changed in all_or_each(change, [doc], bad)]
+
+
+class Problems(List[Dict[str, str]]):
+    """The documents of a shard that could not be read or linked, as rows."""
+
+    def reading(self, error: ValueError) -> None:
+        """A document that could not be read; the message says where it is."""
+        self.append({"document": "", "reason": str(error)})
+
+    def linking(self, doc: Doc, error: ValueError) -> None:
+        """A document that could not be linked."""
+        self.append({"document": str(doc.user_data["doc_id"]), "reason": str(error)})
+
+
+class ShardWorker:
+    """Reads shards, links them, each document for itself, and writes them.
+
+    job: What is linked, and how.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.name = f"{platform.node()}:{os.getpid()}"
+        self.pipeline = PipelineWorker.of(job)
+
+    def __call__(self, shard: Shard) -> Report:
+        """Link a shard, unless it is done."""
+        if self.job.done_file(shard).is_file():
+            return self.job.report_of(shard)
+        start, problems = time.perf_counter(), Problems()
+        docs = [
+            linked
+            for batch in minibatch(self.read(shard, problems), BATCH)
+            for linked in self.pipeline.link(batch, problems.linking)
+        ]
+        return self.write(shard, docs, problems, start)
+
+    def read(self, shard: Shard, problems: Problems) -> List[Doc]:
+        """The documents of a shard with the mentions to link."""
+        corpus = Path(self.job.corpus)
+        docs = list(read_shard(corpus, shard, self.pipeline.nlp, problems.reading))
+        return self.pipeline.find(docs, problems.linking)
+
+    def write(self, shard: Shard, docs: List[Doc], problems: Problems, start: float) -> Report:
+        """Write the linked documents of a shard. start: When the work on it began."""
+        linker = self.pipeline.linker
+        getter, extension = linker.mentions.getter, linker.cfg["extension"]
+        links = [span._.get(extension) for doc in docs for span in find_mentions(doc, getter)]
+        linked = sum(not link.is_nil for link in links)
+        contents = FORMATS[self.job.format](docs, getter, extension)
+        report = Report(
+            shard.number,
+            self.name,
+            len(docs),
+            len(links),
+            linked,
+            len(links) - linked,
+            len(problems),
+            round(time.perf_counter() - start, 3),
+        )
+        self.job.finish(shard, contents, problems, report)
+        return report

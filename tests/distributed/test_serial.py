@@ -1,0 +1,294 @@
+"""Runs in shards without Ray: the same links as ``nlp.pipe``, parts, restarts, errors."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_arbo_el import (
+    discover_in_shards,
+    find_linker,
+    link_in_shards,
+    links_to_dicts,
+    load_pipeline,
+)
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.raw import read_documents
+from spacy_arbo_el.distributed import runs, serial
+from spacy_arbo_el.distributed.identity import folder_fingerprint
+from spacy_arbo_el.distributed.job import part_of, summed
+from spacy_arbo_el.distributed.one_graph import MentionWorker
+from spacy_arbo_el.distributed.output import rows_of
+from spacy_arbo_el.distributed.shards import Shard
+from spacy_arbo_el.distributed.worker import ShardWorker
+from spacy_arbo_el.linking.corpus_part import CorpusPart
+
+from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, ordered, rows_in
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
+    assert result.exit_code == code, (result.output, result.exception)
+    return " ".join(result.output.split())
+
+
+@pytest.fixture(scope="module")
+def expected(model, corpus):
+    """The links of ``nlp.pipe``, as rows."""
+    nlp = load_pipeline(model)
+    find_linker(nlp).threshold = THRESHOLD
+    docs = list(nlp.pipe(read_documents(corpus, nlp)))
+    rows = ordered(rows_of(docs, find_linker(nlp).mentions.getter, "arbo"))
+    assert any(row["kb_id"] == "NIL" for row in rows) and any(row["title"] for row in rows)
+    return rows
+
+
+def test_shards_have_the_links_of_nlp_pipe(make_job, expected):
+    job = make_job()
+    reports = list(link_in_shards(job))
+    assert rows_in(job.folder) == expected
+    assert [report.shard for report in reports] == list(range(8))
+    summary = json.loads((job.folder / "summary.json").read_text())
+    linked = sum(row["kb_id"] != "NIL" for row in expected)
+    counts = N_DOCUMENTS, len(expected), linked, len(expected) - linked, 0
+    assert tuple(summary[n] for n in ("documents", "mentions", "linked", "nil", "errors")) == counts
+    assert not list(link_in_shards(job)), "nothing is left to do"
+
+
+def test_parquet_and_docbin_have_the_same_links(make_job, expected):
+    pq = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
+    job = make_job("parquet", format="parquet")
+    list(link_in_shards(job))
+    rows = pq.read_table(job.folder / "links").to_pylist()
+    assert ordered(rows) == expected
+    job = make_job("spacy", format="spacy")
+    list(link_in_shards(job))
+    vocab = spacy.blank("en").vocab
+    files = sorted((job.folder / "links").iterdir())
+    docs = [doc for file in files for doc in DocBin().from_disk(file).get_docs(vocab)]
+    found = [(row["document"], row["start"], row["score"]) for row in links_to_dicts(docs)]
+    assert sorted(found) == [(row["document"], row["start"], row["score"]) for row in expected]
+
+
+def test_parts_are_disjoint_and_together_are_everything(make_job, expected):
+    job = make_job()
+    for number in (3, 1, 2):
+        before = job.done()
+        list(link_in_shards(job, part=f"{number}/3"))
+        assert {shard % 3 for shard in job.done() - before} == {number - 1}
+        assert (job.folder / "summary.json").is_file() == (number == 2)
+    assert rows_in(job.folder) == expected
+    shards = [Shard(number, ("a",)) for number in range(10)]
+    assert part_of(shards, "") == shards and len(part_of(shards, "10/10")) == 1
+    for wrong in ("0/3", "4/3", "3", "a/b", "1/0"):
+        with pytest.raises(ValueError, match="E892"):
+            part_of(shards, wrong)
+
+
+def test_a_run_goes_on_where_it_stopped(make_job, expected):
+    job = make_job()
+    for report in link_in_shards(job):
+        if report.shard == 3:
+            break
+    assert job.done() == {0, 1, 2, 3} and not (job.folder / "summary.json").exists()
+    # Links without the counts, which come last: the shard is not done.
+    job.done_file(Shard(2, ("a",))).unlink()
+    assert [report.shard for report in link_in_shards(job)] == [2, 4, 5, 6, 7]
+    assert rows_in(job.folder) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_run_that_is_killed_goes_on_where_it_stopped(make_job, expected, model, corpus, tmp_path):
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "spacy", "arbo", "link", model, corpus, "--output", out]
+    command += ["--each", "--shard", 3, "--threshold", THRESHOLD, "--format", "jsonl"]
+    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while not list((out / "done").glob("*")) if (out / "done").is_dir() else True:
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    job = make_job("killed")
+    assert len(job.done()) > 0
+    list(link_in_shards(job))
+    assert rows_in(out) == expected
+    names = [name for _, _, files in os.walk(out) for name in files]
+    assert not [name for name in names if name.endswith(".tmp")]
+
+
+def test_errors_are_counted_and_written_with_their_reasons(make_job, records, tmp_path):
+    texts = [json.dumps(one) for one in records[:4]]
+    mention = {"start": 0, "end": 999, "label": "T"}
+    texts.insert(1, json.dumps({"id": "bad", "text": "x", "mentions": [mention]}))
+    texts.insert(3, "no JSON")
+    (tmp_path / "c.jsonl").write_text("\n".join(texts))
+    job = make_job(corpus=str(tmp_path / "c.jsonl"))
+    reports = list(link_in_shards(job))
+    assert summed(reports)["documents"] == 4 and summed(reports)["errors"] == 2
+    files = sorted((job.folder / "errors").iterdir())
+    reasons = [json.loads(line)["reason"] for file in files for line in file.open()]
+    assert "line 2" in reasons[0] and "line 4" in reasons[1]
+    assert {row["document"] for row in rows_in(job.folder)} == {"d0", "d1", "d2", "d3"}
+
+
+def test_a_document_that_cannot_be_linked_is_an_error_of_its_own(make_job, expected, monkeypatch):
+    job = make_job()
+    worker = ShardWorker(job)
+    link = worker.pipeline.linker.link_docs
+
+    def refuse(docs):
+        if any(doc.user_data["doc_id"] == "d1" for doc in docs):
+            raise ValueError("too long")
+        return link(docs)
+
+    monkeypatch.setattr(worker.pipeline.linker, "link_docs", refuse)
+    (shard, *_) = job.begin()
+    report = worker(shard)
+    assert (report.documents, report.errors) == (2, 1)
+    assert rows_in(job.folder) == [r for r in expected if r["document"] in ("d0", "d2")]
+    (line,) = job.errors_of(shard).read_text().splitlines()
+    assert json.loads(line) == {"document": "d1", "reason": "too long"}
+
+
+def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tmp_path):
+    job = make_job()
+    job.begin()
+    for change in ({"threshold": 0.5}, {"size": 4}, {"pipeline": "0" * 32}, {"format": "spacy"}):
+        with pytest.raises(ValueError, match=f"E890.*{next(iter(change))}"):
+            replace(job, **change).begin()
+    (tmp_path / "c.jsonl").write_text(corpus.read_text() + '{"text": "new"}\n')
+    with pytest.raises(ValueError, match="E890.*corpus"):
+        replace(job, corpus=str(tmp_path / "c.jsonl")).begin()
+    with pytest.raises(ValueError, match="E891.*pipeline"):
+        ShardWorker(replace(job, pipeline="0" * 32))
+    with pytest.raises(ValueError, match="E891.*torch"):
+        ShardWorker(replace(job, versions={**job.versions, "torch": "0.1"}))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match="E902.*mine.txt"):
+        make_job("other").begin()
+    with pytest.raises(ValueError, match="E901"):
+        make_job("links.csv").begin()
+    with pytest.raises(ValueError, match="E894.*parquet"):
+        make_job(format="csv")
+    with pytest.raises(ValueError, match="E900"):
+        make_job(size=0)
+
+
+def test_fingerprint_of_a_folder_is_that_of_its_contents(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "deep" / "file").write_text("same")
+    first = folder_fingerprint(tmp_path / "a")
+    assert first == folder_fingerprint(tmp_path / "b") and len(first) == 32
+    (tmp_path / "b" / "write.lock").write_text("")
+    assert first == folder_fingerprint(tmp_path / "b"), "a lock is no content"
+    (tmp_path / "b" / "deep" / "file").write_text("Same")
+    assert first != folder_fingerprint(tmp_path / "b")
+
+
+def test_command_links_parts_and_sums_up(model, corpus, tmp_path, expected):
+    arguments = ["link", model, corpus, "--output", tmp_path / "out", "--each", "--shard", 3]
+    arguments += ["--format", "jsonl", "--threshold", THRESHOLD]
+    assert "4 shards, 12 documents" in run(*arguments, "--part", "1/2")
+    assert "E892" in run(*arguments, "--part", "3/2", code=1)
+    printed = run(*arguments)
+    assert f"8 shards, {N_DOCUMENTS} documents, {len(expected)} mentions" in printed
+    assert "documents a second" in printed
+    assert rows_in(tmp_path / "out") == expected
+    arguments[4] = tmp_path / "new"
+    assert "E896" in run(*arguments[:5], "--part", "1/2", code=1)
+    assert "E896" in run(*arguments, "--workers", 2, code=1)
+
+
+def test_mentions_are_found_by_names(model, corpus, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["link", model, corpus, "--output", out, "--each", "--format", "jsonl"]
+    run(*arguments, "--find", "names")
+    texts = {row["text"].lower() for row in rows_in(out)}
+    assert {"mercury", "amazon", "jaguar"} <= texts
+
+
+def test_ray_is_not_imported_without_its_option(model, corpus, tmp_path):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    code = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from spacy_arbo_el.cli import arbo_cli\n"
+        "result = CliRunner().invoke(arbo_cli, sys.argv[1:])\n"
+        "assert result.exit_code == 0, (result.output, result.exception)\n"
+        "print('ray' in sys.modules)"
+    )
+    options = ["--output", tmp_path / "out", "--each", "--format", "jsonl"]
+    arguments = [sys.executable, "-c", code, "link", model, corpus, *options]
+    result = subprocess.run(list(map(str, arguments)), capture_output=True, text=True)
+    assert result.stdout.split()[-1:] == ["False"], result.stderr
+
+
+@pytest.fixture(scope="module")
+def in_one_graph(model, corpus):
+    """The links of ``link_corpus`` as rows, and the new entities of ``discover``."""
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp)
+    linker.threshold = GRAPH_THRESHOLD
+    docs = linker.link_corpus(list(read_documents(corpus, nlp)))
+    rows = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
+    assert {bool(row["new_entity"]) for row in rows} == {False, True}
+    new_entities = linker.discover(list(read_documents(corpus, nlp)))
+    return rows, [one.to_dict() for one in new_entities]
+
+
+def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_one_graph):
+    rows, new_entities = in_one_graph
+    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
+    found = discover_in_shards(job)
+    assert [one.to_dict() for one in found] == new_entities
+    assert not (job.folder / "links").exists()
+    assert [report.shard for report in link_in_shards(job)] == list(range(8))
+    assert rows_in(job.folder) == rows
+    left = {path.name for path in job.folder.iterdir()}
+    assert not {"mentions", "decided"} & left and "summary.json" in left
+
+
+def test_one_graph_goes_on_in_each_of_its_steps(make_job, in_one_graph, monkeypatch):
+    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
+    shards = job.begin()
+    gathered = list(serial.map_shards(MentionWorker, job, shards[:3]))
+    assert [(report.documents, report.linked) for report in gathered] == [(3, 0)] * 3
+    for report in link_in_shards(job):
+        if report.shard == 4:
+            break
+    calls = []
+    monkeypatch.setattr(runs, "reduce_mentions", calls.append)
+    assert [report.shard for report in link_in_shards(job)] == [5, 6, 7] and not calls
+    assert rows_in(job.folder) == in_one_graph[0]
+
+
+def test_errors_of_the_first_pass_are_kept(make_job, records, tmp_path):
+    lines = [json.dumps(one) for one in records[:4]]
+    (tmp_path / "c.jsonl").write_text("\n".join([*lines, "no JSON"]))
+    job = make_job(corpus=str(tmp_path / "c.jsonl"), one_graph=True)
+    assert [report.errors for report in link_in_shards(job)] == [0, 1]
+    assert {row["document"] for row in rows_in(job.folder)} == {"d0", "d1", "d2", "d3"}
+
+
+def test_mentions_of_a_part_survive_their_bytes(model, corpus):
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp).corpus_linker()
+    docs = list(read_documents(corpus, nlp))
+    for part in (linker.gather_part(docs), linker.gather_part([])):
+        copy = CorpusPart.from_bytes(part.to_bytes())
+        assert copy.to_bytes() == part.to_bytes() and copy.counts == part.counts
+        assert list(copy.ranked.batch.records) == list(part.ranked.batch.records)
+        assert np.array_equal(copy.candidates.scores, part.candidates.scores)
+        assert copy.ranked.batch.n_documents == part.ranked.batch.n_documents
