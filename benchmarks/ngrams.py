@@ -6,12 +6,11 @@
 
 All times are processor seconds of one thread, so that other programs on the machine don't count.
 *speed*: mentions per second from Docs to vectors, and of ``nlp.pipe``. The pipelines alternate, and
-the best time of each counts. *start*: from the start of Python, imports included, to the first link,
-each in a process of its own; that without torch is one in which torch cannot be imported, since
-thinc imports torch wherever it is installed. *search*: Table 3 of
-DEER (Gillick et al. 2019) in our form, recall@100 of gold entities by the kind of index, and the
-median time of one query at a time; with ``--synthetic``, recall@100 of exact search over vectors
-in clusters.
+the best time of each counts. *start*: from the start of Python, imports included, to the first
+link, each in a process of its own; that without torch is one in which torch cannot be imported,
+since thinc imports torch wherever it is installed. *search*: Table 3 of DEER (Gillick et al.
+2019) in our form, recall@100 of gold entities by the kind of index, and the median time of one
+query at a time; with ``--synthetic``, recall@100 of exact search over vectors in clusters.
 """
 
 import argparse
@@ -113,9 +112,9 @@ def first(options: argparse.Namespace) -> None:
     """Load a pipeline and link one document; in a process of its own."""
     if options.hide:
         _hide_torch()
-    from spacy_arbo_el.training.memory import resident_megabytes
-
     import spacy
+
+    from spacy_arbo_el.training.memory import resident_megabytes
 
     nlp = spacy.load(options.model)
     doc = nlp.make_doc("He was treated for colon cancer in May.")
