@@ -109,7 +109,7 @@ def _with_mentions(items: Items, labelled: Labelled) -> Items:
         for kb_id in ids:
             forms.setdefault(kb_id, {})[form] = None
     return [
-        (position, replace(entity, aliases=[*entity.aliases, *forms.get(entity.id, ())]))
+        (position, replace(entity, aliases=(*entity.aliases, *forms.get(entity.id, ()))))
         for position, entity in items
     ]
 
