@@ -40,7 +40,6 @@ def distill_command(
     \b
     Example:
       python -m spacy arbo distill out/model-best -c student.cfg -t raw.jsonl -o encoder
-      python -m spacy arbo train student.cfg --paths.encoder encoder --output student ...
     """
     from itertools import chain
 
@@ -48,6 +47,7 @@ def distill_command(
     from spacy.util import load_config, registry
     from tqdm import tqdm
 
+    from ..corpora.names import spans_to_read
     from ..corpora.raw import read_documents
     from ..encoders.ngrams.starting import NGRAM_ENCODER, save_encoder
     from ..io import check_replaceable
@@ -65,10 +65,10 @@ def distill_command(
         student.initialize()
         nlp = open_model(model)
         docs = chain.from_iterable(read_documents(path, nlp) for path in texts)
+        linker = find_linker(nlp)
+        spans = spans_to_read(docs, nlp, linker.kb.entities, linker.mentions.getter, seed)
         with tqdm(total=steps, unit=" steps", leave=False) as bar:
-            report = distill(
-                find_linker(nlp), student, docs, nlp, settings, lambda step, loss: _show(bar, loss)
-            )
+            report = distill(linker, student, spans, settings, lambda step, loss: _show(bar, loss))
         save_encoder(student, output)
     what = "mean cosine" if target == "vectors" else "correlation of similarities"
     msg.good(

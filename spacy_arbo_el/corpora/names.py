@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+import numpy as np
 from spacy.language import Language
 from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc, Span
@@ -10,11 +11,13 @@ from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
 from ..kb.entity import Entity
-from ..mentions.getters import SpanGetter, set_mentions
+from ..mentions.getters import SpanGetter, find_mentions, set_mentions
 from .spans import LABEL
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
+# The most tokens of a span that is drawn where a document has no mention and no name.
+DRAWN_TOKENS = 3
 
 
 def is_exact(name: str) -> bool:
@@ -135,6 +138,37 @@ class NameFinder:
             spans = [Span(doc, hit.start, hit.end, label=names[hit.name].label) for hit in hits]
             set_mentions(doc, spans, self.getter)
             yield doc
+
+
+def spans_to_read(
+    docs: Iterable[Doc],
+    nlp: Language,
+    entities: Iterable[Entity],
+    getter: SpanGetter,
+    seed: int = 0,
+) -> Iterator[List[Span]]:
+    """Spans that are like mentions, of each document that has any.
+
+    They are its mentions, else the names of entities that are in it, else one that is drawn at
+    random, which begins with a word.
+
+    nlp: Of it, only the tokenizer is used.
+    entities: Those whose names are sought.
+    getter: Where mentions are.
+    """
+    rng = np.random.default_rng(seed)
+    dictionary: Optional[Dictionary] = None
+    for doc in docs:
+        spans = find_mentions(doc, getter)
+        if not spans:
+            dictionary = dictionary or Dictionary.build(nlp, entities)
+            spans = [doc[hit.start : hit.end] for hit in dictionary.hits(doc)]
+        words = [] if spans else [token.i for token in doc if token.is_alpha]
+        if words:
+            start = int(rng.choice(words))
+            spans = [doc[start : start + 1 + int(rng.integers(DRAWN_TOKENS))]]
+        if spans:
+            yield spans
 
 
 def key_of(name: str) -> str:

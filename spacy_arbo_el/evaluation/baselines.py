@@ -7,7 +7,7 @@ entity is scored by a sparse matrix product.
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
@@ -67,6 +67,7 @@ def baseline_scores(
     """Scores of baselines on gold mentions, with the keys of ``compare_inference``.
 
     TF-IDF: Character unigrams and bigrams of all names (BioCoM, Table 2).
+    TF-IDF + training mentions: The same, with training mentions as further names.
     alias table: P(entity | surface form), counted in the training mentions (DEER, §5.1).
     alias table + parts: Unigrams and bigrams of training mentions lead to their entities too.
     BM25: Words of titles (DEER, §5.1). Only where the package ``bm25s`` is installed.
@@ -93,11 +94,24 @@ def baseline_scores(
 def _rankers(linker: ArboLinker, items: Items, labelled: Labelled) -> Iterable[Tuple[str, Ranker]]:
     yield "TF-IDF", NameTfidf.build(items)
     if any(labelled.kb_ids):
+        yield "TF-IDF + training mentions", NameTfidf.build(_with_mentions(items, labelled))
         positions = [linker.kb.entities.positions_of(list(ids)) for ids in labelled.kb_ids]
         yield "alias table", AliasTable.build(labelled.surface_forms, positions)
         yield "alias table + parts", AliasTable.build(labelled.surface_forms, positions, parts=True)
     if has_bm25():
         yield "BM25", TitleBm25.build(items)
+
+
+def _with_mentions(items: Items, labelled: Labelled) -> Items:
+    """The entities with the surface forms of their training mentions as further aliases."""
+    forms: Dict[str, Dict[str, None]] = {}
+    for form, ids in zip(labelled.surface_forms, labelled.kb_ids):
+        for kb_id in ids:
+            forms.setdefault(kb_id, {})[form] = None
+    return [
+        (position, replace(entity, aliases=(*entity.aliases, *forms.get(entity.id, ()))))
+        for position, entity in items
+    ]
 
 
 def _annotated(doc: Doc, linker: ArboLinker) -> List[Span]:

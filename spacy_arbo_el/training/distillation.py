@@ -1,15 +1,14 @@
 """Distillation: an n-gram encoder learns the vectors of a trained pipeline, without labels."""
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
-from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span
 from thinc.api import Adam, Model, fix_random_seed, warmup_linear
 
 from ..arrays import has_vector, unit
-from ..corpora.names import Dictionary
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
 from ..encoders.ngrams.starting import settings_of
@@ -22,8 +21,6 @@ from ..settings import check_choice, check_count, check_part, check_positive
 TARGETS = ("vectors", "similarities")
 # Documents whose mentions are encoded at a time.
 DOCUMENTS = 64
-# The most tokens of a span that is drawn where a document has no mention and no name.
-DRAWN_TOKENS = 3
 
 
 @dataclass(frozen=True)
@@ -88,21 +85,18 @@ class Report(NamedTuple):
 def distill(
     teacher: ArboLinker,
     student: Model,
-    docs: Iterable[Doc],
-    nlp: Language,
+    spans: Iterable[List[Span]],
     settings: DistillationSettings,
     progress: Callable[[int, float], None] = lambda step, loss: None,
 ) -> Report:
     """Train the towers of a student to give the vectors of a teacher.
 
     The texts are the names of the teacher's knowledge base, as the teacher verbalizes them, and
-    mentions in documents: those that they have, else the names in them, else spans that are
-    drawn.
+    spans of documents, see ``corpora.names.spans_to_read``.
 
     teacher: The linker of a trained pipeline.
     student: What ``build_ngram_encoder`` gives, with weights.
-    docs: Documents, of the teacher's tokenizer.
-    nlp: The teacher's pipeline.
+    spans: The spans of each document.
     progress: Is given the number of each step and its loss.
 
     Raises ValueError where the widths differ and the target is "vectors", where there is nothing
@@ -114,7 +108,7 @@ def distill(
     taught = names.vectors.shape[1]
     if settings.target == "vectors" and taught not in (0, width):
         raise ValueError(Errors.E855.format(student=width, teacher=taught))
-    mentions = mention_lessons(teacher, encoder, docs, nlp, settings)
+    mentions = mention_lessons(teacher, encoder, spans, settings)
     if len(names.inputs) < 2 or len(mentions.inputs) < 2:
         problem = "mentions in its texts" if len(names.inputs) > 1 else "names of entities"
         raise ValueError(Errors.E856.format(problem=problem))
@@ -148,52 +142,22 @@ def name_lessons(teacher: ArboLinker, student: DualEncoder) -> Lessons:
 def mention_lessons(
     teacher: ArboLinker,
     student: DualEncoder,
-    docs: Iterable[Doc],
-    nlp: Language,
+    spans: Iterable[List[Span]],
     settings: DistillationSettings,
 ) -> Lessons:
-    """Mentions in documents, and the vectors that the teacher gives them."""
-    dictionary = Dictionary.build(nlp, teacher.kb.entities)
-    rng = np.random.default_rng(settings.seed)
-    lessons, count = [], 0
-    for spans in _batches(docs, dictionary, teacher, rng):
-        read = teacher.reader.texts_of(spans)
-        lessons.append(_mention_lessons(teacher, student, read))
-        count += len(lessons[-1].inputs)
-        if count >= settings.mentions:
+    """Spans of documents, and the vectors that the teacher gives them."""
+    lessons, count, rest = [], 0, filter(None, spans)
+    while count < settings.mentions:
+        groups = list(islice(rest, DOCUMENTS))
+        if not groups:
             break
+        lessons.append(_mention_lessons(teacher, student, teacher.reader.texts_of(groups)))
+        count += len(lessons[-1].inputs)
     if not lessons:
         return Lessons(SpanInputs.empty(), np.zeros((0, 0), np.float32))
     inputs = SpanInputs.concat(part.inputs for part in lessons)
     together = Lessons(inputs, np.concatenate([part.vectors for part in lessons]))
     return together.take(np.arange(min(count, settings.mentions)))
-
-
-def _batches(
-    docs: Iterable[Doc], dictionary: Dictionary, teacher: ArboLinker, rng: np.random.Generator
-) -> Iterator[List[List[Span]]]:
-    """The spans of documents that have any, some documents at a time."""
-    batch: List[List[Span]] = []
-    for doc in docs:
-        spans = teacher.reader.all_mentions(doc)
-        spans = spans or [doc[hit.start : hit.end] for hit in dictionary.hits(doc)]
-        spans = spans or _drawn(doc, rng)
-        if spans:
-            batch.append(spans)
-        if len(batch) == DOCUMENTS:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-def _drawn(doc: Doc, rng: np.random.Generator) -> List[Span]:
-    """A span that begins with a word; none where there are no words."""
-    words = [token.i for token in doc if token.is_alpha]
-    if not words:
-        return []
-    start = int(rng.choice(words))
-    return [doc[start : start + 1 + int(rng.integers(DRAWN_TOKENS))]]
 
 
 def _mention_lessons(teacher: ArboLinker, student: DualEncoder, read: ReadTexts) -> Lessons:

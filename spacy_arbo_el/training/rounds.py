@@ -25,7 +25,7 @@ class NegativesOfRounds:
     ``Logistic.v1`` loss and ``PositivesInRounds.v1``, beside an objective with negatives of the
     batch::
 
-        [components.arbo_linker.objective.*.rounds.negatives]
+        [components.arbo_linker.objective.negatives]
         @misc = "spacy-arbo-el.NegativesOfRounds.v1"
         k = 10
 
@@ -53,7 +53,7 @@ class PositivesInRounds:
 
     In the first round there are no hard negatives yet, and so no classification to learn::
 
-        [components.arbo_linker.objective.*.rounds.positives]
+        [components.arbo_linker.objective.positives]
         @misc = "spacy-arbo-el.PositivesInRounds.v1"
     """
 

@@ -208,7 +208,8 @@ def right(nlp, predict):
 def test_rows_of_a_pipeline(shared_nlp):
     linker = shared_nlp.get_pipe("arbo_linker")
     rows = baseline_scores(linker, examples(shared_nlp, DEV))
-    assert list(rows)[:3] == ["TF-IDF", "alias table", "alias table + parts"]
+    tfidf = ["TF-IDF", "TF-IDF + training mentions"]
+    assert list(rows)[:4] == [*tfidf, "alias table", "alias table + parts"]
     trained = [span for text in TRAIN for span in annotated(shared_nlp, text).ents]
 
     def most_frequent(text):
@@ -242,6 +243,15 @@ def test_training_mentions_of_documents_take_the_place_of_exemplars(shared_nlp):
     assert baseline_scores(linker, shop, train)["alias table"]["arbo_acc_unseen"] == 0.0
     assert rows["alias table"]["arbo_acc"] == 1 / len(DEV)
     assert "alias table" not in baseline_scores(linker, data, [])
+
+
+def test_training_mentions_are_further_names_of_tfidf(shared_nlp):
+    linker = shared_nlp.get_pipe("arbo_linker")
+    data = examples(shared_nlp, ["He read of the [007|river] there."])
+    train = [annotated(shared_nlp, "Boats on the [007|river].")]
+    rows = baseline_scores(linker, data, train)
+    assert rows["TF-IDF + training mentions"]["arbo_acc"] == 1.0
+    assert rows["TF-IDF"]["arbo_acc"] == 0.0
 
 
 def test_mentions_without_candidates_are_nil(shared_nlp):

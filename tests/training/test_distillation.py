@@ -9,6 +9,7 @@ from thinc.api import fix_random_seed
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.names import spans_to_read
 from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.encoders.ngrams.towers import build_ngram_encoder
 from spacy_arbo_el.linker import find_linker
@@ -51,8 +52,14 @@ def teacher():
     return build(**TEACHER)
 
 
+def spans_of(nlp, docs):
+    linker = find_linker(nlp)
+    return spans_to_read(docs, nlp, linker.kb.entities, linker.mentions.getter)
+
+
 def documents(nlp, texts=(*TRAIN, *DEV)):
-    return [nlp.make_doc(parse(text)[0]) for text in texts]
+    """The spans of documents without mentions."""
+    return spans_of(nlp, [nlp.make_doc(parse(text)[0]) for text in texts])
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -79,7 +86,6 @@ def test_student_comes_nearer_to_its_teacher(teacher, target, width, gain):
         find_linker(teacher),
         student,
         documents(teacher),
-        teacher,
         DistillationSettings(target, **QUICK),
         lambda step, loss: losses.append(loss),
     )
@@ -96,18 +102,18 @@ def test_lessons_are_the_vectors_of_the_teacher(teacher):
     assert np.allclose(np.linalg.norm(names.vectors, axis=1), 1, atol=1e-5)
     docs = [without_links(annotated(teacher, text)) for text in TRAIN]
     settings = DistillationSettings(**QUICK)
-    mentions = mention_lessons(linker, student, docs, teacher, settings)
+    mentions = mention_lessons(linker, student, spans_of(teacher, docs), settings)
     encoded = linker.stages.encode(linker.reader.read_docs(docs)).encoded
     assert np.allclose(mentions.vectors, encoded, atol=1e-6)
     limited = DistillationSettings(mentions=3)
-    assert len(mention_lessons(linker, student, docs, teacher, limited).inputs) == 3
+    assert len(mention_lessons(linker, student, spans_of(teacher, docs), limited).inputs) == 3
 
 
 def test_names_are_sought_in_documents_without_mentions(teacher):
     linker, student = find_linker(teacher), DualEncoder(student_of())
     settings = DistillationSettings()
     docs = [teacher.make_doc("An apple and quicksilver."), teacher.make_doc("Nothing of that")]
-    mentions = mention_lessons(linker, student, docs, teacher, settings)
+    mentions = mention_lessons(linker, student, spans_of(teacher, docs), settings)
     # Two names, and a span that is drawn where there is none.
     assert len(mentions.inputs) == 3
 
@@ -118,7 +124,6 @@ def test_teacher_of_another_width_is_refused(teacher):
             find_linker(teacher),
             student_of(16),
             documents(teacher),
-            teacher,
             DistillationSettings(**QUICK),
         )
 
@@ -127,13 +132,18 @@ def test_teacher_of_another_width_is_refused(teacher):
 def test_teacher_without_texts_is_refused(teacher, texts):
     docs = [teacher.make_doc(text) for text in texts]
     with pytest.raises(ValueError, match="arbo-E856.*mentions"):
-        distill(find_linker(teacher), student_of(), docs, teacher, DistillationSettings(**QUICK))
+        distill(
+            find_linker(teacher),
+            student_of(),
+            spans_of(teacher, docs),
+            DistillationSettings(**QUICK),
+        )
 
 
 def test_teacher_without_names_is_refused():
     nlp = build(entities=[], train=["nothing here"], **TEACHER)
     with pytest.raises(ValueError, match="arbo-E856.*names"):
-        distill(find_linker(nlp), student_of(), documents(nlp), nlp, DistillationSettings(**QUICK))
+        distill(find_linker(nlp), student_of(), documents(nlp), DistillationSettings(**QUICK))
 
 
 def test_student_that_is_no_ngram_encoder_is_refused(teacher):

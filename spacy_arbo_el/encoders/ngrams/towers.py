@@ -19,6 +19,8 @@ from .starting import identity_block, random_projection, starting_weights
 Backprop = Callable[[Floats2d], None]
 # How much of the context the vectors of an untrained encoder have, and of random directions.
 CONTEXT, NOISE = 0.3, 0.05
+# Spans that are encoded at a time where no gradients are wanted: their fields fit into the cache.
+PREDICTED = 1024
 
 
 @registry.architectures("spacy-arbo-el.NgramEncoder.v1")
@@ -177,6 +179,15 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Back
 
     Dropout sets numbers of the averages to zero.
     """
+    if is_train or len(X) <= PREDICTED:
+        return _forward(model, X, is_train)
+    starts = range(0, len(X), PREDICTED)
+    blocks = (np.arange(start, min(start + PREDICTED, len(X))) for start in starts)
+    vectors = [_forward(model, X.take(block), is_train)[0] for block in blocks]
+    return model.ops.xp.concatenate(vectors), lambda dY: None
+
+
+def _forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
     parts, table = _Parts.of(model), model.get_ref("table")
     ops: Any = model.ops
     vectors, rate = ops.to_numpy(table.get_param("E")), model.attrs["dropout_rate"]

@@ -6,6 +6,7 @@ from thinc.api import Adam
 
 from spacy_arbo_el.arrays import unit
 from spacy_arbo_el.encoders.dual import TOWERS, DualEncoder
+from spacy_arbo_el.encoders.ngrams import towers
 from spacy_arbo_el.encoders.ngrams.towers import build_ngram_encoder
 
 from .world import ENTITIES, OFFSETS, SMALL, TEXT_OF, TEXTS, inputs_of, ngram_encoder
@@ -81,6 +82,14 @@ def test_vectors_do_not_depend_on_the_batch():
         for row in range(len(together)):
             alone = encode(inputs[name].take(np.array([row])))
             assert np.allclose(alone[0], together[row], atol=1e-6)
+
+
+def test_many_spans_are_encoded_in_blocks(monkeypatch):
+    encoder = ngram_encoder()
+    inputs = inputs_of(encoder)["mention"]
+    whole = encoder.encode_mentions(inputs)
+    monkeypatch.setattr(towers, "PREDICTED", 3)
+    assert np.allclose(encoder.encode_mentions(inputs), whole, atol=1e-6)
 
 
 def test_unreadable_spans_have_zeros_and_no_gradient():
