@@ -62,4 +62,5 @@ def rerank_command(
         set_reranker(nlp, linker, trained, settings["reranker"])
         calibrate_pipeline(nlp, held_out)
         save_pipeline(nlp, output / "model-last")
+        run.finish()
     msg.good(f"{output / 'model-last'}: pipeline with a cross-encoder, calibrated on {dev}")

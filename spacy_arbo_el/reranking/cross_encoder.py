@@ -312,3 +312,10 @@ def cross_encoder(
 def cached(reranker: Reranker) -> Reranker:
     """The reranker, which remembers the scores of pairs if it is a cross-encoder."""
     return reranker.cached() if isinstance(reranker, CrossEncoder) else reranker
+
+
+def uncached(reranker: Reranker) -> Reranker:
+    """The reranker as it was before ``cached``."""
+    if isinstance(reranker, CrossEncoder) and isinstance(reranker.scorer, CachedScorer):
+        return replace(reranker, scorer=reranker.scorer.inner)
+    return reranker
