@@ -159,6 +159,8 @@ def test_the_command_saves_a_pipeline_that_links_with_its_cross_encoder(tiny_ber
     command = ["rerank", *names, "--output", str(tmp_path / "out"), *settings]
     result = CliRunner().invoke(arbo_cli, command)
     assert result.exit_code == 0, result.output
+    second = CliRunner().invoke(arbo_cli, [*command, "--resume"])
+    assert second.exit_code == 0 and "nothing is left to do" in " ".join(second.output.split())
     assert "without the exemplars" in " ".join(result.output.split())
     again = spacy.load(tmp_path / "out" / "model-last")
     reranker = find_linker(again).reranker
