@@ -13,6 +13,7 @@ from ..encoders.windows import check_size
 from ..errors import Errors, Warnings
 from ..log import log, warn_once
 from ..mentions.batch import MentionBatch
+from ..mentions.labels import is_gold
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_share
 from .cross_encoder_fit import CrossEncoderFit, with_scores
@@ -171,7 +172,8 @@ class CrossEncoder:
         """The features of the first candidates of some mentions, with their scores."""
         assert isinstance(self.ranker, FeatureRanker)
         found = neighbours.take(rows)
-        gathered = self.ranker.gather(batch.take(rows), found, context)
+        wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
+        gathered = wide.gather(batch.take(rows), found, context)
         assert gathered is not None, "a mention with scores has candidates"
         return with_scores(gathered, scored.first[rows], scored.scores[rows])
 
@@ -219,7 +221,7 @@ class CrossEncoder:
         rows = np.flatnonzero(scored.is_scored)
         if not len(rows):
             return unfitted
-        correct = (scored.first[rows][:, :, None] == gold[rows][:, None, :]).any(axis=2)
+        correct = is_gold(scored.first[rows], gold[rows])
         features = None
         if self.as_feature:
             features = self._features(scored, rows, batch, neighbours, context)
@@ -303,7 +305,8 @@ def cross_encoder(
         ``FeatureRanker``. Otherwise the score ranks by itself.
     sure: Mentions whose first candidate has at least this probability before are not scored; 1.0
         scores all.
-    window: The most word pieces of the mention and the text round it.
+    window: The most word pieces of the mention and the text round it. There are no more than the
+        encoder of mentions reads.
     text: The most word pieces of the names, types and description of a candidate.
     """
     return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text)
