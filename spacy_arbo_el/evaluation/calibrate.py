@@ -19,7 +19,7 @@ from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.records import gold_ids
-from ..reranking.cross_encoder import cached, uncached
+from ..reranking.cross_encoder import cached, uncached, unfitted
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.protocol import Ranking, Reranker
 from ..retrieval.mention_search import nearest_in_corpus
@@ -101,8 +101,8 @@ def fit_calibration(
     """
     stages = linker.stages
     if from_scratch:
-        unfitted = stages.reranker.unfitted()
-        stages = replace(stages, calibration=Calibration(), reranker=unfitted)
+        reranker = unfitted(stages.reranker)
+        stages = replace(stages, calibration=Calibration(), reranker=reranker)
     with stages.datastore.reading():
         return _fit(stages, docs, batch_size)
 

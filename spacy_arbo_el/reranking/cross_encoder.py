@@ -214,13 +214,13 @@ class CrossEncoder:
         gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
         """
         ranker = self.ranker.fit(batch, neighbours, gold, context)
-        unfitted = replace(self, ranker=ranker, fitted=CrossEncoderFit())
+        plain = replace(self, ranker=ranker, fitted=CrossEncoderFit())
         if self.scorer is None or not len(batch):
-            return unfitted
-        scored = replace(unfitted, sure=1.0).score(batch, neighbours, context)
+            return plain
+        scored = replace(plain, sure=1.0).score(batch, neighbours, context)
         rows = np.flatnonzero(scored.is_scored)
         if not len(rows):
-            return unfitted
+            return plain
         correct = is_gold(scored.first[rows], gold[rows])
         features = None
         if self.as_feature:
@@ -231,10 +231,11 @@ class CrossEncoder:
         )
         if fitted.weights is not None:
             log.info("Cross-encoder fitted, held-out accuracy %.4f", fitted.weights.accuracy)
-        return replace(unfitted, fitted=fitted)
+        return replace(plain, fitted=fitted)
 
     def unfitted(self) -> "CrossEncoder":
-        return replace(self, ranker=self.ranker.unfitted(), fitted=CrossEncoderFit())
+        """The same without what ``fit`` has learned. What was trained stays."""
+        return replace(self, ranker=unfitted(self.ranker), fitted=CrossEncoderFit())
 
     def cached(self) -> "CrossEncoder":
         """The same, with scores that are remembered while weights stay as they are."""
@@ -310,6 +311,13 @@ def cross_encoder(
     text: The most word pieces of the names, types and description of a candidate.
     """
     return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text)
+
+
+def unfitted(reranker: Reranker) -> Reranker:
+    """The reranker without what ``fit`` has learned. The weights of a cross-encoder stay."""
+    if isinstance(reranker, CrossEncoder):
+        return reranker.unfitted()
+    return reranker.from_bytes(b"")
 
 
 def cached(reranker: Reranker) -> Reranker:
