@@ -27,9 +27,6 @@ class WordOverlap:
     def fit(self, batch, neighbours, gold, context):
         return self  # nothing to learn
 
-    def unfitted(self):
-        return self
-
     def to_bytes(self):
         return b""
 

@@ -1,14 +1,19 @@
 """The configs of the systems: built from their sources, complete, and accepted by spaCy."""
 
 import importlib.util
+import inspect
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
-from spacy.util import load_config
+from spacy.util import load_config, registry
 from thinc.api import Config
+
+from spacy_arbo_el.reranking.cross_encoder import cross_encoder
+from spacy_arbo_el.reranking.feature_ranker import feature_ranker
+from spacy_arbo_el.training.reranker import RerankerTraining
 
 from .linker.world import write_corpus
 
@@ -98,3 +103,15 @@ def paths(tmp_path_factory):
 def test_debug_config_accepts_it(system, paths, capsys):
     debug_config(CONFIGS / f"{system}.cfg", overrides=paths)
     assert "Config is valid" in capsys.readouterr().out
+
+
+def test_the_config_of_arbo_rerank_is_copied_and_has_all_settings_with_their_defaults(builder):
+    text = (CONFIGS / "reranker.cfg").read_text(encoding="utf8")
+    assert (builder.PACKAGED / "reranker.cfg").read_text(encoding="utf8") == text
+    config = Config().from_str(text)
+    parts = registry.resolve(config)
+    reranker = cross_encoder(feature_ranker(pretrained=False))
+    assert parts == {"reranker": reranker, "training": RerankerTraining()}
+    for section, function in (("reranker", cross_encoder), ("training", RerankerTraining)):
+        names = set(inspect.signature(function).parameters)
+        assert set(config[section]) - {"@misc"} == names

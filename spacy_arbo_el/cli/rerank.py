@@ -46,6 +46,7 @@ def rerank_command(
     from ..training.memory import bound_caches
     from ..training.reranker_run import RerankerRun, read_config, set_reranker
 
+    saved = output / "model-last"
     overrides = parse_config_overrides(ctx.args)
     setup_gpu(gpu_id)
     bound_caches()
@@ -56,10 +57,14 @@ def rerank_command(
         settings = read_config(config, overrides)
         nlp = load_pipeline(model)
         linker = find_linker(nlp)
-        held_out = list(read_docs(dev, nlp.vocab))
+        corpus, held_out = (list(read_docs(path, nlp.vocab)) for path in (train, dev))
         run = RerankerRun(linker, settings, output, msg.info)
-        trained = run.train(list(read_docs(train, nlp.vocab)), held_out, resume=resume, every=every)
+        if resume and saved.is_dir() and run.has_ended(corpus, held_out):
+            msg.info(f"The training in {output} has ended: nothing is left to do")
+            return
+        trained = run.train(corpus, held_out, resume=resume, every=every)
         set_reranker(nlp, linker, trained, settings["reranker"])
         calibrate_pipeline(nlp, held_out)
-        save_pipeline(nlp, output / "model-last")
-    msg.good(f"{output / 'model-last'}: pipeline with a cross-encoder, calibrated on {dev}")
+        save_pipeline(nlp, saved)
+        run.finish()
+    msg.good(f"{saved}: pipeline with a cross-encoder, calibrated on {dev}")

@@ -19,6 +19,7 @@ from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.records import gold_ids
+from ..reranking.cross_encoder import cached, uncached, unfitted
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.protocol import Ranking, Reranker
 from ..retrieval.mention_search import nearest_in_corpus
@@ -100,8 +101,8 @@ def fit_calibration(
     """
     stages = linker.stages
     if from_scratch:
-        unfitted = stages.reranker.unfitted()
-        stages = replace(stages, calibration=Calibration(), reranker=unfitted)
+        reranker = unfitted(stages.reranker)
+        stages = replace(stages, calibration=Calibration(), reranker=reranker)
     with stages.datastore.reading():
         return _fit(stages, docs, batch_size)
 
@@ -114,7 +115,8 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     batch, neighbours, gold, identities = mentions
     stages = _with_curve(stages, "entity", entity_edges(neighbours, gold))
     stages = _with_curve(stages, "exemplar", exemplar_edges(neighbours, gold))
-    reranker = stages.reranker.fit(batch, neighbours, gold, stages.context)
+    # The same candidates are ranked once more, after the fit.
+    reranker = cached(stages.reranker).fit(batch, neighbours, gold, stages.context)
     stages = replace(stages, reranker=reranker)
     ranked = stages.rerank(batch, neighbours)
     edges = mention_edges(ranked.ranking, ranked.neighbours.mentions, identities)
@@ -125,7 +127,7 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
             features = discovery.features(batch.encoded, batch.normalized)
             edges = same_entity_edges(discovery, features, similarity, identities)
             stages = _with_curve(stages, kind, edges)
-    return Fitted(stages.calibration, stages.reranker)
+    return Fitted(stages.calibration, uncached(reranker))
 
 
 def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:

@@ -36,9 +36,6 @@ class BestEvidence:
     ) -> "BestEvidence":
         return self
 
-    def unfitted(self) -> "BestEvidence":
-        return self
-
     def to_bytes(self) -> bytes:
         return b""
 

@@ -13,6 +13,7 @@ from ..encoders.windows import check_size
 from ..errors import Errors, Warnings
 from ..log import log, warn_once
 from ..mentions.batch import MentionBatch
+from ..mentions.labels import is_gold
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_share
 from .cross_encoder_fit import CrossEncoderFit, with_scores
@@ -171,7 +172,8 @@ class CrossEncoder:
         """The features of the first candidates of some mentions, with their scores."""
         assert isinstance(self.ranker, FeatureRanker)
         found = neighbours.take(rows)
-        gathered = self.ranker.gather(batch.take(rows), found, context)
+        wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
+        gathered = wide.gather(batch.take(rows), found, context)
         assert gathered is not None, "a mention with scores has candidates"
         return with_scores(gathered, scored.first[rows], scored.scores[rows])
 
@@ -212,14 +214,14 @@ class CrossEncoder:
         gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
         """
         ranker = self.ranker.fit(batch, neighbours, gold, context)
-        unfitted = replace(self, ranker=ranker, fitted=CrossEncoderFit())
+        plain = replace(self, ranker=ranker, fitted=CrossEncoderFit())
         if self.scorer is None or not len(batch):
-            return unfitted
-        scored = replace(unfitted, sure=1.0).score(batch, neighbours, context)
+            return plain
+        scored = replace(plain, sure=1.0).score(batch, neighbours, context)
         rows = np.flatnonzero(scored.is_scored)
         if not len(rows):
-            return unfitted
-        correct = (scored.first[rows][:, :, None] == gold[rows][:, None, :]).any(axis=2)
+            return plain
+        correct = is_gold(scored.first[rows], gold[rows])
         features = None
         if self.as_feature:
             features = self._features(scored, rows, batch, neighbours, context)
@@ -229,10 +231,11 @@ class CrossEncoder:
         )
         if fitted.weights is not None:
             log.info("Cross-encoder fitted, held-out accuracy %.4f", fitted.weights.accuracy)
-        return replace(unfitted, fitted=fitted)
+        return replace(plain, fitted=fitted)
 
     def unfitted(self) -> "CrossEncoder":
-        return replace(self, ranker=self.ranker.unfitted(), fitted=CrossEncoderFit())
+        """The same without what ``fit`` has learned. What was trained stays."""
+        return replace(self, ranker=unfitted(self.ranker), fitted=CrossEncoderFit())
 
     def cached(self) -> "CrossEncoder":
         """The same, with scores that are remembered while weights stay as they are."""
@@ -303,12 +306,27 @@ def cross_encoder(
         ``FeatureRanker``. Otherwise the score ranks by itself.
     sure: Mentions whose first candidate has at least this probability before are not scored; 1.0
         scores all.
-    window: The most word pieces of the mention and the text round it.
+    window: The most word pieces of the mention and the text round it. There are no more than the
+        encoder of mentions reads.
     text: The most word pieces of the names, types and description of a candidate.
     """
     return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text)
 
 
+def unfitted(reranker: Reranker) -> Reranker:
+    """The reranker without what ``fit`` has learned. The weights of a cross-encoder stay."""
+    if isinstance(reranker, CrossEncoder):
+        return reranker.unfitted()
+    return reranker.from_bytes(b"")
+
+
 def cached(reranker: Reranker) -> Reranker:
     """The reranker, which remembers the scores of pairs if it is a cross-encoder."""
     return reranker.cached() if isinstance(reranker, CrossEncoder) else reranker
+
+
+def uncached(reranker: Reranker) -> Reranker:
+    """The reranker as it was before ``cached``."""
+    if isinstance(reranker, CrossEncoder) and isinstance(reranker.scorer, CachedScorer):
+        return replace(reranker, scorer=reranker.scorer.inner)
+    return reranker

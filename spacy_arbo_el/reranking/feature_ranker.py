@@ -106,9 +106,6 @@ class FeatureRanker:
             log.info("Ranker fitted, held-out accuracy %.4f", weights.accuracy)
         return replace(self, weights=weights)
 
-    def unfitted(self) -> "FeatureRanker":
-        return replace(self, weights=None)
-
     def to_bytes(self) -> bytes:
         return b"" if self.weights is None else self.weights.to_bytes()
 

@@ -116,10 +116,6 @@ class Reranker(Protocol):
         """
         ...
 
-    def unfitted(self) -> "Reranker":
-        """The reranker without what ``fit`` has learned. What was trained before stays."""
-        ...
-
     def to_bytes(self) -> bytes:
         """What it has learned; empty for nothing."""
         ...

@@ -21,7 +21,7 @@ from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
 from ..settings import check_count, check_part, check_positive, check_share
 from .candidates import TrainingCandidates
-from .checkpoint import Checkpoint, History, restore_checkpoint, write_checkpoint, write_finished
+from .checkpoint import Checkpoint, History, restore_checkpoint, write_checkpoint
 from .resume import RunSettings
 from .trainer import TrainingDiverged
 
@@ -151,7 +151,7 @@ class RerankerTrainer:
         checkpoint: Optional[Checkpoint] = None,
         every: int = 0,
     ) -> None:
-        """Train to the end.
+        """Train to the end, and leave a checkpoint of it.
 
         train: Mentions whose candidates have a gold entity.
         dev: Mentions to evaluate on after each epoch.
@@ -187,7 +187,6 @@ class RerankerTrainer:
             if is_end or (every and number % every == 0):
                 history = History(number, {}, [], [], [], *self.begin)
                 write_checkpoint(self.path, parts, optimizer, history)
-        write_finished(self.path, History(len(steps), {}, [], [], [], *self.begin))
 
     def step(self, mentions: LabelledMentions) -> float:
         """Compute the gradients of some mentions. RETURNS: Their mean loss.

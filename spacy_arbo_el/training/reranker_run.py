@@ -22,9 +22,9 @@ from .candidates import (
     read_candidates,
     write_candidates,
 )
-from .checkpoint import Checkpoint, read_checkpoint
+from .checkpoint import Checkpoint, read_checkpoint, write_finished
 from .reranker import LabelledMentions, RerankerTrainer, RerankerTraining
-from .resume import RunSettings, check_same_settings, fingerprint_of_docs
+from .resume import RunSettings, check_same_settings, fingerprint_of_docs, has_same_start
 
 _CONFIG = Path(__file__).parent.parent / "configs" / "reranker.cfg"
 CANDIDATES, CHECKPOINT = "candidates.bin", "checkpoint.bin"
@@ -77,6 +77,19 @@ class RerankerRun:
             examples = LabelledMentions(learned.batch.take(rows), table)
             trainer.train(examples, held_out, checkpoint=checkpoint, every=every)
         return reranker
+
+    def has_ended(self, train: Sequence[Doc], dev: Sequence[Doc]) -> bool:
+        """Whether the folder is that of a run with the same settings and data, which has ended."""
+        checkpoint = read_checkpoint(self.folder / CHECKPOINT)
+        if checkpoint is None or not checkpoint.history.is_finished:
+            return False
+        return has_same_start(checkpoint, self._begin(train, dev))
+
+    def finish(self) -> None:
+        """Write that the run has ended, in place of its checkpoint: when its result is saved."""
+        checkpoint = read_checkpoint(self.folder / CHECKPOINT)
+        if checkpoint is not None:
+            write_finished(checkpoint.path, checkpoint.history)
 
     def _scorer(self, reranker: CrossEncoder, training: RerankerTraining) -> PairScorer:
         """The untrained scorer."""

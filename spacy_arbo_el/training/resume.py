@@ -195,13 +195,20 @@ def check_same_settings(checkpoint: Checkpoint, settings: RunSettings) -> None:
         raise ValueError(Errors.E606.format(path=path, names=", ".join(names)))
 
 
+def has_same_start(checkpoint: Checkpoint, settings: RunSettings) -> bool:
+    """Whether the run of a checkpoint began with the same."""
+    history = checkpoint.history
+    is_same_config = not _different_keys(history.config, settings.config)
+    return history.inputs == settings.inputs and is_same_config
+
+
 def is_same_run(checkpoint: Checkpoint, settings: RunSettings, batches: Batches) -> bool:
     """Whether a run would be the same as that of a checkpoint.
 
     batches: The batches of the run. They are read as far as the checkpoint's run has read them.
     """
     history = checkpoint.history
-    if history.inputs != settings.inputs or _different_keys(history.config, settings.config):
+    if not has_same_start(checkpoint, settings):
         return False
     read = islice(_with_own_random_state(batches), len(history.batches))
     return [_batch_fingerprint(list(batch)) for _, batch in read] == history.batches

@@ -47,6 +47,14 @@ def test_the_most_similar_string_of_each_entity(names, data):
                     best = max((measure(mention, s) for s in strings[entity]), default=0.0)
                     best = best if entity >= 0 else 0.0
                     assert scores[i, j] == pytest.approx(best, abs=1e-5)
+    nearest = index.nearest_names(mentions, entities)
+    for i, j in np.ndindex(entities.shape):
+        own = index.names_of(entities[i, j]) if entities[i, j] >= 0 else []
+        if own:
+            score = ngrams(mentions[i], own[nearest[i, j]])
+            assert score == pytest.approx(similarity.ngrams[0, i, j], abs=1e-5)
+        else:
+            assert nearest[i, j] == 0
 
 
 def test_ngrams_distinguish_names_that_differ_in_one_character():

@@ -108,18 +108,18 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, mo
     resumed = run(nlp, tmp_path / "cut", lines.append, resume=True, every=3, **settings)
     assert "Resuming after step 6" in lines and any("Candidates from" in line for line in lines)
     assert weights(resumed) == weights(whole)
-    # A run that has ended is not continued, and one with other settings is refused.
-    monkeypatch.undo()
-    assert weights(run(nlp, tmp_path / "cut", resume=True, **settings)) == weights(whole)
+    # Resumed after its last step, it gives the same without a step.
+    calls.clear()
+    last = run(nlp, tmp_path / "cut", resume=True, **settings)
+    assert weights(last) == weights(whole) and not calls
+    # After its end, a new run begins.
+    RerankerRun(find_linker(nlp), read_config(None, SETTINGS), tmp_path / "cut").finish()
+    with pytest.raises(KeyboardInterrupt):
+        run(nlp, tmp_path / "cut", resume=True, **settings)
 
 
-def test_a_checkpoint_of_other_settings_is_refused(tiny_bert, tmp_path, monkeypatch):
+def test_a_checkpoint_of_other_settings_is_refused(tiny_bert, tmp_path):
     nlp = build_tiny(tiny_bert)
-
-    def stop(self, mentions):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("spacy_arbo_el.training.reranker.write_finished", lambda *_: None)
     run(nlp, tmp_path, **{"training.max_epochs": 1})
     with pytest.raises(ValueError, match="E602.*training.seed"):
         run(nlp, tmp_path, resume=True, **{"training.max_epochs": 1, "training.seed": 3})
@@ -159,6 +159,8 @@ def test_the_command_saves_a_pipeline_that_links_with_its_cross_encoder(tiny_ber
     command = ["rerank", *names, "--output", str(tmp_path / "out"), *settings]
     result = CliRunner().invoke(arbo_cli, command)
     assert result.exit_code == 0, result.output
+    second = CliRunner().invoke(arbo_cli, [*command, "--resume"])
+    assert second.exit_code == 0 and "nothing is left to do" in " ".join(second.output.split())
     assert "without the exemplars" in " ".join(result.output.split())
     again = spacy.load(tmp_path / "out" / "model-last")
     reranker = find_linker(again).reranker
