@@ -68,12 +68,9 @@ def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
     check_model(model)
     check_data(data)
     check_finder(settings["find"])
-    from ..distributed.identity import folder_fingerprint, model_folder
     from ..distributed.job import Job
 
-    folder = model_folder(model)
-    model_path, corpus, out = (str(path.resolve()) for path in (folder, data, output))
-    return Job(model_path, corpus, out, folder_fingerprint(folder), **settings)
+    return Job.of(model, data, output, **settings)
 
 
 def link_shards(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
 from ..errors import Errors
-from ..io import write_file
+from ..io import PathLike, write_file
 from ..temporary import is_temporary
-from .identity import versions
+from .identity import folder_fingerprint, model_folder, versions
 from .output import FORMATS, json_lines
 from .shards import SIZE, Shard, cut, read_shards, write_shards
 
@@ -89,6 +89,19 @@ class Job:
             raise ValueError(Errors.E894.format(value=self.format, choices=choices))
         if self.size < 1:
             raise ValueError(Errors.E900.format(name="--shard", least=1, value=self.size))
+
+    @classmethod
+    def of(cls, model: PathLike, corpus: PathLike, output: PathLike, **settings: Any) -> "Job":
+        """A job for the pipeline as it is now.
+
+        model: The folder of the pipeline, or the name of an installed package.
+        corpus: The documents: a file or a folder.
+        output: The folder for what is written.
+        settings: one_graph, format, threshold, find and size.
+        """
+        folder = model_folder(Path(model))
+        at, documents, out = (str(Path(path).resolve()) for path in (folder, corpus, output))
+        return cls(at, documents, out, folder_fingerprint(folder), **settings)
 
     @property
     def folder(self) -> Path:
