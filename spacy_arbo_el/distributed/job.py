@@ -118,35 +118,27 @@ class Job:
         RETURNS: The shards of the corpus, done or not.
         """
         path = self.folder / JOB
-        if path.is_file():
-            self._check(json.loads(path.read_text(encoding="utf8")))
-        else:
-            self._check_empty()
         shards = list(cut(Path(self.corpus), self.size))
-        if path.is_file():
-            if read_shards(self.folder / SHARDS) != shards:
-                differences = "the corpus has other files or documents"
-                raise ValueError(Errors.E890.format(path=self.folder, differences=differences))
-        else:
+        if not path.is_file():
+            self._check_empty()
             write_shards(self.folder / SHARDS, shards)
             # Last, so that a run that has begun has its shards too.
             write_file(path, json.dumps(self.identity, indent=2).encode("utf8"))
-        return shards
-
-    def _check(self, found: Dict[str, Any]) -> None:
-        differences = differing(self.identity, found)
+        # Read again, since another part of the run may have begun at the same time.
+        differences = differing(self.identity, json.loads(path.read_text(encoding="utf8")))
+        if not differences and read_shards(self.folder / SHARDS) != shards:
+            differences = "the corpus has other files or documents"
         if differences:
             raise ValueError(Errors.E890.format(path=self.folder, differences=differences))
+        return shards
 
     def _check_empty(self) -> None:
-        """ValueError where the folder holds anything but the beginning of a run."""
+        """ValueError where the folder holds anything but a run."""
         if self.folder.suffix in FILES or self.folder.is_file():
             raise ValueError(Errors.E901.format(path=self.folder))
-        if not self.folder.is_dir():
-            return
-        names = sorted(path.name for path in self.folder.iterdir() if not is_temporary(path.name))
-        others = [name for name in names if name != SHARDS]
-        if others:
+        names = {path.name for path in self.folder.glob("*") if not is_temporary(path.name)}
+        others = sorted(names - {SHARDS})
+        if others and JOB not in names:
             raise ValueError(Errors.E902.format(path=self.folder, names=", ".join(others[:3])))
 
     def links_of(self, shard: Shard) -> Path:

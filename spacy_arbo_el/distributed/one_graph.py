@@ -73,7 +73,11 @@ class MentionWorker:
         self.corpus = self.shards.pipeline.linker.corpus_linker()
 
     def __call__(self, shard: Shard) -> Report:
-        """Gather the mentions of a shard, unless it is done. In the report, none is linked."""
+        """Gather the mentions of a shard. In the report, none is linked."""
+        with self.shards.pipeline.nlp.memory_zone():
+            return self._gather(shard)
+
+    def _gather(self, shard: Shard) -> Report:
         start, problems = time.perf_counter(), Problems()
         parts: List[CorpusPart] = []
         docs: List[Doc] = []
@@ -140,6 +144,10 @@ class WritingWorker:
 
     def __call__(self, shard: Shard) -> Report:
         """Write the documents of a shard with their links."""
+        with self.shards.pipeline.nlp.memory_zone():
+            return self._write(shard)
+
+    def _write(self, shard: Shard) -> Report:
         start = time.perf_counter()
         problems = Problems(_read_mentions(self.job, shard)[1])
         vocab = self.shards.pipeline.nlp.vocab

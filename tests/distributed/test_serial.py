@@ -78,6 +78,16 @@ def test_parquet_and_docbin_have_the_same_links(make_job, expected):
     assert sorted(found) == [(row["document"], row["start"], row["score"]) for row in expected]
 
 
+def test_words_of_a_shard_are_forgotten_after_it(make_job):
+    worker = ShardWorker(make_job())
+    shards = worker.job.begin()
+    worker(shards[0])
+    strings = worker.pipeline.nlp.vocab.strings
+    before = len(strings)
+    assert worker(shards[1]).mentions
+    assert len(strings) == before
+
+
 def test_parts_are_disjoint_and_together_are_everything(make_job, expected):
     job = make_job()
     for number in (3, 1, 2):
@@ -183,6 +193,8 @@ def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tm
         make_job(format="csv")
     with pytest.raises(ValueError, match="E900"):
         make_job(size=0)
+    with pytest.raises(ValueError, match="E896"):
+        list(link_in_shards(make_job("new", one_graph=True), part="1/2"))
 
 
 def test_fingerprint_of_a_folder_is_that_of_its_contents(tmp_path):
