@@ -1,6 +1,5 @@
 """``arbo link --each`` and ``--ray``: a corpus in shards, by one process or by a cluster."""
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
@@ -13,7 +12,6 @@ from .arguments import check_data, check_model
 from .documents import check_finder
 
 if TYPE_CHECKING:
-    from ..discovery.new_entities import NewEntities
     from ..distributed.job import Job
     from ..distributed.on_ray import RaySettings
 
@@ -103,15 +101,3 @@ def show_summary(job: "Job", part: str = "") -> None:
         f"{counts['mentions']} mentions, {counts['linked']} linked, {counts['nil']} NIL, "
         f"{counts['errors']} errors"
     )
-
-
-def discover_with_ray(job: "Job", ray: "RaySettings") -> "NewEntities":
-    """The new entities of a corpus, by workers of Ray."""
-    from ..distributed.runs import discover_in_shards
-
-    return discover_in_shards(job, ray)
-
-
-def remove_run(job: "Job") -> None:
-    """Remove the folder of a run whose result is written."""
-    shutil.rmtree(job.folder)

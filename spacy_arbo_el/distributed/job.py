@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
 from ..errors import Errors
+from ..extras import import_pyarrow
 from ..io import PathLike, write_file
 from ..temporary import is_temporary
 from .identity import folder_fingerprint, model_folder, versions
@@ -118,6 +119,8 @@ class Job:
         RETURNS: The shards of the corpus, done or not.
         """
         path = self.folder / JOB
+        if self.format == "parquet":
+            import_pyarrow()
         shards = list(cut(Path(self.corpus), self.size))
         if not path.is_file():
             self._check_empty()

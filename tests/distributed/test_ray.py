@@ -10,8 +10,10 @@ import pytest
 pytest.importorskip("ray", reason="the extra ray is not installed: pip install '.[ray]'")
 import ray  # noqa: E402
 import ray.data  # noqa: E402
+from typer.testing import CliRunner  # noqa: E402
 
 from spacy_arbo_el import link_dataset, link_in_shards  # noqa: E402
+from spacy_arbo_el.cli import arbo_cli  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
 from spacy_arbo_el.distributed.one_graph import new_entities_of  # noqa: E402
 
@@ -85,6 +87,20 @@ def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(make_job)
     rows = rows_in(serial.folder)
     assert rows_in(parallel.folder) == rows and any(row["new_entity"] for row in rows)
     assert new_entities_of(parallel).to_bytes() == new_entities_of(serial).to_bytes()
+
+
+def test_commands_of_one_graph_give_what_one_process_gives(model, corpus, tmp_path):
+    def run(*arguments):
+        result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
+        assert result.exit_code == 0, (result.output, result.exception)
+        return " ".join(result.output.split())
+
+    for name, options in (("one", []), ("ray", ["--ray", "local", "--shard", 8])):
+        arguments = ["discover", model, corpus, "--threshold", GRAPH_THRESHOLD, *options]
+        run(*arguments, "--output", tmp_path / f"{name}.jsonl")
+    one, ray_ = ((tmp_path / f"{name}.jsonl").read_text() for name in ("one", "ray"))
+    assert one == ray_ and one
+    assert not (tmp_path / "ray.run").exists()
 
 
 def test_settings_are_checked():

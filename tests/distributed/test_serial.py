@@ -304,3 +304,13 @@ def test_mentions_of_a_part_survive_their_bytes(model, corpus):
         assert list(copy.ranked.batch.records) == list(part.ranked.batch.records)
         assert np.array_equal(copy.candidates.scores, part.candidates.scores)
         assert copy.ranked.batch.n_documents == part.ranked.batch.n_documents
+
+
+@pytest.mark.parametrize(("module", "code"), [("ray", "E893"), ("pyarrow", "E895")])
+def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, module, code):
+    monkeypatch.setitem(sys.modules, module, None)
+    arguments = ["link", model, corpus, "--output", tmp_path / "out", "--each"]
+    if module == "ray":
+        arguments += ["--format", "jsonl", "--ray", "local"]
+    printed = run(*arguments, code=1)
+    assert code in printed and "spacy_arbo_el[ray]" in printed.replace(" ", "")
