@@ -26,7 +26,6 @@ from typing import Any, Callable, Dict, List
 
 import numpy as np
 import pyarrow.parquet as pq
-import srsly
 
 from spacy_arbo_el import Job, RaySettings, find_linker, link_in_shards, load_pipeline
 from spacy_arbo_el.corpora.raw import read_documents
@@ -277,8 +276,7 @@ def write_mentions(job: Job, count: int) -> int:
         ranked = replace(part.ranked, batch=replace(batch, records=records, vectors=vectors))
         copy = replace(part, ranked=ranked)
         shards.append(Shard(number, ("copy",), 0, len(docs)))
-        message = {"part": copy.to_bytes(), "problems": []}
-        write_file(mentions_file(job, shards[-1]), srsly.msgpack_dumps(message))
+        write_file(mentions_file(job, shards[-1]), copy.to_bytes())
     write_shards(job.folder / SHARDS, shards)
     return len(shards) * len(batch)
 

@@ -78,29 +78,20 @@ def test_links_of_a_dataset(model, records, expected):
     assert ordered(found) == expected
 
 
-def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(make_job):
-    serial, parallel = (
-        make_job(name, one_graph=True, threshold=GRAPH_THRESHOLD) for name in ("a", "b")
-    )
-    list(link_in_shards(serial))
-    list(link_in_shards(parallel, ray=RaySettings(workers=2)))
-    rows = rows_in(serial.folder)
+def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
+    make_job, model, corpus, tmp_path
+):
+    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
+    list(link_in_shards(job))
+    arguments = ["link", model, corpus, "--output", tmp_path / "ray", "--format", "jsonl"]
+    arguments += ["--shard", 3, "--threshold", GRAPH_THRESHOLD, "--ray", "local", "--workers", 2]
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert f"{N_DOCUMENTS} documents" in " ".join(result.output.split())
+    parallel = make_job("ray", one_graph=True, threshold=GRAPH_THRESHOLD)
+    rows = rows_in(job.folder)
     assert rows_in(parallel.folder) == rows and any(row["new_entity"] for row in rows)
-    assert new_entities_of(parallel).to_bytes() == new_entities_of(serial).to_bytes()
-
-
-def test_commands_of_one_graph_give_what_one_process_gives(model, corpus, tmp_path):
-    def run(*arguments):
-        result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
-        assert result.exit_code == 0, (result.output, result.exception)
-        return " ".join(result.output.split())
-
-    for name, options in (("one", []), ("ray", ["--ray", "local", "--shard", 8])):
-        arguments = ["discover", model, corpus, "--threshold", GRAPH_THRESHOLD, *options]
-        run(*arguments, "--output", tmp_path / f"{name}.jsonl")
-    one, ray_ = ((tmp_path / f"{name}.jsonl").read_text() for name in ("one", "ray"))
-    assert one == ray_ and one
-    assert not (tmp_path / "ray.run").exists()
+    assert new_entities_of(parallel).to_bytes() == new_entities_of(job).to_bytes()
 
 
 def test_settings_are_checked():

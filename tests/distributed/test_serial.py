@@ -314,3 +314,20 @@ def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, mo
         arguments += ["--format", "jsonl", "--ray", "local"]
     printed = run(*arguments, code=1)
     assert code in printed and "spacy_arbo_el[ray]" in printed.replace(" ", "")
+
+
+def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, corpus, tmp_path):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    # All workers and the reducer are done, so that no cluster is needed any more.
+    job = make_job("new.run", one_graph=True, threshold=GRAPH_THRESHOLD)
+    expected = [one.to_dict() for one in discover_in_shards(job)]
+    options = ["--threshold", GRAPH_THRESHOLD, "--shard", 3, "--ray", "local"]
+    printed = run("discover", model, corpus, "--output", tmp_path / "new.jsonl", *options)
+    assert f"{len(expected)} new entities" in printed
+    lines = (tmp_path / "new.jsonl").read_text(encoding="utf8").splitlines()
+    assert [json.loads(line) for line in lines] == expected and expected
+    assert (tmp_path / "new.html").is_file() and not job.folder.exists()
+    assert "E896" in run(
+        *("discover", model, corpus, "--output", tmp_path / "new.jsonl", *options, "--replace"),
+        code=1,
+    )
