@@ -94,6 +94,8 @@ def show_summary(job: "Job", part: str = "") -> None:
     if counts["errors"]:
         path = visible(job.folder / ERRORS)
         msg.warn(Warnings.W890.format(count=counts["errors"], path=path))
+    if counts["documents"] and not counts["mentions"]:
+        msg.warn(Errors.E790.format(path=visible(job.corpus)))
     for worker, speed in counts["documents_per_second"].items():
         msg.info(f"{visible(worker)}: {speed} documents a second")
     msg.good(
