@@ -26,22 +26,14 @@ from typing import Any, Callable, Dict, List
 
 import numpy as np
 import pyarrow.parquet as pq
-import srsly
 
-from spacy_arbo_el import Job, find_linker, link_in_shards, load_pipeline
+from spacy_arbo_el import Job, RaySettings, find_linker, link_in_shards, load_pipeline
 from spacy_arbo_el.corpora.raw import read_documents
-from spacy_arbo_el.distributed.identity import folder_fingerprint
 from spacy_arbo_el.distributed.job import SHARDS
-from spacy_arbo_el.distributed.on_ray import RaySettings
 from spacy_arbo_el.distributed.one_graph import mentions_file, reduce_mentions
 from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.distributed.shards import Shard, write_shards
 from spacy_arbo_el.io import write_file
-
-
-def make_job(model: Path, corpus: Path, output: Path, **settings: Any) -> Job:
-    places = (str(path.resolve()) for path in (model, corpus, output))
-    return Job(*places, folder_fingerprint(model), **settings)
 
 
 def rows_in(job: Job) -> List[Dict[str, Any]]:
@@ -127,7 +119,7 @@ def speed(model: Path, corpus: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
 
         def by_ray(workers: int) -> None:
-            job = make_job(model, corpus, Path(folder, f"ray{workers}"))
+            job = Job.of(model, corpus, Path(folder, f"ray{workers}"))
             for _ in link_in_shards(job, ray=RaySettings(workers=workers)):
                 pass
 
@@ -185,7 +177,7 @@ def same(model: Path, corpus: Path, workers: List[int], one_graph: bool, size: i
         for count in [0, *workers]:
             ray = RaySettings(workers=count) if count else None
             settings = {"one_graph": one_graph, "size": size}
-            job = make_job(model, corpus, Path(folder, str(count)), **settings)
+            job = Job.of(model, corpus, Path(folder, str(count)), **settings)
             for _ in link_in_shards(job, ray=ray):
                 pass
             compare(f"shards, {count} workers of Ray", rows_in(job), expected)
@@ -195,10 +187,10 @@ def faults(model: Path, corpus: Path, size: int) -> None:
     """Kill a node of a cluster, and then a driver; compare the links with those of ``nlp.pipe``."""
     expected = by_pipe(model, corpus, 1)
     with tempfile.TemporaryDirectory() as folder:
-        job = make_job(model, corpus, Path(folder, "cluster"), size=size)
+        job = Job.of(model, corpus, Path(folder, "cluster"), size=size)
         kill_a_node(job)
         compare("two nodes, one of them killed", rows_in(job), expected)
-        job = make_job(model, corpus, Path(folder, "driver"), size=size)
+        job = Job.of(model, corpus, Path(folder, "driver"), size=size)
         kill_the_driver(job)
         compare("driver killed and started again", rows_in(job), expected)
 
@@ -243,7 +235,7 @@ def memory(model: Path, corpus: Path, mentions: List[int]) -> None:
     peaks = []
     with tempfile.TemporaryDirectory() as folder:
         for count in mentions:
-            job = make_job(model, corpus, Path(folder, str(count)), one_graph=True)
+            job = Job.of(model, corpus, Path(folder, str(count)), one_graph=True)
             written = write_mentions(job, count)
             start = time.perf_counter()
             command = [sys.executable, __file__, "reduce", model, corpus, job.output]
@@ -284,15 +276,14 @@ def write_mentions(job: Job, count: int) -> int:
         ranked = replace(part.ranked, batch=replace(batch, records=records, vectors=vectors))
         copy = replace(part, ranked=ranked)
         shards.append(Shard(number, ("copy",), 0, len(docs)))
-        message = {"part": copy.to_bytes(), "problems": []}
-        write_file(mentions_file(job, shards[-1]), srsly.msgpack_dumps(message))
+        write_file(mentions_file(job, shards[-1]), copy.to_bytes())
     write_shards(job.folder / SHARDS, shards)
     return len(shards) * len(batch)
 
 
 def reduce(model: Path, corpus: Path, output: Path) -> None:
     """What ``memory`` measures, in a process of its own."""
-    reduce_mentions(make_job(model, corpus, output, one_graph=True))
+    reduce_mentions(Job.of(model, corpus, output, one_graph=True))
 
 
 def main() -> None:

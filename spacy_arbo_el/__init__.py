@@ -33,6 +33,7 @@ _NAMES = {
     "NewEntity": "discovery.entities",
     "Ranking": "reranking.protocol",
     "RankingContext": "reranking.protocol",
+    "RaySettings": "distributed.on_ray",
     "SpanInputs": "encoders.inputs",
     "TopK": "arrays",
     "candidates_to_dicts": "frames",

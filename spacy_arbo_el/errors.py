@@ -607,7 +607,10 @@ class Errors(metaclass=_Coded):
     )
     E893 = "This needs Ray Data. Install it: pip install 'spacy_arbo_el[ray]'."
     E894 = "There is no format {value!r} for shards of links. Choose one of: {choices}."
-    E895 = "Parquet needs pyarrow. Install it: pip install pyarrow, or 'spacy_arbo_el[ray]'."
+    E895 = (
+        "Parquet needs pyarrow. Install it: pip install pyarrow, or 'spacy_arbo_el[ray]'. Shards "
+        "of links need none with --format jsonl."
+    )
     E896 = "{option} needs {other}: {why}."
     E897 = "{path}, row {row}: {problem}"
     E898 = (

@@ -1,6 +1,7 @@
 """``arbo link`` and ``arbo discover``: the documents of a corpus, most often in one graph."""
 
 import json
+import shutil
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,14 +25,15 @@ from .shards import (
     SHARD,
     WORKERS,
     check_options,
-    discover_with_ray,
     link_shards,
     make_job,
     ray_settings,
-    remove_run,
 )
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..discovery.new_entities import NewEntities
     from ..linker import ArboLinker
 
 THRESHOLD = Opt(None, "--threshold", "-t", help="Threshold for links; by default the linker's")
@@ -181,8 +183,8 @@ def discover_command(
     Example:
       python -m spacy arbo discover out/model-best corpus.spacy --output new.jsonl --keep with_new
     """
-    from ..discovery.new_entities import NewEntities
     from ..discovery.page import to_html
+    from ..distributed.runs import discover_in_shards
     from ..io import write_file
     from ..linker import find_linker
     from ..pipelines import changing_pipeline, save_pipeline
@@ -197,27 +199,35 @@ def discover_command(
         if settings is not None and replace:
             why = "workers read the pipeline as it is in its folder"
             raise ValueError(Errors.E896.format(option="--ray", other="no --replace", why=why))
-        nlp = open_model(model)
-        linker = find_linker(nlp)
-        if replace:
-            linker.new_entities = NewEntities()
+        nlp = open_model(model) if settings is None or keep is not None else None
         if settings is not None:
-            run = output.with_suffix(".run")
-            job = make_job(
-                model, data, run, one_graph=True, threshold=threshold, find=find, size=shard
-            )
-            new_entities = discover_with_ray(job, settings)
-        else:
-            with document_reader(nlp, linker, data, find) as read:
-                new_entities = linker.discover_stream(read, threshold=threshold)
+            how = {"one_graph": True, "threshold": threshold, "find": find, "size": shard}
+            job = make_job(model, data, output.with_suffix(".run"), format="jsonl", **how)
+            new_entities = discover_in_shards(job, settings)
+        elif nlp is not None:
+            new_entities = discover_at_once(nlp, data, threshold, find, replace)
         lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in new_entities)
         write_file(output, "".join(lines).encode("utf8"))
         write_file(page, to_html(new_entities).encode("utf8"))
-        if keep is not None:
-            linker.new_entities.update(new_entities)
+        if keep is not None and nlp is not None:
+            find_linker(nlp).new_entities.update(new_entities)
             save_pipeline(nlp, keep)
         if settings is not None:
-            remove_run(job)
+            shutil.rmtree(job.folder)
     mentions = sum(len(one.members) for one in new_entities)
     counts = f"{len(new_entities)} new entities, {mentions} mentions"
     msg.good(f"{output}, {page}: {counts}")
+
+
+def discover_at_once(
+    nlp: "Language", data: Path, threshold: Optional[float], find: str, replace: bool
+) -> "NewEntities":
+    """The new entities of a corpus, in this process. The parameters are the command's."""
+    from ..discovery.new_entities import NewEntities
+    from ..linker import find_linker
+
+    linker = find_linker(nlp)
+    if replace:
+        linker.new_entities = NewEntities()
+    with document_reader(nlp, linker, data, find) as read:
+        return linker.discover_stream(read, threshold=threshold)

@@ -1,6 +1,5 @@
 """``arbo link --each`` and ``--ray``: a corpus in shards, by one process or by a cluster."""
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
@@ -13,7 +12,6 @@ from .arguments import check_data, check_model
 from .documents import check_finder
 
 if TYPE_CHECKING:
-    from ..discovery.new_entities import NewEntities
     from ..distributed.job import Job
     from ..distributed.on_ray import RaySettings
 
@@ -68,12 +66,9 @@ def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
     check_model(model)
     check_data(data)
     check_finder(settings["find"])
-    from ..distributed.identity import folder_fingerprint, model_folder
     from ..distributed.job import Job
 
-    folder = model_folder(model)
-    model_path, corpus, out = (str(path.resolve()) for path in (folder, data, output))
-    return Job(model_path, corpus, out, folder_fingerprint(folder), **settings)
+    return Job.of(model, data, output, **settings)
 
 
 def link_shards(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:
@@ -99,6 +94,8 @@ def show_summary(job: "Job", part: str = "") -> None:
     if counts["errors"]:
         path = visible(job.folder / ERRORS)
         msg.warn(Warnings.W890.format(count=counts["errors"], path=path))
+    if counts["documents"] and not counts["mentions"]:
+        msg.warn(Errors.E790.format(path=visible(job.corpus)))
     for worker, speed in counts["documents_per_second"].items():
         msg.info(f"{visible(worker)}: {speed} documents a second")
     msg.good(
@@ -106,15 +103,3 @@ def show_summary(job: "Job", part: str = "") -> None:
         f"{counts['mentions']} mentions, {counts['linked']} linked, {counts['nil']} NIL, "
         f"{counts['errors']} errors"
     )
-
-
-def discover_with_ray(job: "Job", ray: "RaySettings") -> "NewEntities":
-    """The new entities of a corpus, by workers of Ray."""
-    from ..distributed.runs import discover_in_shards
-
-    return discover_in_shards(job, ray)
-
-
-def remove_run(job: "Job") -> None:
-    """Remove the folder of a run whose result is written."""
-    shutil.rmtree(job.folder)

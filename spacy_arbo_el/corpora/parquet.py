@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..errors import Errors
-from ..extras import import_pyarrow_parquet
+from ..extras import import_pyarrow, import_pyarrow_parquet
 from ..io import PathLike, throw
 from .annotated import AnnotatedText
 from .fields import Problem
@@ -22,8 +22,7 @@ BATCH = 256
 
 def count_rows(path: PathLike) -> Optional[int]:
     """How many rows a file has; None where it can't be read."""
-    import pyarrow
-
+    pyarrow = import_pyarrow()
     try:
         return int(import_pyarrow_parquet().ParquetFile(path).metadata.num_rows)
     except (OSError, pyarrow.ArrowException):
@@ -59,9 +58,7 @@ def read_parquet(
 
 def _read_rows(path: Path, start: int, stop: Optional[int]) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """The number of each row, from 1, and its columns."""
-    parquet = import_pyarrow_parquet()
-    import pyarrow
-
+    pyarrow, parquet = import_pyarrow(), import_pyarrow_parquet()
     try:
         with parquet.ParquetFile(path) as file:
             columns = [column for column in COLUMNS if column in file.schema_arrow.names]

@@ -110,7 +110,8 @@ class DatasetWorker:
         present = [given for given in names if given in batch.column_names]
         records = batch.select(present).rename_columns([names[given] for given in present])
         pa = import_pyarrow()
-        rows = self.rows(records.to_pylist())
+        with self.pipeline.nlp.memory_zone():
+            rows = self.rows(records.to_pylist())
         return pa.Table.from_pylist(rows, schema=schema().append(pa.field("error", pa.string())))
 
     def rows(self, records: Iterable[Dict[str, Any]]) -> List[Row]:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
 from ..errors import Errors
-from ..io import write_file
+from ..extras import import_pyarrow
+from ..io import PathLike, write_file
 from ..temporary import is_temporary
-from .identity import versions
+from .identity import folder_fingerprint, model_folder, versions
 from .output import FORMATS, json_lines
 from .shards import SIZE, Shard, cut, read_shards, write_shards
 
@@ -90,6 +91,19 @@ class Job:
         if self.size < 1:
             raise ValueError(Errors.E900.format(name="--shard", least=1, value=self.size))
 
+    @classmethod
+    def of(cls, model: PathLike, corpus: PathLike, output: PathLike, **settings: Any) -> "Job":
+        """A job for the pipeline as it is now.
+
+        model: The folder of the pipeline, or the name of an installed package.
+        corpus: The documents: a file or a folder.
+        output: The folder for what is written.
+        settings: one_graph, format, threshold, find and size.
+        """
+        folder = model_folder(Path(model))
+        at, documents, out = (str(Path(path).resolve()) for path in (folder, corpus, output))
+        return cls(at, documents, out, folder_fingerprint(folder), **settings)
+
     @property
     def folder(self) -> Path:
         return Path(self.output)
@@ -105,35 +119,29 @@ class Job:
         RETURNS: The shards of the corpus, done or not.
         """
         path = self.folder / JOB
-        if path.is_file():
-            self._check(json.loads(path.read_text(encoding="utf8")))
-        else:
-            self._check_empty()
+        if self.format == "parquet":
+            import_pyarrow()
         shards = list(cut(Path(self.corpus), self.size))
-        if path.is_file():
-            if read_shards(self.folder / SHARDS) != shards:
-                differences = "the corpus has other files or documents"
-                raise ValueError(Errors.E890.format(path=self.folder, differences=differences))
-        else:
+        if not path.is_file():
+            self._check_empty()
             write_shards(self.folder / SHARDS, shards)
             # Last, so that a run that has begun has its shards too.
             write_file(path, json.dumps(self.identity, indent=2).encode("utf8"))
-        return shards
-
-    def _check(self, found: Dict[str, Any]) -> None:
-        differences = differing(self.identity, found)
+        # Read again, since another part of the run may have begun at the same time.
+        differences = differing(self.identity, json.loads(path.read_text(encoding="utf8")))
+        if not differences and read_shards(self.folder / SHARDS) != shards:
+            differences = "the corpus has other files or documents"
         if differences:
             raise ValueError(Errors.E890.format(path=self.folder, differences=differences))
+        return shards
 
     def _check_empty(self) -> None:
-        """ValueError where the folder holds anything but the beginning of a run."""
+        """ValueError where the folder holds anything but a run."""
         if self.folder.suffix in FILES or self.folder.is_file():
             raise ValueError(Errors.E901.format(path=self.folder))
-        if not self.folder.is_dir():
-            return
-        names = sorted(path.name for path in self.folder.iterdir() if not is_temporary(path.name))
-        others = [name for name in names if name != SHARDS]
-        if others:
+        names = {path.name for path in self.folder.glob("*") if not is_temporary(path.name)}
+        others = sorted(names - {SHARDS})
+        if others and JOB not in names:
             raise ValueError(Errors.E902.format(path=self.folder, names=", ".join(others[:3])))
 
     def links_of(self, shard: Shard) -> Path:

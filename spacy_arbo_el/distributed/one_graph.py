@@ -7,6 +7,7 @@ same links and the same ids of new entities.
 
     mentions/part-000012.msgpack   the mentions of a shard
     mentions/part-000012.spacy     its documents, with the mentions that were found
+    mentions/part-000012.json      its documents that could not be read, with the reasons
     decided/part-000012.msgpack    the links of these documents
     decided.json                   written last by the reducer
     new_entities                   the new entities, as ``NewEntities.to_disk`` writes them
@@ -17,7 +18,7 @@ import shutil
 import time
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, List, Sequence
 
 import srsly
 from spacy.tokens import Doc, DocBin
@@ -37,13 +38,18 @@ REDUCED, NEW_ENTITIES = "decided.json", "new_entities"
 
 
 def mentions_file(job: Job, shard: Shard) -> Path:
-    """The file of the mentions of a shard, which is written behind that of its documents."""
+    """The file of the mentions of a shard, which is written last in the first pass over it."""
     return job.folder / MENTIONS / f"{shard.name}.msgpack"
 
 
 def documents_file(job: Job, shard: Shard) -> Path:
     """The file of the documents of a shard with their mentions."""
     return job.folder / MENTIONS / f"{shard.name}.spacy"
+
+
+def problems_file(job: Job, shard: Shard) -> Path:
+    """The file of the documents of a shard that could not be read."""
+    return job.folder / MENTIONS / f"{shard.name}.json"
 
 
 def links_file(job: Job, shard: Shard) -> Path:
@@ -73,7 +79,11 @@ class MentionWorker:
         self.corpus = self.shards.pipeline.linker.corpus_linker()
 
     def __call__(self, shard: Shard) -> Report:
-        """Gather the mentions of a shard, unless it is done. In the report, none is linked."""
+        """Gather the mentions of a shard. In the report, none is linked."""
+        with self.shards.pipeline.nlp.memory_zone():
+            return self._gather(shard)
+
+    def _gather(self, shard: Shard) -> Report:
         start, problems = time.perf_counter(), Problems()
         parts: List[CorpusPart] = []
         docs: List[Doc] = []
@@ -87,8 +97,8 @@ class MentionWorker:
         part = CorpusPart.concat(parts or [self.corpus.gather_part([])])
         docbin = DocBin(docs=docs, store_user_data=True)
         write_file(documents_file(self.job, shard), docbin.to_bytes())
-        message = {"part": part.to_bytes(), "problems": list(problems)}
-        write_file(mentions_file(self.job, shard), srsly.msgpack_dumps(message))
+        write_file(problems_file(self.job, shard), json.dumps(problems).encode("utf8"))
+        write_file(mentions_file(self.job, shard), part.to_bytes())
         seconds = round(time.perf_counter() - start, 3)
         counts = len(docs), len(part.ranked.batch), 0, 0, len(problems)
         return Report(shard.number, self.shards.name, *counts, seconds)
@@ -102,7 +112,7 @@ def reduce_mentions(job: Job) -> None:
     shards = read_shards(job.folder / SHARDS)
     pipeline = PipelineWorker.of(job)
     corpus = pipeline.linker.corpus_linker()
-    parts = [_read_mentions(job, shard)[0] for shard in shards]
+    parts = [CorpusPart.from_bytes(mentions_file(job, shard).read_bytes()) for shard in shards]
     documents = [len(part.counts) for part in parts]
     mentions = corpus.joined(parts)
     del parts
@@ -122,12 +132,6 @@ def _packed(corpus: CorpusLinker, links: CorpusLinks, number: int) -> List[Any]:
     return [link.to_data() for link in corpus.links_of(links, rows)]
 
 
-def _read_mentions(job: Job, shard: Shard) -> Tuple[CorpusPart, List[Dict[str, str]]]:
-    """The mentions of a shard, and the documents that could not be read."""
-    message = srsly.msgpack_loads(mentions_file(job, shard).read_bytes())
-    return CorpusPart.from_bytes(message["part"]), message["problems"]
-
-
 class WritingWorker:
     """The second pass: writes the links of the reducer onto the documents of shards.
 
@@ -140,8 +144,12 @@ class WritingWorker:
 
     def __call__(self, shard: Shard) -> Report:
         """Write the documents of a shard with their links."""
+        with self.shards.pipeline.nlp.memory_zone():
+            return self._write(shard)
+
+    def _write(self, shard: Shard) -> Report:
         start = time.perf_counter()
-        problems = Problems(_read_mentions(self.job, shard)[1])
+        problems = Problems(json.loads(problems_file(self.job, shard).read_bytes()))
         vocab = self.shards.pipeline.nlp.vocab
         docs = list(DocBin().from_disk(documents_file(self.job, shard)).get_docs(vocab))
         decided = srsly.msgpack_loads(links_file(self.job, shard).read_bytes())

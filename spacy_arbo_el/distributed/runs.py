@@ -3,7 +3,7 @@
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
 
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
@@ -33,15 +33,20 @@ def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) 
     part: Which shards, such as "3/16"; "" for all. One graph has no parts.
     ray: The cluster to do it on; None for this process.
     """
+    if job.one_graph and part:
+        why = "one graph over all documents has no parts"
+        raise ValueError(Errors.E896.format(option="A part", other="one_graph=False", why=why))
     shards = job.begin()
     todo = remaining(job, part_of(shards, part))
-    with nullcontext() if ray is None else connected(ray):
-        if job.one_graph and todo:
-            reduce_shards(job, shards, ray)
-        yield from map_on(WritingWorker if job.one_graph else ShardWorker, job, todo, ray)
-    check_done(job, todo)
-    write_summary(job, shards)
-    remove_intermediate(job)
+    if todo:
+        with cluster(ray):
+            if job.one_graph:
+                reduce_shards(job, shards, ray)
+            yield from map_on(WritingWorker if job.one_graph else ShardWorker, job, todo, ray)
+        check_done(job, todo)
+        write_summary(job, shards)
+    if job.one_graph:
+        remove_intermediate(job)
 
 
 def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntities:
@@ -53,8 +58,9 @@ def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntiti
     ray: The cluster to do it on; None for this process.
     """
     shards = job.begin()
-    with nullcontext() if ray is None else connected(ray):
-        reduce_shards(job, shards, ray)
+    if not is_reduced(job):
+        with cluster(ray):
+            reduce_shards(job, shards, ray)
     return new_entities_of(job)
 
 
@@ -69,6 +75,11 @@ def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings])
         reduce_mentions(job)
     else:
         call_on_ray(reduce_mentions, job, ray)
+
+
+def cluster(ray: Optional[RaySettings]) -> ContextManager[None]:
+    """The connection to a cluster; nothing where there is none."""
+    return nullcontext() if ray is None else connected(ray)
 
 
 def map_on(

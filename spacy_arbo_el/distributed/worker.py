@@ -109,6 +109,8 @@ class Problems(List[Dict[str, str]]):
 class ShardWorker:
     """Reads shards, links them, each document for itself, and writes them.
 
+    The words of a shard are forgotten after it, so that memory does not grow with the documents.
+
     job: What is linked, and how.
     """
 
@@ -122,12 +124,13 @@ class ShardWorker:
         if self.job.done_file(shard).is_file():
             return self.job.report_of(shard)
         start, problems = time.perf_counter(), Problems()
-        docs = [
-            linked
-            for batch in minibatch(self.read(shard, problems), BATCH)
-            for linked in self.pipeline.link(batch, problems.linking)
-        ]
-        return self.write(shard, docs, problems, start)
+        with self.pipeline.nlp.memory_zone():
+            docs = [
+                linked
+                for batch in minibatch(self.read(shard, problems), BATCH)
+                for linked in self.pipeline.link(batch, problems.linking)
+            ]
+            return self.write(shard, docs, problems, start)
 
     def read(self, shard: Shard, problems: Problems) -> List[Doc]:
         """The documents of a shard with the mentions to link."""

@@ -2,9 +2,7 @@ import json
 
 import pytest
 
-from spacy_arbo_el import save_pipeline
-from spacy_arbo_el.distributed.identity import folder_fingerprint
-from spacy_arbo_el.distributed.job import Job
+from spacy_arbo_el import Job, save_pipeline
 
 from ..linker.saved import tiny_pipeline
 from ..linker.world import DEV, TRAIN, parse
@@ -49,15 +47,8 @@ def make_job(model, corpus, tmp_path):
     """Function that makes a job of three documents a shard."""
 
     def make(name="out", **settings):
-        fingerprint = folder_fingerprint(model)
-        values = {
-            "format": "jsonl",
-            "threshold": THRESHOLD,
-            "size": 3,
-            "corpus": str(corpus),
-            **settings,
-        }
-        return Job(str(model), output=str(tmp_path / name), pipeline=fingerprint, **values)
+        values = {"format": "jsonl", "threshold": THRESHOLD, "size": 3, **settings}
+        return Job.of(model, values.pop("corpus", corpus), tmp_path / name, **values)
 
     return make
 

@@ -10,8 +10,10 @@ import pytest
 pytest.importorskip("ray", reason="the extra ray is not installed: pip install '.[ray]'")
 import ray  # noqa: E402
 import ray.data  # noqa: E402
+from typer.testing import CliRunner  # noqa: E402
 
 from spacy_arbo_el import link_dataset, link_in_shards  # noqa: E402
+from spacy_arbo_el.cli import arbo_cli  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
 from spacy_arbo_el.distributed.one_graph import new_entities_of  # noqa: E402
 
@@ -76,15 +78,20 @@ def test_links_of_a_dataset(model, records, expected):
     assert ordered(found) == expected
 
 
-def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(make_job):
-    serial, parallel = (
-        make_job(name, one_graph=True, threshold=GRAPH_THRESHOLD) for name in ("a", "b")
-    )
-    list(link_in_shards(serial))
-    list(link_in_shards(parallel, ray=RaySettings(workers=2)))
-    rows = rows_in(serial.folder)
+def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
+    make_job, model, corpus, tmp_path
+):
+    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
+    list(link_in_shards(job))
+    arguments = ["link", model, corpus, "--output", tmp_path / "ray", "--format", "jsonl"]
+    arguments += ["--shard", 3, "--threshold", GRAPH_THRESHOLD, "--ray", "local", "--workers", 2]
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert f"{N_DOCUMENTS} documents" in " ".join(result.output.split())
+    parallel = make_job("ray", one_graph=True, threshold=GRAPH_THRESHOLD)
+    rows = rows_in(job.folder)
     assert rows_in(parallel.folder) == rows and any(row["new_entity"] for row in rows)
-    assert new_entities_of(parallel).to_bytes() == new_entities_of(serial).to_bytes()
+    assert new_entities_of(parallel).to_bytes() == new_entities_of(job).to_bytes()
 
 
 def test_settings_are_checked():

@@ -78,6 +78,16 @@ def test_parquet_and_docbin_have_the_same_links(make_job, expected):
     assert sorted(found) == [(row["document"], row["start"], row["score"]) for row in expected]
 
 
+def test_words_of_a_shard_are_forgotten_after_it(make_job):
+    worker = ShardWorker(make_job())
+    shards = worker.job.begin()
+    worker(shards[0])
+    strings = worker.pipeline.nlp.vocab.strings
+    before = len(strings)
+    assert worker(shards[1]).mentions
+    assert len(strings) == before
+
+
 def test_parts_are_disjoint_and_together_are_everything(make_job, expected):
     job = make_job()
     for number in (3, 1, 2):
@@ -183,6 +193,8 @@ def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tm
         make_job(format="csv")
     with pytest.raises(ValueError, match="E900"):
         make_job(size=0)
+    with pytest.raises(ValueError, match="E896"):
+        list(link_in_shards(make_job("new", one_graph=True), part="1/2"))
 
 
 def test_fingerprint_of_a_folder_is_that_of_its_contents(tmp_path):
@@ -292,3 +304,30 @@ def test_mentions_of_a_part_survive_their_bytes(model, corpus):
         assert list(copy.ranked.batch.records) == list(part.ranked.batch.records)
         assert np.array_equal(copy.candidates.scores, part.candidates.scores)
         assert copy.ranked.batch.n_documents == part.ranked.batch.n_documents
+
+
+@pytest.mark.parametrize(("module", "code"), [("ray", "E893"), ("pyarrow", "E895")])
+def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, module, code):
+    monkeypatch.setitem(sys.modules, module, None)
+    arguments = ["link", model, corpus, "--output", tmp_path / "out", "--each"]
+    if module == "ray":
+        arguments += ["--format", "jsonl", "--ray", "local"]
+    printed = run(*arguments, code=1)
+    assert code in printed and "spacy_arbo_el[ray]" in printed.replace(" ", "")
+
+
+def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, corpus, tmp_path):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    # All workers and the reducer are done, so that no cluster is needed any more.
+    job = make_job("new.run", one_graph=True, threshold=GRAPH_THRESHOLD)
+    expected = [one.to_dict() for one in discover_in_shards(job)]
+    options = ["--threshold", GRAPH_THRESHOLD, "--shard", 3, "--ray", "local"]
+    printed = run("discover", model, corpus, "--output", tmp_path / "new.jsonl", *options)
+    assert f"{len(expected)} new entities" in printed
+    lines = (tmp_path / "new.jsonl").read_text(encoding="utf8").splitlines()
+    assert [json.loads(line) for line in lines] == expected and expected
+    assert (tmp_path / "new.html").is_file() and not job.folder.exists()
+    assert "E896" in run(
+        *("discover", model, corpus, "--output", tmp_path / "new.jsonl", *options, "--replace"),
+        code=1,
+    )
