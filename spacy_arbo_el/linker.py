@@ -53,7 +53,7 @@ from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
-from .reranking.cross_encoder import cached
+from .reranking.pair_rerankers import cached
 from .reranking.protocol import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore

@@ -19,8 +19,8 @@ from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.records import gold_ids
-from ..reranking.cross_encoder import cached, uncached, unfitted
 from ..reranking.feature_ranker import FeatureRanker
+from ..reranking.pair_rerankers import cached, uncached, unfitted
 from ..reranking.protocol import Ranking, Reranker
 from ..retrieval.mention_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours

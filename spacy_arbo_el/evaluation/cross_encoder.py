@@ -16,8 +16,9 @@ from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions
 from ..reranking.best_evidence import BestEvidence
-from ..reranking.cross_encoder import CrossEncoder, cached
+from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.cross_encoder_fit import CrossEncoderFit
+from ..reranking.pair_rerankers import cached
 from ..training.candidates import TrainingCandidates
 
 # Candidates of each retriever in a union (arborescence paper, §3.4).

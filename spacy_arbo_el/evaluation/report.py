@@ -18,8 +18,8 @@ from ..linking.corpus import CorpusLinker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..reranking.best_evidence import BestEvidence
+from ..reranking.pair_rerankers import PairReranker
 from .calibrate import fit_calibration
-from .cross_encoder import rows_of_cross_encoder
 from .frequency import entity_counts
 from .scorer import Outcome, outcomes, recall_at, score_outcomes
 from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
@@ -95,12 +95,16 @@ def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str,
 
 
 def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
-    return {
+    rows = {
         "names alone": with_inference(stages, Independent(n_exemplars=0)),
         "names + exemplars": with_inference(stages, Independent(n_exemplars=8)),
-        **rows_of_cross_encoder(stages),
-        CONFIGURED: stages,
     }
+    if isinstance(stages.reranker, PairReranker):
+        # It needs torch, which not every pipeline does.
+        from .cross_encoder import rows_of_cross_encoder
+
+        rows.update(rows_of_cross_encoder(stages))
+    return {**rows, CONFIGURED: stages}
 
 
 def outcomes_of_stages(

@@ -13,7 +13,7 @@ from ..kb.entity import NIL
 from ..linking.feedback import key_of
 from ..linking.stages import LinkingStages, RankedMentions
 from ..mentions.getters import offsets_of_span
-from ..reranking.cross_encoder import CrossEncoder
+from ..reranking.pair_rerankers import PairReranker
 from .explanation import SHOWN, Explanation, outcome_of
 
 
@@ -69,7 +69,7 @@ class Explainer:
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
         """What a cross-encoder has changed for a mention, in words; empty for nothing."""
         reranker = self.stages.reranker
-        if not isinstance(reranker, CrossEncoder):
+        if not isinstance(reranker, PairReranker):
             return ""
         rows = np.array([row])
         batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)

@@ -22,6 +22,7 @@ from .entity_strings import EntityStrings
 from .feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from .features import CandidateFeatures
 from .pair_inputs import PairFormat
+from .pair_rerankers import unfitted
 from .pair_scorer import CachedScorer, PairScorer, Scorer
 from .protocol import Ranking, RankingContext, Reranker
 
@@ -241,6 +242,12 @@ class CrossEncoder:
         """The same, with scores that are remembered while weights stay as they are."""
         return self if self.scorer is None else replace(self, scorer=CachedScorer(self.scorer))
 
+    def uncached(self) -> "CrossEncoder":
+        """The reranker as it was before ``cached``."""
+        if isinstance(self.scorer, CachedScorer):
+            return replace(self, scorer=self.scorer.inner)
+        return self
+
     def to_bytes(self) -> bytes:
         if self.scorer is None:
             return self.ranker.to_bytes() and _pack(self, b"")
@@ -311,22 +318,3 @@ def cross_encoder(
     text: The most word pieces of the names, types and description of a candidate.
     """
     return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text)
-
-
-def unfitted(reranker: Reranker) -> Reranker:
-    """The reranker without what ``fit`` has learned. The weights of a cross-encoder stay."""
-    if isinstance(reranker, CrossEncoder):
-        return reranker.unfitted()
-    return reranker.from_bytes(b"")
-
-
-def cached(reranker: Reranker) -> Reranker:
-    """The reranker, which remembers the scores of pairs if it is a cross-encoder."""
-    return reranker.cached() if isinstance(reranker, CrossEncoder) else reranker
-
-
-def uncached(reranker: Reranker) -> Reranker:
-    """The reranker as it was before ``cached``."""
-    if isinstance(reranker, CrossEncoder) and isinstance(reranker.scorer, CachedScorer):
-        return replace(reranker, scorer=reranker.scorer.inner)
-    return reranker

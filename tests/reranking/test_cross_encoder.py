@@ -13,8 +13,9 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.log import warn_once
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
-from spacy_arbo_el.reranking.cross_encoder import CrossEncoder, cached, cross_encoder
+from spacy_arbo_el.reranking.cross_encoder import CrossEncoder, cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
+from spacy_arbo_el.reranking.pair_rerankers import cached
 from spacy_arbo_el.reranking.pair_scorer import CachedScorer, PairScorer, check_scores
 
 from ..encoders.numpy_tower import build_hashed_encoder

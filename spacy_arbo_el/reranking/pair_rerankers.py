@@ -1,0 +1,56 @@
+"""What the rest of the package needs of rerankers that read mention and entity together.
+
+``CrossEncoder.v1`` is one. It needs torch, so it is imported only where a pipeline has one.
+"""
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from ..mentions.batch import MentionBatch
+from ..retrieval.neighbours import Neighbours
+from .protocol import Ranking, RankingContext, Reranker
+
+
+@runtime_checkable
+class PairReranker(Protocol):
+    """A ``Reranker`` that scores the first candidates of another one."""
+
+    def __call__(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> Ranking: ...
+
+    def turned(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> np.ndarray:
+        """The first candidates without this one's scores, and with them: (m, 2) int64."""
+        ...
+
+    def cached(self) -> Reranker:
+        """The same, with scores that are remembered while weights stay as they are."""
+        ...
+
+    def uncached(self) -> Reranker:
+        """The reranker as it was before ``cached``."""
+        ...
+
+    def unfitted(self) -> Reranker:
+        """The reranker without what ``fit`` has learned. The weights of its model stay."""
+        ...
+
+
+def cached(reranker: Reranker) -> Reranker:
+    """The reranker, which remembers the scores of pairs if it reads these."""
+    return reranker.cached() if isinstance(reranker, PairReranker) else reranker
+
+
+def uncached(reranker: Reranker) -> Reranker:
+    """The reranker as it was before ``cached``."""
+    return reranker.uncached() if isinstance(reranker, PairReranker) else reranker
+
+
+def unfitted(reranker: Reranker) -> Reranker:
+    """The reranker without what ``fit`` has learned. The weights of a cross-encoder stay."""
+    if isinstance(reranker, PairReranker):
+        return reranker.unfitted()
+    return reranker.from_bytes(b"")
