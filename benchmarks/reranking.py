@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--sure", type=float, nargs="*", default=[0.8, 0.9, 0.95])
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--limit", type=int, default=0, help="Documents whose speed is measured")
+    parser.add_argument("--limit", type=int, default=0, help="The most documents; 0 for all")
     parser.add_argument("--pairs", type=int, default=256, help="Pairs of a training step")
     args = parser.parse_args()
     nlp = spacy.load(args.model)
@@ -113,8 +113,8 @@ def main() -> None:
     reranker = replace(linker.reranker, sure=1.0)
     linker.reranker = reranker
     scorer = reranker.scorer.scorer
-    examples = list(MentionCorpus(args.corpus)(nlp))
-    docs = [example.predicted for example in examples][: args.limit or None]
+    examples = list(MentionCorpus(args.corpus, limit=args.limit)(nlp))
+    docs = [example.predicted for example in examples]
     pairs = all_pairs(linker, docs)
     few = pairs.take(np.arange(min(args.pairs, len(pairs))))
     mentions = len(linker.reader.read_docs(docs))
