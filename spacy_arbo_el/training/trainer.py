@@ -3,6 +3,7 @@
 import hashlib
 import time
 from dataclasses import dataclass
+from itertools import chain
 from typing import Dict, Hashable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
@@ -226,9 +227,10 @@ class Trainer:
         datastore = self.datastore
         digest = hashlib.blake2b(digest_size=16)
         digest.update(datastore.encoder.fingerprint.encode("utf8"))
-        for part in (datastore.kb, datastore.exemplars.records):
-            for value in part:
-                digest.update(repr(value).encode("utf8", "surrogatepass"))
+        # An entity's own ``repr`` is shortened.
+        entities = (entity.to_dict() for entity in datastore.kb)
+        for value in chain(entities, datastore.exemplars.records):
+            digest.update(repr(value).encode("utf8", "surrogatepass"))
         return digest.hexdigest()
 
     def state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, int]]:

@@ -112,8 +112,12 @@ def test_a_file_of_candidates_survives_and_is_refused_for_others(tiny_bert, tmp_
     assert pipeline_fingerprint(linker, 4) != pipeline
     linker.calibration = before
     assert pipeline_fingerprint(linker, 4) == pipeline
-    linker.kb.add(Entity("new", "something new"))
-    assert pipeline_fingerprint(linker, 4) != pipeline
+    aliases = [f"alias {i}" for i in range(9)]
+    linker.kb.add(Entity("new", "something new", aliases=aliases))
+    added = pipeline_fingerprint(linker, 4)
+    assert added != pipeline
+    linker.kb.update(Entity("new", "something new", aliases=[*aliases[:-1], "another"]))
+    assert pipeline_fingerprint(linker, 4) not in (pipeline, added), "the last alias counts"
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])
