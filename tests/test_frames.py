@@ -96,4 +96,4 @@ def test_frames_have_the_rows_and_columns():
     assert list(candidates_to_frame([linked_doc()])["rank"]) == [1, 2, 1]
     assert list(new_entity(count=3).to_frame()["document"]) == ["doc 0", "doc 1", "doc 2"]
     assert "nearest_title" in NewEntities().to_frame()
-    assert to_frame(SCORES)["accuracy"][0] == 0.75 and to_frame(SCORES).shape == (1, 11)
+    assert to_frame(SCORES)["accuracy"][0] == 0.75 and to_frame(SCORES).shape == (1, 12)
