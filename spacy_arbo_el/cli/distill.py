@@ -1,7 +1,7 @@
 """``arbo distill``: train an n-gram encoder to give the vectors of a trained pipeline."""
 
 from pathlib import Path
-from typing import List
+from typing import Any, List
 
 import typer
 from spacy.cli._util import Opt
@@ -77,6 +77,6 @@ def distill_command(
     )
 
 
-def _show(bar, loss: float) -> None:  # type: ignore[no-untyped-def]
+def _show(bar: Any, loss: float) -> None:
     bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
     bar.update()

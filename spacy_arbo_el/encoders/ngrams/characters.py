@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import List
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def character_tables() -> CharacterTables:
     )
 
 
-def _kinds(characters: list) -> np.ndarray:
+def _kinds(characters: List[str]) -> np.ndarray:
     # By the first letter of the category: letters, marks and numbers are parts of words.
     kind_of = {"L": WORD, "M": WORD, "N": WORD, "P": SINGLE, "S": SINGLE, "Z": SPACE, "C": SPACE}
     kinds = np.array([kind_of[unicodedata.category(c)[0]] for c in characters], dtype=np.uint8)

@@ -1,8 +1,9 @@
 """The weights that an n-gram encoder begins with."""
 
 import json
+import re
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import safetensors.numpy
@@ -21,9 +22,10 @@ FORMAT = 1
 WORD_PIECES = "embeddings.word_embeddings.weight"
 
 
-def _names_of_encoder(folder: Path) -> Any:
+def _names_of_encoder(folder: Path) -> Optional[str]:
     names = (WEIGHTS, SETTINGS)
-    return "|".join(map(str, names)) if all((folder / name).is_file() for name in names) else None
+    is_encoder = all((folder / name).is_file() for name in names)
+    return "|".join(map(re.escape, names)) if is_encoder else None
 
 
 NGRAM_ENCODER = FolderKind("an n-gram encoder", _names_of_encoder)
@@ -73,7 +75,7 @@ def starting_weights(model: Model) -> None:
         load_encoder(model, Path(start))
 
 
-def _rows_of_words(words: list, rows: int) -> np.ndarray:
+def _rows_of_words(words: List[str], rows: int) -> np.ndarray:
     """(n,) int64, the rows of words in the table."""
     tokens = tokenize(words)
     none = np.zeros(len(tokens), dtype=bool)
@@ -81,7 +83,7 @@ def _rows_of_words(words: list, rows: int) -> np.ndarray:
     return unigram_rows(numbers[tokens.bounds[:-1]], rows)
 
 
-def word_piece_vectors(name: str, width: int) -> Tuple[list, np.ndarray]:
+def word_piece_vectors(name: str, width: int) -> Tuple[List[str], np.ndarray]:
     """The whole words in the vocabulary of a transformer, and their vectors.
 
     The vectors are those of its first layer without their mean, projected onto their principal
