@@ -215,3 +215,12 @@ def concat_or_none(parts: Sequence[Optional[np.ndarray]]) -> Optional[np.ndarray
     """Arrays one after the other; None where any of them is None."""
     given = [part for part in parts if part is not None]
     return np.concatenate(given) if given and len(given) == len(parts) else None
+
+
+def mix(values: np.ndarray) -> np.ndarray:
+    """uint64 -> uint64, in which each bit depends on all of the given ones (MurmurHash3)."""
+    values = values ^ (values >> np.uint64(33))
+    values = values * np.uint64(0xFF51AFD7ED558CCD)
+    values = values ^ (values >> np.uint64(33))
+    values = values * np.uint64(0xC4CEB9FE1A85EC53)
+    return values ^ (values >> np.uint64(33))

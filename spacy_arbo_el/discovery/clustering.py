@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Optional, Sequence
 
 import numpy as np
-from sklearn.feature_extraction.text import HashingVectorizer
 from spacy.util import registry
 
 from .. import graph
@@ -172,5 +171,8 @@ def hashed_ngrams(strings: Sequence[str]) -> np.ndarray:
 
     Equal strings have equal rows whatever the other strings are, so rows can be stored.
     """
+    # Linking without n-grams need not wait for its import.
+    from sklearn.feature_extraction.text import HashingVectorizer
+
     vectorizer = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 4), n_features=N_HASHED)
     return vectorizer.transform(strings).toarray().astype(np.float32)

@@ -6,14 +6,13 @@ that it changes.
 """
 
 import re
-from collections import Counter
-from typing import Callable, Dict, FrozenSet, Hashable, List, NamedTuple, Sequence, Tuple, TypeVar
+from typing import Dict, FrozenSet, Hashable, List, NamedTuple, Sequence, Tuple, TypeVar
 
 import numpy as np
-from sklearn.feature_extraction.text import CountVectorizer
 
 from ..arrays import AppendOnly, offsets_of, ragged_ranges
 from ..compiling import numba_jit
+from .ngrams import BLOCK, NgramCounts, count_ngrams
 
 # Without "x", which is a chromosome more often than a ten.
 ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
@@ -45,6 +44,15 @@ class StringFeatures(NamedTuple):
     def __len__(self) -> int:
         return len(self.numbers)
 
+    @classmethod
+    def concat(cls, parts: Sequence["StringFeatures"]) -> "StringFeatures":
+        """The features of the strings of all parts, in order; of at least one part."""
+        fields = dict(zip(cls._fields, map(list, zip(*parts))))
+        for name in ("ngram_bounds", "word_bounds"):
+            lengths = [np.diff(bounds) for bounds in fields[name]]
+            fields[name] = [offsets_of(np.concatenate(lengths))]
+        return cls(**{name: np.concatenate(arrays) for name, arrays in fields.items()})
+
 
 class FeatureReader:
     """Reads the features of strings, and knows in how many strings each n-gram occurs.
@@ -54,9 +62,10 @@ class FeatureReader:
     """
 
     def __init__(self, min_ngram: int, max_ngram: int):
-        vectorizer = CountVectorizer(analyzer="char_wb", ngram_range=(min_ngram, max_ngram))
-        self._ngrams_of: Callable[[str], List[str]] = vectorizer.build_analyzer()
-        self._ngrams: Dict[str, int] = {}
+        self._lengths = min_ngram, max_ngram
+        # The keys of n-grams, ascending, and their numbers.
+        self._keys = np.zeros(0, dtype=np.uint64)
+        self._key_numbers = np.zeros(0, dtype=np.int64)
         self._words: Dict[str, int] = {}
         self._numbers: Dict[FrozenSet[str], int] = {}
         self._n_strings = 0
@@ -65,28 +74,48 @@ class FeatureReader:
 
     def read(self, strings: Sequence[str]) -> StringFeatures:
         """The features of strings. N-grams that no string of the index has are left out."""
-        ngrams = [Counter(filter(self._ngrams.__contains__, self._ngrams_of(s))) for s in strings]
-        words = [[self._words.get(word, -1) for word in set(words_of(s))] for s in strings]
-        numbers = [self._numbers.get(numbers_of(s), -1) for s in strings]
-        return self._features(ngrams, words, numbers)
+        counted = count_ngrams(strings, *self._lengths)
+        words = [words_of(string) for string in strings]
+        return _features(
+            counted,
+            self._numbers_of(counted.keys),
+            [[self._words.get(word, -1) for word in set(group)] for group in words],
+            [self._numbers.get(numbers_among(group), -1) for group in words],
+        )
 
     def add(self, strings: Sequence[str]) -> StringFeatures:
         """The features of strings that become part of the index."""
-        ngrams = [Counter(self._ngrams_of(string)) for string in strings]
-        words = [
-            [_number_in(self._words, word) for word in dict.fromkeys(words_of(string))]
-            for string in strings
-        ]
-        numbers = [_number_in(self._numbers, numbers_of(string)) for string in strings]
-        for counts in ngrams:
-            for ngram in counts:
-                _number_in(self._ngrams, ngram)
-        new = np.zeros(len(self._ngrams) - self._frequency.length, dtype=np.int64)
+        blocks = range(0, max(len(strings), 1), BLOCK)
+        return StringFeatures.concat([self._add(strings[i : i + BLOCK]) for i in blocks])
+
+    def _add(self, strings: Sequence[str]) -> StringFeatures:
+        counted = count_ngrams(strings, *self._lengths)
+        numbers = self._numbers_of(counted.keys)
+        is_new = numbers < 0
+        known = len(self._keys)
+        numbers[is_new] = np.arange(known, known + is_new.sum())
+        at = np.searchsorted(self._keys, counted.keys[is_new])
+        self._keys = np.insert(self._keys, at, counted.keys[is_new])
+        self._key_numbers = np.insert(self._key_numbers, at, numbers[is_new])
+        new = np.zeros(int(is_new.sum()), dtype=np.int64)
         self._frequency = self._frequency.with_rows(new)
-        features = self._features(ngrams, words, numbers)
+        words = [words_of(string) for string in strings]
+        features = _features(
+            counted,
+            numbers,
+            [[_number_in(self._words, word) for word in dict.fromkeys(group)] for group in words],
+            [_number_in(self._numbers, numbers_among(group)) for group in words],
+        )
         np.add.at(self._frequency.rows, features.ngrams, 1)
         self._n_strings += len(strings)
         return features
+
+    def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
+        """(k,) int64, the numbers of n-grams; -1 for those that no string of the index had."""
+        at = np.searchsorted(self._keys, keys)
+        is_known = np.append(self._keys, np.uint64(0))[at] == keys
+        is_known &= at < len(self._keys)
+        return np.where(is_known, np.append(self._key_numbers, -1)[at], -1)
 
     def remove(self, ngrams: np.ndarray, n_strings: int) -> None:
         """Forget strings. ngrams: The n-grams of all of them, as often as they occur in strings."""
@@ -104,19 +133,28 @@ class FeatureReader:
         """How many words have a number."""
         return len(self._words)
 
-    def _features(
-        self, ngrams: Sequence[Dict[str, int]], words: Sequence[List[int]], numbers: List[int]
-    ) -> StringFeatures:
-        counts = np.array([n for group in ngrams for n in group.values()], dtype=np.float32)
-        flat = [self._ngrams[ngram] for group in ngrams for ngram in group]
-        return StringFeatures(
-            offsets_of(np.array([len(group) for group in ngrams], dtype=np.int64)),
-            np.array(flat, dtype=np.int32),
-            1 + np.log(counts),
-            offsets_of(np.array([len(group) for group in words], dtype=np.int64)),
-            np.array([word for group in words for word in group], dtype=np.int32),
-            np.array(numbers, dtype=np.int32),
-        )
+
+def _features(
+    counted: NgramCounts,
+    ngram_numbers: np.ndarray,
+    words: Sequence[Sequence[int]],
+    numbers: Sequence[int],
+) -> StringFeatures:
+    """The features of strings.
+
+    ngram_numbers: The number of each of ``counted.keys``, -1 to leave it out.
+    words, numbers: Those of each string.
+    """
+    ngrams = ngram_numbers[counted.ngrams]
+    is_known = ngrams >= 0
+    return StringFeatures(
+        offsets_of(is_known)[counted.bounds],
+        ngrams[is_known].astype(np.int32),
+        1 + np.log(counted.counts[is_known].astype(np.float32)),
+        offsets_of(np.array([len(group) for group in words], dtype=np.int64)),
+        np.array([word for group in words for word in group], dtype=np.int32),
+        np.array(numbers, dtype=np.int32),
+    )
 
 
 def _number_in(numbers: Dict[T, int], value: T) -> int:
@@ -294,4 +332,9 @@ def words_of(string: str) -> List[str]:
 
 def numbers_of(string: str) -> FrozenSet[str]:
     """The numbers of a string."""
-    return frozenset(word for word in words_of(string) if word.isdigit())
+    return numbers_among(words_of(string))
+
+
+def numbers_among(words: Sequence[str]) -> FrozenSet[str]:
+    """The numbers among the words of a string."""
+    return frozenset(word for word in words if word.isdigit())

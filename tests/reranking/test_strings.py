@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from spacy_arbo_el.reranking import string_features
 from spacy_arbo_el.reranking.string_features import numbers_of, words_of
 from spacy_arbo_el.reranking.strings import StringIndex
 
@@ -130,3 +131,15 @@ def test_replacing_again_and_again_leaves_garbage_that_is_measured():
     for number in range(6):
         index.replace(np.array([0]), [[f"a {number}"]], [[]])
     assert index.garbage == pytest.approx(6 / 8)
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_strings_may_be_read_in_blocks(block, monkeypatch):
+    names = [[f"name {i} of {'abc'[i % 3]}", f"{i}th"] for i in range(10)] + [[]]
+    forms = [[] for _ in names]
+    whole = StringIndex(names, forms, 1, 3)
+    monkeypatch.setattr(string_features, "BLOCK", block)
+    in_blocks = StringIndex(names, forms, 1, 3)
+    mentions, entities = ["name 7", "3th of b", ""], np.arange(11)[None].repeat(3, axis=0)
+    for one, other in zip(*(index.similarity(mentions, entities) for index in (whole, in_blocks))):
+        assert one.tolist() == other.tolist()

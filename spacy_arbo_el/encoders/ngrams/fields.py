@@ -6,9 +6,9 @@ from typing import List, Tuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ...arrays import offsets_of, ragged_ranges
+from ...arrays import mix, offsets_of, ragged_ranges
 from ..inputs import SpanInputs, assemble
-from .hashing import BREAK, FIRST_SUBWORD, PLACE, mix
+from .hashing import BREAK, FIRST_SUBWORD, PLACE
 
 MENTION_FIELDS = ("span", "left", "right", "sentence")
 ENTITY_FIELDS = ("title", "description", "types")

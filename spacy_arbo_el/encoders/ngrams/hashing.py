@@ -9,7 +9,7 @@ from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
-from ...arrays import offsets_of, ragged_ranges
+from ...arrays import mix, offsets_of, ragged_ranges
 from .characters import (
     CERTAIN_ENDS,
     LINE_BREAK,
@@ -118,15 +118,6 @@ def _sentences(
     texts = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     # Both only grow, so the sum grows with either.
     return numbers + texts
-
-
-def mix(values: np.ndarray) -> np.ndarray:
-    """uint64 -> uint64, in which each bit depends on all of the given ones (MurmurHash3)."""
-    values = values ^ (values >> np.uint64(33))
-    values = values * np.uint64(0xFF51AFD7ED558CCD)
-    values = values ^ (values >> np.uint64(33))
-    values = values * np.uint64(0xC4CEB9FE1A85EC53)
-    return values ^ (values >> np.uint64(33))
 
 
 @dataclass(frozen=True, eq=False)
