@@ -66,6 +66,7 @@ from .training.rates import warn_of_high_rate
 from .training.refresh import CacheRefresh
 from .training.step import RevisedInputs
 from .training.trainer import Trainer
+from .training.written_links import read_with_links
 
 
 class ArboLinker(TrainablePipe):
@@ -496,7 +497,9 @@ class ArboLinker(TrainablePipe):
         if iteration is None or iteration.training is None or not len(rows):
             return rows, None
         spans = [self.reader.all_mentions(example.reference) for example in examples]
-        return iteration.training.revised(self.stages, self.trainer, spans, rows, iteration.limit)
+        return read_with_links(
+            iteration, iteration.training, self.stages, self.trainer, spans, rows
+        )
 
     def finish_update(self, sgd: Optimizer) -> None:
         warn_of_high_rate(self.name, self.model, sgd)

@@ -30,16 +30,17 @@ def index_command(
     keep: int = Opt(0, "--keep", help="Number of the index to store"),
     # fmt: on
 ) -> None:
-    """Compare search indexes for a knowledge base, or for the exemplars of a pipeline.
+    """Compare search indexes.
 
-    Several kinds are built, and their speed and recall printed. Queries are vectors of entities or
-    exemplars, or with --model and --corpus those of mentions. Times are per query, in a batch of
-    all, compared with exact search over the same vectors.
+    They search a knowledge base, or the exemplars of a pipeline. Several kinds are built, and their
+    speed and recall printed. Queries are vectors of entities or exemplars, or with --model and
+    --corpus those of mentions. Times are per query, in a batch of all, compared with exact search
+    over the same vectors.
     With --keep, one index is stored in the folder. A pipeline whose config asks for the same index
     then loads it. An index for exemplars is built when the pipeline is loaded.
 
     \b
-    Examples:
+    Example:
       python -m spacy arbo index kb --model out/model-best --corpus dev.spacy
       python -m spacy arbo index --exemplars --model out/model-best --corpus dev.spacy
     """

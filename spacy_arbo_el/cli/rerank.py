@@ -26,7 +26,7 @@ def rerank_command(
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
     # fmt: on
 ) -> None:
-    """Train a cross-encoder as the reranker of a trained pipeline.
+    """Train a cross-encoder for a trained pipeline.
 
     It reads each mention together with its first candidates. The pipeline's encoder stays as it is.
     Settings of the config are overridden as in spacy train.

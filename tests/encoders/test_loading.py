@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
-from spacy_arbo_el.encoders.loading import BUNDLED, load_pretrained
+from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.pooling import SpanMeanPooling
 from spacy_arbo_el.encoders.shim import shim_of
+from spacy_arbo_el.encoders.sources import BUNDLED
 from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 from spacy_arbo_el.encoders.word_pieces import MARKERS
 

@@ -39,7 +39,7 @@ def test_one_graph_gives_the_links_of_link_corpus(pipeline):
 
 def test_folds_score_each_document_once_in_a_graph_of_all(pipeline):
     data, sizes = data_of(pipeline), []
-    corpus = type(find_linker(pipeline)._corpus())
+    corpus = type(find_linker(pipeline).corpus_linker())
     link = corpus.link
     try:
         corpus.link = lambda self, read, threshold: (

@@ -109,7 +109,7 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     }
     assert "threshold by arbo_acc" in output
     rows = json.loads((folder / "rows.json").read_text())
-    assert list(rows)[0] == "baseline: TF-IDF" and len(rows) == 4 + 6, "baselines once"
+    assert list(rows)[0] == "baseline: TF-IDF" and len(rows) == 5 + 6, "baselines once"
     assert rows["baseline: alias table"]["arbo_acc_unseen"] is None
     failed = run("arbo", "evaluate", "model", "dev.spacy", "--tune", "arbo_acc", cwd=folder)
     assert failed.returncode == 1 and "arbo-E831" in failed.stdout + failed.stderr

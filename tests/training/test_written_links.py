@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from spacy.training import Example
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.linking.iterative_training import WrittenLinks, _some_of_each
+from spacy_arbo_el.linking.iterative_training import WrittenLinks
 from spacy_arbo_el.training.step import RevisedInputs
+from spacy_arbo_el.training.written_links import _some_of_each, read_with_links
 
 from ..encoders.strategies import span_inputs, spans_of
 from ..linker.conftest import build
@@ -52,7 +53,8 @@ def read(nlp, written_links):
             return linker.reader.inputs_of(read)
 
     stages = replace(linker.stages, reader=Reader())
-    kept, revised = written_links.revised(stages, linker.trainer, spans, rows, 50)
+    given = linker.inference, written_links, stages, linker.trainer, spans, rows
+    kept, revised = read_with_links(*given)
     return linker, kept, revised, texts
 
 
