@@ -2,10 +2,13 @@
 
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Optional
 
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ..errors import Errors
+from ..mentions.getters import set_mentions
+from .names import NameFinder
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
@@ -25,8 +28,6 @@ def make_finder(nlp: Language, linker: "ArboLinker", find: str) -> Optional[Find
     if find == "pipeline":
         return _finder_of_pipeline(nlp, linker)
     if find == "names":
-        from ..corpora.names import NameFinder
-
         return NameFinder.build(nlp, linker.kb.entities, linker.mentions.getter)
     return _finder_of_other(nlp, linker, find)
 
@@ -45,10 +46,6 @@ def _finder_of_pipeline(nlp: Language, linker: "ArboLinker") -> Finder:
 
 
 def _finder_of_other(nlp: Language, linker: "ArboLinker", name: str) -> Finder:
-    import spacy
-
-    from ..mentions.getters import set_mentions
-
     other, getter = spacy.load(name), linker.mentions.getter
 
     def find(docs: Iterable[Doc]) -> Iterator[Doc]:

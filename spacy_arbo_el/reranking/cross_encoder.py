@@ -249,9 +249,15 @@ class CrossEncoder:
         return self
 
     def to_bytes(self) -> bytes:
-        if self.scorer is None:
-            return self.ranker.to_bytes() and _pack(self, b"")
-        return _pack(self, self.scorer.scorer.to_bytes())
+        ranker = self.ranker.to_bytes()
+        if self.scorer is None and not ranker:
+            return b""
+        parts = {
+            "scorer": b"" if self.scorer is None else self.scorer.scorer.to_bytes(),
+            "ranker": ranker,
+            "fitted": self.fitted.to_bytes(),
+        }
+        return srsly.msgpack_dumps(parts)
 
     def from_bytes(self, data: bytes) -> "CrossEncoder":
         """What was trained and fitted. Raises ValueError where it needs other settings."""
@@ -270,15 +276,6 @@ class CrossEncoder:
             ranker=self.ranker.from_bytes(content["ranker"]),
             fitted=CrossEncoderFit.from_bytes(content["fitted"]),
         )
-
-
-def _pack(reranker: CrossEncoder, scorer: bytes) -> bytes:
-    parts = {
-        "scorer": scorer,
-        "ranker": reranker.ranker.to_bytes(),
-        "fitted": reranker.fitted.to_bytes(),
-    }
-    return srsly.msgpack_dumps(parts)
 
 
 @registry.misc("spacy-arbo-el.CrossEncoder.v1")

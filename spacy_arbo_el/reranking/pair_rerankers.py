@@ -9,16 +9,12 @@ import numpy as np
 
 from ..mentions.batch import MentionBatch
 from ..retrieval.neighbours import Neighbours
-from .protocol import Ranking, RankingContext, Reranker
+from .protocol import RankingContext, Reranker
 
 
 @runtime_checkable
-class PairReranker(Protocol):
-    """A ``Reranker`` that scores the first candidates of another one."""
-
-    def __call__(
-        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
-    ) -> Ranking: ...
+class PairReranker(Reranker, Protocol):
+    """A reranker that scores the first candidates of another one."""
 
     def turned(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext

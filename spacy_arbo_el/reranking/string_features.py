@@ -112,10 +112,10 @@ class FeatureReader:
 
     def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
         """(k,) int64, the numbers of n-grams; -1 for those that no string of the index had."""
-        at = np.searchsorted(self._keys, keys)
-        is_known = np.append(self._keys, np.uint64(0))[at] == keys
-        is_known &= at < len(self._keys)
-        return np.where(is_known, np.append(self._key_numbers, -1)[at], -1)
+        if not len(self._keys):
+            return np.full(len(keys), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[at] == keys, self._key_numbers[at], -1)
 
     def remove(self, ngrams: np.ndarray, n_strings: int) -> None:
         """Forget strings. ngrams: The n-grams of all of them, as often as they occur in strings."""

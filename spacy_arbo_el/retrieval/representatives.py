@@ -36,8 +36,9 @@ def representatives(vectors: np.ndarray, entities: np.ndarray, limit: int) -> np
 def farthest_first(vectors: np.ndarray, count: int) -> np.ndarray:
     """Rows (count,) of vectors (n, width), the most central first; of equal ones the first."""
     units = unit(vectors)
-    # Rounded, since two of a pair are equally central.
-    chosen = [int((units @ units.sum(axis=0)).round(5).argmax())]
+    centrality = units @ units.sum(axis=0)
+    # The two of a pair are equally central up to rounding errors.
+    chosen = [int((centrality >= centrality.max() - 1e-4).argmax())]
     nearest = units @ units[chosen[0]]
     while len(chosen) < min(count, len(units)):
         nearest[chosen] = np.inf

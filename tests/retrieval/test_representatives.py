@@ -10,7 +10,8 @@ from spacy_arbo_el.retrieval.representatives import representatives
 def slowly(vectors, limit):
     units = [v / np.linalg.norm(v) for v in vectors]
     mean = np.sum(units, axis=0)
-    chosen = [max(range(len(units)), key=lambda i: (round(float(units[i] @ mean), 5), -i))]
+    centrality = [float(unit @ mean) for unit in units]
+    chosen = [next(i for i, c in enumerate(centrality) if c >= max(centrality) - 1e-4)]
     while len(chosen) < min(limit, len(units)):
         rest = [i for i in range(len(units)) if i not in chosen]
         nearest = {i: round(max(float(units[i] @ units[j]) for j in chosen), 5) for i in rest}

@@ -5,7 +5,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ...arrays import ragged_ranges
+from ...arrays import offsets_of, ragged_ranges
 from ...settings import check_count
 from ..inputs import SpanInputs, assemble, check_offsets
 from ..protocol import Text
@@ -50,7 +50,7 @@ class NgramReader:
         check_offsets(texts, text_of, offsets)
         if not len(text_of):
             return SpanInputs.empty()
-        text_starts = np.cumsum([0, *(len(text) for text in texts)], dtype=np.int64)
+        text_starts = offsets_of(np.array([len(text) for text in texts], dtype=np.int64))
         characters = text_starts[text_of][:, None] + offsets.reshape(-1, 2)
         tokens = tokenize(texts, characters.ravel())
         low = np.searchsorted(tokens.starts, characters[:, 0])

@@ -56,12 +56,12 @@ def nearest_allowed(
     allowed: (n,) bool for all queries, or (m, n) bool.
     """
     step = max(BLOCK["cpu"] // max(len(vectors), 1), 1)
+    squares = None if metric == "ip" else np.einsum("nd,nd->n", vectors, vectors)
     parts = []
     for start in range(0, len(queries), step):
         block = queries[start : start + step]
         similarities = block @ vectors.T
-        if metric != "ip":
-            squares = np.einsum("nd,nd->n", vectors, vectors)
+        if squares is not None:
             similarities = 2 * similarities - squares
             similarities -= np.einsum("nd,nd->n", block, block)[:, None]
         part = allowed if allowed.ndim == 1 else allowed[start : start + step]
