@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by matrix products in torch: on a GPU, or with rows left out."""
+"""Exact nearest neighbours by matrix products: in torch on any device, or in NumPy."""
 
 from typing import Any, Callable, List, Optional
 
@@ -48,14 +48,21 @@ def nearest(
     return _in_row_order(torch.cat(rows).cpu().numpy(), torch.cat(scores).cpu().numpy())
 
 
-def nearest_allowed(
-    queries: np.ndarray, vectors: np.ndarray, k: int, metric: str, allowed: np.ndarray
+def nearest_in_numpy(
+    queries: np.ndarray,
+    vectors: np.ndarray,
+    k: int,
+    metric: str,
+    allowed: Optional[np.ndarray] = None,
 ) -> TopK:
-    """As ``nearest`` on a CPU, in NumPy.
+    """As ``nearest``, where torch is not installed.
 
-    allowed: (n,) bool for all queries, or (m, n) bool.
+    allowed: (n,) bool for all queries, or (m, n) bool; None for all rows.
     """
-    step = max(BLOCK["cpu"] // max(len(vectors), 1), 1)
+    k = min(k, len(vectors))
+    if k <= 0 or not len(queries):
+        return TopK.empty(len(queries), max(k, 0))
+    step = max(BLOCK["cpu"] // len(vectors), 1)
     squares = None if metric == "ip" else np.einsum("nd,nd->n", vectors, vectors)
     parts = []
     for start in range(0, len(queries), step):
@@ -64,9 +71,10 @@ def nearest_allowed(
         if squares is not None:
             similarities = 2 * similarities - squares
             similarities -= np.einsum("nd,nd->n", block, block)[:, None]
-        part = allowed if allowed.ndim == 1 else allowed[start : start + step]
-        similarities = np.where(part, similarities, np.float32(-np.inf))
-        rows = np.argpartition(-similarities, min(k, len(vectors)) - 1, axis=1)[:, :k]
+        if allowed is not None:
+            part = allowed if allowed.ndim == 1 else allowed[start : start + step]
+            similarities = np.where(part, similarities, np.float32(-np.inf))
+        rows = np.argpartition(similarities, len(vectors) - k, axis=1)[:, -k:]
         parts.append((rows, np.take_along_axis(similarities, rows, axis=1)))
     rows, scores = (np.concatenate(arrays) for arrays in zip(*parts))
     return _in_row_order(rows, scores)

@@ -2,7 +2,7 @@
 
 import importlib
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -12,7 +12,6 @@ from ...devices import default_device, on_gpu, torch
 from ...errors import Errors
 from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
-from ...locks import ForkableLock
 from ..similarity import Similarity
 from . import exact, rescoring
 from .protocol import Index
@@ -35,8 +34,9 @@ Candidates = Tuple[np.ndarray, np.ndarray]
 class FlatIndex:
     """Exact search over the vectors as they are, with nothing to train or to rebuild.
 
-    It uses FAISS. Where thinc has a GPU, the search runs on it: with FAISS if that is
-    ``faiss-gpu``, else with torch.
+    On a CPU it multiplies matrices in torch, or in NumPy without torch. FAISS would give the same
+    rows, and took 2 to 3 times as long (``benchmarks/search.py``). Where thinc has a GPU, the search
+    runs on it: with FAISS if that is ``faiss-gpu``, else with torch.
 
     vectors: (n, width) float32, prepared, finite. On a GPU, a copy of them is searched.
     """
@@ -103,76 +103,24 @@ class FlatIndex:
         The similarities of candidates come from matrix products, whose rounding depends on the
         other queries.
         """
-        if allowed is None:
-            rows, scores = self._backend()(self, queries, wide)
-        else:
-            rows, scores = _nearest_allowed(self, queries, wide, allowed)
+        rows, scores = self._candidates(queries, wide, allowed)
         last = np.where(rows[:, -1] >= 0, scores[:, -1], -np.inf)
         inner = self.similarity.metric == "ip"
         paired = rescoring.pairs(self.vectors, queries, rows, inner)
         return rescoring.best(rows, paired, k), last
 
-    def _backend(self) -> Callable[["FlatIndex", np.ndarray, int], Candidates]:
-        if on_gpu():
-            return _nearest_faiss_gpu if faiss_has_gpu() else _nearest_torch
-        return _nearest_faiss if faiss else _nearest_torch
-
-
-def _nearest_faiss(index: FlatIndex, queries: np.ndarray, k: int) -> Candidates:
-    inner = index.similarity.metric == "ip"
-    metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
-    with _matrix_products:
-        distances, rows = faiss.knn(queries, index.vectors, k, metric=metric)
-    return rows, (distances if inner else -distances)
-
-
-class _MatrixProducts:
-    """Makes FAISS search by matrix product from the first query on, while any thread searches.
-
-    By default it compares query by query up to some hundred queries, which took five times as
-    long for 300 queries and 42,000 vectors. The setting is global: the first thread that comes
-    changes it, and the last one that leaves restores it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = ForkableLock()
-        self._searching = 0
-        self._before = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._searching:
-                self._before = faiss.cvar.distance_compute_blas_threshold
-                faiss.cvar.distance_compute_blas_threshold = 1
-            self._searching += 1
-
-    def __exit__(self, *_: Any) -> None:
-        with self._lock:
-            self._searching -= 1
-            if not self._searching:
-                faiss.cvar.distance_compute_blas_threshold = self._before
-
-
-_matrix_products = _MatrixProducts()
-
-
-def _nearest_allowed(
-    index: FlatIndex, queries: np.ndarray, k: int, allowed: np.ndarray
-) -> Candidates:
-    """The nearest of the allowed rows: in torch, or without it in NumPy."""
-    if torch is not None:
-        return _nearest_torch(index, queries, k, exact.forbid_mask(~allowed))
-    nearest = exact.nearest_allowed(queries, index.vectors, k, index.similarity.metric, allowed)
-    return nearest.ids, nearest.scores
-
-
-def _nearest_torch(
-    index: FlatIndex, queries: np.ndarray, k: int, forbid: Optional[exact.Forbid] = None
-) -> Candidates:
-    if index._on_device is None:
-        index._on_device = torch.from_numpy(index.vectors).to(default_device())
-    nearest = exact.nearest(queries, index._on_device, k, index.similarity.metric, forbid)
-    return nearest.ids, nearest.scores
+    def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> Candidates:
+        if allowed is None and on_gpu() and faiss_has_gpu():
+            return _nearest_faiss_gpu(self, queries, k)
+        metric = self.similarity.metric
+        if torch is None:
+            nearest = exact.nearest_in_numpy(queries, self.vectors, k, metric, allowed)
+        else:
+            if self._on_device is None:
+                self._on_device = torch.from_numpy(self.vectors).to(default_device())
+            forbid = None if allowed is None else exact.forbid_mask(~allowed)
+            nearest = exact.nearest(queries, self._on_device, k, metric, forbid)
+        return nearest.ids, nearest.scores
 
 
 def _nearest_faiss_gpu(  # pragma: no cover - needs a GPU

@@ -1,4 +1,6 @@
-"""Exact search, in torch as on a GPU and in FAISS, against sorting everything."""
+"""Exact search, in torch and in NumPy, against sorting everything."""
+
+import contextlib
 
 import numpy as np
 import pytest
@@ -21,6 +23,17 @@ def slowly(queries, vectors, k, metric, allowed):
     return result
 
 
+@contextlib.contextmanager
+def small_blocks(n):
+    """Blocks of two queries."""
+    before = exact.BLOCK["cpu"]
+    exact.BLOCK["cpu"] = 2 * max(n, 1)
+    try:
+        yield
+    finally:
+        exact.BLOCK["cpu"] = before
+
+
 @given(st.integers(0, 10**6), st.integers(0, 6), st.integers(0, 8), st.integers(0, 10),
        st.sampled_from(["ip", "l2"]))  # fmt: skip
 def test_nearest_leaves_out_what_is_forbidden(seed, m, n, k, metric):
@@ -34,14 +47,32 @@ def test_nearest_leaves_out_what_is_forbidden(seed, m, n, k, metric):
         exact.forbid_mask(mask)(scores, start)
         exact.forbid_pairs(*np.nonzero(pairs))(scores, start)
 
-    before = exact.BLOCK["cpu"]
-    exact.BLOCK["cpu"] = 2 * max(n, 1)
-    try:
+    with small_blocks(n):
         nearest = exact.nearest(queries, torch.from_numpy(vectors), k, metric, forbid)
-    finally:
-        exact.BLOCK["cpu"] = before
+    check(nearest, queries, vectors, k, metric, mask | pairs)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 6), st.integers(0, 8), st.integers(0, 10),
+       st.sampled_from(["ip", "l2"]), st.sampled_from(["none", "rows", "pairs"]))  # fmt: skip
+def test_nearest_in_numpy(seed, m, n, k, metric, left_out):
+    rng = np.random.default_rng(seed)
+    queries = rng.integers(-2, 3, (m, 3)).astype(np.float32)
+    vectors = rng.integers(-2, 3, (n, 3)).astype(np.float32)
+    shapes = {"none": (0,), "rows": (n,), "pairs": (m, n)}
+    mask = rng.random(shapes[left_out]) < 0.3
+    allowed = None if left_out == "none" else ~mask
+    with small_blocks(n):
+        nearest = exact.nearest_in_numpy(queries, vectors, k, metric, allowed)
+    if left_out == "none":
+        mask = np.zeros(n, dtype=bool)
+    check(nearest, queries, vectors, k, metric, np.broadcast_to(mask, (m, n)))
+
+
+def check(nearest, queries, vectors, k, metric, forbidden):
+    """Compare a result with sorting everything."""
+    m = len(queries)
     values, rows = nearest.scores, nearest.ids
-    expected = np.array(slowly(queries, vectors, k, metric, ~(mask | pairs)), dtype=np.int64)
+    expected = np.array(slowly(queries, vectors, k, metric, ~forbidden), dtype=np.int64)
     expected = expected.reshape(rows.shape)
     # At the border of the k nearest, either of two equals may be in.
     score = queries @ vectors.T if metric == "ip" else -((queries[:, None] - vectors) ** 2).sum(2)
@@ -49,7 +80,7 @@ def test_nearest_leaves_out_what_is_forbidden(seed, m, n, k, metric):
     np.testing.assert_allclose(values, np.take_along_axis(score, expected, axis=1), atol=1e-5)
     np.testing.assert_allclose(values, np.take_along_axis(score, rows, axis=1), atol=1e-5)
     assert not (
-        np.concatenate([mask | pairs, np.zeros((m, 1), bool)], axis=1)[np.arange(m)[:, None], rows]
+        np.concatenate([forbidden, np.zeros((m, 1), bool)], axis=1)[np.arange(m)[:, None], rows]
     ).any()
 
 
@@ -61,12 +92,12 @@ def test_one_mask_forbids_rows_for_all_queries():
 
 
 @pytest.mark.parametrize("similarity", [Cosine(), NegativeSquaredEuclidean()])
-def test_the_flat_index_gives_the_same_with_faiss_and_with_torch(similarity, monkeypatch):
+def test_the_flat_index_gives_the_same_with_torch_and_without(similarity, monkeypatch):
     rng = np.random.default_rng(0)
     vectors = similarity.prepare(rng.normal(size=(500, 16)).astype(np.float32))
     queries = similarity.prepare(rng.normal(size=(40, 16)).astype(np.float32))
-    by_faiss = FlatIndex(vectors, similarity).search(queries, 30)
-    monkeypatch.setattr(flat, "faiss", None)
     by_torch = FlatIndex(vectors, similarity).search(queries, 30)
-    np.testing.assert_array_equal(by_torch.ids, by_faiss.ids)
-    np.testing.assert_allclose(by_torch.scores, by_faiss.scores, atol=1e-5)
+    monkeypatch.setattr(flat, "torch", None)
+    in_numpy = FlatIndex(vectors, similarity).search(queries, 30)
+    np.testing.assert_array_equal(by_torch.ids, in_numpy.ids)
+    np.testing.assert_array_equal(by_torch.scores, in_numpy.scores)
