@@ -11,6 +11,9 @@ from numba import njit
 
 from ..errors import Errors
 
+# Rows in so few runs of neighbours are read run by run. More are read by a compiled loop, which
+# takes half a second to compile.
+MAX_RUNS = 256
 # A file's header takes so many bytes, so that the rows after it are aligned to a page.
 HEADER = 4096
 
@@ -62,7 +65,27 @@ class RowFile:
         out: (k, width), contiguous, which is filled.
         """
         view = out.view(np.uint8).reshape(len(rows), self.stride)
-        failed = _compiled()(self._file, self.stride, rows, view)
+        starts = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
+        if len(starts) > MAX_RUNS:
+            failed = _compiled()(self._file, self.stride, rows, view)
+        else:
+            failed = self._read_runs(rows, starts, view)
         if failed >= 0:
             problem = f"{self.path.name} ends before row {failed}"
             raise ValueError(Errors.E013.format(where=self.path.parent, problem=problem))
+
+    def _read_runs(self, rows: np.ndarray, starts: np.ndarray, view: np.ndarray) -> int:
+        """Read rows of which those from one of ``starts`` to the next are neighbours.
+
+        RETURNS: The first row that is not in the file, or -1.
+        """
+        for start, stop in zip(starts, [*starts[1:], len(rows)]):
+            first, n_bytes, done = int(rows[start]), (stop - start) * self.stride, 0
+            run = view[start:stop].data.cast("B")
+            while done < n_bytes:
+                # The system reads at most 2 GiB at a time.
+                part = os.preadv(self._file, [run[done:]], HEADER + first * self.stride + done)
+                if not part:
+                    return first + done // self.stride
+                done += part
+        return -1

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Optional, Protocol, Tuple, runtime_checkable
 
 import numpy as np
-from scipy.special import expit, logsumexp
 from spacy.util import registry
 
 from ..errors import Errors
@@ -142,7 +141,7 @@ class Logistic:
     ) -> LossAndGradient:
         signs = np.where(positive, -1.0, 1.0)
         losses = np.where(valid, np.logaddexp(0.0, signs * logits), 0.0)
-        gradient = np.where(valid, expit(logits) - positive, 0.0)
+        gradient = np.where(valid, np.exp(-np.logaddexp(0.0, -logits)) - positive, 0.0)
         return losses.sum(axis=1), gradient
 
 
@@ -343,14 +342,14 @@ def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -
     valid = valid & (positive & valid).any(axis=1, keepdims=True)
     scores = np.where(valid, logits, -np.inf).astype(np.float64)
     positive_scores = np.where(positive & valid, scores, -np.inf)
-    log_total, p = _softmax(scores)
-    log_positive, p_positive = _softmax(positive_scores)
+    log_total, p = softmax(scores)
+    log_positive, p_positive = softmax(positive_scores)
     some = valid.any(axis=1)
     losses = np.where(some, np.where(some, log_total, 0.0) - np.where(some, log_positive, 0.0), 0.0)
     return losses, p - p_positive
 
 
-def _softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+def softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     """(b, n) scores -> (b,) log of the sum of exponentials, (b, n) softmax; 0 for rows of -inf."""
     top = scores.max(axis=1, keepdims=True, initial=-np.inf)
     exp = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
@@ -364,5 +363,5 @@ def _log_one_plus_sum(values: np.ndarray, keep: np.ndarray) -> LossAndGradient:
     """(b,) ``log(1 + sum exp(values))`` over what is kept, and its gradient (b, n)."""
     kept = np.where(keep, values, -np.inf)
     with_one = np.concatenate([kept, np.zeros((len(kept), 1))], axis=1)
-    total = logsumexp(with_one, axis=1)
-    return total, np.exp(kept - total[:, None])
+    total, shares = softmax(with_one)
+    return total, shares[:, :-1]

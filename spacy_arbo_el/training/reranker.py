@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
-from scipy.special import logsumexp
 from spacy.util import registry
 from thinc.api import Adam, Model, Optimizer, fix_random_seed, set_dropout_rate, warmup_linear
 
@@ -22,6 +21,7 @@ from ..reranking.pair_scorer import PairScorer
 from ..settings import check_count, check_part, check_positive, check_share
 from .candidates import TrainingCandidates
 from .checkpoint import Checkpoint, History, restore_checkpoint, write_checkpoint
+from .losses import softmax
 from .resume import RunSettings
 from .trainer import TrainingDiverged
 
@@ -222,9 +222,9 @@ def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray
     RETURNS: The loss, and (m, k) float32, its gradient with respect to the scores.
     """
     target = correct / correct.sum(axis=1, keepdims=True)
-    logs = scores.astype(np.float64) - logsumexp(scores.astype(np.float64), axis=1, keepdims=True)
-    loss = -(target * np.where(correct, logs, 0.0)).sum(axis=1).mean()
-    return float(loss), ((np.exp(logs) - target) / len(scores)).astype(np.float32)
+    log_total, probabilities = softmax(scores.astype(np.float64))
+    loss = -(target * np.where(correct, scores - log_total[:, None], 0.0)).sum(axis=1).mean()
+    return float(loss), ((probabilities - target) / len(scores)).astype(np.float32)
 
 
 def _table(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:

@@ -35,8 +35,8 @@ class FlatIndex:
     """Exact search over the vectors as they are, with nothing to train or to rebuild.
 
     On a CPU it multiplies matrices in torch, or in NumPy without torch. FAISS would give the same
-    rows, and took 2 to 3 times as long (``benchmarks/search.py``). Where thinc has a GPU, the search
-    runs on it: with FAISS if that is ``faiss-gpu``, else with torch.
+    rows, and took 2 to 3 times as long (``benchmarks/search.py``). Where thinc has a GPU, the
+    search runs on it: with FAISS if that is ``faiss-gpu``, else with torch.
 
     vectors: (n, width) float32, prepared, finite. On a GPU, a copy of them is searched.
     """
