@@ -8,11 +8,10 @@ right, and nothing is learned. So candidates come without the exemplars of the m
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import srsly
-from spacy.tokens import Doc
 
 from ..arrays import TopK
 from ..errors import Errors
@@ -21,8 +20,9 @@ from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import annotated_batches, gold_positions, is_gold
+from ..mentions.labels import gold_positions, is_gold
 from ..reranking.best_evidence import rank_by_best_evidence
+from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .sealed import seal, unseal
 
@@ -67,61 +67,82 @@ class TrainingCandidates:
         return rows, replace(self, candidates=candidates, gold=gold)
 
 
-def make_candidates(linker: ArboLinker, docs: Sequence[Doc], count: int) -> TrainingCandidates:
+def make_candidates(
+    linker: ArboLinker, batches: Iterable[MentionBatch], count: int
+) -> TrainingCandidates:
     """The first candidates of annotated mentions by vectors, without exemplars of their document.
 
     linker: The linker, whose encoder is trained.
-    docs: Annotated documents.
+    batches: The mentions, which need not be encoded.
     count: How many candidates a mention has at most.
     """
     stages = linker.stages
-    candidates = {own: [TopK.empty(0, count)] for own in (False, True)}
+    candidates = [[TopK.empty(0, count)] for _ in range(2)]
     gold = [np.zeros((0, 1), dtype=np.int64)]
     with stages.datastore.reading():
-        for spans in annotated_batches(stages.reader, docs):
-            batch = stages.encode(stages.read(spans))
+        documents = ExemplarDocuments.of(stages.datastore)
+        for batch in map(stages.encode, batches):
             gold_ids = [record.kb_ids for record in batch.records]
             gold.append(gold_positions(stages.datastore.kb, gold_ids))
-            for own, parts in candidates.items():
-                neighbours = neighbours_for_training(stages, batch, own)
-                ranking = rank_by_best_evidence(neighbours, stages.calibration, count)
+            for parts, found in zip(candidates, neighbours_for_training(stages, batch, documents)):
+                ranking = rank_by_best_evidence(found, stages.calibration, count)
                 parts.append(ranking.candidates.resized(count))
-    ids = {own: TopK.concat(parts).ids for own, parts in candidates.items()}
+    ids = [TopK.concat(parts).ids for parts in candidates]
     all_gold = _padded(gold)
-    recall = [_recall(ids[own], all_gold) for own in (False, True)]
-    return TrainingCandidates(ids[False], all_gold, np.array(recall))
+    recall = [_recall(of_one, all_gold) for of_one in ids]
+    return TrainingCandidates(ids[0], all_gold, np.array(recall))
+
+
+class ExemplarDocuments(NamedTuple):
+    """The documents of exemplars.
+
+    numbers: The number of each document, by its key.
+    of_exemplar: (n,) int64, the number of each exemplar's document.
+    counts: (d,) int64, how many exemplars each document has.
+    """
+
+    numbers: Dict[str, int]
+    of_exemplar: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, datastore: Datastore) -> "ExemplarDocuments":
+        numbers: Dict[str, int] = {}
+        keys = (record.key[0] for record in datastore.exemplars.records)
+        of_exemplar = [numbers.setdefault(key, len(numbers)) for key in keys]
+        array = np.array(of_exemplar, dtype=np.int64)
+        return cls(numbers, array, np.bincount(array, minlength=len(numbers)))
 
 
 def neighbours_for_training(
-    stages: LinkingStages, batch: MentionBatch, own_exemplars: bool = False
-) -> Neighbours:
+    stages: LinkingStages, batch: MentionBatch, documents: ExemplarDocuments
+) -> Tuple[Neighbours, Neighbours]:
     """The neighbours of encoded mentions of a training corpus.
 
-    own_exemplars: Whether exemplars of the mention's own document are among them.
+    RETURNS: Those without exemplars of the mention's own document, and with them.
     """
     datastore, count = stages.datastore, stages.inference.n_exemplars
-    records = datastore.exemplars.records
-    names, document_of = np.unique([r.key[0] for r in records] or [""], return_inverse=True)
-    own = np.array([record.key[0] for record in batch.records])
+    own = np.array([documents.numbers.get(record.key[0], -1) for record in batch.records])
     # So many of a mention's nearest exemplars may be of its document.
-    extra = 0
-    if records and not own_exemplars:
-        extra = int(np.bincount(document_of)[np.isin(names, own)].max(initial=0))
+    extra = int(documents.counts[own[own >= 0]].max(initial=0)) if count else 0
     with datastore.reading() as retriever:
-        neighbours = retriever.neighbours(
+        found = retriever.neighbours(
             batch,
             datastore.settings.n_candidates,
-            count + extra if count else 0,
+            count + extra,
             0,
             allowed=datastore.allowed_entities(batch),
             named=datastore.named_entities(batch),
         )
-    if not extra or not count:
-        return neighbours
-    is_own = names[document_of[neighbours.exemplars.ids]] == own[:, None]
-    exemplars = neighbours.exemplars.where(~is_own).first(count)
-    entities = datastore.exemplars.entities(datastore.kb)[exemplars.ids]
-    return neighbours.with_exemplars(exemplars, np.where(exemplars.valid, entities, -1))
+    if not extra:
+        return found, found
+    # The retriever may give more than are asked for: those of further entities.
+    width = max(found.exemplars.width - extra, count)
+    is_own = documents.of_exemplar[found.exemplars.ids] == own[:, None]
+    others = found.exemplars.where(~is_own).first(width)
+    entities = datastore.exemplars.entities(datastore.kb)[others.ids]
+    without = found.with_exemplars(others, np.where(others.valid, entities, -1))
+    return without, found.narrowed(found.entities.width, width)
 
 
 def _padded(tables: Sequence[np.ndarray]) -> np.ndarray:

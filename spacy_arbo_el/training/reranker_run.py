@@ -117,7 +117,7 @@ class RerankerRun:
             table = read_candidates(path, linker.kb, pipeline, corpus)
             self.report(f"Candidates from {path}")
         else:
-            table = make_candidates(linker, docs, count)
+            table = make_candidates(linker, parts, count)
             if path is not None:
                 write_candidates(path, table, linker.kb, pipeline, corpus)
         return LabelledMentions(batch, table)

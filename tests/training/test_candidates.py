@@ -7,7 +7,9 @@ import pytest
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.labels import annotated_batches
 from spacy_arbo_el.training.candidates import (
+    ExemplarDocuments,
     TrainingCandidates,
     make_candidates,
     neighbours_for_training,
@@ -31,6 +33,12 @@ def build_tiny(tiny_bert):
     return build(model={"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}})
 
 
+def candidates_of(linker, docs, count):
+    stages = linker.stages
+    parts = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
+    return make_candidates(linker, parts, count)
+
+
 def docs_of(nlp, texts=TRAIN):
     return [annotated(nlp, text) for text in texts]
 
@@ -39,7 +47,8 @@ def test_neighbours_have_no_exemplars_of_their_document(nlp):
     linker = find_linker(nlp)
     stages, store = linker.stages, linker.exemplars
     batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
-    neighbours = neighbours_for_training(stages, batch)
+    documents = ExemplarDocuments.of(stages.datastore)
+    neighbours, with_own = neighbours_for_training(stages, batch, documents)
     count = stages.inference.n_exemplars
     vectors = batch.encoded @ stages.datastore.settings.similarity.prepare(store.vectors).T
     for row, record in enumerate(batch.records):
@@ -53,13 +62,13 @@ def test_neighbours_have_no_exemplars_of_their_document(nlp):
         )
         owners = [store.records[number].kb_ids[0] for number in found]
         assert linker.kb.ids_of(neighbours.exemplar_entities[row]).tolist() == owners
-    with_own = neighbours_for_training(stages, batch, own_exemplars=True)
+    assert with_own.exemplars.width == count
     own = [store.row(record.key) for record in batch.records]
     assert (with_own.exemplars.ids == np.array(own)[:, None]).any(axis=1).all()
 
 
 def test_candidates_say_what_the_exemplars_of_the_document_would_give_away(nlp):
-    table = make_candidates(find_linker(nlp), docs_of(nlp), 4)
+    table = candidates_of(find_linker(nlp), docs_of(nlp), 4)
     first, among = table.recall[0]
     assert table.recall[1].tolist() == [1.0, 1.0] and first < 1.0 and among <= 1.0
     assert first == table.correct[:, 0].mean() and among == table.correct.any(axis=1).mean()
@@ -82,13 +91,13 @@ def test_a_missing_gold_entity_takes_the_place_of_the_last_candidate():
 def test_a_mention_without_entities_has_no_candidates(tiny_bert):
     tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
     nlp = build([], model=tower)
-    table = make_candidates(find_linker(nlp), docs_of(nlp), 4)
+    table = candidates_of(find_linker(nlp), docs_of(nlp), 4)
     assert (table.candidates == -1).all() and table.recall.tolist() == [[0, 0], [0, 0]]
     assert table.for_training()[0].tolist() == []
 
 
 def written(linker, docs, path):
-    table = make_candidates(linker, docs, 4)
+    table = candidates_of(linker, docs, 4)
     names = pipeline_fingerprint(linker, 4), fingerprint_of_docs(docs)
     write_candidates(path, table, linker.kb, *names)
     return table, names
