@@ -13,6 +13,8 @@ JOBS ?= 2
 
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
+# Tests start many processes, which would each compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test attacks lint clean
 
