@@ -34,12 +34,14 @@ def distill_command(
 
     The encoder of the config learns to give the vectors of MODEL, of the names of its entities and
     of mentions in texts. Labels are not needed. Mentions are those that documents have, else names
-    of entities. Train with --paths.encoder OUTPUT. Settings of the config are overridden as in
-    spacy train.
+    of entities and other words. Texts are read in their order until there are --mentions of them:
+    name annotated ones first. Train with --paths.encoder OUTPUT. Settings of the config are
+    overridden as in spacy train.
 
     \b
     Example:
       python -m spacy arbo distill out/model-best -c student.cfg -t raw.jsonl -o encoder
+      python -m spacy arbo distill out/model-best -c student.cfg -t train.spacy -t raw.jsonl -o encoder
     """
     from itertools import chain
 

@@ -149,8 +149,9 @@ def spans_to_read(
 ) -> Iterator[List[Span]]:
     """Spans that are like mentions, of each document that has any.
 
-    They are its mentions, else the names of entities that are in it, else one that is drawn at
-    random, which begins with a word.
+    They are its mentions. In a document without any, they are the names of entities that are in
+    it, and as many spans that are drawn at random, one at least, each of which begins with a word.
+    So what is read is not only what the dictionary has.
 
     nlp: Of it, only the tokenizer is used.
     entities: Those whose names are sought.
@@ -163,12 +164,16 @@ def spans_to_read(
         if not spans:
             dictionary = dictionary or Dictionary.build(nlp, entities)
             spans = [doc[hit.start : hit.end] for hit in dictionary.hits(doc)]
-        words = [] if spans else [token.i for token in doc if token.is_alpha]
-        if words:
-            start = int(rng.choice(words))
-            spans = [doc[start : start + 1 + int(rng.integers(DRAWN_TOKENS))]]
+            spans += _drawn(doc, max(len(spans), 1), rng)
         if spans:
             yield spans
+
+
+def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> List[Span]:
+    """At most so many different spans at random, each beginning with a word."""
+    words = [token.i for token in doc if token.is_alpha]
+    starts = rng.choice(words, min(count, len(words)), replace=False) if words else []
+    return [doc[i : i + 1 + int(rng.integers(DRAWN_TOKENS))] for i in map(int, starts)]
 
 
 def key_of(name: str) -> str:
