@@ -3,7 +3,7 @@
 import hashlib
 import importlib.metadata
 from pathlib import Path
-from typing import Dict
+from typing import Dict, Iterator, Tuple
 
 import spacy
 
@@ -20,9 +20,19 @@ BLOCK = 1 << 22
 
 
 def versions() -> Dict[str, str]:
-    """The versions of the packages that links depend on, without builds such as ``+cpu``."""
-    others = {name: importlib.metadata.version(name).split("+")[0] for name in PACKAGES}
-    return {"spacy_arbo_el": __version__, **others}
+    """The versions of the packages that links depend on, without builds such as ``+cpu``.
+
+    Those that are not installed are left out: a pipeline without a transformer needs no torch.
+    """
+    return {"spacy_arbo_el": __version__, **dict(_installed())}
+
+
+def _installed() -> Iterator[Tuple[str, str]]:
+    for name in PACKAGES:
+        try:
+            yield name, importlib.metadata.version(name).split("+")[0]
+        except importlib.metadata.PackageNotFoundError:
+            continue
 
 
 def model_folder(model: Path) -> Path:

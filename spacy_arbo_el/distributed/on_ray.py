@@ -78,13 +78,16 @@ def connected(settings: RaySettings) -> Iterator[None]:
 
 
 def use_resources(cpus: int, gpus: float) -> None:
-    """Compute with the CPUs and GPUs that a worker was given."""
-    import faiss
+    """Compute with the CPUs and GPUs that a worker was given. Torch need not be installed."""
     import spacy
-    import torch
 
-    torch.set_num_threads(cpus)
-    faiss.omp_set_num_threads(cpus)
+    from ..devices import torch
+    from ..retrieval.index.flat import faiss
+
+    if torch is not None:
+        torch.set_num_threads(cpus)
+    if faiss is not None:
+        faiss.omp_set_num_threads(cpus)
     if gpus:
         spacy.require_gpu()
 
