@@ -2,8 +2,9 @@
 
 import hashlib
 import importlib.metadata
+import platform
 from pathlib import Path
-from typing import Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
 import spacy
 
@@ -57,3 +58,16 @@ def folder_fingerprint(folder: Path) -> str:
             while block := file.read(BLOCK):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:
+    """Raise ValueError where a worker would link with something else than the driver."""
+    differences = differing(driver, worker)
+    if differences:
+        raise ValueError(Errors.E891.format(host=platform.node(), differences=differences))
+
+
+def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
+    """The settings in which two runs differ, for people; "" for none."""
+    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+    return "; ".join(f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}" for name in names)

@@ -22,7 +22,7 @@ from ..errors import Errors
 from ..extras import import_pyarrow
 from ..io import PathLike, write_file
 from ..temporary import is_temporary
-from .identity import folder_fingerprint, model_folder, versions
+from .identity import differing, folder_fingerprint, model_folder, versions
 from .output import FORMATS, json_lines
 from .shards import SIZE, Shard, cut, read_shards, write_shards
 
@@ -181,12 +181,6 @@ class Job:
 # From a shard to what became of it.
 Worker = Callable[[Shard], Report]
 MakeWorker = Callable[[Job], Worker]
-
-
-def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
-    """The settings in which two runs differ, for people; "" for none."""
-    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-    return "; ".join(f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}" for name in names)
 
 
 def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:

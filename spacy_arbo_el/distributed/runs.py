@@ -3,22 +3,29 @@
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence
 
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
 from ..io import write_file
 from . import on_ray, serial
+from .graph_files import (
+    Arranged,
+    is_arranged,
+    is_gathered,
+    is_reduced,
+    is_searched,
+    new_entities_of,
+    remove_intermediate,
+)
 from .job import SUMMARY, Job, MakeWorker, Report, part_of, summed
 from .on_ray import RaySettings, call_on_ray, connected
 from .one_graph import (
     MentionWorker,
+    SearchWorker,
     WritingWorker,
-    is_gathered,
-    is_reduced,
-    new_entities_of,
+    arrange_mentions,
     reduce_mentions,
-    remove_intermediate,
 )
 from .shards import Shard
 from .worker import ShardWorker
@@ -65,16 +72,32 @@ def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntiti
 
 
 def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]) -> None:
-    """The first pass over all shards, and the reducer, as far as they are not done."""
+    """All steps up to the decisions in one graph, as far as they are not done."""
     if is_reduced(job):
         return
-    todo = [shard for shard in shards if not is_gathered(job, shard)]
-    for _ in map_on(MentionWorker, job, todo, ray):
+    if not is_arranged(job):
+        todo = [shard for shard in shards if not is_gathered(job, shard)]
+        _do_all(MentionWorker, job, todo, ray)
+        _do_once(arrange_mentions, job, ray)
+    if Arranged.of(job).searched:
+        todo = [shard for shard in shards if not is_searched(job, shard)]
+        _do_all(SearchWorker, job, todo, ray)
+    _do_once(reduce_mentions, job, ray)
+
+
+def _do_all(
+    make: MakeWorker, job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]
+) -> None:
+    for _ in map_on(make, job, shards, ray):
         pass
+
+
+def _do_once(function: Callable[[Job], None], job: Job, ray: Optional[RaySettings]) -> None:
+    """Call a function in this process, or on a machine of the cluster."""
     if ray is None:
-        reduce_mentions(job)
+        function(job)
     else:
-        call_on_ray(reduce_mentions, job, ray)
+        call_on_ray(function, job, ray)
 
 
 def cluster(ray: Optional[RaySettings]) -> ContextManager[None]:
