@@ -51,13 +51,26 @@ def folder_fingerprint(folder: Path) -> str:
     """A hash of the names and contents of all files of a folder, 32 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(check_exists(folder).rglob("*")):
-        if not path.is_file() or is_temporary(path.name) or path.name.endswith(OPEN_DATABASE):
-            continue
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
+        if path.is_file() and not is_temporary(path.name) and not path.name.endswith(OPEN_DATABASE):
+            _add(digest, path, path.relative_to(folder).as_posix())
     return digest.hexdigest()
+
+
+def fingerprint(path: Path) -> str:
+    """A hash of a file, whatever its name is, or of a folder; see ``folder_fingerprint``."""
+    if check_exists(path).is_dir():
+        return folder_fingerprint(path)
+    digest = hashlib.blake2b(digest_size=16)
+    _add(digest, path, "")
+    return digest.hexdigest()
+
+
+def _add(digest: "hashlib.blake2b", path: Path, name: str) -> None:
+    """Add the name, size and content of a file."""
+    digest.update(f"{name}\0{path.stat().st_size}\0".encode())
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
 
 
 def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:

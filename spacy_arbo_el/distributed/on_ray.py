@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 from ..errors import Errors
 from ..extras import import_ray
-from .job import Job, MakeWorker, Report
+from .job import J, Report, Worker
 from .shards import Shard
 
 # The most tasks that Ray is to plan; with more shards, a task has several.
@@ -100,7 +100,7 @@ class RayShardWorker:
     cpus, gpus: What the actor was given.
     """
 
-    def __init__(self, make: MakeWorker, job: Job, cpus: int, gpus: float) -> None:
+    def __init__(self, make: Callable[[J], Worker], job: J, cpus: int, gpus: float) -> None:
         use_resources(cpus, gpus)
         self.work = make(job)
 
@@ -110,8 +110,8 @@ class RayShardWorker:
 
 
 def map_shards(
-    make: MakeWorker,
-    job: Job,
+    make: Callable[[J], Worker],
+    job: J,
     shards: Sequence[Shard],
     settings: RaySettings,
 ) -> Iterator[Report]:
@@ -137,7 +137,7 @@ def map_shards(
             yield Report(**row)
 
 
-def call_on_ray(function: Callable[[Job], None], job: Job, settings: RaySettings) -> None:
+def call_on_ray(function: Callable[[J], None], job: J, settings: RaySettings) -> None:
     """Call a function once, on a machine of the cluster, with the CPUs of a worker."""
     ray = import_ray()
     task = ray.remote(_with_resources).options(num_cpus=settings.cpus, num_gpus=settings.gpus)
@@ -145,7 +145,7 @@ def call_on_ray(function: Callable[[Job], None], job: Job, settings: RaySettings
         ray.get(task.remote(function, job, settings.cpus, settings.gpus))
 
 
-def _with_resources(function: Callable[[Job], None], job: Job, cpus: int, gpus: float) -> None:
+def _with_resources(function: Callable[[J], None], job: J, cpus: int, gpus: float) -> None:
     use_resources(cpus, gpus)
     function(job)
 

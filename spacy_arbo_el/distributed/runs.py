@@ -1,14 +1,13 @@
 """A run from its beginning to its summary."""
 
 import json
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
 from ..io import write_file
-from . import on_ray, serial
+from .executors import cluster, do_all, do_once, map_on
 from .graph_files import (
     Arranged,
     is_arranged,
@@ -18,8 +17,8 @@ from .graph_files import (
     new_entities_of,
     remove_intermediate,
 )
-from .job import SUMMARY, Job, MakeWorker, Report, part_of, summed
-from .on_ray import RaySettings, call_on_ray, connected
+from .job import SUMMARY, Job, Report, part_of, summed
+from .on_ray import RaySettings
 from .one_graph import (
     MentionWorker,
     SearchWorker,
@@ -77,41 +76,12 @@ def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings])
         return
     if not is_arranged(job):
         todo = [shard for shard in shards if not is_gathered(job, shard)]
-        _do_all(MentionWorker, job, todo, ray)
-        _do_once(arrange_mentions, job, ray)
+        do_all(MentionWorker, job, todo, ray)
+        do_once(arrange_mentions, job, ray)
     if Arranged.of(job).searched:
         todo = [shard for shard in shards if not is_searched(job, shard)]
-        _do_all(SearchWorker, job, todo, ray)
-    _do_once(reduce_mentions, job, ray)
-
-
-def _do_all(
-    make: MakeWorker, job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]
-) -> None:
-    for _ in map_on(make, job, shards, ray):
-        pass
-
-
-def _do_once(function: Callable[[Job], None], job: Job, ray: Optional[RaySettings]) -> None:
-    """Call a function in this process, or on a machine of the cluster."""
-    if ray is None:
-        function(job)
-    else:
-        call_on_ray(function, job, ray)
-
-
-def cluster(ray: Optional[RaySettings]) -> ContextManager[None]:
-    """The connection to a cluster; nothing where there is none."""
-    return nullcontext() if ray is None else connected(ray)
-
-
-def map_on(
-    make: MakeWorker, job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]
-) -> Iterator[Report]:
-    """Have workers work on shards: those of a cluster, or one in this process."""
-    if ray is None:
-        return serial.map_shards(make, job, shards)
-    return on_ray.map_shards(make, job, shards, ray)
+        do_all(SearchWorker, job, todo, ray)
+    do_once(reduce_mentions, job, ray)
 
 
 def remaining(job: Job, shards: Sequence[Shard]) -> List[Shard]:
