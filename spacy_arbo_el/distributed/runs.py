@@ -1,8 +1,7 @@
 """A run from its beginning to its summary."""
 
 import json
-from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Container, Dict, Iterator, List, Optional, Sequence
 
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
@@ -33,7 +32,7 @@ from .worker import ShardWorker
 def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) -> Iterator[Report]:
     """Link the shards of a corpus that are not done yet.
 
-    Yields what became of each shard. At the end, ``summary.json`` is written if all are done.
+    Yields what became of each shard. ``summary.json`` is written once all shards are done.
 
     job: What is linked, and how.
     part: Which shards, such as "3/16"; "" for all. One graph has no parts.
@@ -43,13 +42,20 @@ def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) 
         why = "one graph over all documents has no parts"
         raise ValueError(Errors.E896.format(option="A part", other="one_graph=False", why=why))
     shards = job.begin()
-    todo = remaining(job, part_of(shards, part))
+    done = job.done()
+    todo = remaining(part_of(shards, part), done)
     if todo:
         with cluster(ray):
             if job.one_graph:
                 reduce_shards(job, shards, ray)
             yield from map_on(WritingWorker if job.one_graph else ShardWorker, job, todo, ray)
-        check_done(job, todo)
+        # Others may have done other parts meanwhile.
+        done = job.done()
+        missing = len(remaining(todo, done))
+        if missing:
+            message = Errors.E899.format(missing=missing, total=len(todo), path=job.folder)
+            raise ValueError(message)
+    if not remaining(shards, done) and (todo or not (job.folder / SUMMARY).is_file()):
         write_summary(job, shards)
     if job.one_graph:
         remove_intermediate(job)
@@ -84,28 +90,18 @@ def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings])
     do_once(reduce_mentions, job, ray)
 
 
-def remaining(job: Job, shards: Sequence[Shard]) -> List[Shard]:
-    """The shards that are not done."""
-    done = job.done()
+def remaining(shards: Sequence[Shard], done: Container[int]) -> List[Shard]:
+    """The shards that are not done. done: The numbers of those that are."""
     return [shard for shard in shards if shard.number not in done]
 
 
-def check_done(job: Job, shards: Sequence[Shard]) -> None:
-    """Raise ValueError where some shards are still not done."""
-    missing = len(remaining(job, shards))
-    if missing:
-        message = Errors.E899.format(missing=missing, total=len(shards), path=job.folder)
-        raise ValueError(message)
-
-
 def summary(job: Job, shards: Sequence[Shard]) -> Dict[str, Any]:
-    """The counts of the shards that are done."""
+    """The counts of those of the shards that are done."""
     done = job.done()
     return summed(job.report_of(shard) for shard in shards if shard.number in done)
 
 
 def write_summary(job: Job, shards: Sequence[Shard]) -> None:
-    """Write the counts of all shards, if all are done."""
-    if not remaining(job, shards):
-        data = json.dumps(summary(job, shards), indent=2).encode("utf8")
-        write_file(Path(job.output, SUMMARY), data)
+    """Write the counts of all shards, which are done."""
+    counts = summed(map(job.report_of, shards))
+    write_file(job.folder / SUMMARY, json.dumps(counts, indent=2).encode("utf8"))

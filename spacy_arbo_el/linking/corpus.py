@@ -144,7 +144,9 @@ class CorpusLinker:
         if len(added):
             nearest = nearest_entities(mentions.candidates.take(taken[added]), stages.datastore.kb)
             documents = mentions.documents[taken[added]]
-            put = replace(left.take(added), documents=documents)
+            # Those of most discoveries are all new: their vectors need not be copied.
+            new = left if len(added) == len(left) else left.take(added)
+            put = replace(new, documents=documents)
             new_entities.put(Unlinked.from_batch(put, nearest), groups[added], known)
         return new_entities
 

@@ -56,7 +56,10 @@ def test_shards_have_the_links_of_nlp_pipe(make_job, expected):
     linked = sum(row["kb_id"] != "NIL" for row in expected)
     counts = N_DOCUMENTS, len(expected), linked, len(expected) - linked, 0
     assert tuple(summary[n] for n in ("documents", "mentions", "linked", "nil", "errors")) == counts
+    # A run that was killed before its summary.
+    (job.folder / "summary.json").unlink()
     assert not list(link_in_shards(job)), "nothing is left to do"
+    assert json.loads((job.folder / "summary.json").read_text()) == summary
 
 
 def test_parquet_and_docbin_have_the_same_links(make_job, expected):
