@@ -191,7 +191,8 @@ def encode_command(
             else:
                 from ..distributed.texts import encode_in_shards
 
-                folder = path.with_name(f"{path.name}.run")
+                place = path.resolve()
+                folder = place.with_name(f"{place.name}.run")
                 count = encode_in_shards(kb, linker, model, folder, settings)
     msg.good(f"{path}: {count} texts encoded")
 

@@ -109,7 +109,8 @@ def silver_command(
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, known.entities)
-        run = output.with_name(f"{output.name}.run")
+        place = output.resolve()
+        run = place.with_name(f"{place.name}.run")
         if cluster is None:
             scan = _scan_here(texts, dictionary, nlp, exclude, format, one, held_out, seed)
         else:

@@ -5,6 +5,7 @@ their values, reads only these.
 """
 
 import json
+from array import array
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple, Union, overload
 
@@ -49,7 +50,8 @@ class FileRecords(Sequence[MentionRecord]):
 
     def __init__(self, path: Path, starts: np.ndarray, stops: np.ndarray) -> None:
         # An empty file cannot be mapped.
-        self._data = np.memmap(path, mode="r") if len(starts) else np.zeros(0, dtype=np.uint8)
+        data = np.memmap(path, mode="r") if len(starts) else np.zeros(0, dtype=np.uint8)
+        self._data = np.asarray(data)
         self._starts, self._stops = starts, stops
 
     def __len__(self) -> int:
@@ -137,12 +139,11 @@ class _Layout:
         self.folder = folder
         self._shapes: Dict[str, Tuple[np.dtype, int]] = {}
         self._passages, self._pieces, metric = 0, 0, "ip"
-        counts: List[int] = []
-        lengths: List[int] = []
+        counts, lengths = array("q"), array("q")
         with (folder / RECORDS).open("wb") as file:
             for part in parts:
                 metric = part.ranked.neighbours.metric
-                counts += part.counts
+                counts.extend(part.counts)
                 for record in part.ranked.batch.records:
                     lengths.append(file.write(srsly.msgpack_dumps(values_of(record))))
                 self._measure(part)
@@ -158,17 +159,17 @@ class _Layout:
         self._save("record_stops", bounds[1:][rows])
 
     def _measure(self, part: CorpusPart) -> None:
-        for name, array in part.arrays().items():
-            width = array.shape[1] if array.ndim == 2 else 0
+        for name, values in part.arrays().items():
+            width = values.shape[1] if values.ndim == 2 else 0
             if len(part.ranked.batch) or name not in self._shapes:
-                known = self._shapes.get(name, (array.dtype, 0))[1]
-                self._shapes[name] = array.dtype, max(width, known)
+                known = self._shapes.get(name, (values.dtype, 0))[1]
+                self._shapes[name] = values.dtype, max(width, known)
         inputs = part.ranked.batch.inputs
         self._passages += inputs.passages
         self._pieces += len(inputs.ids)
 
-    def _save(self, name: str, array: np.ndarray) -> None:
-        np.save(self.folder / f"{name}.npy", array.astype(np.int64, copy=False))
+    def _save(self, name: str, numbers: np.ndarray) -> None:
+        np.save(self.folder / f"{name}.npy", numbers.astype(np.int64, copy=False))
 
     def fill(self, parts: Iterable[CorpusPart]) -> None:
         """Write the arrays. parts: The same as before."""
@@ -187,8 +188,8 @@ class _Layout:
             start, document = start + len(rows), document + len(part.counts)
             passage, piece = passage + len(passages), piece + len(pieces)
         self._save("numbers", numbered(out["documents"]))
-        for array in out.values():
-            array.flush()
+        for written in out.values():
+            written.flush()
 
     def _new(self, name: str) -> np.memmap:
         """A new file of zeros."""

@@ -6,7 +6,7 @@ from typing import List, Sequence, Tuple
 
 import numpy as np
 
-from ..arrays import TopK, offsets_of
+from ..arrays import TopK, offsets_of, ragged_ranges
 from ..mentions.records import MentionRecord
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
@@ -60,23 +60,24 @@ def canonical_order(
     RETURNS: The numbers of the mentions in that order, (m,) int64; and for each document, in the
         order in which they were read, where its mentions are in it.
     """
-    starts = offsets_of(np.array(counts, dtype=np.int64)).tolist()
+    lengths = np.array(counts, dtype=np.int64)
+    starts = offsets_of(lengths)
 
     def mentions(number: int) -> List[Tuple[object, ...]]:
-        own = records[starts[number] : starts[number + 1]]
+        own = records[int(starts[number]) : int(starts[number + 1])]
         return [(record.key, record.label, record.doc_id) for record in own]
 
-    texts = [records[start].key[0] if count else "" for start, count in zip(starts, counts)]
+    texts = [records[first].key[0] if n else "" for first, n in zip(starts.tolist(), counts)]
     by_text = sorted(range(len(texts)), key=texts.__getitem__)
     # Of documents with the same text, all mentions are compared.
     groups = (list(group) for _, group in groupby(by_text, key=texts.__getitem__))
     order = [n for group in groups for n in (sorted(group, key=mentions) if group[1:] else group)]
-    rows = [row for number in order for row in range(starts[number], starts[number + 1])]
+    rows = ragged_ranges(starts[order], lengths[order])
     places, at = [range(0)] * len(texts), 0
     for number in order:
         places[number] = range(at, at + counts[number])
         at += counts[number]
-    return np.array(rows, dtype=np.int64), places
+    return rows, places
 
 
 def numbered(documents: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ at the same time. So the search can be saved, and workers can share the mentions
 """
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
@@ -28,6 +29,8 @@ TRAINING_ROWS_PER_CELL = 40
 # Mentions that are searched for, or added to the cells, at a time.
 BLOCK = 16384
 ABOUT, ROWS, CELLS = "search.json", "searched.npy", "cells.faiss"
+# Whether FAISS can map a file of cells.
+MAPS_CELLS = os.name == "posix"
 
 
 @dataclass(frozen=True)
@@ -211,9 +214,10 @@ class Cells:
 
     @classmethod
     def from_disk(cls, folder: Path, vectors: np.ndarray, similarity: Similarity) -> "Cells":
-        index = read_index(folder / CELLS, faiss.IO_FLAG_MMAP)
-        # FAISS would read ahead with 32 threads for each search.
-        faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0
+        index = read_index(folder / CELLS, faiss.IO_FLAG_MMAP if MAPS_CELLS else 0)
+        if MAPS_CELLS:
+            # FAISS would read ahead with 32 threads for each search.
+            faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0
         return cls.over(vectors, similarity, index)
 
 
