@@ -128,7 +128,9 @@ def silver_command(
         with scan("train" if dev is not None else "", hidden) as found:
             _show(write_chosen(found, output, settings), output)
         if cluster is not None:
-            shutil.rmtree(run)
+            for part in ("dev", "train", "all"):
+                shutil.rmtree(run / part, ignore_errors=True)
+            run.rmdir()
 
 
 def _scan_here(
