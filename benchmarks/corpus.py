@@ -28,9 +28,8 @@ from spacy_arbo_el.encoders.cached import CachedEncoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.linking import corpus
+from spacy_arbo_el.retrieval.corpus_search import nearest_in_corpus
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
-from spacy_arbo_el.retrieval.mention_search import nearest_in_corpus
 
 SAMPLE = 1000
 
@@ -104,7 +103,6 @@ def main() -> None:
     start = time.perf_counter()
     with (
         timed(seconds, clustering, "nearest_in_corpus"),
-        timed(seconds, corpus, "nearest_in_corpus"),
         timed(seconds, clustering.graph, "sweep"),
     ):
         new_entities = linker.discover(docs)

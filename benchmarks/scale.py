@@ -3,17 +3,18 @@
     python benchmarks/scale.py speed MODEL CORPUS
     python benchmarks/scale.py same MODEL CORPUS [--workers 1 2 4] [--one-graph]
     python benchmarks/scale.py faults MODEL CORPUS
-    python benchmarks/scale.py memory MODEL CORPUS [--mentions 1000 10000 100000]
+    python benchmarks/scale.py memory MODEL CORPUS [--mentions 1000 10000 100000] [--threshold 0.5]
 
 ``speed`` links a corpus by ``nlp.pipe`` with one process and with two, and by one worker of Ray and
 two, in one run. ``same`` compares the rows of links with those of one process. ``faults`` runs a
 cluster of several Ray nodes on this machine, and kills one of them; then it kills the driver, and
-starts it again. ``memory`` measures the reducer of one graph on copies of a corpus's mentions.
+starts it again. ``memory`` measures the steps of one graph on copies of a corpus's mentions.
 """
 
 import argparse
 import operator
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,17 +23,27 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import pyarrow.parquet as pq
+import spacy
 
 from spacy_arbo_el import Job, RaySettings, find_linker, link_in_shards, load_pipeline
 from spacy_arbo_el.corpora.raw import read_documents
+from spacy_arbo_el.distributed.graph_files import (
+    DECIDED,
+    NEIGHBOURS,
+    REDUCED,
+    mentions_file,
+    new_entities_of,
+)
 from spacy_arbo_el.distributed.job import SHARDS
-from spacy_arbo_el.distributed.one_graph import mentions_file, reduce_mentions
+from spacy_arbo_el.distributed.one_graph import SearchWorker, arrange_mentions, reduce_mentions
 from spacy_arbo_el.distributed.output import rows_of
-from spacy_arbo_el.distributed.shards import Shard, write_shards
+from spacy_arbo_el.distributed.runs import reduce_shards
+from spacy_arbo_el.distributed.serial import map_shards
+from spacy_arbo_el.distributed.shards import Shard, read_shards, write_shards
 from spacy_arbo_el.io import write_file
 
 
@@ -54,17 +65,18 @@ def by_pipe(model: Path, corpus: Path, n_process: int) -> List[Dict[str, Any]]:
 
 
 class Processes:
-    """Processor time and peak memory of this process and all that it starts, while a block runs.
+    """Processor time and peak memory of all processes that this one starts, while a block runs.
 
-    seconds: Processor time, of all of them together.
-    peaks: The most memory that each has held, in MiB, by the number of the process.
+    seconds: Processor time, of all of them together. What a process uses in the last fifth of a
+        second before it ends is missing.
+    peaks: The most memory that each has held, in MiB, by the number of the process. Pages of files
+        that are mapped are left out: the system takes them back where it needs memory.
     """
 
     def __enter__(self) -> "Processes":
         self._ticks: Dict[int, int] = {}
         self.peaks: Dict[int, float] = {}
         self._ended = threading.Event()
-        self._before = self._own()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
         return self
@@ -72,18 +84,14 @@ class Processes:
     def __exit__(self, *error: Any) -> None:
         self._ended.set()
         self._thread.join()
-        others = sum(ticks for pid, ticks in self._ticks.items() if pid != os.getpid())
-        self.seconds = self._own() - self._before + others / os.sysconf("SC_CLK_TCK")
-
-    def _own(self) -> float:
-        return time.process_time()
+        self.seconds = sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
 
     def _watch(self) -> None:
         while not self._ended.wait(0.2):
             self._sample()
 
     def _sample(self) -> None:
-        """Note what each process has used so far; what it used last is lost when it ends."""
+        """Note what each process has used so far."""
         parents, ticks = {}, {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -96,44 +104,39 @@ class Processes:
             ancestor = pid
             while ancestor not in (0, os.getpid()):
                 ancestor = parents.get(ancestor, 0)
-            if ancestor == os.getpid():
+            if ancestor == os.getpid() != pid:
                 self._ticks[pid] = ticks[pid]
-                self.peaks[pid] = max(self.peaks.get(pid, 0.0), resident(pid))
+                self.peaks[pid] = max(self.peaks.get(pid, 0.0), own_memory(pid))
 
 
-def resident(pid: int) -> float:
-    """The memory that a process holds, in MiB; 0 where it has ended."""
+def own_memory(pid: int) -> float:
+    """The memory of a process without pages of files, in MiB; 0 where it has ended."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except OSError:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
+    except (OSError, ValueError):
         return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def speed(model: Path, corpus: Path) -> None:
-    """Documents a second of the ways to link a corpus, from start to end, loading included."""
-    nlp = load_pipeline(model)
-    count = sum(1 for _ in read_documents(corpus, nlp))
-    del nlp
+    """Documents a second of the ways to link a corpus, from start to end, loading included.
+
+    Each way has a process of its own, since workers of Ray are new processes too.
+    """
+    count = sum(1 for _ in read_documents(corpus, spacy.blank("en")))
     print(f"{count} documents, {os.cpu_count()} CPUs", flush=True)
+    wall, busy = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-
-        def by_ray(workers: int) -> None:
-            job = Job.of(model, corpus, Path(folder, f"ray{workers}"))
-            for _ in link_in_shards(job, ray=RaySettings(workers=workers)):
-                pass
-
-        ways: Dict[str, Callable[[], Any]] = {
-            "nlp.pipe": lambda: by_pipe(model, corpus, 1),
-            "Ray, 1 worker": lambda: by_ray(1),
-            "nlp.pipe(n_process=2)": lambda: by_pipe(model, corpus, 2),
-            "Ray, 2 workers": lambda: by_ray(2),
-        }
-        wall, busy = {}, {}
-        for name, way in ways.items():
+        for name in WAYS:
+            command = [sys.executable, __file__, "way", model, corpus, Path(folder, name), name]
             start, load = time.perf_counter(), os.getloadavg()[0]
             with Processes() as processes:
-                way()
+                subprocess.run(
+                    list(map(str, command)),
+                    check=True,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
             wall[name], busy[name] = time.perf_counter() - start, processes.seconds
             print(
                 f"{name}: {wall[name]:.1f} s, {count / wall[name]:.2f} documents a second; "
@@ -149,6 +152,26 @@ def speed(model: Path, corpus: Path) -> None:
             f"{this} / {other}: {wall[other] / wall[this]:.2f} times as fast, "
             f"{busy[this] / busy[other]:.3f} of the processor time"
         )
+
+
+def by_ray(model: Path, corpus: Path, output: Path, workers: int) -> None:
+    """Link a corpus in shards by workers of Ray."""
+    for _ in link_in_shards(Job.of(model, corpus, output), ray=RaySettings(workers=workers)):
+        pass
+
+
+# The ways to link a corpus that ``speed`` compares.
+WAYS: Dict[str, Callable[[Path, Path, Path], Any]] = {
+    "nlp.pipe": lambda model, corpus, output: by_pipe(model, corpus, 1),
+    "Ray, 1 worker": lambda *paths: by_ray(*paths, workers=1),
+    "nlp.pipe(n_process=2)": lambda model, corpus, output: by_pipe(model, corpus, 2),
+    "Ray, 2 workers": lambda *paths: by_ray(*paths, workers=2),
+}
+
+
+def way(model: Path, corpus: Path, output: Path, name: str) -> None:
+    """One of the ways that ``speed`` compares."""
+    WAYS[name](model, corpus, output)
 
 
 def compare(name: str, found: List[Dict[str, Any]], expected: List[Dict[str, Any]]) -> None:
@@ -230,27 +253,74 @@ def kill_the_driver(job: Job) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def memory(model: Path, corpus: Path, mentions: List[int]) -> None:
-    """Peak memory of the reducer by the number of mentions, and the line through it."""
-    peaks = []
+def memory(
+    model: Path, corpus: Path, mentions: List[int], threshold: Optional[float] = None
+) -> None:
+    """Peak memory of the steps of one graph by the number of mentions, and a line through each."""
+    peaks: Dict[str, List[float]] = {name: [] for name in STEPS}
+    counts = []
     with tempfile.TemporaryDirectory() as folder:
         for count in mentions:
-            job = Job.of(model, corpus, Path(folder, str(count)), one_graph=True)
-            written = write_mentions(job, count)
-            start = time.perf_counter()
-            command = [sys.executable, __file__, "reduce", model, corpus, job.output]
-            with Processes() as processes:
-                subprocess.run(list(map(str, command)), check=True)
-            peak = max(p for pid, p in processes.peaks.items() if pid != os.getpid())
-            size = sum(file.stat().st_size for file in (job.folder / "mentions").iterdir())
-            peaks.append((written, peak))
+            settings = {"one_graph": True, "threshold": threshold}
+            job = Job.of(model, corpus, Path(folder, str(count)), **settings)
+            counts.append(write_mentions(job, count))
+            print(f"{counts[-1]} mentions", flush=True)
+            for name in STEPS:
+                peak, seconds = peak_of(name, job)
+                peaks[name].append(peak)
+                print(f"  {name}: {peak:.0f} MiB, {seconds:.0f} s", flush=True)
+            unlinked = len(new_entities_of(job).rows)
+            size = sum(file.stat().st_size for file in job.folder.rglob("*") if file.is_file())
+            per_mention = size / counts[-1] / 1024
             print(
-                f"{written} mentions: reducer {peak:.0f} MiB, {time.perf_counter() - start:.0f} s; "
-                f"{size / written / 1024:.2f} KiB of files a mention",
-                flush=True,
+                f"  {unlinked} mentions NIL; files: {per_mention:.2f} KiB per mention", flush=True
             )
-    slope, start = np.polyfit(*np.array(peaks).T, 1)
-    print(f"reducer: {start:.0f} MiB + {slope * 1024:.2f} KiB a mention")
+            shutil.rmtree(job.folder)
+    for name, values in peaks.items():
+        slope, start = np.polyfit(counts, values, 1)
+        print(f"{name}: {start:.0f} MiB + {slope * 1024:.2f} KiB per mention")
+
+
+def peak_of(name: str, job: Job) -> Tuple[float, float]:
+    """The most memory of its own that a step's process holds, in MiB; and the seconds it takes."""
+    command = [sys.executable, __file__, "step", job.model, job.corpus, job.output, name]
+    command += [] if job.threshold is None else ["--threshold", str(job.threshold)]
+    start = time.perf_counter()
+    with Processes() as processes:
+        step = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if step.wait():
+            raise RuntimeError(f"{' '.join(command)} failed")
+    return processes.peaks[step.pid], time.perf_counter() - start
+
+
+def search_shards(job: Job) -> None:
+    """What a search worker does, here for all shards."""
+    for _ in map_shards(SearchWorker, job, read_shards(job.folder / SHARDS)):
+        pass
+
+
+def drive(job: Job) -> None:
+    """What the driver does while workers on Ray search, and one decides."""
+    for path in (job.folder / NEIGHBOURS, job.folder / DECIDED):
+        shutil.rmtree(path)
+    (job.folder / REDUCED).unlink()
+    reduce_shards(job, read_shards(job.folder / SHARDS), RaySettings())
+
+
+# What ``memory`` measures, each in a process of its own.
+STEPS: Dict[str, Callable[[Job], None]] = {
+    "arranging": arrange_mentions,
+    "search worker": search_shards,
+    "reducer": reduce_mentions,
+    "driver": drive,
+}
+
+
+def step(
+    model: Path, corpus: Path, output: Path, name: str, threshold: Optional[float] = None
+) -> None:
+    """One of the steps that ``memory`` measures."""
+    STEPS[name](Job.of(model, corpus, output, one_graph=True, threshold=threshold))
 
 
 def write_mentions(job: Job, count: int) -> int:
@@ -281,15 +351,17 @@ def write_mentions(job: Job, count: int) -> int:
     return len(shards) * len(batch)
 
 
-def reduce(model: Path, corpus: Path, output: Path) -> None:
-    """What ``memory`` measures, in a process of its own."""
-    reduce_mentions(Job.of(model, corpus, output, one_graph=True))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    functions = {"speed": speed, "same": same, "faults": faults, "memory": memory, "reduce": reduce}
+    functions = {
+        "speed": speed,
+        "same": same,
+        "faults": faults,
+        "memory": memory,
+        "step": step,
+        "way": way,
+    }
     for name, function in functions.items():
         command = commands.add_parser(name, help=function.__doc__.split("\n")[0])
         command.add_argument("model", type=Path)
@@ -302,8 +374,11 @@ def main() -> None:
         if name == "memory":
             counts = [1000, 10_000, 100_000]
             command.add_argument("--mentions", type=int, nargs="*", default=counts)
-        if name == "reduce":
+        if name in ("memory", "step"):
+            command.add_argument("--threshold", type=float, help="for links; 1 leaves all NIL")
+        if name in ("step", "way"):
             command.add_argument("output", type=Path)
+            command.add_argument("name", choices=[*STEPS, *WAYS])
     options = vars(parser.parse_args())
     functions[options.pop("command")](**options)
 

@@ -627,6 +627,10 @@ class Errors(metaclass=_Coded):
         "{path} is not replaced: the folder holds other files ({names}), and no run. Choose a new "
         "or an empty folder."
     )
+    E903 = (
+        "{path} was left by a run with other settings: {differences}. Remove the folder to begin "
+        "anew, or give the settings of that run to go on with it."
+    )
 
 
 class Warnings(metaclass=_Coded):

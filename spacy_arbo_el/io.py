@@ -234,6 +234,12 @@ def write_file(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def write_array(path: Path, array: np.ndarray) -> None:
+    """Write an array as a .npy file, which can be mapped, in full or not at all."""
+    with replacing(path) as file:
+        np.save(file, array, allow_pickle=False)
+
+
 @dataclass(frozen=True)
 class FolderKind:
     """What folders of a kind hold. Only a folder that holds nothing else is replaced.

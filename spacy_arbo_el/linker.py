@@ -42,7 +42,8 @@ from .inference.decisions import Inference
 from .kb.entity import Entity
 from .kb.folder import DATABASE
 from .kb.knowledge_base import ArboKB
-from .linking.corpus import CorpusLinker, CorpusMentions, ReadDocs
+from .linking.corpus import CorpusLinker, ReadDocs
+from .linking.corpus_mentions import CorpusMentions
 from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback

@@ -15,19 +15,15 @@ from ..errors import Errors
 from ._util import errors_for_people, visible
 from .arguments import MODEL, check_data, open_model
 from .documents import DOCUMENTS, FIND, document_reader, hint_at_empty_kb, hint_at_labels
+from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
 from .shards import (
-    CPUS,
     EACH,
     FORMAT,
-    GPUS,
     PART,
-    RAY,
     SHARD,
-    WORKERS,
     check_options,
     link_shards,
     make_job,
-    ray_settings,
 )
 
 if TYPE_CHECKING:

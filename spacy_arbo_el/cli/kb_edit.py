@@ -9,6 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
+from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
 
 if TYPE_CHECKING:
     from ..kb.entity import Entity
@@ -157,21 +158,42 @@ def qualify_command(path: Path = Arg(..., help="Folder of a knowledge base")) ->
 
 
 def encode_command(
+    # fmt: off
     path: Path = Arg(..., help="Folder of a knowledge base"),
     model: Path = Arg(..., help="Pipeline whose linker encodes it"),
+    ray: Optional[str] = RAY,
+    workers: int = WORKERS,
+    cpus_per_worker: int = CPUS,
+    gpus_per_worker: float = GPUS,
+    # fmt: on
 ) -> None:
     """Encode what has changed in a knowledge base.
 
     If its vectors are of another encoder, all of it is encoded.
 
+    With --ray, workers encode the texts. What they have encoded is kept beside the knowledge base,
+    in a folder that ends in .run, until the command is done: given again, it goes on where it was
+    stopped. All machines must reach the pipeline and this folder by the same paths.
+
     \b
     Example:
       python -m spacy arbo kb encode kb out/model-best
+      python -m spacy arbo kb encode kb out/model-best --ray local --workers 4
     """
     from ..kb.knowledge_base import ArboKB
 
-    with errors_for_people(), ArboKB.open(path) as kb:
-        count = encode_with(load_linker(model), kb)
+    with errors_for_people():
+        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
+        with ArboKB.open(path) as kb:
+            linker = load_linker(model)
+            if settings is None:
+                count = encode_with(linker, kb)
+            else:
+                from ..distributed.texts import encode_in_shards
+
+                place = path.resolve()
+                folder = place.with_name(f"{place.name}.run")
+                count = encode_in_shards(kb, linker, model, folder, settings)
     msg.good(f"{path}: {count} texts encoded")
 
 

@@ -24,30 +24,6 @@ EACH = Opt(
 FORMAT = Opt("parquet", "--format", help="Of the links of shards: parquet, jsonl or spacy")
 PART = Opt("", "--part", help="Only a part of the shards, such as 3/16; with --each")
 SHARD = Opt(256, "--shard", help="Documents of a shard")
-RAY = Opt(
-    None,
-    "--ray",
-    help="Link with Ray: local for this machine, auto for the cluster that it belongs to, or the "
-    "address of a cluster. The output is a folder",
-)
-WORKERS = Opt(1, "--workers", help="Workers of Ray")
-CPUS = Opt(1, "--cpus-per-worker", help="CPUs of a worker, as many threads")
-GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of a worker; 0.5 for two workers on one")
-
-
-def ray_settings(
-    address: Optional[str], workers: int, cpus: int, gpus: float
-) -> "Optional[RaySettings]":
-    """The cluster and its workers; None where the command does not use Ray."""
-    if address is None:
-        if (workers, cpus, gpus) != (1, 1, 0.0):
-            why = "without it, one process does all work"
-            options = "--workers, --cpus-per-worker and --gpus-per-worker"
-            raise ValueError(Errors.E896.format(option=options, other="--ray", why=why))
-        return None
-    from ..distributed.on_ray import RaySettings
-
-    return RaySettings(address, workers, cpus, gpus)
 
 
 def check_options(each: bool, part: str) -> None:

@@ -1,24 +1,43 @@
 """``arbo silver``: mentions for training from raw text and a dictionary."""
 
+import shutil
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, FrozenSet, Iterator, List, Optional, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
 from .convert import FORMATS
+from .ray_options import CPUS, RAY, WORKERS, ray_settings
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..corpora.hidden import HiddenReport
-    from ..corpora.silver import SilverReport
+    from ..corpora.hidden import HiddenReport, HiddenSettings
+    from ..corpora.names import Dictionary
+    from ..corpora.silver import Scan, SilverReport
+    from ..distributed.on_ray import RaySettings
 
-# Whether a document is wanted, by its id
+# Whether a document is wanted, by its id.
 Keep = Callable[[str], bool]
+# Finds the names in a part of the documents, without those that are hidden.
+ScanPart = Callable[[str, FrozenSet[int]], "ContextManager[Scan]"]
 
 
 def silver_command(
@@ -45,6 +64,10 @@ def silver_command(
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
     seed: int = Opt(0, "--seed", help="Determines what is chosen at random"),
+    ray: Optional[str] = RAY,
+    workers: int = WORKERS,
+    cpus_per_worker: int = CPUS,
+    shard: int = Opt(1000, "--shard", help="Documents of a shard, with --ray"),
     # fmt: on
 ) -> None:
     """Make training mentions from raw text.
@@ -56,46 +79,103 @@ def silver_command(
     neither in the training mentions nor in the knowledge base --hidden-kb, which is the one to
     train with. Afterwards, "arbo kb install" gives the pipeline the whole knowledge base.
 
+    With --ray, workers find the names. What they have found is kept beside the output, in a folder
+    that ends in .run, until the command is done: given again, it goes on where it was stopped. All
+    machines must reach the texts, the knowledge base and this folder by the same paths.
+
     \b
     Example:
       python -m spacy arbo silver texts/ --kb kb -o silver.spacy
       python -m spacy arbo silver train.txt --format pubtator --kb kb -o silver.spacy
       python -m spacy arbo silver texts/ --kb kb -o train.spacy --dev dev.spacy --hidden-kb hidden
+      python -m spacy arbo silver texts/ --kb kb -o silver.spacy --ray local --workers 4
     """
     import spacy
 
-    from ..corpora.files import read_ids
-    from ..corpora.hidden import HiddenSettings, without_names, write_hidden
+    from ..corpora.hidden import HiddenSettings, without_names, write_hidden_of
     from ..corpora.names import Dictionary
-    from ..corpora.silver import SilverSettings, write_silver
+    from ..corpora.silver import SilverSettings, write_chosen
     from ..errors import Errors
     from ..kb.folder import check_new
     from ..kb.loaders import KBFromPath
 
-    hidden_names: FrozenSet[int] = frozenset()
+    hidden: FrozenSet[int] = frozenset()
     with errors_for_people():
         settings = SilverSettings(per_name, one, seed)
         held_out = HiddenSettings(dev_share, hide)
+        cluster = ray_settings(ray, workers, cpus_per_worker, 0.0)
         if (dev is None) != (hidden_kb is None):
             raise ValueError(Errors.E843)
-
-        def is_dev(id_: str) -> bool:
-            return dev is not None and held_out.is_dev(id_, seed)
-
-        ids = read_ids(exclude) if exclude else ()
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, known.entities)
+        place = output.resolve()
+        run = place.with_name(f"{place.name}.run")
+        if cluster is None:
+            scan = _scan_here(texts, dictionary, nlp, exclude, format, one, held_out, seed)
+        else:
+            places = texts, kb, run, exclude
+            how = {"lang": lang, "format": format, "one": one, "dev_share": dev_share}
+            scan = _scan_on_ray(places, dictionary, cluster, {**how, "seed": seed, "size": shard})
         if dev is not None and hidden_kb is not None:
             check_new(hidden_kb, overwrite=replace)
-            docs = _documents(texts, nlp, format, one, is_dev)
-            report = write_hidden(docs, dictionary, nlp, dev, settings, held_out.entities, ids)
-            hidden_names = report.hidden
-            known.update(without_names(known.entities, dictionary, hidden_names))
+            with scan("dev", hidden) as found:
+                report = write_hidden_of(found, nlp, dev, settings, held_out.entities)
+            hidden = report.hidden
+            known.update(without_names(known.entities, dictionary, hidden))
             known.to_disk(hidden_kb)
             _show_hidden(report, dev, hidden_kb)
-        docs = _documents(texts, nlp, format, one, lambda id_: not is_dev(id_))
-        _show(write_silver(docs, dictionary, output, settings, ids, hidden_names), output)
+        with scan("train" if dev is not None else "", hidden) as found:
+            _show(write_chosen(found, output, settings), output)
+        if cluster is not None:
+            for part in ("dev", "train", "all"):
+                shutil.rmtree(run / part, ignore_errors=True)
+            run.rmdir()
+
+
+def _scan_here(
+    texts: Sequence[Path],
+    dictionary: "Dictionary",
+    nlp: "Language",
+    exclude: Optional[Path],
+    format: str,
+    one: bool,
+    held_out: "HiddenSettings",
+    seed: int,
+) -> ScanPart:
+    """A function that finds the names in a part of the documents, in this process."""
+    from ..corpora.files import read_ids
+    from ..corpora.silver import scanned
+
+    ids = read_ids(exclude) if exclude else ()
+
+    def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
+        def keep(id_: str) -> bool:
+            return not part or held_out.is_dev(id_, seed) == (part == "dev")
+
+        docs = _documents(texts, nlp, format, one, keep)
+        return scanned(docs, dictionary, one, ids, hidden)
+
+    return scan
+
+
+def _scan_on_ray(
+    places: Tuple[Sequence[Path], Path, Path, Optional[Path]],
+    dictionary: "Dictionary",
+    cluster: "RaySettings",
+    settings: Dict[str, Any],
+) -> ScanPart:
+    """The same by workers. places: Texts, knowledge base, folder of the run, ids to leave out."""
+    from ..distributed.silver import SilverJob, scanned_in_shards
+
+    texts, kb, run, exclude = places
+
+    def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
+        folder = run / (part or "all")
+        job = SilverJob.of(texts, kb, folder, exclude, part=part, **settings)
+        return nullcontext(scanned_in_shards(job, dictionary, sorted(hidden), cluster))
+
+    return scan
 
 
 def _documents(

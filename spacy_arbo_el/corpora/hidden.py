@@ -82,14 +82,21 @@ def write_hidden(
     share: The share of entities that lose a name, see ``HiddenSettings``.
     """
     with scanned(docs, dictionary, settings.one, exclude) as scan:
-        chosen = choose(scan.names, settings.per_name, settings.seed)
-        generator = np.random.default_rng(settings.seed)
-        names_of = _entities_with_several(dictionary)
-        hidden = _hide_found(scan, names_of, share, generator)
-        in_text = int(np.isin(scan.names[chosen], hidden).sum())
-        bare = _hide_others(scan, names_of, in_text, generator)
-        scan.write(output, chosen, _bare_docs(nlp, dictionary, bare))
-        return HiddenReport(scan.report(chosen), in_text, len(bare), frozenset([*hidden, *bare]))
+        return write_hidden_of(scan, nlp, output, settings, share)
+
+
+def write_hidden_of(
+    scan: Scan, nlp: Language, output: Path, settings: SilverSettings, share: float
+) -> HiddenReport:
+    """Write a dev set of the mentions that are found. See ``write_hidden``."""
+    dictionary, generator = scan.dictionary, np.random.default_rng(settings.seed)
+    chosen = choose(scan.names, settings.per_name, settings.seed)
+    names_of = _entities_with_several(dictionary)
+    hidden = _hide_found(scan, names_of, share, generator)
+    in_text = int(np.isin(scan.names[chosen], hidden).sum())
+    bare = _hide_others(scan, names_of, in_text, generator)
+    scan.write(output, chosen, _bare_docs(nlp, dictionary, bare))
+    return HiddenReport(scan.report(chosen), in_text, len(bare), frozenset([*hidden, *bare]))
 
 
 def without_names(

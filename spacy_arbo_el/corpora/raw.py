@@ -1,5 +1,6 @@
 """Documents to link: plain text, JSONL, CSV, Parquet, ``.spacy``, and folders of these."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Tuple
 
@@ -7,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from ..io import PathLike, check_exists, read_lines
+from ..io import WHOLE, Lines, PathLike, check_exists, read_lines
 from . import parquet
 from .annotated import AnnotatedText
 from .convert import make_doc, read_corpus
@@ -64,24 +65,43 @@ def read_plain_documents(
     """
     for file in files_of(path, any_suffix=bool(format)):
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
-        for id_, text in _plain_texts(file, name, nlp, format):
-            if text.strip() and keep(id_):
-                doc = nlp.make_doc(text)
-                doc.user_data["doc_id"] = id_
-                yield doc
+        yield from plain_documents_of(file, name, nlp, format, keep)
 
 
-def _plain_texts(path: Path, name: str, nlp: Language, format: str) -> Iterator[Tuple[str, str]]:
+def plain_documents_of(
+    file: Path,
+    name: str,
+    nlp: Language,
+    format: str = "",
+    keep: Callable[[str], bool] = lambda id_: True,
+    part: Lines = WHOLE,
+) -> Iterator[Doc]:
+    """The documents of one file, as ``read_plain_documents`` yields them.
+
+    name: What the file is called in ids that are made up.
+    part: Which lines of a ``.txt`` or JSONL file, rows of a Parquet file or documents of a
+        ``.spacy`` file to read; others are read as a whole.
+    """
+    for id_, text in _plain_texts(file, name, nlp, format, part):
+        if text.strip() and keep(id_):
+            doc = nlp.make_doc(text)
+            doc.user_data["doc_id"] = id_
+            yield doc
+
+
+def _plain_texts(
+    path: Path, name: str, nlp: Language, format: str, part: Lines
+) -> Iterator[Tuple[str, str]]:
     suffix = path.suffix.lower()
     if format:
         yield from ((text.id, text.text) for text in read_corpus(path, format))
     elif suffix == SUFFIX:
-        for doc in read_docs(path, nlp.vocab):
+        for doc in islice(read_docs(path, nlp.vocab), part.start, part.stop):
             yield str(doc.user_data.get("doc_id", "")), doc.text
     elif suffix == ".txt":
-        yield from ((f"{name}:{number}", line) for number, line in read_lines(path))
+        yield from ((f"{name}:{number}", line) for number, line in read_lines(path, lines=part))
     else:
-        yield from ((text.id, text.text) for text in _read_texts(path, name))
+        yield from ((text.id, text.text) for text in _read_texts(path, name, part))
 
 
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
@@ -105,14 +125,14 @@ def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
     yield from files
 
 
-def _read_texts(path: Path, name: str) -> Iterator[AnnotatedText]:
+def _read_texts(path: Path, name: str, part: Lines = WHOLE) -> Iterator[AnnotatedText]:
     suffix = path.suffix.lower()
     if suffix == ".txt":
         return iter([text_of_file(path, name)])
     if suffix == ".jsonl":
-        return read_each(path, text_of_record)
+        return read_each(path, text_of_record, lines=part)
     if suffix == parquet.SUFFIX:
-        return parquet.read_parquet(path, text_of_record)
+        return parquet.read_parquet(path, text_of_record, start=part.start, stop=part.stop)
     return read_table(path)
 
 

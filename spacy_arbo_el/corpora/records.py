@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from ..io import PathLike, line_error, read_records, throw
+from ..io import WHOLE, Lines, PathLike, line_error, read_records, throw
 from .annotated import AnnotatedText
 from .fields import Problem, string
 
@@ -15,6 +15,7 @@ def read_each(
     path: PathLike,
     parse: Callable[[Dict[str, Any], str], Optional[AnnotatedText]],
     bad: OnBad = throw,
+    lines: Lines = WHOLE,
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a JSONL file. Empty lines are skipped.
 
@@ -24,9 +25,10 @@ def read_each(
     parse: Makes a document of an object and of an id for where it has none; None leaves it out. It
         raises ``Problem`` for an invalid one.
     bad: Takes the errors; by default they are raised.
+    lines: The part of the file to read. Ids are compared within it.
     """
     lines_of: Dict[str, int] = {}
-    for number, record in read_records(path, bad):
+    for number, record in read_records(path, bad, lines):
         try:
             text = parse(record, made_up_id(path, number))
         except Problem as problem:

@@ -104,9 +104,14 @@ def write_silver(
     hidden: The numbers of names that are found, but are no mentions, see ``hidden.py``.
     """
     with scanned(docs, dictionary, settings.one, exclude, hidden) as scan:
-        chosen = choose(scan.names, settings.per_name, settings.seed)
-        scan.write(output, chosen)
-        return scan.report(chosen)
+        return write_chosen(scan, output, settings)
+
+
+def write_chosen(scan: "Scan", output: Path, settings: SilverSettings) -> SilverReport:
+    """Choose among the mentions that are found, and write their documents. See ``write_silver``."""
+    chosen = choose(scan.names, settings.per_name, settings.seed)
+    scan.write(output, chosen)
+    return scan.report(chosen)
 
 
 @contextmanager
@@ -118,18 +123,11 @@ def scanned(
     hidden: Container[int] = (),
 ) -> Iterator["Scan"]:
     """What names documents have, as long as the context lasts. See ``write_silver``."""
-    if not dictionary.names:
-        raise ValueError(Errors.E840.format(count=dictionary.unusable))
     found = Found()
     with tempfile.TemporaryDirectory() as folder:
-        kept = _with_names(docs, dictionary, one, exclude, hidden, found)
+        kept = with_names(docs, dictionary, one, exclude, hidden, found)
         write_parts(kept, Path(folder) / "found")
-        if not found.names:
-            problem = Errors.E841.format(
-                docs=f"{found.n_read:,}", names=f"{len(dictionary.names):,}"
-            )
-            raise ValueError(problem)
-        yield Scan(dictionary, found, Path(folder))
+        yield Scan.of(dictionary, found, Path(folder))
 
 
 class Scan:
@@ -146,6 +144,16 @@ class Scan:
         self.folder = folder
         # (n,) int64, the number of the name of each mention.
         self.names = np.array(found.names, dtype=np.int64)
+
+    @classmethod
+    def of(cls, dictionary: Dictionary, found: "Found", folder: Path) -> "Scan":
+        """A scan with mentions; ValueError where there is none. The parameters are the class's."""
+        if not found.names:
+            problem = Errors.E841.format(
+                docs=f"{found.n_read:,}", names=f"{len(dictionary.names):,}"
+            )
+            raise ValueError(problem)
+        return cls(dictionary, found, folder)
 
     def write(self, output: Path, chosen: np.ndarray, more: Iterable[Doc] = ()) -> None:
         """Write the documents that have some of the chosen mentions.
@@ -184,7 +192,10 @@ class Found:
     names: The number of its name.
     left_out: How many documents and mentions were left out, by reason.
     n_read: How many documents were read.
+    n_docs: How many documents have mentions.
     """
+
+    ARRAYS = ("docs", "starts", "ends", "names")
 
     def __init__(self) -> None:
         self.docs, self.starts, self.ends, self.names = (array("q") for _ in range(4))
@@ -200,6 +211,15 @@ class Found:
             self.ends.append(hit.end)
             self.names.append(hit.name)
         self.n_docs += 1
+
+    def extend(self, other: "Found") -> None:
+        """Add what was found in the documents that come next."""
+        self.docs.extend(number + self.n_docs for number in other.docs)
+        for name in ("starts", "ends", "names"):
+            getattr(self, name).extend(getattr(other, name))
+        self.left_out.update(other.left_out)
+        self.n_read += other.n_read
+        self.n_docs += other.n_docs
 
 
 def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:
@@ -220,7 +240,7 @@ def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:
     return chosen
 
 
-def _with_names(
+def with_names(
     docs: Iterable[Doc],
     dictionary: Dictionary,
     one: bool,
@@ -228,7 +248,12 @@ def _with_names(
     hidden: Container[int],
     found: Found,
 ) -> Iterator[Doc]:
-    """Copies of the documents that have mentions, which are added to ``found``."""
+    """Copies of the documents that have mentions, which are added to ``found``.
+
+    The other parameters are those of ``write_silver``. ValueError where there are no names.
+    """
+    if not dictionary.names:
+        raise ValueError(Errors.E840.format(count=dictionary.unusable))
     for doc in docs:
         found.n_read += 1
         if str(doc.user_data.get("doc_id", "")) in exclude:

@@ -15,7 +15,8 @@ from ..graph.averages import average_joins
 from ..graph.components import number_clusters
 from ..graph.constrained import constrained
 from ..graph.levels import labels_at
-from ..retrieval.mention_search import nearest_in_corpus, nearest_in_document
+from ..retrieval.corpus_search import nearest_in_corpus
+from ..retrieval.mention_search import nearest_in_document
 from ..retrieval.similarity import Cosine, Similarity
 
 METHODS = ("weak", "strong", "arborescence", "average")

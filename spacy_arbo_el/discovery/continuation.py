@@ -94,8 +94,7 @@ def group_mentions(
     if not both:
         return groups, {}
     ordered, rows = [record for record, _ in both], np.array([row for _, row in both])
-    parts = [vectors, decided.mentions.vectors]
-    stacked = np.concatenate([part for part in parts if len(part)])[rows]
+    stacked = _stacked(vectors, decided.mentions.vectors, rows)
     number_of = dict(zip(decided.mentions.keys, decided.numbers.tolist()))
     numbers = np.array([number_of.get(record.key, -1) for record in ordered], dtype=np.int64)
     found = (discovery or Discovery(n_neighbors=0)).group(
@@ -110,6 +109,13 @@ def group_mentions(
     known = dict(zip(found[numbers >= 0].tolist(), numbers[numbers >= 0].tolist()))
     kept = [decided.others.get(record.key, -1) for record in ordered]
     return groups, {**_inherited(found.tolist(), kept, known), **known}
+
+
+def _stacked(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows of two arrays one after the other. Either may be empty, of any width."""
+    if not len(second):
+        return first[rows]
+    return np.concatenate([part for part in (first, second) if len(part)])[rows]
 
 
 def _inherited(groups: List[int], kept: List[int], known: Dict[int, int]) -> Dict[int, int]:

@@ -362,9 +362,8 @@ class NewEntities:
     @locked
     def to_bytes(self) -> bytes:
         """Everything, the log included."""
-        mentions = self.rows.take(np.arange(len(self.rows)))
         settings = self.threshold, self.fingerprint, self.documents
-        return pack(Contents(mentions, self.clusters, self.log, *settings))
+        return pack(Contents(self.rows.all(), self.clusters, self.log, *settings))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NewEntities":

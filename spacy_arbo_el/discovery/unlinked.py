@@ -144,7 +144,16 @@ class Rows:
         self._documents.extend((mentions.documents + shift).tolist())
         self.nearest.extend(mentions.nearest)
         self._inputs.append(mentions.inputs)
-        self._vectors = self._vectors.with_rows(mentions.vectors)
+        self._vectors = (
+            self._vectors.with_rows(mentions.vectors)
+            if self._vectors.length
+            else AppendOnly.of(np.asarray(mentions.vectors, dtype=np.float32))
+        )
+
+    def all(self) -> Unlinked:
+        """All mentions. Their vectors are not copied."""
+        documents = np.array(self._documents, dtype=np.int64)
+        return Unlinked(self.records, documents, self.nearest, self.inputs, self.vectors)
 
     def take(self, rows: np.ndarray) -> Unlinked:
         """The mentions at ``rows``, in that order."""

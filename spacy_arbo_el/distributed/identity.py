@@ -2,8 +2,9 @@
 
 import hashlib
 import importlib.metadata
+import platform
 from pathlib import Path
-from typing import Dict
+from typing import Any, Dict, Iterator, Tuple
 
 import spacy
 
@@ -20,9 +21,19 @@ BLOCK = 1 << 22
 
 
 def versions() -> Dict[str, str]:
-    """The versions of the packages that links depend on, without builds such as ``+cpu``."""
-    others = {name: importlib.metadata.version(name).split("+")[0] for name in PACKAGES}
-    return {"spacy_arbo_el": __version__, **others}
+    """The versions of the packages that links depend on, without builds such as ``+cpu``.
+
+    Those that are not installed are left out: a pipeline without a transformer needs no torch.
+    """
+    return {"spacy_arbo_el": __version__, **dict(_installed())}
+
+
+def _installed() -> Iterator[Tuple[str, str]]:
+    for name in PACKAGES:
+        try:
+            yield name, importlib.metadata.version(name).split("+")[0]
+        except importlib.metadata.PackageNotFoundError:
+            continue
 
 
 def model_folder(model: Path) -> Path:
@@ -40,10 +51,36 @@ def folder_fingerprint(folder: Path) -> str:
     """A hash of the names and contents of all files of a folder, 32 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(check_exists(folder).rglob("*")):
-        if not path.is_file() or is_temporary(path.name) or path.name.endswith(OPEN_DATABASE):
-            continue
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
+        if path.is_file() and not is_temporary(path.name) and not path.name.endswith(OPEN_DATABASE):
+            _add(digest, path, path.relative_to(folder).as_posix())
     return digest.hexdigest()
+
+
+def fingerprint(path: Path) -> str:
+    """A hash of a file, whatever its name is, or of a folder; see ``folder_fingerprint``."""
+    if check_exists(path).is_dir():
+        return folder_fingerprint(path)
+    digest = hashlib.blake2b(digest_size=16)
+    _add(digest, path, "")
+    return digest.hexdigest()
+
+
+def _add(digest: "hashlib.blake2b", path: Path, name: str) -> None:
+    """Add the name, size and content of a file."""
+    digest.update(f"{name}\0{path.stat().st_size}\0".encode())
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+
+
+def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:
+    """Raise ValueError where a worker would link with something else than the driver."""
+    differences = differing(driver, worker)
+    if differences:
+        raise ValueError(Errors.E891.format(host=platform.node(), differences=differences))
+
+
+def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
+    """The settings in which two runs differ, for people; "" for none."""
+    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+    return "; ".join(f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}" for name in names)

@@ -16,17 +16,28 @@ import json
 import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 from ..errors import Errors
 from ..extras import import_pyarrow
 from ..io import PathLike, write_file
-from ..temporary import is_temporary
 from .identity import folder_fingerprint, model_folder, versions
 from .output import FORMATS, json_lines
+from .run_folder import JOB, changed_settings, check_folder, write_settings
 from .shards import SIZE, Shard, cut, read_shards, write_shards
 
-JOB, SHARDS, SUMMARY = "job.json", "shards.jsonl", "summary.json"
+SHARDS, SUMMARY = "shards.jsonl", "summary.json"
 LINKS, ERRORS, DONE = "links", "errors", "done"
 # Endings of names that people mean as files.
 FILES = (".spacy", ".jsonl", ".csv", ".json", ".tsv", ".txt", ".parquet")
@@ -118,31 +129,23 @@ class Job:
 
         RETURNS: The shards of the corpus, done or not.
         """
-        path = self.folder / JOB
         if self.format == "parquet":
             import_pyarrow()
         shards = list(cut(Path(self.corpus), self.size))
-        if not path.is_file():
-            self._check_empty()
+        if not (self.folder / JOB).is_file():
+            if self.folder.suffix in FILES or self.folder.is_file():
+                raise ValueError(Errors.E901.format(path=self.folder))
+            check_folder(self.folder, [SHARDS])
             write_shards(self.folder / SHARDS, shards)
             # Last, so that a run that has begun has its shards too.
-            write_file(path, json.dumps(self.identity, indent=2).encode("utf8"))
+            write_settings(self.folder, self.identity)
         # Read again, since another part of the run may have begun at the same time.
-        differences = differing(self.identity, json.loads(path.read_text(encoding="utf8")))
+        differences = changed_settings(self.folder, self.identity)
         if not differences and read_shards(self.folder / SHARDS) != shards:
             differences = "the corpus has other files or documents"
         if differences:
             raise ValueError(Errors.E890.format(path=self.folder, differences=differences))
         return shards
-
-    def _check_empty(self) -> None:
-        """ValueError where the folder holds anything but a run."""
-        if self.folder.suffix in FILES or self.folder.is_file():
-            raise ValueError(Errors.E901.format(path=self.folder))
-        names = {path.name for path in self.folder.glob("*") if not is_temporary(path.name)}
-        others = sorted(names - {SHARDS})
-        if others and JOB not in names:
-            raise ValueError(Errors.E902.format(path=self.folder, names=", ".join(others[:3])))
 
     def links_of(self, shard: Shard) -> Path:
         """The file of a shard's links."""
@@ -180,13 +183,8 @@ class Job:
 
 # From a shard to what became of it.
 Worker = Callable[[Shard], Report]
-MakeWorker = Callable[[Job], Worker]
-
-
-def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
-    """The settings in which two runs differ, for people; "" for none."""
-    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-    return "; ".join(f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}" for name in names)
+# What workers are made for: this job, or that of another map over shards.
+J = TypeVar("J")
 
 
 def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 from ..errors import Errors
 from ..extras import import_ray
-from .job import Job, MakeWorker, Report
+from .job import J, Report, Worker
 from .shards import Shard
 
 # The most tasks that Ray is to plan; with more shards, a task has several.
@@ -78,13 +78,16 @@ def connected(settings: RaySettings) -> Iterator[None]:
 
 
 def use_resources(cpus: int, gpus: float) -> None:
-    """Compute with the CPUs and GPUs that a worker was given."""
-    import faiss
+    """Compute with the CPUs and GPUs that a worker was given. Torch need not be installed."""
     import spacy
-    import torch
 
-    torch.set_num_threads(cpus)
-    faiss.omp_set_num_threads(cpus)
+    from ..devices import torch
+    from ..retrieval.index.flat import faiss
+
+    if torch is not None:
+        torch.set_num_threads(cpus)
+    if faiss is not None:
+        faiss.omp_set_num_threads(cpus)
     if gpus:
         spacy.require_gpu()
 
@@ -97,7 +100,7 @@ class RayShardWorker:
     cpus, gpus: What the actor was given.
     """
 
-    def __init__(self, make: MakeWorker, job: Job, cpus: int, gpus: float) -> None:
+    def __init__(self, make: Callable[[J], Worker], job: J, cpus: int, gpus: float) -> None:
         use_resources(cpus, gpus)
         self.work = make(job)
 
@@ -107,8 +110,8 @@ class RayShardWorker:
 
 
 def map_shards(
-    make: MakeWorker,
-    job: Job,
+    make: Callable[[J], Worker],
+    job: J,
     shards: Sequence[Shard],
     settings: RaySettings,
 ) -> Iterator[Report]:
@@ -134,7 +137,7 @@ def map_shards(
             yield Report(**row)
 
 
-def call_on_ray(function: Callable[[Job], None], job: Job, settings: RaySettings) -> None:
+def call_on_ray(function: Callable[[J], None], job: J, settings: RaySettings) -> None:
     """Call a function once, on a machine of the cluster, with the CPUs of a worker."""
     ray = import_ray()
     task = ray.remote(_with_resources).options(num_cpus=settings.cpus, num_gpus=settings.gpus)
@@ -142,7 +145,7 @@ def call_on_ray(function: Callable[[Job], None], job: Job, settings: RaySettings
         ray.get(task.remote(function, job, settings.cpus, settings.gpus))
 
 
-def _with_resources(function: Callable[[Job], None], job: Job, cpus: int, gpus: float) -> None:
+def _with_resources(function: Callable[[J], None], job: J, cpus: int, gpus: float) -> None:
     use_resources(cpus, gpus)
     function(job)
 

@@ -1,74 +1,56 @@
-"""A corpus in one graph: two passes over its shards, and one process between them.
+"""A corpus in one graph: maps over its shards, and one process between them.
 
-Workers read, encode, retrieve and rerank the mentions of shards, and write them. One process, the
-reducer, reads the mentions of all shards, decides on them in one graph, and writes the links of
-each shard. Workers write these onto the documents. It is ``CorpusLinker`` in three steps, with the
-same links and the same ids of new entities.
+It is ``CorpusLinker`` in steps, with the same links and the same ids of new entities:
 
-    mentions/part-000012.msgpack   the mentions of a shard
-    mentions/part-000012.spacy     its documents, with the mentions that were found
-    mentions/part-000012.json      its documents that could not be read, with the reasons
-    decided/part-000012.msgpack    the links of these documents
-    decided.json                   written last by the reducer
-    new_entities                   the new entities, as ``NewEntities.to_disk`` writes them
+1. Workers read, encode, retrieve and rerank the mentions of shards (``MentionWorker``).
+2. One process brings all mentions into files that can be mapped, and builds what is searched
+   (``arrange_mentions``).
+3. Workers search the neighbours of the mentions of shards among all (``SearchWorker``).
+4. One process, the reducer, decides in one graph (``reduce_mentions``). It reads no vectors but
+   those of new entities.
+5. Workers make the links of shards, and write them onto the documents (``WritingWorker``).
+
+``graph_files.py`` has the files between the steps.
 """
 
 import json
-import shutil
 import time
 from itertools import accumulate
-from pathlib import Path
-from typing import Any, List, Sequence
+from typing import Iterator, List, Sequence
 
-import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
-from ..annotations import Link
-from ..discovery.new_entities import NewEntities
-from ..io import write_file
-from ..linking.corpus import BATCH, CorpusLinker, CorpusLinks
+from ..arrays import TopK
+from ..inference.decisions import Decisions
+from ..io import pack_arrays, replacing_folder, unpack_arrays, write_file
+from ..linking.corpus import BATCH, CorpusLinks
+from ..linking.corpus_files import read_mentions, write_mentions
+from ..linking.corpus_mentions import CorpusMentions
 from ..linking.corpus_part import CorpusPart
+from ..linking.decision_files import read_decisions, write_decisions
+from ..linking.mapped import FOLDER
+from ..retrieval.corpus_search import CorpusSearch
+from .graph_files import (
+    CORPUS,
+    DECIDED,
+    NEW_ENTITIES,
+    REDUCED,
+    SEARCH,
+    Arranged,
+    documents_file,
+    mentions_file,
+    neighbours_file,
+    problems_file,
+)
+from .identity import check_same, versions
 from .job import SHARDS, Job, Report
 from .shards import Shard, read_shards
-from .worker import PipelineWorker, Problems, ShardWorker, all_or_each
-
-MENTIONS, DECIDED = "mentions", "decided"
-REDUCED, NEW_ENTITIES = "decided.json", "new_entities"
-
-
-def mentions_file(job: Job, shard: Shard) -> Path:
-    """The file of the mentions of a shard, which is written last in the first pass over it."""
-    return job.folder / MENTIONS / f"{shard.name}.msgpack"
-
-
-def documents_file(job: Job, shard: Shard) -> Path:
-    """The file of the documents of a shard with their mentions."""
-    return job.folder / MENTIONS / f"{shard.name}.spacy"
-
-
-def problems_file(job: Job, shard: Shard) -> Path:
-    """The file of the documents of a shard that could not be read."""
-    return job.folder / MENTIONS / f"{shard.name}.json"
-
-
-def links_file(job: Job, shard: Shard) -> Path:
-    """The file of the links that the reducer gives to the documents of a shard."""
-    return job.folder / DECIDED / f"{shard.name}.msgpack"
-
-
-def is_gathered(job: Job, shard: Shard) -> bool:
-    """Whether the first pass over a shard is done."""
-    return mentions_file(job, shard).is_file()
-
-
-def is_reduced(job: Job) -> bool:
-    """Whether the links of all shards are decided on."""
-    return (job.folder / REDUCED).is_file()
+from .worker import PipelineWorker, Problems, ShardWorker, all_or_each, worker_name
 
 
 class MentionWorker:
-    """The first pass: the mentions of shards with their candidates.
+    """The mentions of shards with their candidates.
 
     job: What is linked, and how.
     """
@@ -104,43 +86,99 @@ class MentionWorker:
         return Report(shard.number, self.shards.name, *counts, seconds)
 
 
-def reduce_mentions(job: Job) -> None:
-    """Decide on the mentions of all shards in one graph, and write their links and new entities.
+def arrange_mentions(job: Job) -> None:
+    """Bring the mentions of all shards into one order, and build what is searched among them.
 
-    job: What is linked, and how. The first pass over all its shards is done.
+    job: What is linked, and how. The mentions of all its shards are gathered.
     """
     shards = read_shards(job.folder / SHARDS)
-    pipeline = PipelineWorker.of(job)
-    corpus = pipeline.linker.corpus_linker()
-    parts = [CorpusPart.from_bytes(mentions_file(job, shard).read_bytes()) for shard in shards]
-    documents = [len(part.counts) for part in parts]
-    mentions = corpus.joined(parts)
-    del parts
-    links = corpus.link_mentions(mentions, pipeline.linker.threshold)
-    stops = list(accumulate(documents))
-    for shard, start, stop in zip(shards, [0, *stops], stops):
-        data = [_packed(corpus, links, number) for number in range(start, stop)]
-        write_file(links_file(job, shard), srsly.msgpack_dumps(data))
-    links.new_entities.to_disk(job.folder / NEW_ENTITIES)
-    counts = {"documents": sum(documents), "mentions": len(mentions.ranked.batch)}
+    documents: List[int] = []
+
+    def parts() -> Iterator[CorpusPart]:
+        documents.clear()
+        for shard in shards:
+            part = CorpusPart.from_bytes(mentions_file(job, shard).read_bytes())
+            documents.append(len(part.counts))
+            yield part
+
+    write_mentions(job.folder / CORPUS, parts)
+    linker = PipelineWorker.of(job).linker.corpus_linker()
+    search = linker.search(read_mentions(job.folder / CORPUS))
+    if search is not None:
+        with replacing_folder(job.folder / SEARCH, FOLDER) as folder:
+            search.to_disk(folder)
+    Arranged(list(accumulate(documents)), search is not None).write(job)
+    for shard in shards:
+        mentions_file(job, shard).unlink()
+
+
+class SearchWorker:
+    """The neighbours of the mentions of shards among all mentions. It needs no pipeline.
+
+    job: What is linked, and how. Its mentions are arranged.
+    """
+
+    def __init__(self, job: Job) -> None:
+        check_same(job.versions, versions())
+        self.job, self.name = job, worker_name()
+        self.arranged = Arranged.of(job)
+        self.mentions = read_mentions(job.folder / CORPUS)
+        vectors = self.mentions.ranked.batch.encoded
+        self.search = CorpusSearch.from_disk(job.folder / SEARCH, vectors)
+
+    def __call__(self, shard: Shard) -> Report:
+        """Write the neighbours of a shard. In the report, no mention is linked."""
+        start = time.perf_counter()
+        rows = self.arranged.rows(shard, self.mentions)
+        nearest = self.search.nearest(rows)
+        data = pack_arrays({"ids": nearest.ids, "scores": nearest.scores})
+        write_file(neighbours_file(self.job, shard), data)
+        documents = len(self.mentions.places[self.arranged.documents(shard)])
+        seconds = round(time.perf_counter() - start, 3)
+        return Report(shard.number, self.name, documents, len(rows), 0, 0, 0, seconds)
+
+
+def reduce_mentions(job: Job) -> None:
+    """Decide on the mentions of all shards in one graph, and write the decisions and new entities.
+
+    job: What is linked, and how. The neighbours of the mentions of all its shards are found.
+    """
+    pipeline, mentions = PipelineWorker.of(job), read_mentions(job.folder / CORPUS)
+    linker, arranged = pipeline.linker.corpus_linker(), Arranged.of(job)
+    if arranged.searched:
+        mentions = linker.with_neighbours(mentions, _neighbours(job, arranged, mentions))
+    decided, new_entities = linker.decide(mentions, pipeline.linker.threshold)
+    write_decisions(job.folder / DECIDED, decided)
+    new_entities.to_disk(job.folder / NEW_ENTITIES)
+    counts = {"documents": len(mentions.places), "mentions": len(mentions.documents)}
     write_file(job.folder / REDUCED, json.dumps(counts).encode("utf8"))
 
 
-def _packed(corpus: CorpusLinker, links: CorpusLinks, number: int) -> List[Any]:
-    """The links of a document in plain values. number: Of the document, in the order of reading."""
-    rows = links.mentions.places[number]
-    return [link.to_data() for link in corpus.links_of(links, rows)]
+def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:
+    """The neighbours of all mentions, from the files of all shards."""
+    nearest = TopK.empty(0)
+    for shard in read_shards(job.folder / SHARDS):
+        arrays = unpack_arrays(neighbours_file(job, shard).read_bytes())
+        if not nearest.width:
+            nearest = TopK.empty(len(mentions.documents), arrays["ids"].shape[1])
+        rows = arranged.rows(shard, mentions)
+        nearest.ids[rows], nearest.scores[rows] = arrays["ids"], arrays["scores"]
+    return nearest
 
 
 class WritingWorker:
-    """The second pass: writes the links of the reducer onto the documents of shards.
+    """Makes the links of shards from the decisions, and writes them onto the documents.
 
-    job: What is linked, and how.
+    job: What is linked, and how. Its mentions are reduced.
     """
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.shards = ShardWorker(job)
+        self.linker = self.shards.pipeline.linker.corpus_linker()
+        self.arranged = Arranged.of(job)
+        self.mentions = read_mentions(job.folder / CORPUS)
+        self.decided = read_decisions(job.folder / DECIDED)
 
     def __call__(self, shard: Shard) -> Report:
         """Write the documents of a shard with their links."""
@@ -152,19 +190,18 @@ class WritingWorker:
         problems = Problems(json.loads(problems_file(self.job, shard).read_bytes()))
         vocab = self.shards.pipeline.nlp.vocab
         docs = list(DocBin().from_disk(documents_file(self.job, shard)).get_docs(vocab))
-        decided = srsly.msgpack_loads(links_file(self.job, shard).read_bytes())
-        linker = self.shards.pipeline.linker.corpus_linker()
-        for doc, links in zip(docs, decided):
-            linker.write(doc, [Link.from_data(link) for link in links])
+        links = self._links(shard)
+        places = self.mentions.places[self.arranged.documents(shard)]
+        for doc, rows in zip(docs, places):
+            self.linker.write(doc, self.linker.links_of(links, rows))
         return self.shards.write(shard, docs, problems, start)
 
-
-def remove_intermediate(job: Job) -> None:
-    """Remove what only the passes needed, once all shards are done."""
-    for name in (MENTIONS, DECIDED):
-        shutil.rmtree(job.folder / name, ignore_errors=True)
-
-
-def new_entities_of(job: Job) -> NewEntities:
-    """The new entities of a job whose mentions are reduced."""
-    return NewEntities.from_disk(job.folder / NEW_ENTITIES)
+    def _links(self, shard: Shard) -> CorpusLinks:
+        """The decisions with the words for those on a shard."""
+        rows, decisions = self.arranged.rows(shard, self.mentions), self.decided.decisions
+        paths = [decisions.paths[row] for row in rows.tolist()]
+        own = Decisions(decisions.entities[rows], decisions.logits[rows], paths)
+        stages = self.linker.stages
+        with stages.datastore.reading():
+            wording = stages.wording(self.mentions.candidates.take(rows), own)
+        return CorpusLinks(self.mentions, self.decided, wording)

@@ -1,24 +1,29 @@
 """A run from its beginning to its summary."""
 
 import json
-from contextlib import nullcontext
-from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Container, Dict, Iterator, List, Optional, Sequence
 
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
 from ..io import write_file
-from . import on_ray, serial
-from .job import SUMMARY, Job, MakeWorker, Report, part_of, summed
-from .on_ray import RaySettings, call_on_ray, connected
-from .one_graph import (
-    MentionWorker,
-    WritingWorker,
+from .executors import cluster, do_all, do_once, map_on
+from .graph_files import (
+    Arranged,
+    is_arranged,
     is_gathered,
     is_reduced,
+    is_searched,
     new_entities_of,
-    reduce_mentions,
     remove_intermediate,
+)
+from .job import SUMMARY, Job, Report, part_of, summed
+from .on_ray import RaySettings
+from .one_graph import (
+    MentionWorker,
+    SearchWorker,
+    WritingWorker,
+    arrange_mentions,
+    reduce_mentions,
 )
 from .shards import Shard
 from .worker import ShardWorker
@@ -27,7 +32,7 @@ from .worker import ShardWorker
 def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) -> Iterator[Report]:
     """Link the shards of a corpus that are not done yet.
 
-    Yields what became of each shard. At the end, ``summary.json`` is written if all are done.
+    Yields what became of each shard. ``summary.json`` is written once all shards are done.
 
     job: What is linked, and how.
     part: Which shards, such as "3/16"; "" for all. One graph has no parts.
@@ -37,13 +42,20 @@ def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) 
         why = "one graph over all documents has no parts"
         raise ValueError(Errors.E896.format(option="A part", other="one_graph=False", why=why))
     shards = job.begin()
-    todo = remaining(job, part_of(shards, part))
+    done = job.done()
+    todo = remaining(part_of(shards, part), done)
     if todo:
         with cluster(ray):
             if job.one_graph:
                 reduce_shards(job, shards, ray)
             yield from map_on(WritingWorker if job.one_graph else ShardWorker, job, todo, ray)
-        check_done(job, todo)
+        # Others may have done other parts meanwhile.
+        done = job.done()
+        missing = len(remaining(todo, done))
+        if missing:
+            message = Errors.E899.format(missing=missing, total=len(todo), path=job.folder)
+            raise ValueError(message)
+    if not remaining(shards, done) and (todo or not (job.folder / SUMMARY).is_file()):
         write_summary(job, shards)
     if job.one_graph:
         remove_intermediate(job)
@@ -65,54 +77,31 @@ def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntiti
 
 
 def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]) -> None:
-    """The first pass over all shards, and the reducer, as far as they are not done."""
+    """All steps up to the decisions in one graph, as far as they are not done."""
     if is_reduced(job):
         return
-    todo = [shard for shard in shards if not is_gathered(job, shard)]
-    for _ in map_on(MentionWorker, job, todo, ray):
-        pass
-    if ray is None:
-        reduce_mentions(job)
-    else:
-        call_on_ray(reduce_mentions, job, ray)
+    if not is_arranged(job):
+        todo = [shard for shard in shards if not is_gathered(job, shard)]
+        do_all(MentionWorker, job, todo, ray)
+        do_once(arrange_mentions, job, ray)
+    if Arranged.of(job).searched:
+        todo = [shard for shard in shards if not is_searched(job, shard)]
+        do_all(SearchWorker, job, todo, ray)
+    do_once(reduce_mentions, job, ray)
 
 
-def cluster(ray: Optional[RaySettings]) -> ContextManager[None]:
-    """The connection to a cluster; nothing where there is none."""
-    return nullcontext() if ray is None else connected(ray)
-
-
-def map_on(
-    make: MakeWorker, job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]
-) -> Iterator[Report]:
-    """Have workers work on shards: those of a cluster, or one in this process."""
-    if ray is None:
-        return serial.map_shards(make, job, shards)
-    return on_ray.map_shards(make, job, shards, ray)
-
-
-def remaining(job: Job, shards: Sequence[Shard]) -> List[Shard]:
-    """The shards that are not done."""
-    done = job.done()
+def remaining(shards: Sequence[Shard], done: Container[int]) -> List[Shard]:
+    """The shards that are not done. done: The numbers of those that are."""
     return [shard for shard in shards if shard.number not in done]
 
 
-def check_done(job: Job, shards: Sequence[Shard]) -> None:
-    """Raise ValueError where some shards are still not done."""
-    missing = len(remaining(job, shards))
-    if missing:
-        message = Errors.E899.format(missing=missing, total=len(shards), path=job.folder)
-        raise ValueError(message)
-
-
 def summary(job: Job, shards: Sequence[Shard]) -> Dict[str, Any]:
-    """The counts of the shards that are done."""
+    """The counts of those of the shards that are done."""
     done = job.done()
     return summed(job.report_of(shard) for shard in shards if shard.number in done)
 
 
 def write_summary(job: Job, shards: Sequence[Shard]) -> None:
-    """Write the counts of all shards, if all are done."""
-    if not remaining(job, shards):
-        data = json.dumps(summary(job, shards), indent=2).encode("utf8")
-        write_file(Path(job.output, SUMMARY), data)
+    """Write the counts of all shards, which are done."""
+    counts = summed(map(job.report_of, shards))
+    write_file(job.folder / SUMMARY, json.dumps(counts, indent=2).encode("utf8"))

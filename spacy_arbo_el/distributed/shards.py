@@ -70,7 +70,7 @@ def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
             yield Shard(number, singles)
             number, singles = number + 1, ()
             continue
-        for start, stop, offset in _borders(file, size):
+        for start, stop, offset in borders(file, size):
             yield Shard(number, (name,), start, stop, offset)
             number += 1
     if singles:
@@ -97,10 +97,15 @@ def path_in(corpus: Path, name: str) -> Path:
     return corpus / name if corpus.is_dir() else corpus
 
 
-def _borders(file: Path, size: int) -> Iterator[Tuple[int, Optional[int], int]]:
-    """First record, number behind the last, and first byte of each shard of a file."""
+def borders(
+    file: Path, size: int, lines: Sequence[str] = (".jsonl",)
+) -> Iterator[Tuple[int, Optional[int], int]]:
+    """First record, number behind the last, and first byte of each shard of a file.
+
+    lines: Suffixes of files that have a record per line.
+    """
     suffix = file.suffix.lower()
-    if suffix == ".jsonl":
+    if suffix in lines:
         yield from _borders_of_lines(file, size)
         return
     count: Optional[int] = None

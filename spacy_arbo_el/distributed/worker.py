@@ -11,13 +11,12 @@ from spacy.util import minibatch
 
 from ..corpora.finders import make_finder
 from ..corpora.reader import unlinked
-from ..errors import Errors
 from ..linker import find_linker
 from ..linking.corpus import BATCH
 from ..mentions.getters import find_mentions
 from ..pipelines import load_pipeline
-from .identity import folder_fingerprint, versions
-from .job import Job, Report, differing
+from .identity import check_same, folder_fingerprint, versions
+from .job import Job, Report
 from .output import FORMATS
 from .reading import read_shard
 from .shards import Shard
@@ -47,9 +46,7 @@ class PipelineWorker:
         find: str = "",
     ) -> None:
         ours = {"pipeline": folder_fingerprint(model), **versions()}
-        differences = differing({"pipeline": pipeline, **packages}, ours)
-        if differences:
-            raise ValueError(Errors.E891.format(host=platform.node(), differences=differences))
+        check_same({"pipeline": pipeline, **packages}, ours)
         self.nlp = load_pipeline(model)
         self.linker = find_linker(self.nlp)
         if threshold is not None:
@@ -94,6 +91,11 @@ def all_or_each(
     return [changed for doc in docs for changed in all_or_each(change, [doc], bad)]
 
 
+def worker_name() -> str:
+    """The host and process that a worker is."""
+    return f"{platform.node()}:{os.getpid()}"
+
+
 class Problems(List[Dict[str, str]]):
     """The documents of a shard that could not be read or linked, as rows."""
 
@@ -116,7 +118,7 @@ class ShardWorker:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.name = f"{platform.node()}:{os.getpid()}"
+        self.name = worker_name()
         self.pipeline = PipelineWorker.of(job)
 
     def __call__(self, shard: Shard) -> Report:

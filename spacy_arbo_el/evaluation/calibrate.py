@@ -22,7 +22,7 @@ from ..mentions.records import gold_ids
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.pair_rerankers import cached, uncached, unfitted
 from ..reranking.protocol import Ranking, Reranker
-from ..retrieval.mention_search import nearest_in_corpus
+from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
 

@@ -2,7 +2,18 @@
 
 import json
 from itertools import islice
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import numpy as np
 
@@ -91,10 +102,23 @@ def chunks(items: Iterator[Tuple[int, Entity]]) -> Iterator[Items]:
         yield chunk
 
 
-def next_dirty(entities: EntityStore) -> List[int]:
-    """The entities to encode next, in order."""
-    rows = entities.database.rows("SELECT position FROM dirty ORDER BY position LIMIT ?", (CHUNK,))
+def next_dirty(entities: EntityStore, after: int = -1) -> List[int]:
+    """The entities to encode next, in order. after: Those up to this one are left out."""
+    rows = entities.database.rows(
+        "SELECT position FROM dirty WHERE position > ? ORDER BY position LIMIT ?", (after, CHUNK)
+    )
     return [position for (position,) in rows]
+
+
+def dirty_parts(entities: EntityStore, verbalize: Verbalization) -> Iterator[Items]:
+    """The entities to encode whose texts have changed, as many at a time as ``next_dirty`` gives.
+
+    None of them may be encoded meanwhile.
+    """
+    last = -1
+    while dirty := next_dirty(entities, last):
+        yield changed_items(entities, dirty, verbalize)
+        last = dirty[-1]
 
 
 def find_changed(entities: EntityStore, verbalize: Verbalization) -> List[int]:
@@ -141,9 +165,33 @@ def encode_changed(
     entities: EntityStore, positions: List[int], verbalize: Verbalization, encoder: TextEncoder
 ) -> EntityVectorRows:
     """New rows for those of the entities whose texts differ from the encoded ones."""
+    return encode_items(changed_items(entities, positions, verbalize), verbalize, encoder)
+
+
+def changed_items(entities: EntityStore, positions: List[int], verbalize: Verbalization) -> Items:
+    """Those of the entities whose texts differ from the encoded ones."""
     items = list(entities.at_all(positions).items())
     changed = set(_changed(entities, items, verbalize))
-    return encode_items([item for item in items if item[0] in changed], verbalize, encoder)
+    return [item for item in items if item[0] in changed]
+
+
+def new_texts(
+    entities: EntityStore, parts: Iterable[Items], verbalize: Verbalization, *, stored: bool
+) -> Iterator[List[Text]]:
+    """The texts of entities that a ``TextEncoder`` would encode, for each part together.
+
+    parts: Entities whose texts are encoded at a time.
+    stored: Whether the vectors of texts that are stored already are used again.
+    """
+    seen: Set[int] = set()
+    for items in parts:
+        texts = [text for _, entity in items for text in verbalize(entity)]
+        keys = keys_of(texts)
+        known = rows_by_key(entities, keys) if stored else {}
+        new = {k: t for k, t in zip(keys, texts) if k not in seen and k not in known}
+        seen.update(new)
+        if new:
+            yield list(new.values())
 
 
 def encode_items(items: Items, verbalize: Verbalization, encoder: TextEncoder) -> EntityVectorRows:

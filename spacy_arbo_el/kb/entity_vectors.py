@@ -8,6 +8,7 @@ from typing import Iterator, List, Optional, Tuple
 
 import numpy as np
 
+from ..encoders.protocol import Text
 from ..errors import Errors
 from . import encoding, folder
 from .editing import EntityEditor
@@ -96,7 +97,7 @@ class EntityVectors:
         if self.storage.database.in_transaction:
             raise ValueError(Errors.E026)
         # Where the encoder fails, the present vectors stay.
-        if len(self.rows) and self.fingerprint != fingerprint:
+        if self._is_of_another(fingerprint):
             return self._encode_all(verbalize, encode, fingerprint)
         identity = verbalization_identity(verbalize)
         if self._invalid:
@@ -104,6 +105,22 @@ class EntityVectors:
         count = self._encode_dirty(verbalize, encode, fingerprint)
         self.storage.put(encoder=fingerprint, verbalization=identity)
         return count
+
+    def to_encode(self, verbalize: Verbalization, fingerprint: str) -> Iterator[List[Text]]:
+        """The texts that ``sync`` would encode, in the lists that it would encode at a time."""
+        entities = self.storage.entities
+        if self._is_of_another(fingerprint):
+            every = encoding.chunks(entities.items())
+            yield from encoding.new_texts(entities, every, verbalize, stored=False)
+            return
+        if self._invalid:
+            self._mark_changed(verbalize, verbalization_identity(verbalize))
+        dirty = encoding.dirty_parts(entities, verbalize)
+        yield from encoding.new_texts(entities, dirty, verbalize, stored=True)
+
+    def _is_of_another(self, fingerprint: str) -> bool:
+        """Whether the vectors come from another encoder."""
+        return len(self.rows) > 0 and self.fingerprint != fingerprint
 
     def _mark_changed(self, verbalize: Verbalization, identity: str) -> None:
         """Mark the entities whose texts differ from those that were encoded.

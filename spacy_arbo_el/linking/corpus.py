@@ -6,28 +6,27 @@ its vector, its neighbours and candidates in numbers, and its record, never a Do
 """
 
 from dataclasses import dataclass, replace
-from typing import Callable, Iterable, Iterator, List, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations import Link
-from ..arrays import TopK, offsets_of
+from ..arrays import TopK
 from ..discovery.continuation import group_mentions
 from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
 from ..errors import Errors
 from ..inference.decisions import Decisions
-from ..mentions.records import MentionRecord, keys_of
-from ..reranking.protocol import Ranking
-from ..retrieval.mention_search import nearest_in_corpus
-from ..retrieval.neighbours import Neighbours
+from ..mentions.records import keys_of
+from ..retrieval.corpus_search import CorpusSearch
+from .corpus_mentions import CorpusMentions
 from .corpus_part import CorpusPart
 from .documents import DocumentLinker
 from .links import Wording, make_links
-from .stages import LinkingStages, RankedMentions
+from .stages import LinkingStages
 
 # Gives the documents of a corpus, anew each time.
 ReadDocs = Callable[[], Iterable[Doc]]
@@ -36,28 +35,15 @@ BATCH = 64
 
 
 @dataclass(frozen=True)
-class CorpusMentions:
-    """The mentions of a corpus.
+class CorpusDecisions:
+    """What is decided on the mentions of a corpus.
 
-    The documents are in the order of their texts' fingerprints, so that nothing depends on the
-    order in which they were read.
-
-    places: For each document, in the order in which they were read, its mentions.
-    documents: (m,) int64, the number of each mention's document in that order.
-    ranked: The mentions; their rankings hold the ``MAX_CONSIDERED`` best candidates.
-    candidates: All ranked candidates, for people to read; ids are int32.
+    decisions: Their links.
+    cluster_ids: The id of each mention's new entity, "" for none.
     """
 
-    places: List[range]
-    documents: np.ndarray
-    ranked: RankedMentions
-    candidates: TopK
-
-    @property
-    def as_read(self) -> np.ndarray:
-        """(m,) int64, the mentions in the order in which they were read."""
-        rows = [row for place in self.places for row in place]
-        return np.array(rows, dtype=np.int64)
+    decisions: Decisions
+    cluster_ids: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -65,16 +51,12 @@ class CorpusLinks:
     """A corpus as it was linked.
 
     mentions: Its mentions.
-    decisions: Their links.
-    cluster_ids: The id of each mention's new entity, "" for none.
-    new_entities: The new entities.
+    decided: Their links and new entities.
     wording: What the links refer to, as it was when they were made.
     """
 
     mentions: CorpusMentions
-    decisions: Decisions
-    cluster_ids: List[str]
-    new_entities: NewEntities
+    decided: CorpusDecisions
     wording: Wording
 
 
@@ -102,26 +84,33 @@ class CorpusLinker:
             twice, so that the documents need not fit into memory.
         threshold: The probability that a link must have.
         """
-        yield from self.annotated(read, self.link(read, threshold))
+        yield from self.annotated(read, self.link(read, threshold)[0])
 
-    def link(self, read: ReadDocs, threshold: float) -> CorpusLinks:
-        """The links of a corpus, from the first pass; the parameters are those of ``linked``."""
+    def link(self, read: ReadDocs, threshold: float) -> Tuple[CorpusLinks, NewEntities]:
+        """The links and new entities of a corpus, from the first pass. Parameters as ``linked``."""
         with self.stages.datastore.reading():
-            return self.link_mentions(self.gather(read), threshold)
+            mentions = self.gather(read)
+            decided, new_entities = self.decide(mentions, threshold)
+            wording = self.stages.wording(mentions.candidates, decided.decisions)
+        return CorpusLinks(mentions, decided, wording), new_entities
 
-    def link_mentions(self, mentions: CorpusMentions, threshold: float) -> CorpusLinks:
-        """The links of the mentions of a corpus. threshold: The probability that a link must have.
+    def decide(
+        self, mentions: CorpusMentions, threshold: float
+    ) -> Tuple[CorpusDecisions, NewEntities]:
+        """The links of the mentions of a corpus, and their new entities.
 
         The knowledge base must be as it was when they were gathered.
+
+        mentions: With their neighbours among each other.
+        threshold: The probability that a link must have.
         """
         with self.stages.datastore.reading():
             decisions = self.stages.decide(mentions.ranked, threshold)
-            wording = self.stages.wording(mentions.candidates, decisions)
             new_entities = self._new_entities(mentions, decisions, threshold)
-        unlinked = (decisions.entities < 0).tolist()
-        keys = mentions.ranked.batch.keys
-        ids = [new_entities.id_of(key) if is_new else "" for key, is_new in zip(keys, unlinked)]
-        return CorpusLinks(mentions, decisions, ids, new_entities, wording)
+        records, ids = mentions.ranked.batch.records, [""] * len(decisions.entities)
+        for row in np.flatnonzero(decisions.entities < 0).tolist():
+            ids[row] = new_entities.id_of(records[row].key)
+        return CorpusDecisions(decisions, ids), new_entities
 
     def _new_entities(
         self, mentions: CorpusMentions, decisions: Decisions, threshold: float
@@ -140,29 +129,35 @@ class CorpusLinker:
         taken = np.array(sorted(first.values()), dtype=np.int64)
         # In the order in which the documents were read.
         taken = taken[np.argsort(mentions.documents[taken], kind="stable")]
-        settings = stages.datastore.settings
-        records = [batch.records[row] for row in taken.tolist()]
+        settings, left = stages.datastore.settings, batch.take(taken)
         groups, known = group_mentions(
-            records,
-            batch.encoded[taken],
+            left.records,
+            left.encoded,
             decided,
             stages.discovery,
             settings.similarity,
             stages.calibration,
             settings.match_types,
         )
-        stored = np.array([new_entities.rows.row(r.key) >= 0 for r in records], dtype=bool)
+        stored = np.array([new_entities.rows.row(key) >= 0 for key in left.keys], dtype=bool)
         added = np.flatnonzero((groups >= 0) & ~stored)
         if len(added):
-            rows = taken[added]
-            nearest = nearest_entities(mentions.candidates.take(rows), stages.datastore.kb)
-            numbered = replace(batch.take(rows), documents=mentions.documents[rows])
-            new_entities.put(Unlinked.from_batch(numbered, nearest), groups[added], known)
+            nearest = nearest_entities(mentions.candidates.take(taken[added]), stages.datastore.kb)
+            documents = mentions.documents[taken[added]]
+            # Those of most discoveries are all new: their vectors need not be copied.
+            new = left if len(added) == len(left) else left.take(added)
+            put = replace(new, documents=documents)
+            new_entities.put(Unlinked.from_batch(put, nearest), groups[added], known)
         return new_entities
 
     def gather(self, read: ReadDocs) -> CorpusMentions:
         """The first pass: the mentions of a corpus with their candidates and neighbours."""
-        return self.joined([self.gather_part(docs) for docs in minibatch(read(), BATCH)])
+        parts = [self.gather_part(docs) for docs in minibatch(read(), BATCH)]
+        mentions = CorpusMentions.joined(parts or [self.gather_part([])])
+        search = self.search(mentions)
+        if search is None:
+            return mentions
+        return self.with_neighbours(mentions, search.nearest(np.arange(len(mentions.documents))))
 
     def gather_part(self, docs: Sequence[Doc]) -> CorpusPart:
         """The first pass over some documents: their mentions with their candidates."""
@@ -170,28 +165,21 @@ class CorpusLinker:
         ranked = self.stages.rank(spans, n_mentions=0)
         return CorpusPart.of(ranked, list(map(len, spans)), self.stages.inference.n_exemplars)
 
-    def joined(self, parts: Sequence[CorpusPart]) -> CorpusMentions:
-        """The mentions of all parts of a corpus, with their neighbours among each other.
-
-        parts: In the order in which their documents were read.
-        """
-        part = CorpusPart.concat(parts or [self.gather_part([])])
-        rows, places = canonical_order(part.ranked.batch.records, part.counts)
-        documents = part.ranked.batch.documents[rows]
-        ranked = self._with_mentions(_reordered(part.ranked, rows))
-        return CorpusMentions(places, documents, ranked, part.candidates.take(rows))
-
-    def _with_mentions(self, ranked: RankedMentions) -> RankedMentions:
-        """The mentions with their neighbours among all mentions of the corpus."""
-        settings, n_mentions = self.stages.datastore.settings, self.stages.inference.n_mentions
+    def search(self, mentions: CorpusMentions) -> Optional[CorpusSearch]:
+        """What finds the neighbours of mentions among each other; None where they need none."""
+        count, ranked = self.stages.inference.n_mentions, mentions.ranked
         # Where there is no entity at all, no mention can lead another to one.
-        if not n_mentions or not ranked.ranking.candidates.valid.any():
-            return ranked
-        nearest = nearest_in_corpus(ranked.batch.encoded, n_mentions, settings.similarity)
-        if settings.match_types:
-            labels = ranked.batch.labels
+        if not count or not ranked.ranking.candidates.valid.any():
+            return None
+        similarity = self.stages.datastore.settings.similarity
+        return CorpusSearch.build(ranked.batch.encoded, count, similarity)
+
+    def with_neighbours(self, mentions: CorpusMentions, nearest: TopK) -> CorpusMentions:
+        """The mentions with their neighbours among each other, as ``search`` finds them."""
+        if self.stages.datastore.settings.match_types:
+            labels = mentions.ranked.batch.labels
             nearest = nearest.where(labels[nearest.ids] == labels[:, None])
-        return ranked.with_mentions(nearest)
+        return replace(mentions, ranked=mentions.ranked.with_mentions(nearest))
 
     def annotated(self, read: ReadDocs, links: CorpusLinks) -> Iterator[Doc]:
         """The second pass: the documents with their links.
@@ -219,8 +207,8 @@ class CorpusLinker:
             rows,
             mentions.ranked.batch.records,
             mentions.candidates,
-            links.decisions,
-            links.cluster_ids,
+            links.decided.decisions,
+            links.decided.cluster_ids,
             links.wording,
         )
 
@@ -242,52 +230,7 @@ class CorpusLinker:
         """
         if self.stages.discovery is None:
             raise ValueError(Errors.E709)
-        links = self.link(read, threshold)
+        links, new_entities = self.link(read, threshold)
         for doc in self.annotated(read, links):
             write(doc)
-        return links.new_entities
-
-
-def canonical_order(
-    records: Sequence[MentionRecord], counts: Sequence[int]
-) -> Tuple[np.ndarray, List[range]]:
-    """An order of documents that does not depend on the order in which they were read.
-
-    records: The mentions of all documents.
-    counts: How many mentions each document has.
-    RETURNS: The numbers of the mentions in that order, (m,) int64; and for each document, in the
-        order in which they were read, where its mentions are in it.
-    """
-    starts = offsets_of(np.array(counts, dtype=np.int64)).tolist()
-    documents = [
-        [(r.key, r.label, r.doc_id) for r in records[start:end]]
-        for start, end in zip(starts[:-1], starts[1:])
-    ]
-    order = sorted(range(len(documents)), key=documents.__getitem__)
-    rows = [row for number in order for row in range(starts[number], starts[number + 1])]
-    places, at = [range(0)] * len(documents), 0
-    for number in order:
-        places[number] = range(at, at + counts[number])
-        at += counts[number]
-    return np.array(rows, dtype=np.int64), places
-
-
-def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
-    """The mentions, which have no neighbours among each other yet, in another order."""
-    batch, neighbours = ranked.batch.take(rows), ranked.neighbours
-    # Whole documents move: they are numbered anew.
-    borders = np.flatnonzero(np.diff(batch.documents, prepend=-1))
-    counts = np.diff(np.append(borders, len(batch)))
-    documents = np.repeat(np.arange(len(borders)), counts)
-    return RankedMentions(
-        replace(batch, documents=documents),
-        Neighbours(
-            neighbours.entities.take(rows),
-            neighbours.exemplars.take(rows),
-            TopK.empty(len(rows)),
-            neighbours.exemplar_entities[rows],
-            neighbours.metric,
-        ),
-        Ranking(ranked.ranking.candidates.take(rows), ranked.ranking.exemplars[rows]),
-        ranked.corrected[rows],
-    )
+        return new_entities

@@ -58,14 +58,15 @@ class CorpusPart:
         records = self.ranked.batch.records
         return srsly.msgpack_dumps(
             {
-                "records": [[getattr(record, name) for name in RECORD] for record in records],
-                "arrays": pack_arrays(self._arrays()),
+                "records": [values_of(record) for record in records],
+                "arrays": pack_arrays(self.arrays()),
                 "metric": self.ranked.neighbours.metric,
                 "counts": self.counts,
             }
         )
 
-    def _arrays(self) -> Dict[str, np.ndarray]:
+    def arrays(self) -> Dict[str, np.ndarray]:
+        """Everything but the records, by name."""
         batch, neighbours = self.ranked.batch, self.ranked.neighbours
         ranking = self.ranked.ranking
         tables = {
@@ -97,7 +98,7 @@ class CorpusPart:
 
         inputs = {k[len("inputs_") :]: v for k, v in arrays.items() if k.startswith("inputs_")}
         batch = MentionBatch(
-            [_record(values) for values in message["records"]],
+            [record_of(values) for values in message["records"]],
             SpanInputs.from_dict(inputs),
             arrays["documents"],
             arrays["labels"],
@@ -116,7 +117,13 @@ class CorpusPart:
         return cls(ranked, table("candidates"), list(message["counts"]))
 
 
-def _record(values: Sequence[object]) -> MentionRecord:
+def values_of(record: MentionRecord) -> List[object]:
+    """The values of a record, to be written."""
+    return [getattr(record, name) for name in RECORD]
+
+
+def record_of(values: Sequence[object]) -> MentionRecord:
+    """The record of which ``values_of`` gave the values."""
     named: Dict[str, Any] = dict(zip(RECORD, values))
     lists = {name: tuple(named[name]) for name in ("key", "kb_ids")}
     return MentionRecord(**{**named, **lists})

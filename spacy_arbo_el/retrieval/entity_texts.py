@@ -1,7 +1,7 @@
 """Encoding the texts of a knowledge base, none of them twice."""
 
 from functools import partial
-from typing import Sequence
+from typing import List, Sequence
 
 import numpy as np
 
@@ -20,18 +20,29 @@ TEXTS_PER_STEP = 512
 def encode_texts(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
     """(len(texts), width) float32, raw. Texts of about the same length are encoded at a time."""
     if len(texts) < MIN_LOGGED:
-        return encoder.encode_texts(encoder.read_texts(texts))
-    order = np.argsort([len(title) + len(text) for title, text in texts], kind="stable")
-    parts = []
+        return encode_batch(encoder, texts)
+    batches, parts = text_batches(texts), []
     with progress(len(texts), "Encoding the knowledge base", "text") as bar:
-        for start in range(0, len(texts), TEXTS_PER_STEP):
-            rows = order[start : start + TEXTS_PER_STEP].tolist()
-            inputs = encoder.read_texts([texts[row] for row in rows])
-            parts.append(encoder.encode_texts(inputs))
+        for rows in batches:
+            parts.append(encode_batch(encoder, [texts[row] for row in rows.tolist()]))
             bar.update(len(rows))
     vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
-    vectors[order] = np.concatenate(parts)
+    vectors[np.concatenate(batches)] = np.concatenate(parts)
     return vectors
+
+
+def text_batches(texts: Sequence[Text]) -> List[np.ndarray]:
+    """The texts that ``encode_texts`` encodes at a time, by their numbers."""
+    if len(texts) < MIN_LOGGED:
+        return [np.arange(len(texts))]
+    order = np.argsort([len(title) + len(text) for title, text in texts], kind="stable")
+    starts = range(0, len(texts), TEXTS_PER_STEP)
+    return [order[start : start + TEXTS_PER_STEP] for start in starts]
+
+
+def encode_batch(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
+    """(len(texts), width) float32, raw, of texts that are encoded at once."""
+    return encoder.encode_texts(encoder.read_texts(texts))
 
 
 def encode_unknown(encoder: Encoder, known: ArboKB, verbalization: Verbalization) -> Encode:

@@ -1,4 +1,7 @@
-"""The nearest mentions of mentions: in their document, in a corpus, among earlier ones."""
+"""The nearest mentions of mentions: in their document, and among earlier ones.
+
+``corpus_search.py`` has those in a corpus.
+"""
 
 import hashlib
 from typing import Callable, Dict, Optional
@@ -6,20 +9,14 @@ from typing import Callable, Dict, Optional
 import numpy as np
 
 from ..arrays import TopK
-from ..devices import on_gpu
-from .index.flat import FlatIndex, faiss, rescore
 from .similarity import Similarity
 
 # Mentions of a document that are compared by one matrix product.
 MAX_COMPARED = 1024
 # Similarities, and pairs of vectors, that are in memory at a time.
 MAX_SCORES, MAX_PAIRS = 1 << 22, 1 << 14
-# Mentions up to which all pairs are compared; on two cores that takes half a minute.
-MAX_EXACT = 65536
-# The number of cells searched for a mention, as a multiple of the square root of all cells.
-PROBES_FACTOR = 1.05
-# Vectors per cell that its centre is fitted on.
-TRAINING_ROWS_PER_CELL = 40
+# Vectors that are hashed at a time.
+HASHED = 4096
 
 
 def nearest_in_document(
@@ -86,66 +83,15 @@ def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
 
     Of equal vectors the first ones come first, so the others are never among the ``count`` nearest.
     """
-    rows = np.ascontiguousarray(vectors + np.float32(0)).view(np.uint8)
     digests: Dict[bytes, int] = {}
     kept = np.zeros(len(vectors), dtype=bool)
-    for row, data in enumerate(rows):
-        digest = hashlib.blake2b(data, digest_size=16).digest()
-        copies = digests[digest] = digests.get(digest, 0) + 1
-        kept[row] = copies <= count
+    for start in range(0, len(vectors), HASHED):
+        block = vectors[start : start + HASHED] + np.float32(0)
+        for row, data in enumerate(np.ascontiguousarray(block).view(np.uint8), start):
+            digest = hashlib.blake2b(data, digest_size=16).digest()
+            copies = digests[digest] = digests.get(digest, 0) + 1
+            kept[row] = copies <= count
     return np.flatnonzero(kept)
-
-
-def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
-    """The nearest other mentions of any document, (m, count) or (m, m - 1) if there are fewer.
-
-    Exact up to ``MAX_EXACT`` mentions, and on a GPU; beyond that by ``nearest_in_cells``. Mentions
-    without a vector have no neighbours and are none.
-
-    vectors: (m, width) float32, prepared.
-    """
-    readable = np.flatnonzero(usable(vectors))
-    if len(readable) < len(vectors):
-        nearest = TopK.empty(len(vectors), min(count, len(vectors) - 1))
-        best = nearest_in_corpus(vectors[readable], count, similarity)
-        nearest.ids[readable, : best.width] = np.where(best.valid, readable[best.ids], -1)
-        nearest.scores[readable, : best.width] = best.scores
-        return nearest
-    if len(vectors) > MAX_EXACT and not on_gpu() and faiss:
-        nearest = nearest_in_cells(vectors, count + 1, similarity)
-    else:
-        rows = first_copies(vectors, count + 1)
-        nearest = FlatIndex(vectors[rows], similarity).search(vectors, count + 1)
-        nearest = TopK(rows[nearest.ids], nearest.scores)
-    # A mention is usually its own nearest one, but not where others have the same vector.
-    is_self = nearest.ids == np.arange(len(vectors))[:, None]
-    is_self[~is_self.any(axis=1), -1:] = True
-    shape = (len(vectors), max(nearest.width - 1, 0))
-    return TopK(nearest.ids[~is_self].reshape(shape), nearest.scores[~is_self].reshape(shape))
-
-
-def nearest_in_cells(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
-    """Nearly all of the ``count`` nearest mentions of each, itself included.
-
-    The vectors are put into cells round centres (FAISS, IVF), and each is compared with those in
-    the cells nearest to it. That is 3 % of all pairs for 100,000 mentions and a smaller share for
-    more: the cost grows with the power of 1.75 of their number. ``benchmarks/corpus.py`` measures
-    the recall.
-
-    vectors: (m, width) float32, prepared.
-    """
-    cells = int(4 * np.sqrt(len(vectors)))
-    inner = similarity.metric == "ip"
-    metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
-    centres = (faiss.IndexFlatIP if inner else faiss.IndexFlatL2)(vectors.shape[1])
-    index = faiss.IndexIVFFlat(centres, vectors.shape[1], cells, metric)
-    index.cp.niter, index.cp.max_points_per_centroid = 6, TRAINING_ROWS_PER_CELL
-    index.train(vectors)
-    index.add(vectors)
-    index.nprobe = int(PROBES_FACTOR * np.sqrt(cells))
-    distances, rows = index.search(vectors, count)
-    nearest = TopK(rows, distances if inner else -distances)
-    return rescore(nearest, vectors, vectors, inner)
 
 
 def nearest_earlier(

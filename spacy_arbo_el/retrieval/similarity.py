@@ -143,3 +143,10 @@ class NegativeSquaredEuclidean(Similarity):
 
     metric = "l2"
     normalize = False
+
+
+def of_prepared(metric: str, normalize: bool) -> Similarity:
+    """A similarity that compares prepared vectors as any other one with these properties does."""
+    if metric == "l2":
+        return NegativeSquaredEuclidean()
+    return Cosine() if normalize else Dot()

@@ -14,8 +14,8 @@ from typer.testing import CliRunner  # noqa: E402
 
 from spacy_arbo_el import link_dataset, link_in_shards  # noqa: E402
 from spacy_arbo_el.cli import arbo_cli  # noqa: E402
+from spacy_arbo_el.distributed.graph_files import new_entities_of  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
-from spacy_arbo_el.distributed.one_graph import new_entities_of  # noqa: E402
 
 from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, ordered, rows_in  # noqa: E402
 

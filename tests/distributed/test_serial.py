@@ -7,7 +7,6 @@ import sys
 import time
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import spacy
 from spacy.tokens import DocBin
@@ -22,14 +21,11 @@ from spacy_arbo_el import (
 )
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.raw import read_documents
-from spacy_arbo_el.distributed import runs, serial
 from spacy_arbo_el.distributed.identity import folder_fingerprint
 from spacy_arbo_el.distributed.job import part_of, summed
-from spacy_arbo_el.distributed.one_graph import MentionWorker
 from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.distributed.shards import Shard
 from spacy_arbo_el.distributed.worker import ShardWorker
-from spacy_arbo_el.linking.corpus_part import CorpusPart
 
 from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, ordered, rows_in
 
@@ -60,7 +56,10 @@ def test_shards_have_the_links_of_nlp_pipe(make_job, expected):
     linked = sum(row["kb_id"] != "NIL" for row in expected)
     counts = N_DOCUMENTS, len(expected), linked, len(expected) - linked, 0
     assert tuple(summary[n] for n in ("documents", "mentions", "linked", "nil", "errors")) == counts
+    # A run that was killed before its summary.
+    (job.folder / "summary.json").unlink()
     assert not list(link_in_shards(job)), "nothing is left to do"
+    assert json.loads((job.folder / "summary.json").read_text()) == summary
 
 
 def test_parquet_and_docbin_have_the_same_links(make_job, expected):
@@ -123,7 +122,7 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped(make_job, expected, model
     command += ["--each", "--shard", 3, "--threshold", THRESHOLD, "--format", "jsonl"]
     process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE)
     end = time.monotonic() + 60
-    while not list((out / "done").glob("*")) if (out / "done").is_dir() else True:
+    while not list(out.glob("done/part-*.json")):
         assert process.poll() is None and time.monotonic() < end
         time.sleep(0.01)
     process.kill()
@@ -245,65 +244,6 @@ def test_ray_is_not_imported_without_its_option(model, corpus, tmp_path):
     arguments = [sys.executable, "-c", code, "link", model, corpus, *options]
     result = subprocess.run(list(map(str, arguments)), capture_output=True, text=True)
     assert result.stdout.split()[-1:] == ["False"], result.stderr
-
-
-@pytest.fixture(scope="module")
-def in_one_graph(model, corpus):
-    """The links of ``link_corpus`` as rows, and the new entities of ``discover``."""
-    nlp = load_pipeline(model)
-    linker = find_linker(nlp)
-    linker.threshold = GRAPH_THRESHOLD
-    docs = linker.link_corpus(list(read_documents(corpus, nlp)))
-    rows = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
-    assert {bool(row["new_entity"]) for row in rows} == {False, True}
-    new_entities = linker.discover(list(read_documents(corpus, nlp)))
-    return rows, [one.to_dict() for one in new_entities]
-
-
-def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_one_graph):
-    rows, new_entities = in_one_graph
-    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
-    found = discover_in_shards(job)
-    assert [one.to_dict() for one in found] == new_entities
-    assert not (job.folder / "links").exists()
-    assert [report.shard for report in link_in_shards(job)] == list(range(8))
-    assert rows_in(job.folder) == rows
-    left = {path.name for path in job.folder.iterdir()}
-    assert not {"mentions", "decided"} & left and "summary.json" in left
-
-
-def test_one_graph_goes_on_in_each_of_its_steps(make_job, in_one_graph, monkeypatch):
-    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
-    shards = job.begin()
-    gathered = list(serial.map_shards(MentionWorker, job, shards[:3]))
-    assert [(report.documents, report.linked) for report in gathered] == [(3, 0)] * 3
-    for report in link_in_shards(job):
-        if report.shard == 4:
-            break
-    calls = []
-    monkeypatch.setattr(runs, "reduce_mentions", calls.append)
-    assert [report.shard for report in link_in_shards(job)] == [5, 6, 7] and not calls
-    assert rows_in(job.folder) == in_one_graph[0]
-
-
-def test_errors_of_the_first_pass_are_kept(make_job, records, tmp_path):
-    lines = [json.dumps(one) for one in records[:4]]
-    (tmp_path / "c.jsonl").write_text("\n".join([*lines, "no JSON"]))
-    job = make_job(corpus=str(tmp_path / "c.jsonl"), one_graph=True)
-    assert [report.errors for report in link_in_shards(job)] == [0, 1]
-    assert {row["document"] for row in rows_in(job.folder)} == {"d0", "d1", "d2", "d3"}
-
-
-def test_mentions_of_a_part_survive_their_bytes(model, corpus):
-    nlp = load_pipeline(model)
-    linker = find_linker(nlp).corpus_linker()
-    docs = list(read_documents(corpus, nlp))
-    for part in (linker.gather_part(docs), linker.gather_part([])):
-        copy = CorpusPart.from_bytes(part.to_bytes())
-        assert copy.to_bytes() == part.to_bytes() and copy.counts == part.counts
-        assert list(copy.ranked.batch.records) == list(part.ranked.batch.records)
-        assert np.array_equal(copy.candidates.scores, part.candidates.scores)
-        assert copy.ranked.batch.n_documents == part.ranked.batch.n_documents
 
 
 @pytest.mark.parametrize(("module", "code"), [("ray", "E893"), ("pyarrow", "E895")])

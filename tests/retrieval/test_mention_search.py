@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.retrieval import mention_search
-from spacy_arbo_el.retrieval.mention_search import (
-    nearest_earlier,
-    nearest_in_corpus,
-    nearest_in_document,
-)
+from spacy_arbo_el.retrieval.corpus_search import nearest_in_corpus
+from spacy_arbo_el.retrieval.mention_search import nearest_earlier, nearest_in_document
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Cosine(), NegativeSquaredEuclidean()]
@@ -83,21 +80,6 @@ def test_nearest_in_document_compares_mentions_of_one_document(seed, documents, 
         assert len(actual) == len(best) and set(actual) <= set(others)
         assert nearest.scores[i][: len(best)] == pytest.approx([scores[j] for j in best], abs=1e-5)
         assert [scores[j] for j in actual] == pytest.approx([scores[j] for j in best], abs=1e-5)
-
-
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_search_in_cells_misses_few_neighbours(monkeypatch, similarity):
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((40, 16))
-    vectors = centres[rng.integers(0, 40, 3000)] + 0.3 * rng.standard_normal((3000, 16))
-    vectors = similarity.prepare(vectors.astype(np.float32))
-    exact = nearest_in_corpus(vectors, 4, similarity)
-    monkeypatch.setattr(mention_search, "MAX_EXACT", 100)
-    actual = nearest_in_corpus(vectors, 4, similarity)
-    assert actual.ids.shape == (3000, 4) and (actual.ids != np.arange(3000)[:, None]).all()
-    assert (actual.columns_of(exact.ids) >= 0).mean() >= 0.95
-    same = actual.ids == exact.ids
-    assert actual.scores[same] == pytest.approx(exact.scores[same], abs=1e-5)
 
 
 @pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])

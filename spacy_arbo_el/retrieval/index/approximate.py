@@ -156,10 +156,13 @@ def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> A
     return index
 
 
-def read_index(path: Path) -> Any:
-    """A FAISS index from its file; ValueError where it can't be read."""
+def read_index(path: Path, flags: int = 0) -> Any:
+    """A FAISS index from its file; ValueError where it can't be read.
+
+    flags: How FAISS reads it, such as ``faiss.IO_FLAG_MMAP``.
+    """
     try:
-        return faiss.read_index(str(path))
+        return faiss.read_index(str(path), flags)
     except (RuntimeError, MemoryError) as error:
         problem = (str(error) or "out of memory").splitlines()[0]
         raise ValueError(Errors.E303.format(path=path, problem=problem)) from error

@@ -1,0 +1,35 @@
+"""The options of commands that can do their work on Ray."""
+
+from typing import TYPE_CHECKING, Optional
+
+from spacy.cli._util import Opt
+
+from ..errors import Errors
+
+if TYPE_CHECKING:
+    from ..distributed.on_ray import RaySettings
+
+RAY = Opt(
+    None,
+    "--ray",
+    help="Work with Ray: local for this machine, auto for the cluster that it belongs to, or the "
+    "address of a cluster",
+)
+WORKERS = Opt(1, "--workers", help="Workers of Ray")
+CPUS = Opt(1, "--cpus-per-worker", help="CPUs of a worker, as many threads")
+GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of a worker; 0.5 for two workers on one")
+
+
+def ray_settings(
+    address: Optional[str], workers: int, cpus: int, gpus: float
+) -> "Optional[RaySettings]":
+    """The cluster and its workers; None where the command does not use Ray."""
+    if address is None:
+        if (workers, cpus, gpus) != (1, 1, 0.0):
+            why = "without it, one process does all work"
+            options = "--workers, --cpus-per-worker and --gpus-per-worker"
+            raise ValueError(Errors.E896.format(option=options, other="--ray", why=why))
+        return None
+    from ..distributed.on_ray import RaySettings
+
+    return RaySettings(address, workers, cpus, gpus)

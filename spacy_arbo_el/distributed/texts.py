@@ -1,0 +1,187 @@
+"""The texts of a knowledge base's entities, encoded by workers.
+
+The texts that ``ArboKB.sync`` would encode are written to files, in the batches in which
+``encode_texts`` encodes them. Workers encode these. Then ``sync`` is given the vectors, so that a
+knowledge base is written by one process, and is the same as without workers.
+
+    job.json                 which pipeline encodes
+    texts/part-000012.jsonl  a batch of texts
+    vectors/part-000012.npy  their vectors
+"""
+
+import json
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set
+
+import numpy as np
+
+from ..encoders.protocol import Text
+from ..io import PathLike, read_lines, write_array, write_file
+from ..kb.knowledge_base import ArboKB
+from ..kb.texts import keys_of
+from ..linker import ArboLinker
+from ..retrieval.entity_texts import encode_batch, encode_texts, text_batches
+from .executors import cluster, do_all
+from .identity import folder_fingerprint, model_folder, versions
+from .job import Report
+from .on_ray import RaySettings
+from .output import json_lines
+from .run_folder import begin_beside
+from .shards import Shard
+from .worker import PipelineWorker, worker_name
+
+TEXTS, VECTORS = "texts", "vectors"
+
+
+@dataclass(frozen=True)
+class TextJob:
+    """Which texts are encoded, and by which pipeline.
+
+    model: The folder of the pipeline.
+    output: The folder of the run.
+    pipeline: The fingerprint of the pipeline's folder.
+    kb: What identifies the knowledge base.
+    versions: Of the packages that vectors depend on.
+    """
+
+    model: str
+    output: str
+    pipeline: str
+    kb: str
+    versions: Dict[str, str] = field(default_factory=versions)
+
+    @classmethod
+    def of(cls, model: PathLike, output: PathLike, kb: ArboKB) -> "TextJob":
+        """A job for the pipeline as it is now.
+
+        model: The folder of the pipeline, or the name of an installed package.
+        output: The folder of the run.
+        """
+        folder = model_folder(Path(model)).resolve()
+        fingerprint = folder_fingerprint(folder)
+        return cls(str(folder), str(Path(output).resolve()), fingerprint, kb.database.get("uuid"))
+
+    def texts_of(self, shard: Shard) -> Path:
+        """The file of a batch of texts."""
+        return Path(self.output, TEXTS, f"{shard.name}.jsonl")
+
+    def vectors_of(self, shard: Shard) -> Path:
+        """The file of the vectors of a batch."""
+        return Path(self.output, VECTORS, f"{shard.name}.npy")
+
+    def begin(self, lists: Iterable[List[Text]]) -> List[Shard]:
+        """Write the texts that no earlier run has written, and give all batches.
+
+        lists: Texts that are encoded at a time in one process.
+        """
+        settings = {"pipeline": self.pipeline, "kb": self.kb, "versions": self.versions}
+        begin_beside(Path(self.output), settings)
+        shards = list(self._written())
+        known: Set[int] = {key for shard in shards for key in keys_of(self.read_texts(shard))}
+        for texts in lists:
+            new = [text for text, key in zip(texts, keys_of(texts)) if key not in known]
+            for rows in text_batches(new) if new else ():
+                shard = Shard(len(shards), (), 0, len(rows))
+                batch = [{"title": new[row][0], "text": new[row][1]} for row in rows.tolist()]
+                write_file(self.texts_of(shard), json_lines(batch))
+                shards.append(shard)
+        return shards
+
+    def _written(self) -> Iterator[Shard]:
+        number = 0
+        while self.texts_of(Shard(number, ())).is_file():
+            count = sum(1 for _ in read_lines(self.texts_of(Shard(number, ()))))
+            yield Shard(number, (), 0, count)
+            number += 1
+
+    def read_texts(self, shard: Shard) -> List[Text]:
+        """The texts of a batch."""
+        records = (json.loads(line) for _, line in read_lines(self.texts_of(shard)))
+        return [(record["title"], record["text"]) for record in records]
+
+
+class TextWorker:
+    """Encodes batches of texts.
+
+    job: Which texts, and by which pipeline.
+    """
+
+    def __init__(self, job: TextJob) -> None:
+        self.job, self.name = job, worker_name()
+        pipeline = PipelineWorker(Path(job.model), job.pipeline, job.versions)
+        self.encoder = pipeline.linker.encoder
+
+    def __call__(self, shard: Shard) -> Report:
+        """Encode a batch; in the report, documents are texts."""
+        start = time.perf_counter()
+        texts = self.job.read_texts(shard)
+        write_array(self.job.vectors_of(shard), encode_batch(self.encoder, texts))
+        seconds = round(time.perf_counter() - start, 3)
+        return Report(shard.number, self.name, len(texts), 0, 0, 0, 0, seconds)
+
+
+class StoredTexts:
+    """The vectors that workers have made, by text.
+
+    job: The job.
+    shards: All its batches, which are done.
+    """
+
+    def __init__(self, job: TextJob, shards: Sequence[Shard]) -> None:
+        self._files = [job.vectors_of(shard) for shard in shards]
+        keys = [keys_of(job.read_texts(shard)) for shard in shards]
+        flat = np.array([key for part in keys for key in part], dtype=np.int64)
+        self._order = np.argsort(flat, kind="stable")
+        self._keys = flat[self._order]
+        self._starts = np.cumsum([0, *map(len, keys)])
+
+    def encode(self, linker: ArboLinker, texts: List[Text]) -> np.ndarray:
+        """The vectors of texts, (n, width) float32. Those that no worker had are encoded here."""
+        if not len(self._keys):
+            return encode_texts(linker.encoder, texts)
+        keys = np.array(keys_of(texts), dtype=np.int64)
+        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        stored = self._keys[place] == keys
+        width = np.load(self._files[0], mmap_mode="r", allow_pickle=False).shape[1]
+        vectors = np.empty((len(texts), width), dtype=np.float32)
+        rows, numbers = np.flatnonzero(stored), self._order[place[stored]]
+        files = np.searchsorted(self._starts, numbers, side="right") - 1
+        for file in np.unique(files).tolist():
+            own = files == file
+            block = np.load(self._files[file], mmap_mode="r", allow_pickle=False)
+            vectors[rows[own]] = block[numbers[own] - self._starts[file]]
+        missing = np.flatnonzero(~stored)
+        if len(missing):
+            vectors[missing] = encode_texts(linker.encoder, [texts[i] for i in missing.tolist()])
+        return vectors
+
+
+def encode_in_shards(
+    kb: ArboKB,
+    linker: ArboLinker,
+    model: PathLike,
+    folder: PathLike,
+    ray: Optional[RaySettings] = None,
+) -> int:
+    """Encode what has changed in a knowledge base by workers, see ``ArboKB.sync``.
+
+    kb: Open for writing.
+    linker: That of the pipeline, as the workers load it.
+    model: The pipeline's folder.
+    folder: The folder of the run, which is removed at the end. A run that was killed goes on.
+    ray: The cluster to do it on; None for this process.
+    RETURNS: The number of texts encoded.
+    """
+    verbalization, fingerprint = linker.datastore.settings.verbalization, linker.encoder.fingerprint
+    job = TextJob.of(model, folder, kb)
+    shards = job.begin(kb.vectors.to_encode(verbalization, fingerprint))
+    todo = [shard for shard in shards if not job.vectors_of(shard).is_file()]
+    with cluster(ray):
+        do_all(TextWorker, job, todo, ray)
+    stored = StoredTexts(job, shards)
+    count = kb.sync(verbalization, lambda texts: stored.encode(linker, texts), fingerprint)
+    shutil.rmtree(folder)
+    return count

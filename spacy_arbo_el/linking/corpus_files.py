@@ -1,0 +1,209 @@
+"""The mentions of a corpus in files that are mapped.
+
+A corpus may have more mentions than fit into memory. Whoever works on some of them, or on some of
+their values, reads only these.
+"""
+
+import json
+from array import array
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple, Union, overload
+
+import numpy as np
+import srsly
+
+from ..arrays import TopK, offsets_of, resized_table
+from ..encoders.inputs import SpanInputs
+from ..io import replacing_folder
+from ..mentions.batch import MentionBatch
+from ..mentions.records import MentionRecord
+from ..reranking.protocol import Ranking
+from ..retrieval.neighbours import Neighbours
+from .corpus_mentions import CorpusMentions, canonical_order, numbered
+from .corpus_part import CorpusPart, record_of, values_of
+from .mapped import FOLDER, MappedArrays
+from .stages import RankedMentions
+
+# Gives the parts of a corpus, in the order in which their documents were read, anew each time.
+ReadParts = Callable[[], Iterable[CorpusPart]]
+RECORDS, ABOUT = "records.bin", "about.json"
+_INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
+# Arrays of word pieces and passages, which stay in the order in which documents were read.
+_AS_READ = ("inputs_ids", "inputs_offsets")
+# The arrays with several values per mention.
+_TABLES = frozenset(
+    ["vectors", "exemplar_entities", "ranking_exemplars"]
+    + [
+        f"{table}_{values}"
+        for table in ("entities", "exemplars", "ranking", "candidates")
+        for values in ("ids", "scores")
+    ]
+)
+
+
+class FileRecords(Sequence[MentionRecord]):
+    """Records that are read from a file one by one, when they are asked for.
+
+    path: The file.
+    starts, stops: (m,) int64, where each begins and ends.
+    """
+
+    def __init__(self, path: Path, starts: np.ndarray, stops: np.ndarray) -> None:
+        # An empty file cannot be mapped.
+        data = np.memmap(path, mode="r") if len(starts) else np.zeros(0, dtype=np.uint8)
+        self._data = np.asarray(data)
+        self._starts, self._stops = starts, stops
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, which: int) -> MentionRecord: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> List[MentionRecord]: ...
+
+    def __getitem__(self, which: Union[int, slice]) -> Union[MentionRecord, List[MentionRecord]]:
+        if isinstance(which, slice):
+            return [self[row] for row in range(*which.indices(len(self)))]
+        data = self._data[int(self._starts[which]) : int(self._stops[which])]
+        return record_of(srsly.msgpack_loads(data.tobytes()))
+
+
+class FilePlaces(Sequence[range]):
+    """``CorpusMentions.places`` from a file.
+
+    bounds: (d, 2) int64, the first mention of each document and the one behind its last.
+    """
+
+    def __init__(self, bounds: np.ndarray) -> None:
+        self._bounds = bounds
+
+    def __len__(self) -> int:
+        return len(self._bounds)
+
+    def __getitem__(self, document: Any) -> Any:
+        if isinstance(document, slice):
+            return [range(*bounds) for bounds in self._bounds[document].tolist()]
+        return range(*self._bounds[document].tolist())
+
+
+def write_mentions(folder: Path, read: ReadParts) -> None:
+    """Write the mentions of all parts of a corpus, as ``CorpusMentions.joined`` joins them.
+
+    One part is in memory at a time, and some numbers for each mention. A folder that is there is
+    replaced in one step.
+
+    folder: Where the files are put.
+    read: Gives the parts; it is called twice.
+    """
+    with replacing_folder(folder, FOLDER) as new:
+        layout = _Layout(new, read())
+        layout.fill(read())
+
+
+def read_mentions(folder: Path) -> CorpusMentions:
+    """What ``write_mentions`` wrote, mapped."""
+    arrays = MappedArrays(folder)
+    about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
+    places = FilePlaces(arrays["places"])
+    inputs = SpanInputs.from_dict({name: arrays[f"inputs_{name}"] for name in _INPUTS})
+    batch = MentionBatch(
+        FileRecords(folder / RECORDS, arrays["record_starts"], arrays["record_stops"]),
+        inputs,
+        arrays["numbers"],
+        arrays["labels"],
+        len(places),
+        arrays["vectors"],
+    )
+    neighbours = Neighbours(
+        arrays.table("entities"),
+        arrays.table("exemplars"),
+        TopK.empty(len(batch)),
+        arrays["exemplar_entities"],
+        about["metric"],
+    )
+    ranking = Ranking(arrays.table("ranking"), arrays["ranking_exemplars"])
+    ranked = RankedMentions(batch, neighbours, ranking, arrays["corrected"])
+    return CorpusMentions(places, arrays["documents"], ranked, arrays.table("candidates"))
+
+
+class _Layout:
+    """Where the mentions of each part go.
+
+    folder: Where the files are put. The records are written here.
+    parts: All parts.
+    """
+
+    def __init__(self, folder: Path, parts: Iterable[CorpusPart]) -> None:
+        self.folder = folder
+        self._shapes: Dict[str, Tuple[np.dtype, int]] = {}
+        self._passages, self._pieces, metric = 0, 0, "ip"
+        counts, lengths = array("q"), array("q")
+        with (folder / RECORDS).open("wb") as file:
+            for part in parts:
+                metric = part.ranked.neighbours.metric
+                counts.extend(part.counts)
+                for record in part.ranked.batch.records:
+                    lengths.append(file.write(srsly.msgpack_dumps(values_of(record))))
+                self._measure(part)
+        bounds = offsets_of(np.array(lengths, dtype=np.int64))
+        records = FileRecords(folder / RECORDS, bounds[:-1], bounds[1:])
+        rows, places = canonical_order(records, counts)
+        # From the mentions as they were read to their rows.
+        self._row_of = np.empty(len(rows), dtype=np.int64)
+        self._row_of[rows] = np.arange(len(rows))
+        (folder / ABOUT).write_text(json.dumps({"metric": metric}), encoding="utf8")
+        self._save("places", np.array([(p.start, p.stop) for p in places]).reshape(-1, 2))
+        self._save("record_starts", bounds[:-1][rows])
+        self._save("record_stops", bounds[1:][rows])
+
+    def _measure(self, part: CorpusPart) -> None:
+        for name, values in part.arrays().items():
+            width = values.shape[1] if values.ndim == 2 else 0
+            if len(part.ranked.batch) or name not in self._shapes:
+                known = self._shapes.get(name, (values.dtype, 0))[1]
+                self._shapes[name] = values.dtype, max(width, known)
+        inputs = part.ranked.batch.inputs
+        self._passages += inputs.passages
+        self._pieces += len(inputs.ids)
+
+    def _save(self, name: str, numbers: np.ndarray) -> None:
+        np.save(self.folder / f"{name}.npy", numbers.astype(np.int64, copy=False))
+
+    def fill(self, parts: Iterable[CorpusPart]) -> None:
+        """Write the arrays. parts: The same as before."""
+        out = {name: self._new(name) for name in self._shapes}
+        start = document = passage = piece = 0
+        for part in parts:
+            rows = self._row_of[start : start + len(part.ranked.batch)]
+            arrays, inputs = part.arrays(), part.ranked.batch.inputs
+            arrays["documents"] = arrays["documents"] + document
+            arrays["inputs_passage"] = arrays["inputs_passage"] + passage
+            pieces, passages = inputs.ids, inputs.offsets[1:] + piece
+            out["inputs_ids"][piece : piece + len(pieces)] = pieces
+            out["inputs_offsets"][passage + 1 : passage + 1 + len(passages)] = passages
+            for name in out.keys() - set(_AS_READ):
+                _put(out[name], rows, arrays[name])
+            start, document = start + len(rows), document + len(part.counts)
+            passage, piece = passage + len(passages), piece + len(pieces)
+        self._save("numbers", numbered(out["documents"]))
+        for written in out.values():
+            written.flush()
+
+    def _new(self, name: str) -> np.memmap:
+        """A new file of zeros."""
+        dtype, width = self._shapes[name]
+        sizes = {"inputs_ids": self._pieces, "inputs_offsets": self._passages + 1}
+        count = sizes.get(name, len(self._row_of))
+        shape = (count, width) if name in _TABLES else (count,)
+        path = self.folder / f"{name}.npy"
+        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+
+
+def _put(out: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
+    """Write the values of some mentions, padded as ``TopK`` is."""
+    if values.ndim == 2:
+        missing = -np.inf if values.dtype.kind == "f" else -1
+        values = resized_table(values, out.shape[1], missing)
+    out[rows] = values

@@ -1,0 +1,103 @@
+"""The mentions of a corpus, in an order that does not depend on the order of reading."""
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import List, Sequence, Tuple
+
+import numpy as np
+
+from ..arrays import TopK, offsets_of, ragged_ranges
+from ..mentions.records import MentionRecord
+from ..reranking.protocol import Ranking
+from ..retrieval.neighbours import Neighbours
+from .corpus_part import CorpusPart
+from .stages import RankedMentions
+
+
+@dataclass(frozen=True)
+class CorpusMentions:
+    """The mentions of a corpus.
+
+    The documents are in the order of their texts' fingerprints, so that nothing depends on the
+    order in which they were read.
+
+    places: For each document, in the order in which they were read, its mentions.
+    documents: (m,) int64, the number of each mention's document in that order.
+    ranked: The mentions; their rankings hold the ``MAX_CONSIDERED`` best candidates.
+    candidates: All ranked candidates, for people to read; ids are int32.
+    """
+
+    places: Sequence[range]
+    documents: np.ndarray
+    ranked: RankedMentions
+    candidates: TopK
+
+    @classmethod
+    def joined(cls, parts: Sequence[CorpusPart]) -> "CorpusMentions":
+        """The mentions of all parts of a corpus, without neighbours among each other.
+
+        parts: In the order in which their documents were read; at least one.
+        """
+        part = CorpusPart.concat(parts)
+        rows, places = canonical_order(part.ranked.batch.records, part.counts)
+        documents = part.ranked.batch.documents[rows]
+        return cls(places, documents, _reordered(part.ranked, rows), part.candidates.take(rows))
+
+    @property
+    def as_read(self) -> np.ndarray:
+        """(m,) int64, the mentions in the order in which they were read."""
+        rows = [row for place in self.places for row in place]
+        return np.array(rows, dtype=np.int64)
+
+
+def canonical_order(
+    records: Sequence[MentionRecord], counts: Sequence[int]
+) -> Tuple[np.ndarray, List[range]]:
+    """An order of documents that does not depend on the order in which they were read.
+
+    records: The mentions of all documents.
+    counts: How many mentions each document has.
+    RETURNS: The numbers of the mentions in that order, (m,) int64; and for each document, in the
+        order in which they were read, where its mentions are in it.
+    """
+    lengths = np.array(counts, dtype=np.int64)
+    starts = offsets_of(lengths)
+
+    def mentions(number: int) -> List[Tuple[object, ...]]:
+        own = records[int(starts[number]) : int(starts[number + 1])]
+        return [(record.key, record.label, record.doc_id) for record in own]
+
+    texts = [records[first].key[0] if n else "" for first, n in zip(starts.tolist(), counts)]
+    by_text = sorted(range(len(texts)), key=texts.__getitem__)
+    # Of documents with the same text, all mentions are compared.
+    groups = (list(group) for _, group in groupby(by_text, key=texts.__getitem__))
+    order = [n for group in groups for n in (sorted(group, key=mentions) if group[1:] else group)]
+    rows = ragged_ranges(starts[order], lengths[order])
+    places, at = [range(0)] * len(texts), 0
+    for number in order:
+        places[number] = range(at, at + counts[number])
+        at += counts[number]
+    return rows, places
+
+
+def numbered(documents: np.ndarray) -> np.ndarray:
+    """The numbers of documents, (m,) int64, in whatever order -> counted from 0 as they come."""
+    return np.cumsum(np.diff(documents, prepend=documents[:1]) != 0)
+
+
+def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
+    """The mentions, which have no neighbours among each other yet, in another order."""
+    batch, neighbours = ranked.batch.take(rows), ranked.neighbours
+    return RankedMentions(
+        # Whole documents move: they are numbered anew.
+        replace(batch, documents=numbered(batch.documents)),
+        Neighbours(
+            neighbours.entities.take(rows),
+            neighbours.exemplars.take(rows),
+            TopK.empty(len(rows)),
+            neighbours.exemplar_entities[rows],
+            neighbours.metric,
+        ),
+        Ranking(ranked.ranking.candidates.take(rows), ranked.ranking.exemplars[rows]),
+        ranked.corrected[rows],
+    )

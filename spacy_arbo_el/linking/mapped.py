@@ -1,0 +1,24 @@
+"""Arrays of a corpus in a folder, which are mapped."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..arrays import TopK
+from ..io import FolderKind
+
+FOLDER = FolderKind("values of a corpus", lambda folder: r"[a-z_]+\.(npy|bin|json|faiss)")
+
+
+class MappedArrays:
+    """The arrays of a folder, mapped. Changes would stay in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        path = self._folder / f"{name}.npy"
+        return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+
+    def table(self, name: str) -> TopK:
+        return TopK(self[f"{name}_ids"], self[f"{name}_scores"])

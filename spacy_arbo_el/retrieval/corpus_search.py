@@ -1,0 +1,232 @@
+"""The nearest other mentions of the mentions of a corpus: of all of them, or of some at a time.
+
+What is found for a mention depends on the corpus alone, not on the mentions that are searched for
+at the same time. So the search can be saved, and workers can share the mentions among them.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+
+from ..arrays import TopK
+from ..devices import on_gpu
+from ..io import write_array, write_file
+from .index.approximate import read_index
+from .index.flat import FlatIndex, faiss, rescore
+from .mention_search import first_copies, usable
+from .similarity import Similarity, of_prepared
+
+# Mentions up to which all pairs are compared; on two cores that takes half a minute.
+MAX_EXACT = 65536
+# The number of cells searched for a mention, as a multiple of the square root of all cells.
+PROBES_FACTOR = 1.05
+# Vectors per cell that its centre is fitted on.
+TRAINING_ROWS_PER_CELL = 40
+# Mentions that are searched for, or added to the cells, at a time.
+BLOCK = 16384
+ABOUT, ROWS, CELLS = "search.json", "searched.npy", "cells.faiss"
+# Whether FAISS can map a file of cells.
+MAPS_CELLS = os.name == "posix"
+
+
+@dataclass(frozen=True)
+class CorpusSearch:
+    """Finds the nearest other mentions of the mentions of a corpus.
+
+    vectors: (m, width) float32, prepared, of all mentions; may be mapped from a file.
+    count: How many neighbours a mention has.
+    index: What is searched.
+    """
+
+    vectors: np.ndarray
+    count: int
+    index: Union["AllPairs", "Cells"]
+
+    @classmethod
+    def build(cls, vectors: np.ndarray, count: int, similarity: Similarity) -> "CorpusSearch":
+        """A search that is exact up to ``MAX_EXACT`` mentions and on a GPU, else by cells.
+
+        vectors: (m, width) float32, prepared. Mentions without a vector have no neighbours and are
+            none.
+        """
+        starts = range(0, len(vectors), BLOCK)
+        parts = [np.flatnonzero(usable(vectors[s : s + BLOCK])) + s for s in starts]
+        readable = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+        if len(readable) > MAX_EXACT and not on_gpu() and faiss:
+            return cls(vectors, count, Cells.build(vectors, readable, similarity))
+        return cls(vectors, count, AllPairs.build(vectors, readable, count + 1, similarity))
+
+    def nearest(self, mentions: np.ndarray) -> TopK:
+        """The neighbours of some mentions, (b, count), or fewer where there are fewer others.
+
+        mentions: (b,) int64, their numbers.
+        """
+        width = max(min(self.count, len(self.vectors) - 1), 0)
+        nearest = TopK.empty(len(mentions), width)
+        for start in range(0, len(mentions), BLOCK):
+            part = mentions[start : start + BLOCK]
+            queries = np.asarray(self.vectors[part])
+            readable = np.flatnonzero(usable(queries))
+            best = self.index.search(queries[readable], self.count + 1)
+            others = _without_self(best, part[readable]).first(width)
+            nearest.ids[start + readable, : others.width] = others.ids
+            nearest.scores[start + readable, : others.width] = others.scores
+        return nearest
+
+    def to_disk(self, folder: Path) -> None:
+        """Write what is searched to a folder, without the vectors."""
+        about = {
+            "count": self.count,
+            "cells": isinstance(self.index, Cells),
+            "metric": self.index.similarity.metric,
+            "normalize": self.index.similarity.normalize,
+        }
+        self.index.to_disk(folder)
+        write_file(folder / ABOUT, json.dumps(about).encode("utf8"))
+
+    @classmethod
+    def from_disk(cls, folder: Path, vectors: np.ndarray) -> "CorpusSearch":
+        """What ``to_disk`` wrote. The cells stay in their file, which is mapped.
+
+        vectors: Those that the search was built over.
+        """
+        about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
+        kind = Cells if about["cells"] else AllPairs
+        similarity = of_prepared(about["metric"], about["normalize"])
+        return cls(vectors, about["count"], kind.from_disk(folder, vectors, similarity))
+
+
+def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
+    """The nearest other mentions of any document, (m, count) or (m, m - 1) if there are fewer.
+
+    vectors: (m, width) float32, prepared.
+    """
+    return CorpusSearch.build(vectors, count, similarity).nearest(np.arange(len(vectors)))
+
+
+@dataclass(frozen=True)
+class AllPairs:
+    """Compares a mention with all others. Of equally near ones the first are taken.
+
+    rows: (r,) int64, ascending, the mentions that are searched: of many with equal vectors only the
+        first ones.
+    index: Their vectors.
+    """
+
+    rows: np.ndarray
+    index: FlatIndex
+
+    @classmethod
+    def build(
+        cls, vectors: np.ndarray, readable: np.ndarray, count: int, similarity: Similarity
+    ) -> "AllPairs":
+        """count: How many are looked for, the mention itself included."""
+        all_are = len(readable) == len(vectors)
+        rows = readable[first_copies(vectors if all_are else vectors[readable], count)]
+        return cls.over(vectors, rows, similarity)
+
+    @classmethod
+    def over(cls, vectors: np.ndarray, rows: np.ndarray, similarity: Similarity) -> "AllPairs":
+        """rows: As in the class."""
+        searched = vectors if len(rows) == len(vectors) else vectors[rows]
+        return cls(rows, FlatIndex(searched, similarity))
+
+    @property
+    def similarity(self) -> Similarity:
+        return self.index.similarity
+
+    def search(self, queries: np.ndarray, count: int) -> TopK:
+        """The ``count`` nearest mentions of vectors, or fewer if there are fewer."""
+        best = self.index.search(queries, count)
+        return TopK(np.where(best.valid, self.rows[best.ids], -1), best.scores)
+
+    def to_disk(self, folder: Path) -> None:
+        write_array(folder / ROWS, self.rows)
+
+    @classmethod
+    def from_disk(cls, folder: Path, vectors: np.ndarray, similarity: Similarity) -> "AllPairs":
+        return cls.over(vectors, np.load(folder / ROWS, allow_pickle=False), similarity)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Nearly all of the nearest mentions.
+
+    The vectors are put into cells round centres (FAISS, IVF), and each is compared with those in
+    the cells nearest to it. That is 3 % of all pairs for 100,000 mentions and a smaller share for
+    more: the cost grows with the power of 1.75 of their number. ``benchmarks/corpus.py`` measures
+    the recall.
+
+    vectors: (m, width) float32, prepared, of all mentions.
+    similarity: How they are compared.
+    centres: The centres of the cells. They are searched exactly, so that no other query has a say
+        in which cells a mention is compared with.
+    index: The mentions in the cells.
+    """
+
+    vectors: np.ndarray
+    similarity: Similarity
+    centres: FlatIndex
+    index: Any
+
+    @classmethod
+    def build(cls, vectors: np.ndarray, readable: np.ndarray, similarity: Similarity) -> "Cells":
+        """readable: (r,) int64, ascending, the mentions that are searched."""
+        cells, width = int(4 * np.sqrt(len(readable))), vectors.shape[1]
+        inner = similarity.metric == "ip"
+        metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
+        centres = (faiss.IndexFlatIP if inner else faiss.IndexFlatL2)(width)
+        index = faiss.IndexIVFFlat(centres, width, cells, metric)
+        index.cp.niter, index.cp.max_points_per_centroid = 6, TRAINING_ROWS_PER_CELL
+        sample = min(len(readable), cells * TRAINING_ROWS_PER_CELL)
+        chosen = np.random.default_rng(0).choice(readable, sample, replace=False)
+        index.train(np.ascontiguousarray(vectors[np.sort(chosen)]))
+        for start in range(0, len(readable), BLOCK):
+            rows = readable[start : start + BLOCK]
+            index.add_with_ids(np.ascontiguousarray(vectors[rows]), rows)
+        return cls.over(vectors, similarity, index)
+
+    @classmethod
+    def over(cls, vectors: np.ndarray, similarity: Similarity, index: Any) -> "Cells":
+        """index: As in the class."""
+        index.nprobe = max(int(PROBES_FACTOR * np.sqrt(index.nlist)), 1)
+        centres = index.quantizer.reconstruct_n(0, index.nlist)
+        return cls(vectors, similarity, FlatIndex(centres, similarity), index)
+
+    def search(self, queries: np.ndarray, count: int) -> TopK:
+        """Nearly all of the ``count`` nearest mentions of vectors."""
+        if not len(queries):
+            return TopK.empty(0, count)
+        inner = self.similarity.metric == "ip"
+        sign = np.float32(1 if inner else -1)
+        cells = self.centres.search(queries, self.index.nprobe)
+        distances, rows = self.index.search_preassigned(
+            queries, count, cells.ids, sign * cells.scores
+        )
+        return rescore(TopK(rows, sign * distances), queries, self.vectors, inner)
+
+    def to_disk(self, folder: Path) -> None:
+        faiss.write_index(self.index, str(folder / CELLS))
+
+    @classmethod
+    def from_disk(cls, folder: Path, vectors: np.ndarray, similarity: Similarity) -> "Cells":
+        index = read_index(folder / CELLS, faiss.IO_FLAG_MMAP if MAPS_CELLS else 0)
+        if MAPS_CELLS:
+            # FAISS would read ahead with 32 threads for each search.
+            faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0
+        return cls.over(vectors, similarity, index)
+
+
+def _without_self(nearest: TopK, mentions: np.ndarray) -> TopK:
+    """The neighbours of mentions, (b,), without each itself: one column less.
+
+    A mention is usually its own nearest one, but not where others have the same vector.
+    """
+    is_self = nearest.ids == mentions[:, None]
+    is_self[~is_self.any(axis=1), -1:] = True
+    shape = (len(mentions), max(nearest.width - 1, 0))
+    return TopK(nearest.ids[~is_self].reshape(shape), nearest.scores[~is_self].reshape(shape))

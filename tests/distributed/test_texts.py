@@ -1,0 +1,118 @@
+"""Texts of a knowledge base that workers encode: the same vectors as in one process."""
+
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from spacy_arbo_el import ArboKB, Entity, find_linker, load_pipeline
+from spacy_arbo_el.cli.kb_edit import encode_with
+from spacy_arbo_el.distributed import texts
+from spacy_arbo_el.distributed.texts import TextWorker, encode_in_shards
+from spacy_arbo_el.retrieval import entity_texts
+
+from ..linker.world import ENTITIES
+from .test_serial import run
+
+MORE = [Entity("more", "mercury", "liquid toxic metal"), Entity("new", "ore", "a rock", ["rocks"])]
+
+
+@pytest.fixture(scope="module")
+def linker(model):
+    return find_linker(load_pipeline(model))
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    monkeypatch.setattr(entity_texts, "MIN_LOGGED", 2)
+    monkeypatch.setattr(entity_texts, "TEXTS_PER_STEP", 3)
+
+
+def make_kb(path):
+    with ArboKB.create(path) as kb:
+        kb.add(ENTITIES)
+    return path
+
+
+def vectors(path):
+    kb = ArboKB.for_reading(path)
+    assert kb.in_sync and kb.fingerprint
+    return kb.rows.array().tobytes(), kb.owners().tolist(), kb.fingerprint
+
+
+@pytest.mark.parametrize("state", ["new", "edited", "of another encoder"])
+def test_vectors_of_shards_are_those_of_one_process(tmp_path, linker, model, small_batches, state):
+    for name in ("one", "shards"):
+        with ArboKB.open(make_kb(tmp_path / name)) as kb:
+            if state != "new":
+                encode_with(linker, kb)
+                kb.upsert([*MORE, Entity(ENTITIES[0].id, "changed", "as well")])
+            if state == "of another encoder":
+                kb.storage.put(encoder="another")
+    with ArboKB.open(tmp_path / "one") as kb:
+        expected = encode_with(linker, kb)
+    with ArboKB.open(tmp_path / "shards") as kb:
+        assert encode_in_shards(kb, linker, model, tmp_path / "shards.run") == expected
+    assert vectors(tmp_path / "one") == vectors(tmp_path / "shards")
+    assert not (tmp_path / "shards.run").exists()
+
+
+def test_batches_that_are_encoded_are_not_encoded_again(
+    tmp_path, linker, model, small_batches, monkeypatch
+):
+    path, done = make_kb(tmp_path / "kb"), []
+    work = TextWorker.__call__
+
+    def stop_at_two(self, shard):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(shard.number)
+        return work(self, shard)
+
+    with monkeypatch.context() as patch, ArboKB.open(path) as kb:
+        patch.setattr(TextWorker, "__call__", stop_at_two)
+        with pytest.raises(KeyboardInterrupt):
+            encode_in_shards(kb, linker, model, tmp_path / "kb.run")
+    with ArboKB.open(path) as kb:
+        kb.add(MORE)
+        monkeypatch.setattr(
+            TextWorker, "__call__", lambda self, s: done.append(s.number) or work(self, s)
+        )
+        monkeypatch.setattr(texts, "encode_texts", None)
+        encode_in_shards(kb, linker, model, tmp_path / "kb.run")
+    assert sorted(done) == list(range(len(done))) and len(done) > 3
+    with ArboKB.open(make_kb(tmp_path / "other")) as kb:
+        kb.add(MORE)
+        encode_with(linker, kb)
+    # The entities that came later were encoded in batches of their own.
+    found, expected = (ArboKB.for_reading(p).rows.array() for p in (path, tmp_path / "other"))
+    assert np.allclose(found, expected, atol=1e-6)
+
+
+def test_what_another_pipeline_has_left_is_not_used(tmp_path, linker, model, monkeypatch):
+    monkeypatch.setattr(TextWorker, "__call__", lambda self, shard: 1 / 0)
+    with ArboKB.open(make_kb(tmp_path / "kb")) as kb:
+        with pytest.raises(ZeroDivisionError):
+            encode_in_shards(kb, linker, model, tmp_path / "kb.run")
+        shutil.copytree(model, tmp_path / "model")
+        (tmp_path / "model" / "more").write_text("another pipeline")
+        with pytest.raises(ValueError, match="E903.*pipeline"):
+            encode_in_shards(kb, linker, tmp_path / "model", tmp_path / "kb.run")
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "own.txt").write_text("mine")
+        with pytest.raises(ValueError, match="E902.*own.txt"):
+            encode_in_shards(kb, linker, model, tmp_path / "mine")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Ray on Windows is beta")
+def test_command_encodes_with_two_workers_of_ray(tmp_path, linker, model):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    path = make_kb(tmp_path / "kb")
+    printed = run("kb", "encode", path, model, "--ray", "local", "--workers", 2)
+    assert f"{len(ENTITIES)} texts encoded" in printed
+    with ArboKB.open(make_kb(tmp_path / "other")) as kb:
+        encode_with(linker, kb)
+    assert vectors(path) == vectors(tmp_path / "other")
+    assert not (tmp_path / "kb.run").exists()
