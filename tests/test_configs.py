@@ -13,6 +13,8 @@ from thinc.api import Config
 
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
+from spacy_arbo_el.reranking.mention_pairs import MentionPairs
+from spacy_arbo_el.training.mention_pairs import NearestPairs
 from spacy_arbo_el.training.reranker import RerankerTraining
 
 from .linker.world import write_corpus
@@ -40,7 +42,11 @@ def settings(config, path=()):
 
 
 def test_there_is_a_complete_config_for_each_system():
-    complete = {path.stem for path in CONFIGS.glob("*.cfg")} - {"base", "reranker"}
+    complete = {path.stem for path in CONFIGS.glob("*.cfg")} - {
+        "base",
+        "reranker",
+        "mention_scorer",
+    }
     assert complete == set(SYSTEMS) and len(SYSTEMS) == 17
 
 
@@ -103,6 +109,15 @@ def paths(tmp_path_factory):
 def test_debug_config_accepts_it(system, paths, capsys):
     debug_config(CONFIGS / f"{system}.cfg", overrides=paths)
     assert "Config is valid" in capsys.readouterr().out
+
+
+def test_the_config_of_a_mention_scorer_is_copied_and_resolves_to_the_defaults(builder):
+    text = (CONFIGS / "mention_scorer.cfg").read_text(encoding="utf8")
+    assert (builder.PACKAGED / "mention_scorer.cfg").read_text(encoding="utf8") == text
+    parts = registry.resolve(Config().from_str(text))
+    training = RerankerTraining(batch_size=64)
+    expected = {"mention_scorer": MentionPairs(), "pairs": NearestPairs(), "training": training}
+    assert parts == expected
 
 
 def test_the_config_of_arbo_rerank_is_copied_and_has_all_settings_with_their_defaults(builder):

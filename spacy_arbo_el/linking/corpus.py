@@ -18,6 +18,7 @@ from ..discovery.continuation import group_mentions
 from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
+from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..inference.decisions import Decisions
 from ..mentions.records import MentionRecord, keys_of
@@ -142,6 +143,7 @@ class CorpusLinker:
         taken = taken[np.argsort(mentions.documents[taken], kind="stable")]
         settings = stages.datastore.settings
         records = [batch.records[row] for row in taken.tolist()]
+        inputs = SpanInputs.concat([batch.inputs.take(taken), decided.mentions.inputs])
         groups, known = group_mentions(
             records,
             batch.encoded[taken],
@@ -150,6 +152,7 @@ class CorpusLinker:
             settings.similarity,
             stages.calibration,
             settings.match_types,
+            lambda rows: stages.score_neighbours(inputs.take(rows)),
         )
         stored = np.array([new_entities.rows.row(r.key) >= 0 for r in records], dtype=bool)
         added = np.flatnonzero((groups >= 0) & ~stored)
@@ -191,7 +194,9 @@ class CorpusLinker:
         if settings.match_types:
             labels = ranked.batch.labels
             nearest = nearest.where(labels[nearest.ids] == labels[:, None])
-        return ranked.with_mentions(nearest)
+        ranked = ranked.with_mentions(nearest)
+        scored = self.stages.with_mention_scores(ranked.batch.inputs, ranked.neighbours)
+        return replace(ranked, neighbours=scored)
 
     def annotated(self, read: ReadDocs, links: CorpusLinks) -> Iterator[Doc]:
         """The second pass: the documents with their links.
