@@ -112,7 +112,7 @@ class NearestPairs:
         settings: How vectors are compared, and whether mentions of other types are neighbours.
         """
         numbers = identity_numbers(identities)
-        known = (numbers >= 0).any(axis=1)
+        known = numbers[:, 0] >= 0
         ends = [np.zeros((2, 0), dtype=np.int64)]
         for nearest in self._searches(batch, settings):
             nearest = nearest.where(known[nearest.ids] & known[:, None])
