@@ -109,6 +109,9 @@ def fit_calibration(
 
 def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     """The parts that fit documents; the datastore must not change meanwhile."""
+    if stages.mention_scorer is not None:
+        # Most edges in a document are edges in the corpus too.
+        stages = replace(stages, mention_scorer=stages.mention_scorer.cached())
     mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
     if mentions is None:
         return Fitted(stages.calibration, stages.reranker)

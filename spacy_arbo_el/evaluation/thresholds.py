@@ -151,7 +151,7 @@ def sweep_discovery(
     curve = fit_logistic(*edges) or linker.calibration.same_new_entity
     min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
     nearest = discovery.nearest(features[chosen], linker.similarity)
-    scores = score(inputs.take(chosen))
+    scores = score(inputs, chosen)
     if scores is not None:
         nearest = scores(nearest)
     groups = discovery.sweep(

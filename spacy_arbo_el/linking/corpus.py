@@ -6,7 +6,7 @@ its vector, its neighbours and candidates in numbers, and its record, never a Do
 """
 
 from dataclasses import dataclass, replace
-from typing import Callable, Iterable, Iterator, List, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -14,6 +14,7 @@ from spacy.util import minibatch
 
 from ..annotations import Link
 from ..arrays import TopK, offsets_of
+from ..discovery.clustering import ScoreNeighbours
 from ..discovery.continuation import group_mentions
 from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
@@ -143,7 +144,13 @@ class CorpusLinker:
         taken = taken[np.argsort(mentions.documents[taken], kind="stable")]
         settings = stages.datastore.settings
         records = [batch.records[row] for row in taken.tolist()]
-        inputs = SpanInputs.concat([batch.inputs.take(taken), decided.mentions.inputs])
+
+        def scores_of(rows: np.ndarray) -> Optional[ScoreNeighbours]:
+            if not stages.scores_mentions:
+                return None
+            inputs = SpanInputs.concat([batch.inputs.take(taken), decided.mentions.inputs])
+            return stages.score_neighbours(inputs, rows)
+
         groups, known = group_mentions(
             records,
             batch.encoded[taken],
@@ -152,7 +159,7 @@ class CorpusLinker:
             settings.similarity,
             stages.calibration,
             settings.match_types,
-            lambda rows: stages.score_neighbours(inputs.take(rows)),
+            scores_of,
         )
         stored = np.array([new_entities.rows.row(r.key) >= 0 for r in records], dtype=bool)
         added = np.flatnonzero((groups >= 0) & ~stored)

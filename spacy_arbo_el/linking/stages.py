@@ -51,9 +51,10 @@ class RankedMentions:
         )
 
     def with_mentions(self, mentions: TopK) -> "RankedMentions":
-        """The same with other neighbours among the mentions."""
+        """The same with other neighbours among the mentions, by similarity."""
         mentions = mentions.where(~self.corrected[:, None])
-        return replace(self, neighbours=self.neighbours.with_mentions(mentions))
+        neighbours = replace(self.neighbours, mentions=mentions, scored=False)
+        return replace(self, neighbours=neighbours)
 
 
 @dataclass(frozen=True)
@@ -144,16 +145,20 @@ class LinkingStages:
         """Whether a mention scorer scores the edges between mentions."""
         return self.mention_scorer is not None and self.mention_scorer.is_trained
 
-    def score_neighbours(self, inputs: SpanInputs, first: int = 0) -> Optional[ScoreNeighbours]:
+    def score_neighbours(
+        self, inputs: SpanInputs, rows: Optional[np.ndarray] = None, first: int = 0
+    ) -> Optional[ScoreNeighbours]:
         """Gives the nearest mentions of mentions the scores of the mention scorer.
 
-        inputs: The spans of all mentions in question, by their numbers among the neighbours.
+        inputs: The spans of mentions.
+        rows: The mentions that are numbered among the neighbours, from 0; None for all.
         first: The number of the first mention that has neighbours.
         RETURNS: None where similarities stay: without a mention scorer that has been trained.
         """
         scorer = self.mention_scorer
         if scorer is None or not scorer.is_trained:
             return None
+        inputs = inputs if rows is None else inputs.take(rows)
         return partial(scorer, inputs, retriever=self.encoder.fingerprint, first=first)
 
     def with_mention_scores(self, inputs: SpanInputs, neighbours: Neighbours) -> Neighbours:
@@ -201,7 +206,7 @@ class LinkingStages:
                 self.calibration,
                 batch.documents[rows],
                 batch.labels[rows] if settings.match_types else None,
-                score=self.score_neighbours(batch.inputs.take(rows)),
+                score=self.score_neighbours(batch.inputs, rows),
             )
         return groups
 

@@ -8,7 +8,6 @@ import numpy as np
 from spacy.tokens import Span
 
 from ..annotations import Link
-from ..arrays import TopK
 from ..discovery.clustering import Discovery
 from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
@@ -129,18 +128,14 @@ class _Attaching:
             numbers = np.unique(labels, return_inverse=True)[1].reshape(-1)
             kept = kept & (numbers[nearest.ids] == numbers[len(rows) :, None])
         if self.stages.scores_mentions:
-            nearest = self._scored(unlinked, nearest.where(kept))
+            inputs = SpanInputs.concat([rows.inputs, unlinked.inputs])
+            score = self.stages.score_neighbours(inputs, first=len(rows))
+            assert score is not None
+            nearest = score(nearest.where(kept))
             kept = nearest.valid
         similar = nearest.scores >= discovery.min_similarity(self.stages.calibration)
         # Unlike TopK.where, entries keep their columns.
         return np.where(kept & similar, nearest.ids, -1)
-
-    def _scored(self, unlinked: Unlinked, nearest: TopK) -> TopK:
-        """The earlier mentions with the scores of the mention scorer."""
-        rows = self.new_entities.rows
-        inputs = SpanInputs.concat([rows.inputs, unlinked.inputs])
-        score = self.stages.score_neighbours(inputs, len(rows))
-        return nearest if score is None else score(nearest)
 
     def _left_out(self, discovery: Discovery) -> np.ndarray:
         """(n,) bool, stored mentions that no mention joins: unreadable ones, and accepted ones."""
