@@ -25,7 +25,8 @@ from spacy_arbo_el.reranking.pair_scorer import CachedScorer, PairScorer
 
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, annotated, without_links
-from .test_pair_inputs import MENTIONS, TEXT, word_pieces  # noqa: F401
+from .test_pair_inputs import MENTIONS, TEXT, literal_mention, word_pieces  # noqa: F401
+from .test_pair_inputs import read as read_text
 
 SECTION = {"@misc": "spacy-arbo-el.MentionPairs.v1", "n_scored": 3, "window": 16}
 INFERENCES = {
@@ -108,16 +109,8 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, window, as_document
 
 
 def literal_part(word_pieces, window, begin, end):  # noqa: F811
-    cls, sep, start, stop, _ = word_pieces.specials.tolist()
-    parts = (TEXT[:begin], TEXT[begin:end], TEXT[end:])
-    left, mention, right = (word_pieces.read([part]).ids.tolist() for part in parts)
-    budget = window - 4
-    if len(mention) > budget:
-        tail = budget // 2
-        mention = mention[: budget - tail] + mention[len(mention) - tail :]
-    while len(left) + len(mention) + len(right) > budget:
-        left, right = (left[1:], right) if len(left) > len(right) else (left, right[:-1])
-    return [cls, *left, start, *mention, stop, *right, sep]
+    texts = (TEXT[:begin], TEXT[begin:end], TEXT[end:])
+    return literal_mention(word_pieces, window, *(read_text(word_pieces, text) for text in texts))
 
 
 # Scores

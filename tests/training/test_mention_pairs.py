@@ -22,13 +22,12 @@ from spacy_arbo_el.training.mention_pairs import (
     binary_loss,
     identity_numbers,
 )
-from spacy_arbo_el.training.reranker import RerankerTrainer
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
 
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, annotated
 from ..tiny import save_tiny
-from .test_reranker import build_tiny, docs_of
+from .test_reranker import build_tiny, docs_of, stopping_at
 
 SETTINGS = {
     "mention_scorer.window": 20,
@@ -135,15 +134,7 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, mo
     nlp = build_tiny(tiny_bert)
     whole = run(nlp, tmp_path / "whole")
     assert weights(run(nlp, tmp_path / "again")) == weights(whole), "a run is reproducible"
-    calls, step = [], RerankerTrainer.step
-
-    def stop(self, examples):
-        calls.append(len(examples))
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        return step(self, examples)
-
-    monkeypatch.setattr(RerankerTrainer, "step", stop)
+    stopping_at(monkeypatch, 6)
     with pytest.raises(KeyboardInterrupt):
         run(nlp, tmp_path / "cut", every=2)
     lines = []
@@ -152,7 +143,7 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, mo
     assert weights(resumed) == weights(whole)
 
 
-def test_a_checkpoint_of_a_cross_encoder_is_refused(tiny_bert, tmp_path):
+def test_a_checkpoint_of_other_settings_is_refused(tiny_bert, tmp_path):
     nlp = build_tiny(tiny_bert)
     run(nlp, tmp_path, **{"training.max_epochs": 1})
     with pytest.raises(ValueError, match=r"E602.*pairs\.n_wrong"):
