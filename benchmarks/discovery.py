@@ -1,12 +1,14 @@
 """Clusters of mentions across documents, as in Table 5 of the arborescence paper.
 
-    python benchmarks/discovery.py MODEL TRAIN.spacy DEV.spacy [--part 0.2]
+    python benchmarks/discovery.py MODEL TRAIN.spacy DEV.spacy [--part 0.2] [--mentions 4000]
 
 The mentions of all documents are clustered by their vectors, without a knowledge base. The methods
 are those of this package, with edges from the 4 nearest mentions, and those of scikit-learn and
 SciPy. All use the same vectors. With "n-grams", mentions are compared by character n-grams too,
 with a weight that is tuned. The threshold of each method is the one with the best adjusted Rand
-index on the last documents of the training set. There are three settings:
+index on the last documents of the training set. Where the pipeline has a mention scorer, the rows
+"pairs" have its scores on the same edges. Train it without those documents (`arbo rerank
+--mentions`), on which its scores would be surer than on others. There are three settings:
 
 ALL: All mentions are clustered and scored.
 ALL/UNSEEN: All mentions are clustered. Those of entities without a training mention are scored.
@@ -14,6 +16,7 @@ UNSEEN ONLY: Only the latter are clustered and scored.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
@@ -26,9 +29,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.discovery.clustering import Discovery
+from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.evaluation.clusters import cluster_scores
 from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.records import gold_ids
 from spacy_arbo_el.retrieval.similarity import Cosine
 
@@ -37,18 +42,20 @@ class Mentions(NamedTuple):
     """Mentions with gold ids.
 
     vectors: (m, width) float32 of length 1.
+    inputs: The spans that they are encoded from.
     normalized: Their normalized surface forms in lower case.
     gold: Their gold ids, joined.
     """
 
     vectors: np.ndarray
+    inputs: SpanInputs
     normalized: List[str]
     gold: List[str]
 
     def take(self, rows: np.ndarray) -> "Mentions":
         chosen = rows.tolist()
         lists = ([values[i] for i in chosen] for values in (self.normalized, self.gold))
-        return Mentions(self.vectors[rows], *lists)
+        return Mentions(self.vectors[rows], self.inputs.take(rows), *lists)
 
 
 def read(linker, docs) -> Mentions:
@@ -58,11 +65,12 @@ def read(linker, docs) -> Mentions:
     )
     vectors = Cosine().prepare(linker.encoder.encode_mentions(batch.inputs))
     gold = ["|".join(sorted(record.kb_ids)) for record in batch.records]
-    return Mentions(vectors, [normalized.lower() for normalized in batch.normalized], gold)
+    normalized = [normalized.lower() for normalized in batch.normalized]
+    return Mentions(vectors, batch.inputs, normalized, gold)
 
 
-# From mentions and thresholds (distances, 1 - cosine) to the labels of the mentions at each
-# threshold.
+# From mentions and thresholds (distances: 1 - cosine, or minus a score) to the labels of the
+# mentions at each threshold.
 Method = Callable[[Mentions, np.ndarray], List[np.ndarray]]
 
 
@@ -72,6 +80,18 @@ def by_graph(method: str, ngram_weight: float = 0.0) -> Method:
     def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
         features = discovery.features(mentions.vectors, mentions.normalized)
         return list(discovery.sweep(features, Cosine(), 1 - distances))
+
+    return cluster
+
+
+def by_pairs(method: str, stages: LinkingStages) -> Method:
+    """As ``by_graph``, on the same edges with the scores of the mention scorer."""
+    discovery = Discovery(n_neighbors=4, method=method)
+
+    def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
+        nearest = discovery.nearest(mentions.vectors, Cosine())
+        scored = stages.score_neighbours(mentions.inputs)(nearest)
+        return list(discovery.sweep(mentions.vectors, Cosine(), -distances, scored, True))
 
     return cluster
 
@@ -104,29 +124,30 @@ def by_string(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
     return [np.unique(mentions.normalized, return_inverse=True)[1]] * len(distances)
 
 
-# For each name the methods, of which the best is chosen, and the number of distances to try.
-METHODS: Dict[str, Tuple[List[Method], int]] = {
-    "string equality": ([by_string], 1),
-    "DBSCAN": ([by_density(lambda e: DBSCAN(eps=e, min_samples=2))], 6),
-    "HDBSCAN": ([by_density(lambda e: HDBSCAN(min_cluster_size=2, min_samples=1, copy=True))], 1),
-    "single linkage": ([by_linkage("single")], 40),
-    "average linkage": ([by_linkage("average")], 40),
-    **{
-        f"ours: {name}": ([by_graph(method)], 40)
-        for name, method in (
-            ("weak components", "weak"),
-            ("arborescences", "arborescence"),
-            ("averages", "average"),
-        )
-    },
-    "ours: weak components, n-grams": ([by_graph("weak", w) for w in NGRAM_WEIGHTS], 40),
-    "ours: averages, n-grams": ([by_graph("average", w) for w in NGRAM_WEIGHTS], 40),
+# The distances to try: none, few and many; of scores, which are log-odds.
+NONE, FEW, MANY = np.array([0.5]), np.linspace(0.02, 0.8, 6), np.linspace(0.02, 0.8, 40)
+SCORES = np.linspace(-8.0, 8.0, 65)
+OURS = {"weak components": "weak", "arborescences": "arborescence", "averages": "average"}
+# For each name the methods, of which the best is chosen, and the distances.
+METHODS: Dict[str, Tuple[List[Method], np.ndarray]] = {
+    "string equality": ([by_string], NONE),
+    "DBSCAN": ([by_density(lambda e: DBSCAN(eps=e, min_samples=2))], FEW),
+    "HDBSCAN": (
+        [by_density(lambda e: HDBSCAN(min_cluster_size=2, min_samples=1, copy=True))],
+        NONE,
+    ),
+    "single linkage": ([by_linkage("single")], MANY),
+    "average linkage": ([by_linkage("average")], MANY),
+    **{f"ours: {name}": ([by_graph(method)], MANY) for name, method in OURS.items()},
+    "ours: weak components, n-grams": ([by_graph("weak", w) for w in NGRAM_WEIGHTS], MANY),
+    "ours: averages, n-grams": ([by_graph("average", w) for w in NGRAM_WEIGHTS], MANY),
 }
 
 
-def tuned(methods: List[Method], steps: int, mentions: Mentions) -> Tuple[Method, float, float]:
+def tuned(
+    methods: List[Method], distances: np.ndarray, mentions: Mentions
+) -> Tuple[Method, float, float]:
     """The method and the distance with the best clusters of mentions, and their score."""
-    distances = np.linspace(0.02, 0.8, steps) if steps > 1 else np.array([0.5])
     best = []
     for method in methods:
         labels = method(mentions, distances)
@@ -141,6 +162,7 @@ def main() -> None:
     for name in ("model", "train", "dev"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--part", type=float, default=0.2, help="share of train to tune on")
+    parser.add_argument("--mentions", type=int, default=0, help="mentions of dev; 0 for all")
     parser.add_argument("--without", default="", help="methods to leave out, separated by commas")
     options = parser.parse_args()
     nlp = spacy.load(options.model)
@@ -149,14 +171,22 @@ def main() -> None:
     seen = {"|".join(sorted(gold_ids(s))) for doc in train for s in linker.mentions.getter(doc)}
     part = read(linker, train[int(len(train) * (1 - options.part)) :])
     dev = read(linker, read_docs(options.dev, nlp.vocab))
+    dev = dev.take(np.arange(min(options.mentions or len(dev.gold), len(dev.gold))))
     unseen = np.flatnonzero([gold not in seen for gold in dev.gold])
+    chosen = dict(METHODS)
+    if linker.stages.scores_mentions:
+        stages = replace(linker.stages, mention_scorer=linker.mention_scorer.cached())
+        chosen.update(
+            (f"ours: {name}, pairs", ([by_pairs(method, stages)], SCORES))
+            for name, method in OURS.items()
+        )
     print(f"{len(dev.gold)} mentions, {len(unseen)} of them of unseen entities", flush=True)
     print("| | distance | ALL: ARI | B³ | ALL/UNSEEN: ARI | B³ | UNSEEN ONLY: ARI | B³ |")
     print("|---" * 8 + "|", flush=True)
-    for name, (methods, steps) in METHODS.items():
+    for name, (methods, distances) in chosen.items():
         if name in options.without.split(","):
             continue
-        method, distance, _ = tuned(methods, steps, part)
+        method, distance, _ = tuned(methods, distances, part)
         (labels,) = method(dev, np.array([distance]))
         (only,) = method(dev.take(unseen), np.array([distance]))
         gold = np.array(dev.gold)

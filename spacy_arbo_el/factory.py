@@ -9,6 +9,7 @@ from .discovery.clustering import Discovery
 from .inference.decisions import Inference
 from .linker import ArboLinker
 from .mentions.reader import MentionSettings
+from .reranking.mention_scorers import MentionScorer
 from .reranking.protocol import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
@@ -20,6 +21,7 @@ threshold = 0.5
 overwrite = true
 use_gold_ents = true
 extension = "arbo"
+mention_scorer = null
 
 [arbo_linker.calibration]
 entity = [12.3, -8.0]
@@ -159,6 +161,7 @@ def make_arbo_linker(
     reranker: Reranker,
     inference: Inference,
     discovery: Optional[Discovery],
+    mention_scorer: Optional[MentionScorer],
     objective: TrainingObjective,
     cache_refresh: CacheRefresh,
     scorer: Optional[Callable],

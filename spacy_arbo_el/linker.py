@@ -54,6 +54,7 @@ from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
+from .reranking.mention_scorers import MentionScorer
 from .reranking.pair_rerankers import cached
 from .reranking.protocol import Reranker
 from .retrieval.datastore import Datastore
@@ -80,6 +81,7 @@ class ArboLinker(TrainablePipe):
     inference: Decides on links.
     discovery: Groups the mentions that no entity fits into new entities; None leaves each by
         itself.
+    mention_scorer: Scores the edges between mentions; None to leave them their similarities.
     objective: What training pulls closer and pushes apart.
     cache_refresh: When training encodes all texts and mentions again.
     scorer: For ``nlp.evaluate``.
@@ -107,6 +109,7 @@ class ArboLinker(TrainablePipe):
         objective: TrainingObjective,
         cache_refresh: CacheRefresh,
         discovery: Optional[Discovery] = None,
+        mention_scorer: Optional[MentionScorer] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
         overwrite: bool = True,
@@ -139,6 +142,7 @@ class ArboLinker(TrainablePipe):
             inference,
             discovery,
             curves,
+            mention_scorer,
         )
         self.streaming = Stream()
         self.trainer = Trainer(name, model, datastore, objective, cache_refresh)
@@ -173,6 +177,7 @@ class ArboLinker(TrainablePipe):
     reranker = StagePart[Reranker]()
     inference = StagePart[Inference]()
     discovery = StagePart[Optional[Discovery]]()
+    mention_scorer = StagePart[Optional[MentionScorer]]()
 
     @property
     def kb(self) -> ArboKB:
@@ -217,11 +222,15 @@ class ArboLinker(TrainablePipe):
     def cached_encoder(self) -> Iterator["ArboLinker"]:
         """Remember the vectors of mentions for a while, to link them again and again.
 
-        So are the scores of a cross-encoder. The weights must stay as they are.
+        So are the scores of a cross-encoder and of a mention scorer. The weights must stay as they
+        are.
         """
         encoder, reranker = CachedEncoder(self.encoder), self.reranker
-        remembering = cached(reranker)
-        self.stages = replace(self.stages.with_encoder(encoder), reranker=remembering)
+        remembering, mention_scorer = cached(reranker), self.mention_scorer
+        scorer = None if mention_scorer is None else mention_scorer.cached()
+        self.stages = replace(
+            self.stages.with_encoder(encoder), reranker=remembering, mention_scorer=scorer
+        )
         self.datastore.encoder = encoder
         try:
             yield self
@@ -229,6 +238,8 @@ class ArboLinker(TrainablePipe):
             self.stages = self.stages.with_encoder(self.encoder)
             if self.reranker is remembering:
                 self.reranker = reranker
+            if self.mention_scorer is scorer:
+                self.mention_scorer = mention_scorer
             self.datastore.encoder = self.encoder
 
     # Knowledge base and feedback
@@ -563,6 +574,7 @@ class ArboLinker(TrainablePipe):
             "reranker": self.reranker.from_bytes(b""),
             "inference": self.inference,
             "discovery": self.discovery,
+            "mention_scorer": self.mention_scorer and self.mention_scorer.from_bytes(b""),
             "objective": self.trainer.objective,
             "cache_refresh": self.trainer.cache_refresh,
             "scorer": self.scorer,
@@ -573,8 +585,8 @@ class ArboLinker(TrainablePipe):
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
         """Serialize.
 
-        exclude: Any of vocab, model, kb, exemplars, reranker, corrections, new_entities. Settings
-            are those of the config.
+        exclude: Any of vocab, model, kb, exemplars, reranker, mention_scorer, corrections,
+            new_entities. Settings are those of the config.
         """
         with self._one_state():
             return Serializer(self).to_bytes(exclude)

@@ -6,7 +6,7 @@ annotated data, turns both into log-odds. The graph's weights, the threshold and
 people see are on that scale.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
@@ -15,6 +15,9 @@ from ..errors import Errors
 from .logistic import Curve
 
 KINDS = ("entity", "exemplar", "mention", "same_mention", "same_new_entity")
+# The kinds of edges between mentions, and the curve of scores that are log-odds themselves.
+MENTION_KINDS = ("mention", "same_mention", "same_new_entity")
+LOG_ODDS = (1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,13 @@ class Calibration:
     def with_one_curve(self) -> "Calibration":
         """The calibration with the curve of entities for all kinds of edges."""
         return Calibration(*[self.entity] * len(KINDS))
+
+    def for_mention_scorer(self) -> "Calibration":
+        """The same, where edges between mentions have the scores of a mention scorer.
+
+        These are log-odds on the pairs that it has learned from, until curves are fitted on them.
+        """
+        return replace(self, **dict.fromkeys(MENTION_KINDS, LOG_ODDS))
 
     def logits(self, kind: str, similarity: np.ndarray) -> np.ndarray:
         """Log-odds that edges of a kind are correct; float32, in the shape of ``similarity``."""

@@ -41,7 +41,7 @@ def distill_command(
     \b
     Example:
       python -m spacy arbo distill out/model-best -c student.cfg -t raw.jsonl -o encoder
-      python -m spacy arbo distill out/model-best -c student.cfg -t train.spacy -t raw.jsonl -o encoder
+      python -m spacy arbo distill out/model-best -c student.cfg -t train.spacy -t raw.jsonl -o enc
     """
     from itertools import chain
 

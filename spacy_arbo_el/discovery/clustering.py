@@ -1,7 +1,7 @@
 """Which of the mentions that no entity fits are the same new entity."""
 
 from dataclasses import dataclass
-from typing import Optional, Sequence
+from typing import Callable, Optional, Sequence
 
 import numpy as np
 from spacy.util import registry
@@ -11,7 +11,7 @@ from ..arrays import TopK, unit
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import similarity_at
 from ..errors import Errors
-from ..graph.averages import average_joins
+from ..graph.averages import average_edge_joins, average_joins
 from ..graph.components import number_clusters
 from ..graph.constrained import constrained
 from ..graph.levels import labels_at
@@ -22,6 +22,8 @@ from ..retrieval.similarity import Cosine, Similarity
 METHODS = ("weak", "strong", "arborescence", "average")
 # Number of columns that character n-grams are hashed to.
 N_HASHED = 256
+# From the nearest mentions of mentions to the same with the scores of a mention scorer.
+ScoreNeighbours = Callable[[TopK], TopK]
 
 
 @registry.misc("spacy-arbo-el.Discovery.v1")
@@ -89,6 +91,15 @@ class Discovery:
         """How features are compared, given how vectors are compared."""
         return Cosine() if self.ngram_weight else similarity
 
+    def nearest(
+        self, features: np.ndarray, similarity: Similarity, documents: Optional[np.ndarray] = None
+    ) -> TopK:
+        """The nearest neighbours of each mention; the parameters are those of ``group``."""
+        compared_by = self.feature_similarity(similarity)
+        if documents is None:
+            return nearest_in_corpus(features, self.n_neighbors, compared_by)
+        return nearest_in_document(features, documents, self.n_neighbors, compared_by)
+
     def group(
         self,
         features: np.ndarray,
@@ -97,6 +108,7 @@ class Discovery:
         documents: Optional[np.ndarray] = None,
         labels: Optional[np.ndarray] = None,
         decided: Optional[np.ndarray] = None,
+        score: Optional[ScoreNeighbours] = None,
     ) -> np.ndarray:
         """The new entity of each mention: (m,) int64, numbered from 0 in order of first mention.
 
@@ -107,18 +119,17 @@ class Discovery:
         labels: (m,) of any kind, where mentions with different labels must stay apart; else None.
         decided: (m,) int64, where mentions with the same number must be one new entity, and those
             with different ones must not, -1 for no decision; else None.
+        score: Gives neighbours the scores of a mention scorer; None to go by similarities.
         """
         if len(features) < 2:
             return np.arange(len(features))
-        compared_by = self.feature_similarity(similarity)
-        if documents is None:
-            neighbours = nearest_in_corpus(features, self.n_neighbors, compared_by)
-        else:
-            neighbours = nearest_in_document(features, documents, self.n_neighbors, compared_by)
+        neighbours = self.nearest(features, similarity, documents)
         if labels is not None:
             neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
-        least = self.min_similarity(calibration)
-        groups = self.sweep(features, similarity, np.array([least]), neighbours)[0]
+        if score is not None:
+            neighbours = score(neighbours)
+        least, is_scored = self.min_similarity(calibration), score is not None
+        groups = self.sweep(features, similarity, np.array([least]), neighbours, is_scored)[0]
         if decided is None:
             return groups.astype(np.int64)
         is_edge = neighbours.valid & (neighbours.scores >= least)
@@ -131,6 +142,7 @@ class Discovery:
         similarity: Similarity,
         min_similarities: np.ndarray,
         neighbours: Optional[TopK] = None,
+        is_scored: bool = False,
     ) -> np.ndarray:
         """New entities at many thresholds at once: (T, m) int32, numbered as in ``group``.
 
@@ -138,10 +150,10 @@ class Discovery:
         similarity: How vectors are compared.
         min_similarities: (T,) thresholds, as similarities.
         neighbours: The nearest neighbours of each mention; None to search them.
+        is_scored: Whether their scores are those of a mention scorer, and not similarities.
         """
-        compared_by = self.feature_similarity(similarity)
         if neighbours is None:
-            neighbours = nearest_in_corpus(features, self.n_neighbors, compared_by)
+            neighbours = self.nearest(features, similarity)
         valid = neighbours.valid
         source, target = neighbours.ids[valid], np.nonzero(valid)[0]
         thresholds = -min_similarities
@@ -157,8 +169,13 @@ class Discovery:
                 leftover=self.method,
             )
             return swept.cluster
-        limit, euclidean = float(thresholds.max()), compared_by.metric != "ip"
-        joins = average_joins(features, source, target, limit, euclidean=euclidean)
+        limit = float(thresholds.max())
+        if is_scored:
+            weight = -neighbours.scores[valid]
+            joins = average_edge_joins(len(features), source, target, weight, limit)
+        else:
+            euclidean = self.feature_similarity(similarity).metric != "ip"
+            joins = average_joins(features, source, target, limit, euclidean=euclidean)
         order = np.argsort(thresholds, kind="stable")
         labels = labels_at(len(features), joins, thresholds[order].astype(np.float32))
         groups = np.empty_like(labels)

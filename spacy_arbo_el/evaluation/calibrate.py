@@ -2,23 +2,22 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, ClassVar, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.util import ensure_path, registry
 
 from ..arrays import TopK
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import fit_logistic
 from ..corpora.reader import read_docs
-from ..discovery.clustering import Discovery
+from ..discovery.clustering import Discovery, ScoreNeighbours
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import annotated_batches, gold_positions, is_gold
-from ..mentions.records import gold_ids
+from ..mentions.labels import Identity, annotated_batches, gold_positions, identity_of, is_gold
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.pair_rerankers import cached, uncached, unfitted
 from ..reranking.protocol import Ranking, Reranker
@@ -26,8 +25,6 @@ from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
 
-# Mentions with a common element are of the same entity. Empty if the entity is not annotated.
-Identity = Set[str]
 # Similarities of edges (n,) and whether the edges are correct (n,) bool.
 LabelledEdges = Tuple[np.ndarray, np.ndarray]
 
@@ -73,7 +70,7 @@ class AnnotatedMentions(NamedTuple):
         for spans in annotated_batches(stages.reader, docs, batch_size):
             batches.append(stages.encode(stages.read(spans)))
             neighbours.append(stages.retrieve(batches[-1]))
-            identities += [_identity(span) for group in spans for span in group]
+            identities += [identity_of(span) for group in spans for span in group]
         if not batches:
             return None
         batch = MentionBatch.concat(batches)
@@ -91,7 +88,8 @@ def fit_calibration(
     edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
     the curve would be much too confident. For the same reason, the curve of exemplars is fitted on
     those of another entity than the one with the nearest text. The curves of new entities are
-    fitted on the nearest mentions of the whole corpus.
+    fitted on the nearest mentions of the whole corpus. With a mention scorer, the three curves of
+    edges between mentions are fitted on its scores.
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
         left out.
@@ -101,14 +99,19 @@ def fit_calibration(
     """
     stages = linker.stages
     if from_scratch:
-        reranker = unfitted(stages.reranker)
-        stages = replace(stages, calibration=Calibration(), reranker=reranker)
+        calibration, reranker = Calibration(), unfitted(stages.reranker)
+        if stages.scores_mentions:
+            calibration = calibration.for_mention_scorer()
+        stages = replace(stages, calibration=calibration, reranker=reranker)
     with stages.datastore.reading():
         return _fit(stages, docs, batch_size)
 
 
 def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     """The parts that fit documents; the datastore must not change meanwhile."""
+    if stages.mention_scorer is not None:
+        # Most edges in a document are edges in the corpus too.
+        stages = replace(stages, mention_scorer=stages.mention_scorer.cached())
     mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
     if mentions is None:
         return Fitted(stages.calibration, stages.reranker)
@@ -122,10 +125,11 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     edges = mention_edges(ranked.ranking, ranked.neighbours.mentions, identities)
     stages = _with_curve(stages, "mention", edges)
     similarity = stages.datastore.settings.similarity
+    score = stages.score_neighbours(batch.inputs)
     for kind, discovery in (("same_mention", Discovery()), ("same_new_entity", stages.discovery)):
         if discovery is not None:
             features = discovery.features(batch.encoded, batch.normalized)
-            edges = same_entity_edges(discovery, features, similarity, identities)
+            edges = same_entity_edges(discovery, features, similarity, identities, score)
             stages = _with_curve(stages, kind, edges)
     return Fitted(stages.calibration, uncached(reranker))
 
@@ -161,6 +165,7 @@ def same_entity_edges(
     features: np.ndarray,
     similarity: Similarity,
     identities: Sequence[Identity],
+    score: Optional[ScoreNeighbours] = None,
 ) -> LabelledEdges:
     """The edges between the nearest mentions of a corpus whose entities are annotated.
 
@@ -168,9 +173,12 @@ def same_entity_edges(
     features: (m, width) float32, see ``Discovery.features``.
     similarity: How vectors are compared.
     identities: The entity of each mention.
+    score: Gives neighbours the scores of a mention scorer; None to keep similarities.
     """
     compared_by = discovery.feature_similarity(similarity)
     nearest = nearest_in_corpus(features, discovery.n_neighbors, compared_by)
+    if score is not None:
+        nearest = score(nearest)
     annotated = np.array([bool(identity) for identity in identities], dtype=bool)
     keep = nearest.valid & annotated[:, None] & annotated[nearest.ids]
     return _edges(nearest, keep, identities)
@@ -181,11 +189,6 @@ def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> L
     pairs = zip(np.nonzero(keep)[0].tolist(), nearest.ids[keep].tolist())
     correct = [bool(identities[m] & identities[n]) for m, n in pairs]
     return nearest.scores[keep], np.array(correct, dtype=bool)
-
-
-def _identity(span: Span) -> Identity:
-    ids = gold_ids(span)
-    return set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
 
 
 def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Fitted]:

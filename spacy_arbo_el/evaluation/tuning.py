@@ -114,11 +114,11 @@ def tune(
         count = _best_count(tried)
         stages = linker.stages if count is None else _with_exemplars(linker.stages, count)
         linking = sweep_linking(linker, docs, stages=stages)
-    best = best_row(linking.rows, score)
-    if linker.discovery is None:
-        return TuningResult(linking.rows, best, None, 0, fitted, tried)
-    discoveries = [replace(linker.discovery, ngram_weight=weight) for weight in NGRAM_WEIGHTS]
-    sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
+        best = best_row(linking.rows, score)
+        if linker.discovery is None:
+            return TuningResult(linking.rows, best, None, 0, fitted, tried)
+        discoveries = [replace(linker.discovery, ngram_weight=weight) for weight in NGRAM_WEIGHTS]
+        sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
     best_rows = [best_row(sweep.rows, discovery_score) for sweep in sweeps]
     scores = [sweep.rows[row][discovery_score] for sweep, row in zip(sweeps, best_rows)]
     i = int(np.argmax(scores))

@@ -8,7 +8,7 @@ from spacy.util import registry
 
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import log_odds, probability, similarity_at
-from ..graph.averages import average_joins
+from ..graph.averages import average_edge_joins, average_joins
 from ..graph.levels import labels_at
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
@@ -24,7 +24,8 @@ class Consensus:
     """Mixes the probabilities of each mention's candidates with those of similar mentions.
 
     Groups of mentions come from average linkage over the edges between mentions: groups join by
-    the mean similarity of their members, so one similar pair does not join them. The probability of
+    the mean similarity of their members, so one similar pair does not join them. Where a mention
+    scorer scores these edges, it is the mean score of the edges between them. The probability of
     a candidate is mixed with its mean over the group, in which it counts as 0 for mentions that it
     is not a candidate of. A mention that has no neighbours of its own decides alone.
 
@@ -91,8 +92,12 @@ class Consensus:
             return np.arange(count)
         limit = -similarity_at(self.threshold, calibration.same_mention)
         source, target = neighbours.mentions.ids[valid], np.nonzero(valid)[0]
-        euclidean = neighbours.metric != "ip"
-        joins = average_joins(batch.encoded, source, target, limit, euclidean=euclidean)
+        if neighbours.scored:
+            weight = -neighbours.mentions.scores[valid]
+            joins = average_edge_joins(count, source, target, weight, limit)
+        else:
+            euclidean = neighbours.metric != "ip"
+            joins = average_joins(batch.encoded, source, target, limit, euclidean=euclidean)
         return labels_at(count, joins, np.array([limit], dtype=np.float32))[0].astype(np.int64)
 
 

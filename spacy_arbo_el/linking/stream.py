@@ -12,6 +12,7 @@ from ..discovery.clustering import Discovery
 from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
+from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..mentions.records import MentionKey
 from ..retrieval.mention_search import nearest_earlier
@@ -121,13 +122,20 @@ class _Attaching:
             discovery.feature_similarity(settings.similarity),
             left_out=self._left_out(discovery),
         )
-        similar = nearest.scores >= discovery.min_similarity(self.stages.calibration)
+        kept = nearest.valid
         if settings.match_types:
             labels = [record.label for record in (*rows.records, *unlinked.records)]
             numbers = np.unique(labels, return_inverse=True)[1].reshape(-1)
-            similar &= numbers[nearest.ids] == numbers[len(rows) :, None]
+            kept = kept & (numbers[nearest.ids] == numbers[len(rows) :, None])
+        if self.stages.scores_mentions:
+            inputs = SpanInputs.concat([rows.inputs, unlinked.inputs])
+            score = self.stages.score_neighbours(inputs, first=len(rows))
+            assert score is not None
+            nearest = score(nearest.where(kept))
+            kept = nearest.valid
+        similar = nearest.scores >= discovery.min_similarity(self.stages.calibration)
         # Unlike TopK.where, entries keep their columns.
-        return np.where(similar, nearest.ids, -1)
+        return np.where(kept & similar, nearest.ids, -1)
 
     def _left_out(self, discovery: Discovery) -> np.ndarray:
         """(n,) bool, stored mentions that no mention joins: unreadable ones, and accepted ones."""

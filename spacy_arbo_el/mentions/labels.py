@@ -1,7 +1,7 @@
 """Annotated mentions and their gold entities."""
 
 from pathlib import Path
-from typing import Iterable, Iterator, List, Sequence
+from typing import Iterable, Iterator, List, Sequence, Set
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -12,6 +12,10 @@ from ..errors import Errors
 from ..kb.knowledge_base import ArboKB
 from .getters import SpanGetter
 from .reader import MentionReader
+from .records import gold_ids
+
+# Mentions with a common element are of the same entity. Empty if the entity is not annotated.
+Identity = Set[str]
 
 
 def annotated_batches(
@@ -46,6 +50,12 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
 def is_gold(entities: np.ndarray, gold: np.ndarray) -> np.ndarray:
     """(m, c) bool, which of the entities (m, c) of each mention are gold (m, g)."""
     return (entities[:, :, None] == gold[:, None, :]).any(axis=2) & (entities >= 0)
+
+
+def identity_of(span: Span) -> Identity:
+    """The entity of an annotated mention, which can be a new one: NIL with a ``id_``."""
+    ids = gold_ids(span)
+    return set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
 
 
 def check_some_annotated(docs: Iterable[Doc], getter: SpanGetter, path: Path) -> None:

@@ -1,14 +1,17 @@
-"""Mentions and entities as pairs, the input of a cross-encoder (arborescence paper, §3.3)::
+"""Pairs of a mention and an entity, and of two mentions, the input of a cross-encoder.
+
+::
 
     [CLS] left [START] mention [END] right [SEP] title [TITLE] other names; types description [SEP]
+    [CLS] left [START] mention [END] right [SEP] left [START] mention [END] right [SEP]
 
-The first part has token type 0, the second part 1. The title is the name that is most similar to
-the mention. The mention's part is cut from what the linker's encoder of mentions reads, so that no
-document is tokenized again.
+(Arborescence paper, §3.3.) The first part has token type 0, the second part 1. The title is the
+name that is most similar to the mention. A mention's part is cut from what the linker's encoder of
+mentions reads, so that no document is tokenized again.
 """
 
 from dataclasses import dataclass
-from typing import Tuple
+from typing import List, Tuple
 
 import numpy as np
 
@@ -53,11 +56,8 @@ class PairFormat:
         n_mention = len(mentions.ids)
         first_special = n_mention + pieces.ids.length
         flat = np.concatenate([mentions.ids, pieces.ids.rows, self.specials])
-        cls, sep, start, end, title = (
-            (np.full(len(mention_of), first_special + i), np.ones(len(mention_of), dtype=np.int64))
-            for i in range(5)
-        )
-        left, head, tail, right = self._mention_segments(mentions, mention_of)
+        cls, sep, start, end, title = _special_segments(first_special, len(mention_of))
+        left, head, tail, right = _mention_segments(mentions, mention_of, self.window - 4)
         name, before, after, types, description = (
             (starts + n_mention, lengths)
             for starts, lengths in self._entity_segments(pieces, entity_of, name_of)
@@ -68,33 +68,6 @@ class PairFormat:
         first = sum((lengths for _, lengths in first_part), np.zeros(len(mention_of), np.int64))
         last = np.diff(offsets) - 1
         return SpanInputs.one_span_each(ids, offsets, first, last, first + name[1])
-
-    def _mention_segments(
-        self, mentions: SpanInputs, rows: np.ndarray
-    ) -> Tuple[Segment, Segment, Segment, Segment]:
-        """The text left of mentions, the mentions in two pieces, and the text right of them.
-
-        A mention that is longer than the window keeps its two ends.
-        """
-        passage = mentions.passage[rows]
-        begin, end = mentions.offsets[passage], mentions.offsets[passage + 1]
-        low = begin + mentions.first[rows]
-        high = begin + mentions.last[rows] + 1
-        # Windows have markers round the mention, passages of documents have none.
-        marked = (mentions.marker[rows] != mentions.first[rows]).astype(np.int64)
-        left_end, right_start = low - marked, high + marked
-        budget = self.window - 4
-        kept = np.minimum(high - low, budget)
-        tail = np.where(high - low > budget, kept // 2, 0)
-        # Without [CLS] and [SEP] of the passage.
-        available = left_end - begin - 1, end - 1 - right_start
-        left, right = share_context(*available, budget - kept)
-        return (
-            (left_end - left, left),
-            (low, kept - tail),
-            (high - tail, tail),
-            (right_start, right),
-        )
 
     def _entity_segments(
         self, pieces: EntityPieces, rows: np.ndarray, names: np.ndarray
@@ -130,3 +103,64 @@ class PairFormat:
             budget = budget - length
             kept[place] = (begin, length)
         return kept[0], kept[1], kept[2], kept[3], kept[4]
+
+
+def pairs_of_mentions(
+    mentions: SpanInputs, first: np.ndarray, second: np.ndarray, window: int, specials: np.ndarray
+) -> SpanInputs:
+    """The pairs of mentions and other mentions.
+
+    mentions: What an encoder of mentions reads.
+    first, second: (p,) int64, the two mentions of each pair; they are readable.
+    window: The most word pieces of each of the two parts, their special tokens included.
+    specials: As in ``PairFormat``.
+    RETURNS: p passages with one span each: the part of the second mention.
+    """
+    flat = np.concatenate([mentions.ids, specials])
+    cls, sep, start, end, _ = _special_segments(len(mentions.ids), len(first))
+    parts = []
+    for rows in (first, second):
+        left, head, tail, right = _mention_segments(mentions, rows, window - 4)
+        parts.append([left, start, head, tail, end, right, sep])
+    first_part = [cls, *parts[0]]
+    ids, offsets = assemble(flat, *zip(*first_part, *parts[1]))
+    begin = sum((lengths for _, lengths in first_part), np.zeros(len(first), np.int64))
+    # The marker of the second mention stands behind the text left of it.
+    return SpanInputs.one_span_each(
+        ids, offsets, begin, np.diff(offsets) - 1, begin + parts[1][0][1]
+    )
+
+
+def _special_segments(first: int, count: int) -> List[Segment]:
+    """A segment of each special token. first: Where they start. count: The number of pairs."""
+    one = np.ones(count, dtype=np.int64)
+    return [(np.full(count, first + i), one) for i in range(5)]
+
+
+def _mention_segments(
+    mentions: SpanInputs, rows: np.ndarray, budget: int
+) -> Tuple[Segment, Segment, Segment, Segment]:
+    """The text left of mentions, the mentions in two pieces, and the text right of them.
+
+    A mention that is longer than the window keeps its two ends.
+
+    budget: The most word pieces of all four.
+    """
+    passage = mentions.passage[rows]
+    begin, end = mentions.offsets[passage], mentions.offsets[passage + 1]
+    low = begin + mentions.first[rows]
+    high = begin + mentions.last[rows] + 1
+    # Windows have markers round the mention, passages of documents have none.
+    marked = (mentions.marker[rows] != mentions.first[rows]).astype(np.int64)
+    left_end, right_start = low - marked, high + marked
+    kept = np.minimum(high - low, budget)
+    tail = np.where(high - low > budget, kept // 2, 0)
+    # Without [CLS] and [SEP] of the passage.
+    available = left_end - begin - 1, end - 1 - right_start
+    left, right = share_context(*available, budget - kept)
+    return (
+        (left_end - left, left),
+        (low, kept - tail),
+        (high - tail, tail),
+        (right_start, right),
+    )

@@ -1,23 +1,26 @@
-"""Training of a cross-encoder on the candidates of a trained linker, whose encoder stays as it is.
+"""Training of scorers of pairs for a trained linker, whose encoder stays as it is.
+
+A cross-encoder learns from the candidates of mentions, a mention scorer from pairs of mentions.
 
 It is no part of ``spacy train``: that loop trains the model of a component, which is the encoder
 here, and takes no settings for a component that comes from a trained pipeline.
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Protocol, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
 from thinc.api import Adam, Model, Optimizer, fix_random_seed, set_dropout_rate, warmup_linear
 
+from ..encoders.inputs import SpanInputs
 from ..errors import Errors
-from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
+from ..reranking.protocol import RankingContext
 from ..settings import check_count, check_part, check_positive, check_share
 from .candidates import TrainingCandidates
 from .checkpoint import Checkpoint, History, restore_checkpoint, write_checkpoint
@@ -36,7 +39,7 @@ LINE = 20
 @registry.misc("spacy-arbo-el.RerankerTraining.v1")
 @dataclass(frozen=True)
 class RerankerTraining:
-    """How a cross-encoder is trained.
+    """How a cross-encoder, or a mention scorer, is trained.
 
     Use it in the config of ``arbo rerank``::
 
@@ -46,9 +49,11 @@ class RerankerTraining:
 
     name: A Hugging Face name or a folder to start from, with the vocabulary of the linker's encoder
         of mentions; "" to start from that encoder.
-    n_candidates: Among how many candidates of a mention the gold entity is to be found.
-    max_epochs: How often each mention is trained on.
-    batch_size: The number of mentions in a step, each with all its candidates.
+    n_candidates: Among how many candidates of a mention the gold entity is to be found. A mention
+        scorer has none.
+    max_epochs: How often each mention, or pair of mentions, is trained on.
+    batch_size: The number of mentions in a step, each with all its candidates; for a mention
+        scorer, the number of pairs.
     learn_rate: The highest learning rate. It rises from 0 and falls to 0 again, in straight lines.
     warmup: The share of the steps in which it rises.
     dropout: The share of activations that are left out in training.
@@ -79,7 +84,7 @@ class RerankerTraining:
         return Adam(rate, L2=WEIGHT_DECAY, L2_is_weight_decay=True, grad_clip=LARGEST_GRADIENT)
 
     def order(self, count: int, epoch: int) -> List[np.ndarray]:
-        """The mentions of each step of an epoch. count: How many mentions there are."""
+        """The examples of each step of an epoch. count: How many there are."""
         order = np.random.default_rng([self.seed, epoch]).permutation(count)
         return np.split(order, range(self.batch_size, count, self.batch_size))
 
@@ -106,6 +111,73 @@ class LabelledMentions:
         return LabelledMentions(self.batch.take(rows), table)
 
 
+class PairExamples(Protocol):
+    """What a scorer of pairs learns from: examples, each with one or more pairs."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: np.ndarray) -> "PairExamples":
+        """The given examples."""
+        ...
+
+    def pairs(self) -> SpanInputs:
+        """All their pairs."""
+        ...
+
+    def loss(self, scores: np.ndarray) -> Tuple[float, np.ndarray]:
+        """The mean loss of the examples, and its gradient with respect to the scores.
+
+        scores: (p,) float32, of the pairs; so is the gradient.
+        """
+        ...
+
+    def accuracy(self, scores: np.ndarray) -> float:
+        """The share of what the scores decide rightly."""
+        ...
+
+
+@dataclass(frozen=True)
+class CandidatePairs:
+    """Mentions as examples for a cross-encoder, each with its candidates.
+
+    mentions: The mentions with their candidates.
+    reranker: Reads the pairs.
+    context: What it can look at.
+    """
+
+    mentions: LabelledMentions
+    reranker: CrossEncoder
+    context: RankingContext
+
+    def __len__(self) -> int:
+        return len(self.mentions)
+
+    def take(self, rows: np.ndarray) -> "CandidatePairs":
+        return replace(self, mentions=self.mentions.take(rows))
+
+    def pairs(self) -> SpanInputs:
+        mentions = self.mentions
+        return self.reranker.pairs(mentions.batch, mentions.table.candidates, self.context)
+
+    def loss(self, scores: np.ndarray) -> Tuple[float, np.ndarray]:
+        """The cross entropy of a softmax over the candidates of a mention.
+
+        Several gold entities share the probability.
+        """
+        valid = self._valid
+        loss, gradient = set_loss(_table(scores, valid), self.mentions.table.correct)
+        return loss, gradient[valid]
+
+    def accuracy(self, scores: np.ndarray) -> float:
+        """The share of mentions whose candidate with the best score is gold."""
+        best = _table(scores, self._valid).argmax(axis=1)[:, None]
+        return float(np.take_along_axis(self.mentions.table.correct, best, axis=1).mean())
+
+    @property
+    def _valid(self) -> np.ndarray:
+        return self.mentions.table.candidates >= 0
+
+
 @dataclass(frozen=True)
 class _Part:
     """The model as checkpoints see it: a part of a pipeline."""
@@ -121,40 +193,33 @@ class _Parts:
 
 @dataclass(frozen=True)
 class RerankerTrainer:
-    """Trains a cross-encoder, in place.
+    """Trains a scorer of pairs, in place.
 
-    reranker: With an untrained ``scorer``.
-    stages: The stages of the linker.
+    scorer: The untrained scorer.
     training: The settings.
     path: The checkpoint.
     begin: What the run begins with.
     report: Takes the lines of the log.
     """
 
-    reranker: CrossEncoder
-    stages: LinkingStages
+    scorer: PairScorer
     training: RerankerTraining
     path: Path
     begin: RunSettings
     report: Callable[[str], None] = field(default=print)
 
-    @property
-    def scorer(self) -> PairScorer:
-        assert self.reranker.scorer is not None
-        return self.reranker.scorer.scorer
-
     def train(
         self,
-        train: LabelledMentions,
-        dev: Optional[LabelledMentions],
+        train: PairExamples,
+        dev: Optional[PairExamples],
         *,
         checkpoint: Optional[Checkpoint] = None,
         every: int = 0,
     ) -> None:
         """Train to the end, and leave a checkpoint of it.
 
-        train: Mentions whose candidates have a gold entity.
-        dev: Mentions to evaluate on after each epoch.
+        train: What to learn from.
+        dev: What to evaluate on after each epoch; None for nothing.
         checkpoint: Where to continue; None to begin.
         every: Steps between checkpoints; 0 for one after each epoch.
         """
@@ -188,30 +253,19 @@ class RerankerTrainer:
                 history = History(number, {}, [], [], [], *self.begin)
                 write_checkpoint(self.path, parts, optimizer, history)
 
-    def step(self, mentions: LabelledMentions) -> float:
-        """Compute the gradients of some mentions. RETURNS: Their mean loss.
-
-        The loss is the cross entropy of a softmax over the candidates of a mention. Several gold
-        entities share the probability.
-        """
+    def step(self, examples: PairExamples) -> float:
+        """Compute the gradients of some examples. RETURNS: Their mean loss."""
         set_dropout_rate(self.scorer.model, self.training.dropout)
-        scores, backprop = self.scorer.begin_update(self._pairs(mentions))
-        valid, correct = mentions.table.candidates >= 0, mentions.table.correct
-        loss, gradient = set_loss(_table(scores, valid), correct)
+        scores, backprop = self.scorer.begin_update(examples.pairs())
+        loss, gradient = examples.loss(scores)
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=NAME, loss=loss))
-        backprop(gradient[valid])
+        backprop(gradient)
         return loss
 
-    def accuracy(self, mentions: LabelledMentions) -> float:
-        """The share of mentions whose candidate with the best score is gold."""
-        valid = mentions.table.candidates >= 0
-        scores = _table(self.scorer(self._pairs(mentions)), valid)
-        best = scores.argmax(axis=1)[:, None]
-        return float(np.take_along_axis(mentions.table.correct, best, axis=1).mean())
-
-    def _pairs(self, mentions: LabelledMentions) -> Any:
-        return self.reranker.pairs(mentions.batch, mentions.table.candidates, self.stages.context)
+    def accuracy(self, examples: PairExamples) -> float:
+        """See ``PairExamples.accuracy``."""
+        return examples.accuracy(self.scorer(examples.pairs()))
 
 
 def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray]:

@@ -1,9 +1,10 @@
-"""A run of ``arbo rerank``: from a trained pipeline to the same one with a cross-encoder."""
+"""A run of ``arbo rerank``: what is trained for a trained pipeline, in a folder."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
@@ -12,8 +13,9 @@ from thinc.api import Config
 from ..errors import Errors
 from ..linker import ArboLinker
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import annotated_batches
+from ..mentions.labels import annotated_batches, identity_of
 from ..reranking.cross_encoder import CrossEncoder
+from ..reranking.mention_pairs import MentionPairs
 from ..reranking.pair_scorer import PairScorer
 from .candidates import (
     TrainingCandidates,
@@ -23,19 +25,20 @@ from .candidates import (
     write_candidates,
 )
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
-from .reranker import LabelledMentions, RerankerTrainer, RerankerTraining
+from .mention_pairs import LabelledPairs, NearestPairs
+from .reranker import CandidatePairs, LabelledMentions, RerankerTrainer, RerankerTraining
 from .resume import RunSettings, check_same_settings, fingerprint_of_docs, has_same_start
 
-_CONFIG = Path(__file__).parent.parent / "configs" / "reranker.cfg"
+_CONFIGS = Path(__file__).parent.parent / "configs"
 CANDIDATES, CHECKPOINT = "candidates.bin", "checkpoint.bin"
 
 
 @dataclass(frozen=True)
 class RerankerRun:
-    """A training of a cross-encoder for a linker, in a folder.
+    """A training of a scorer of pairs for a linker, in a folder.
 
     linker: The linker, whose encoder stays as it is.
-    config: With the sections ``reranker`` and ``training``, and no variables.
+    config: With the sections of what is trained, and no variables.
     folder: For the candidates and the checkpoint.
     report: Takes the lines of the log.
     """
@@ -55,10 +58,7 @@ class RerankerRun:
         resume: Whether to continue from the checkpoint of the folder. Without one a new run starts.
         every: Steps between checkpoints; 0 for one after each epoch only.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        linker = self.linker
-        linker.encoder.require_ready(linker.name)
-        parts = registry.resolve({name: self.config[name] for name in ("reranker", "training")})
+        linker, parts = self.linker, self._parts("reranker", "training")
         reranker, training = parts["reranker"], parts["training"]
         if not isinstance(reranker, CrossEncoder):
             raise ValueError(Errors.E879.format(found=type(reranker).__name__))
@@ -69,14 +69,62 @@ class RerankerRun:
                 raise ValueError(Errors.E878.format(count=len(learned)))
             self.report(_recall_lines(learned.table))
             held_out = self._labelled(dev, training.n_candidates)
-            begin = self._begin(train, dev)
-            path = self.folder / CHECKPOINT
-            checkpoint = self._checkpoint(path, begin) if resume else None
-            reranker = replace(reranker, scorer=self._scorer(reranker, training))
-            trainer = RerankerTrainer(reranker, linker.stages, training, path, begin, self.report)
-            examples = LabelledMentions(learned.batch.take(rows), table)
-            trainer.train(examples, held_out, checkpoint=checkpoint, every=every)
+            scorer = self._scorer(reranker.size, training)
+            reranker = replace(reranker, scorer=scorer)
+            chosen = LabelledMentions(learned.batch.take(rows), table)
+            examples = (
+                CandidatePairs(mentions, reranker, linker.stages.context)
+                for mentions in (chosen, held_out)
+            )
+            trainer = self._trainer(scorer, training, train, dev)
+            trainer.train(*examples, checkpoint=self._checkpoint(trainer, resume), every=every)
         return reranker
+
+    def train_mentions(
+        self, train: Sequence[Doc], dev: Sequence[Doc], *, resume: bool = False, every: int = 0
+    ) -> MentionPairs:
+        """The trained mention scorer. The parameters are those of ``train``."""
+        parts = self._parts("mention_scorer", "pairs", "training")
+        mention_scorer, training = parts["mention_scorer"], parts["training"]
+        for section, kind in (("mention_scorer", MentionPairs), ("pairs", NearestPairs)):
+            if not isinstance(parts[section], kind):
+                expected, found = f"spacy-arbo-el.{kind.__name__}.v1", type(parts[section]).__name__
+                message = Errors.E912.format(section=section, found=found, expected=expected)
+                raise ValueError(message)
+        with self.linker.datastore.reading():
+            scorer = self._scorer(mention_scorer.size, training)
+            mention_scorer = replace(mention_scorer, scorer=scorer)
+            learned, held_out = (
+                self._labelled_pairs(docs, mention_scorer, parts["pairs"]) for docs in (train, dev)
+            )
+            if learned.correct.all() or not learned.correct.any():
+                raise ValueError(Errors.E911.format(count=len(learned.inputs)))
+            share = learned.correct.mean()
+            self.report(f"Training on {len(learned)} pairs, {share:.3f} of the same entity")
+            trainer = self._trainer(scorer, training, train, dev)
+            trainer.train(
+                learned.one_way(training.seed),
+                held_out.one_way(training.seed) if len(held_out) else None,
+                checkpoint=self._checkpoint(trainer, resume),
+                every=every,
+            )
+        return mention_scorer
+
+    def _parts(self, *names: str) -> Dict[str, Any]:
+        """What sections of the config describe."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.linker.encoder.require_ready(self.linker.name)
+        return registry.resolve({name: self.config[name] for name in names})
+
+    def _trainer(
+        self,
+        scorer: PairScorer,
+        training: RerankerTraining,
+        train: Sequence[Doc],
+        dev: Sequence[Doc],
+    ) -> RerankerTrainer:
+        path, begin = self.folder / CHECKPOINT, self._begin(train, dev)
+        return RerankerTrainer(scorer, training, path, begin, self.report)
 
     def has_ended(self, train: Sequence[Doc], dev: Sequence[Doc]) -> bool:
         """Whether the folder is that of a run with the same settings and data, which has ended."""
@@ -91,12 +139,12 @@ class RerankerRun:
         if checkpoint is not None:
             write_finished(checkpoint.path, checkpoint.history)
 
-    def _scorer(self, reranker: CrossEncoder, training: RerankerTraining) -> PairScorer:
-        """The untrained scorer."""
+    def _scorer(self, size: int, training: RerankerTraining) -> PairScorer:
+        """The untrained scorer. size: The most word pieces of a pair."""
         encoder = self.linker.encoder
         return PairScorer.create(
             encoder.model.get_ref("mention"),
-            reranker.size,
+            size,
             encoder.fingerprint,
             name=training.name,
             seed=training.seed,
@@ -122,6 +170,20 @@ class RerankerRun:
                 write_candidates(path, table, linker.kb, pipeline, corpus)
         return LabelledMentions(batch, table)
 
+    def _labelled_pairs(
+        self, docs: Sequence[Doc], scorer: MentionPairs, nearest: NearestPairs
+    ) -> LabelledPairs:
+        """Pairs of the annotated mentions of documents."""
+        stages = self.linker.stages
+        spans = list(annotated_batches(stages.reader, docs))
+        batch = MentionBatch.concat([stages.encode(stages.read(part)) for part in spans])
+        identities = [identity_of(s) for part in spans for group in part for s in group]
+        if len(batch) < 2:
+            none = np.zeros(0, dtype=np.int64)
+            return LabelledPairs(scorer, batch.inputs, none, none, none.astype(bool))
+        pairs = nearest(batch, identities, stages.datastore.settings)
+        return LabelledPairs(scorer, batch.inputs, *pairs)
+
     def _begin(self, train: Sequence[Doc], dev: Sequence[Doc]) -> RunSettings:
         """What the run begins with."""
         inputs = {
@@ -131,18 +193,24 @@ class RerankerRun:
         }
         return RunSettings(self.config.to_str(), inputs)
 
-    def _checkpoint(self, path: Path, begin: RunSettings) -> Optional[Checkpoint]:
+    def _checkpoint(self, trainer: RerankerTrainer, resume: bool) -> Optional[Checkpoint]:
         """The checkpoint to continue from; None where there is none, or its run has ended."""
-        checkpoint = read_checkpoint(path)
+        checkpoint = read_checkpoint(trainer.path) if resume else None
         if checkpoint is None or checkpoint.history.is_finished:
             return None
-        check_same_settings(checkpoint, begin)
+        check_same_settings(checkpoint, trainer.begin)
         return checkpoint
 
 
-def read_config(path: Optional[Path], overrides: Dict[str, Any]) -> Config:
-    """The config of a training. path: A file; None for the config of the package."""
-    return Config().from_disk(path or _CONFIG, overrides=overrides)
+def read_config(
+    path: Optional[Path], overrides: Dict[str, Any], default: str = "reranker"
+) -> Config:
+    """The config of a training.
+
+    path: A file; None for a config of the package.
+    default: The name of that config.
+    """
+    return Config().from_disk(path or _CONFIGS / f"{default}.cfg", overrides=overrides)
 
 
 def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, config: Config) -> None:
@@ -152,6 +220,19 @@ def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, conf
     """
     linker.reranker = reranker
     nlp.get_pipe_config(linker.name)["reranker"] = config
+
+
+def set_mention_scorer(
+    nlp: Language, linker: ArboLinker, scorer: MentionPairs, config: Config
+) -> None:
+    """Give a pipeline's linker a trained mention scorer.
+
+    config: The section that describes it; it becomes part of the pipeline's config.
+    """
+    linker.mention_scorer = scorer
+    linker.calibration = linker.calibration.for_mention_scorer()
+    settings = nlp.get_pipe_config(linker.name)
+    settings["mention_scorer"], settings["calibration"] = config, linker.calibration.to_config()
 
 
 def _recall_lines(table: TrainingCandidates) -> str:

@@ -43,16 +43,21 @@ def read(word_pieces, text):
     return word_pieces.read([text]).ids.tolist()
 
 
-def literal_pair(word_pieces, window, text, mention_ids, entity, name):
-    """mention_ids: The word pieces left of a mention, of it, and right of it."""
-    cls, sep, start, end, title = word_pieces.specials.tolist()
-    left, mention, right = mention_ids
+def literal_mention(word_pieces, window, left, mention, right):
+    """The part of a mention, by the word pieces left of it, of it, and right of it."""
+    cls, sep, start, end, _ = word_pieces.specials.tolist()
     budget = window - 4
     if len(mention) > budget:
         tail = budget // 2
         mention = mention[: budget - tail] + mention[len(mention) - tail :]
     while len(left) + len(mention) + len(right) > budget:
         left, right = (left[1:], right) if len(left) > len(right) else (left, right[:-1])
+    return [cls, *left, start, *mention, end, *right, sep]
+
+
+def literal_pair(word_pieces, window, text, mention_ids, entity, name):
+    """mention_ids: The word pieces left of a mention, of it, and right of it."""
+    _, sep, _, _, title = word_pieces.specials.tolist()
     separator = read(word_pieces, ";")
     names = [read(word_pieces, other) for other in entity.names]
     first = names[name] if names else []
@@ -71,7 +76,7 @@ def literal_pair(word_pieces, window, text, mention_ids, entity, name):
         budget -= len(kept[key])
     order = ("before", "after", "types", "d")
     second = [*kept["first"], title, *(i for key in order for i in kept[key]), sep]
-    return [cls, *left, start, *mention, end, *right, sep], second
+    return literal_mention(word_pieces, window, *mention_ids), second
 
 
 @settings(max_examples=40)

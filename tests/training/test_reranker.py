@@ -85,6 +85,20 @@ def test_it_learns_what_the_encoder_does_not_know(tiny_bert, tmp_path):
     assert find_linker(nlp).encoder.fingerprint == before, "the encoder stays as it is"
 
 
+def stopping_at(monkeypatch, step):
+    """Let the step of this number be interrupted. RETURNS: The number of examples of each step."""
+    calls, go_on = [], RerankerTrainer.step
+
+    def stop(self, examples):
+        calls.append(len(examples))
+        if len(calls) == step:
+            raise KeyboardInterrupt
+        return go_on(self, examples)
+
+    monkeypatch.setattr(RerankerTrainer, "step", stop)
+    return calls
+
+
 @pytest.mark.slow
 def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, monkeypatch):
     nlp = build_tiny(tiny_bert)
@@ -92,16 +106,7 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, mo
     whole = run(nlp, tmp_path / "whole", **settings)
     again = run(nlp, tmp_path / "again", **settings)
     assert weights(whole) == weights(again), "a run is reproducible"
-    calls = []
-    step = RerankerTrainer.step
-
-    def stop(self, mentions):
-        calls.append(len(mentions))
-        if len(calls) == 8:
-            raise KeyboardInterrupt
-        return step(self, mentions)
-
-    monkeypatch.setattr(RerankerTrainer, "step", stop)
+    calls = stopping_at(monkeypatch, 8)
     with pytest.raises(KeyboardInterrupt):
         run(nlp, tmp_path / "cut", every=3, **settings)
     lines = []
