@@ -172,8 +172,10 @@ def spans_to_read(
 def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> List[Span]:
     """At most so many different spans at random, each beginning with a word."""
     words = [token.i for token in doc if token.is_alpha]
-    starts = rng.choice(words, min(count, len(words)), replace=False) if words else []
-    return [doc[i : i + 1 + int(rng.integers(DRAWN_TOKENS))] for i in map(int, starts)]
+    if not words:
+        return []
+    starts = rng.choice(words, min(count, len(words)), replace=False).tolist()
+    return [doc[start : start + 1 + int(rng.integers(DRAWN_TOKENS))] for start in starts]
 
 
 def key_of(name: str) -> str:

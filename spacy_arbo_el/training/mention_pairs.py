@@ -12,7 +12,8 @@ from ..encoders.inputs import SpanInputs
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import Identity
 from ..reranking.mention_pairs import MentionPairs
-from ..retrieval.mention_search import nearest_in_corpus, nearest_in_document
+from ..retrieval.corpus_search import nearest_in_corpus
+from ..retrieval.mention_search import nearest_in_document
 from ..retrieval.settings import RetrieverSettings
 from ..settings import check_count
 
