@@ -11,7 +11,7 @@ from ..arrays import TopK, unit
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import similarity_at
 from ..errors import Errors
-from ..graph.averages import average_edge_joins, average_joins
+from ..graph.averages import average_joins
 from ..graph.components import number_clusters
 from ..graph.constrained import constrained
 from ..graph.levels import labels_at
@@ -156,9 +156,8 @@ class Discovery:
             neighbours = self.nearest(features, similarity)
         valid = neighbours.valid
         source, target = neighbours.ids[valid], np.nonzero(valid)[0]
-        thresholds = -min_similarities
+        weight, thresholds = -neighbours.scores[valid], -min_similarities
         if self.method != "average":
-            weight = -neighbours.scores[valid]
             swept = graph.sweep(
                 0,
                 len(features),
@@ -170,12 +169,9 @@ class Discovery:
             )
             return swept.cluster
         limit = float(thresholds.max())
-        if is_scored:
-            weight = -neighbours.scores[valid]
-            joins = average_edge_joins(len(features), source, target, weight, limit)
-        else:
-            euclidean = self.feature_similarity(similarity).metric != "ip"
-            joins = average_joins(features, source, target, limit, euclidean=euclidean)
+        euclidean = self.feature_similarity(similarity).metric != "ip"
+        known = weight if is_scored else None
+        joins = average_joins(features, source, target, limit, euclidean=euclidean, weight=known)
         order = np.argsort(thresholds, kind="stable")
         labels = labels_at(len(features), joins, thresholds[order].astype(np.float32))
         groups = np.empty_like(labels)

@@ -1,7 +1,7 @@
 """Average linkage over the edges of a graph, by the vectors of its nodes or by weights of edges."""
 
 import heapq
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ def average_joins(
     limit: float,
     *,
     euclidean: bool = False,
+    weight: Optional[np.ndarray] = None,
 ) -> Joins:
     """Which nodes join at which dissimilarity, when the two nearest clusters always join first.
 
@@ -34,8 +35,12 @@ def average_joins(
     limit: The largest dissimilarity at which clusters join.
     euclidean: Whether dissimilarity is the squared Euclidean distance, instead of minus the inner
         product.
+    weight: (E,) dissimilarities of edges, which count in place of those of vectors, see
+        ``average_edge_joins``; None to compare vectors.
     RETURNS: Joins with ascending levels: clusters nest as the threshold rises.
     """
+    if weight is not None:
+        return average_edge_joins(len(vectors), source, target, weight, limit)
     vectors = np.ascontiguousarray(check_floats("vectors", vectors, ndim=2))
     source, target = check_integers("source", source), check_integers("target", target)
     squares = np.einsum("nw,nw->n", vectors, vectors) if euclidean else np.zeros(len(vectors))

@@ -8,7 +8,7 @@ from spacy.util import registry
 
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import log_odds, probability, similarity_at
-from ..graph.averages import average_edge_joins, average_joins
+from ..graph.averages import average_joins
 from ..graph.levels import labels_at
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
@@ -92,12 +92,11 @@ class Consensus:
             return np.arange(count)
         limit = -similarity_at(self.threshold, calibration.same_mention)
         source, target = neighbours.mentions.ids[valid], np.nonzero(valid)[0]
-        if neighbours.scored:
-            weight = -neighbours.mentions.scores[valid]
-            joins = average_edge_joins(count, source, target, weight, limit)
-        else:
-            euclidean = neighbours.metric != "ip"
-            joins = average_joins(batch.encoded, source, target, limit, euclidean=euclidean)
+        euclidean = neighbours.metric != "ip"
+        weight = -neighbours.mentions.scores[valid] if neighbours.scored else None
+        joins = average_joins(
+            batch.encoded, source, target, limit, euclidean=euclidean, weight=weight
+        )
         return labels_at(count, joins, np.array([limit], dtype=np.float32))[0].astype(np.int64)
 
 

@@ -17,6 +17,7 @@ from typing import Optional, Protocol, Tuple, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
+from ..calibration.logistic import probability
 from ..errors import Errors
 from ..settings import check_number, check_positive
 
@@ -139,10 +140,17 @@ class Logistic:
     def __call__(
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
     ) -> LossAndGradient:
-        signs = np.where(positive, -1.0, 1.0)
-        losses = np.where(valid, np.logaddexp(0.0, signs * logits), 0.0)
-        gradient = np.where(valid, np.exp(-np.logaddexp(0.0, -logits)) - positive, 0.0)
-        return losses.sum(axis=1), gradient
+        losses, gradient = binary_cross_entropy(logits, positive)
+        return np.where(valid, losses, 0.0).sum(axis=1), np.where(valid, gradient, 0.0)
+
+
+def binary_cross_entropy(logits: np.ndarray, correct: np.ndarray) -> LossAndGradient:
+    """The loss of each logit by itself, and its gradient; both in the shape of ``logits``.
+
+    correct: Whether the logit should be high; bool.
+    """
+    losses = np.logaddexp(0.0, np.where(correct, -1.0, 1.0) * logits)
+    return losses, probability(logits) - correct
 
 
 @registry.losses("spacy-arbo-el.MultiSimilarity.v1")

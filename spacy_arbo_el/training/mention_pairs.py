@@ -7,7 +7,6 @@ import numpy as np
 from spacy.util import registry
 
 from ..arrays import TopK
-from ..calibration.logistic import probability
 from ..encoders.inputs import SpanInputs
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import Identity
@@ -16,6 +15,7 @@ from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.mention_search import nearest_in_document
 from ..retrieval.settings import RetrieverSettings
 from ..settings import check_count
+from .losses import binary_cross_entropy
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,8 @@ def binary_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndar
     correct: (p,) bool.
     RETURNS: The loss, and (p,) float32, its gradient with respect to the scores.
     """
-    double = scores.astype(np.float64)
-    loss = (np.logaddexp(0.0, double) - correct * double).mean()
-    return float(loss), ((probability(double) - correct) / len(scores)).astype(np.float32)
+    losses, gradient = binary_cross_entropy(scores.astype(np.float64), correct)
+    return float(losses.mean()), (gradient / len(scores)).astype(np.float32)
 
 
 @registry.misc("spacy-arbo-el.NearestPairs.v1")
