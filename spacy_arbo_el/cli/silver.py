@@ -92,7 +92,7 @@ def silver_command(
     """
     import spacy
 
-    from ..corpora.hidden import HiddenSettings, without_names, write_hidden_of
+    from ..corpora.hidden import DEV, TRAIN, HiddenSettings, without_names, write_hidden_of
     from ..corpora.names import Dictionary
     from ..corpora.silver import SilverSettings, write_chosen
     from ..errors import Errors
@@ -119,16 +119,16 @@ def silver_command(
             scan = _scan_on_ray(places, dictionary, cluster, {**how, "seed": seed, "size": shard})
         if dev is not None and hidden_kb is not None:
             check_new(hidden_kb, overwrite=replace)
-            with scan("dev", hidden) as found:
+            with scan(DEV, hidden) as found:
                 report = write_hidden_of(found, nlp, dev, settings, held_out.entities)
             hidden = report.hidden
             known.update(without_names(known.entities, dictionary, hidden))
             known.to_disk(hidden_kb)
             _show_hidden(report, dev, hidden_kb)
-        with scan("train" if dev is not None else "", hidden) as found:
+        with scan(TRAIN if dev is not None else "", hidden) as found:
             _show(write_chosen(found, output, settings), output)
         if cluster is not None:
-            for part in ("dev", "train", "all"):
+            for part in (DEV, TRAIN, "all"):
                 shutil.rmtree(run / part, ignore_errors=True)
             run.rmdir()
 
@@ -150,10 +150,7 @@ def _scan_here(
     ids = read_ids(exclude) if exclude else ()
 
     def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
-        def keep(id_: str) -> bool:
-            return not part or held_out.is_dev(id_, seed) == (part == "dev")
-
-        docs = _documents(texts, nlp, format, one, keep)
+        docs = _documents(texts, nlp, format, one, lambda id_: held_out.is_in(part, id_, seed))
         return scanned(docs, dictionary, one, ids, hidden)
 
     return scan

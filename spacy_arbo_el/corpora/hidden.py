@@ -22,6 +22,8 @@ from .silver import Scan, SilverReport, SilverSettings, choose, scanned
 
 # What the ids of documents begin with that are a name alone.
 BARE = "name:"
+# The parts of the documents.
+DEV, TRAIN = "dev", "train"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class HiddenSettings:
     def is_dev(self, id_: str, seed: int) -> bool:
         """Whether a document with this id is in the dev set."""
         return zlib.crc32(f"{seed}:{id_}".encode("utf8", "replace")) < self.docs * 2**32
+
+    def is_in(self, part: str, id_: str, seed: int) -> bool:
+        """Whether a document with this id is in a part: ``DEV``, ``TRAIN``, or "" for all."""
+        return not part or self.is_dev(id_, seed) == (part == DEV)
 
 
 class HiddenReport(NamedTuple):

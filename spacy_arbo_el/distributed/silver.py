@@ -39,7 +39,6 @@ DOCS, HITS, HIDDEN = "docs", "hits", "hidden.npy"
 # Documents of a shard.
 SIZE = 1000
 # The two sets that documents can be divided into.
-DEV, TRAIN = "dev", "train"
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class SilverJob:
     one: Whether sentences with mentions of several entities are left out.
     exclude: A file with ids of documents to leave out; "" for none.
     exclude_fingerprint: That of its contents.
-    part: ``DEV`` or ``TRAIN``; "" for all documents.
+    part: Which documents, see ``HiddenSettings.is_in``.
     dev_share: The share of documents that are in the dev set.
     seed: Determines which.
     size: Documents of a shard.
@@ -105,9 +104,7 @@ class SilverJob:
 
     def keep(self, id_: str) -> bool:
         """Whether a document is in this part of the documents, by its id."""
-        if not self.part:
-            return True
-        return HiddenSettings(self.dev_share).is_dev(id_, self.seed) == (self.part == DEV)
+        return HiddenSettings(self.dev_share).is_in(self.part, id_, self.seed)
 
     def begin(self, hidden: np.ndarray) -> List[Shard]:
         """Begin a run, or go on with it. hidden: (n,) int64, numbers of names; see ``HIDDEN``."""
