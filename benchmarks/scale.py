@@ -1,7 +1,7 @@
 """Linking in shards, by one process and by workers of Ray: the same links, speed, faults, memory.
 
     python benchmarks/scale.py speed MODEL CORPUS
-    python benchmarks/scale.py same MODEL CORPUS [--workers 1 2 4] [--one-graph]
+    python benchmarks/scale.py same MODEL CORPUS [--workers 1 2 4] [--one-graph] [--threshold 0.5]
     python benchmarks/scale.py faults MODEL CORPUS
     python benchmarks/scale.py memory MODEL CORPUS [--mentions 1000 10000 100000] [--threshold 0.5]
 
@@ -181,29 +181,44 @@ def compare(name: str, found: List[Dict[str, Any]], expected: List[Dict[str, Any
     print(f"{name}: {len(found)} rows, {same} of {len(expected)} equal: {verdict}", flush=True)
 
 
-def in_one_graph(model: Path, corpus: Path) -> List[Dict[str, Any]]:
+def in_one_graph(model: Path, corpus: Path, threshold: Optional[float]) -> List[Dict[str, Any]]:
     """The rows of links of ``link_stream``, which is what ``arbo link`` does without shards."""
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
-    docs = linker.link_stream(lambda: read_documents(corpus, nlp))
+    docs = linker.link_stream(lambda: read_documents(corpus, nlp), threshold=threshold)
     return ordered(list(rows_of(docs, linker.mentions.getter, linker.cfg["extension"])))
 
 
-def same(model: Path, corpus: Path, workers: List[int], one_graph: bool, size: int) -> None:
+def same(
+    model: Path,
+    corpus: Path,
+    workers: List[int],
+    one_graph: bool,
+    size: int,
+    threshold: Optional[float] = None,
+) -> None:
     """Compare the links of one process with those of shards by some numbers of workers."""
+    if threshold is not None and not one_graph:
+        raise SystemExit("--threshold needs --one-graph")
     start = time.perf_counter()
-    expected = in_one_graph(model, corpus) if one_graph else by_pipe(model, corpus, 1)
+    expected = in_one_graph(model, corpus, threshold) if one_graph else by_pipe(model, corpus, 1)
     new = len({row["new_entity"] for row in expected} - {""})
+    nil = sum(bool(row["new_entity"]) for row in expected)
     seconds = time.perf_counter() - start
-    print(f"one process: {len(expected)} rows, {new} ids of new entities, {seconds:.0f} s")
+    print(
+        f"one process: {len(expected)} rows, {nil} of them in {new} new entities, {seconds:.0f} s",
+        flush=True,
+    )
     with tempfile.TemporaryDirectory() as folder:
         for count in [0, *workers]:
+            start = time.perf_counter()
             ray = RaySettings(workers=count) if count else None
-            settings = {"one_graph": one_graph, "size": size}
+            settings = {"one_graph": one_graph, "size": size, "threshold": threshold}
             job = Job.of(model, corpus, Path(folder, str(count)), **settings)
             for _ in link_in_shards(job, ray=ray):
                 pass
-            compare(f"shards, {count} workers of Ray", rows_in(job), expected)
+            seconds = time.perf_counter() - start
+            compare(f"shards, {count} workers of Ray, {seconds:.0f} s", rows_in(job), expected)
 
 
 def faults(model: Path, corpus: Path, size: int) -> None:
@@ -374,7 +389,7 @@ def main() -> None:
         if name == "memory":
             counts = [1000, 10_000, 100_000]
             command.add_argument("--mentions", type=int, nargs="*", default=counts)
-        if name in ("memory", "step"):
+        if name in ("memory", "step", "same"):
             command.add_argument("--threshold", type=float, help="for links; 1 leaves all NIL")
         if name in ("step", "way"):
             command.add_argument("output", type=Path)

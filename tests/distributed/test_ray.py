@@ -1,6 +1,10 @@
-"""Runs on a real local Ray: the same links by any number of workers, also when one is killed."""
+"""Runs on a real local Ray: what one process gives, by any number of workers, and with one killed.
+
+All tests with Ray are here, since they share one cluster: starting one takes seconds.
+"""
 
 import os
+import re
 import signal
 import sys
 from dataclasses import replace
@@ -10,14 +14,30 @@ import pytest
 pytest.importorskip("ray", reason="the extra ray is not installed: pip install '.[ray]'")
 import ray  # noqa: E402
 import ray.data  # noqa: E402
-from typer.testing import CliRunner  # noqa: E402
 
-from spacy_arbo_el import link_dataset, link_in_shards  # noqa: E402
-from spacy_arbo_el.cli import arbo_cli  # noqa: E402
+from spacy_arbo_el import (  # noqa: E402
+    ArboKB,
+    find_linker,
+    link_dataset,
+    link_in_shards,
+    load_pipeline,
+)
+from spacy_arbo_el.cli.kb_edit import encode_with  # noqa: E402
 from spacy_arbo_el.distributed.graph_files import new_entities_of  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
 
-from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, ordered, rows_in  # noqa: E402
+from ..linker.world import ENTITIES  # noqa: E402
+from .conftest import (  # noqa: E402
+    GRAPH_THRESHOLD,
+    N_DOCUMENTS,
+    THRESHOLD,
+    make_kb,
+    ordered,
+    rows_in,
+    vectors,
+)
+from .silver_texts import contents, write_dictionary, write_texts  # noqa: E402
+from .test_serial import run  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,7 +47,16 @@ pytestmark = [
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    """Ray with two CPUs; whoever finds it running uses it."""
+    """Ray with two CPUs; whoever finds it running uses it.
+
+    Its workers would have the priority 15, and get little done beside another test.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")
+        yield from started()
+
+
+def started():
     ray.init(
         num_cpus=2,
         object_store_memory=200 << 20,
@@ -85,13 +114,39 @@ def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     list(link_in_shards(job))
     arguments = ["link", model, corpus, "--output", tmp_path / "ray", "--format", "jsonl"]
     arguments += ["--shard", 3, "--threshold", GRAPH_THRESHOLD, "--ray", "local", "--workers", 2]
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 0, (result.output, result.exception)
-    assert f"{N_DOCUMENTS} documents" in " ".join(result.output.split())
+    assert f"{N_DOCUMENTS} documents" in run(*arguments)
     parallel = make_job("ray", one_graph=True, threshold=GRAPH_THRESHOLD)
     rows = rows_in(job.folder)
     assert rows_in(parallel.folder) == rows and any(row["new_entity"] for row in rows)
     assert new_entities_of(parallel).to_bytes() == new_entities_of(job).to_bytes()
+
+
+def test_names_are_found_by_two_workers(tmp_path):
+    kb, texts = write_dictionary(tmp_path / "entities.jsonl"), tmp_path / "texts"
+    texts.mkdir()
+    write_texts(texts)
+    results = []
+    for name, options in (("one", []), ("ray", ["--ray", "local", "--workers", 2, "--shard", 5])):
+        out = tmp_path / name
+        out.mkdir()
+        arguments = ["silver", texts, "--kb", kb, "--output", out / "silver.spacy"]
+        held_out = ["--dev", out / "dev.spacy", "--hidden-kb", out / "kb", "--dev-share", 0.5]
+        printed = run(*arguments, "--per-name", 3, *held_out, *options)
+        files = contents(out / "silver.spacy"), contents(out / "dev.spacy")
+        counts = re.findall(r"\d+ (?:documents|mentions|hidden names|entities|names)\b", printed)
+        results.append((files, counts))
+        assert {p.name for p in out.iterdir()} == {"silver.spacy", "dev.spacy", "kb"}
+    assert results[0] == results[1] and all(results[0]) and len(results[0][1]) > 5
+
+
+def test_texts_of_entities_are_encoded_by_two_workers(tmp_path, model):
+    path = make_kb(tmp_path / "kb")
+    printed = run("kb", "encode", path, model, "--ray", "local", "--workers", 2)
+    assert f"{len(ENTITIES)} texts encoded" in printed
+    with ArboKB.open(make_kb(tmp_path / "other")) as kb:
+        encode_with(find_linker(load_pipeline(model)), kb)
+    assert vectors(path) == vectors(tmp_path / "other")
+    assert not (tmp_path / "kb.run").exists()
 
 
 def test_settings_are_checked():

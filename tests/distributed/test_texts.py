@@ -1,7 +1,6 @@
 """Texts of a knowledge base that workers encode: the same vectors as in one process."""
 
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from spacy_arbo_el.distributed.texts import TextWorker, encode_in_shards
 from spacy_arbo_el.retrieval import entity_texts
 
 from ..linker.world import ENTITIES
-from .test_serial import run
+from .conftest import make_kb, vectors
 
 MORE = [Entity("more", "mercury", "liquid toxic metal"), Entity("new", "ore", "a rock", ["rocks"])]
 
@@ -27,18 +26,6 @@ def linker(model):
 def small_batches(monkeypatch):
     monkeypatch.setattr(entity_texts, "MIN_LOGGED", 2)
     monkeypatch.setattr(entity_texts, "TEXTS_PER_STEP", 3)
-
-
-def make_kb(path):
-    with ArboKB.create(path) as kb:
-        kb.add(ENTITIES)
-    return path
-
-
-def vectors(path):
-    kb = ArboKB.for_reading(path)
-    assert kb.in_sync and kb.fingerprint
-    return kb.rows.array().tobytes(), kb.owners().tolist(), kb.fingerprint
 
 
 @pytest.mark.parametrize("state", ["new", "edited", "of another encoder"])
@@ -103,16 +90,3 @@ def test_what_another_pipeline_has_left_is_not_used(tmp_path, linker, model, mon
         (tmp_path / "mine" / "own.txt").write_text("mine")
         with pytest.raises(ValueError, match="E902.*own.txt"):
             encode_in_shards(kb, linker, model, tmp_path / "mine")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Ray on Windows is beta")
-def test_command_encodes_with_two_workers_of_ray(tmp_path, linker, model):
-    pytest.importorskip("ray", reason="the extra ray is not installed")
-    path = make_kb(tmp_path / "kb")
-    printed = run("kb", "encode", path, model, "--ray", "local", "--workers", 2)
-    assert f"{len(ENTITIES)} texts encoded" in printed
-    with ArboKB.open(make_kb(tmp_path / "other")) as kb:
-        encode_with(linker, kb)
-    assert vectors(path) == vectors(tmp_path / "other")
-    assert not (tmp_path / "kb.run").exists()
