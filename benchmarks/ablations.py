@@ -40,7 +40,7 @@ def misc(section: str, name: str, **settings: Any) -> Dict[str, Any]:
 VARIANTS: Dict[str, Dict[str, Any]] = {
     "as configured": {},
     "cache refreshed each epoch only": misc(
-        f"{LINKER}.cache_refresh", "CacheRefresh", every=0, on_the_fly=False
+        f"{LINKER}.objective.refresh", "CacheRefresh", every=0, on_the_fly=False
     ),
     "in-batch negatives": misc(f"{LINKER}.objective.negatives", "InBatchNegatives"),
     "pooling: cls": misc(POOLING, "ClsPooling"),

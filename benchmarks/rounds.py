@@ -4,8 +4,8 @@
         --dev corpus/bc5cdr_dev.spacy
     python benchmarks/rounds.py configs/deer.cfg corpus/zelda_wned-wiki.spacy kb/wikipedia --folds 5
 
-The config's ``cache_refresh.every`` and batch size say how many steps a round has. After each round
-it prints recall@1 over all entities, and recall@1 among the gold entities of 100 mentions. A
+The config's ``objective.refresh.every`` and batch size say how many steps a round has. After each
+round it prints recall@1 over all entities, and recall@1 among the gold entities of 100 mentions. A
 mention whose entity is not in the knowledge base counts as wrong.
 """
 
@@ -75,7 +75,7 @@ def train(
             linker.finish_update(optimizer)
             optimizer.step_schedules()
             steps += 1
-            if trainer.seen >= trainer.cache_refresh.every and len(rows) <= rounds:
+            if trainer.seen >= trainer.refresh.every and len(rows) <= rounds:
                 pairs = len(trainer.rounds.mentions)
                 rows.append((trainer.rounds.number, steps, pairs, *recalls(linker, dev_docs)))
                 number, _, _, recall, in_batch, _ = rows[-1]

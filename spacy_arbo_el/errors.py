@@ -372,6 +372,10 @@ class Errors(metaclass=_Coded):
         "written as one. Pretrain with TransformerEncoder.v1 alone, and put the layer round the "
         "result."
     )
+    E620 = (
+        "An objective in ObjectiveSum.v1 has a refresh of its own, but all objectives of a sum use "
+        "the same cached vectors. Set objective.refresh for the sum."
+    )
     E618 = "OverDistances.v1 can't learn the scale of its loss: set loss.loss.learned = false."
     E615 = (
         "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "

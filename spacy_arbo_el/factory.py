@@ -13,7 +13,6 @@ from .reranking.mention_scorers import MentionScorer
 from .reranking.protocol import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
-from .training.refresh import CacheRefresh
 
 DEFAULT_CONFIG = """
 [arbo_linker]
@@ -121,7 +120,7 @@ same_type = false
 @losses = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
 scale = 20.0
 
-[arbo_linker.cache_refresh]
+[arbo_linker.objective.refresh]
 @misc = "spacy-arbo-el.CacheRefresh.v1"
 every = 0
 on_the_fly = true
@@ -163,7 +162,6 @@ def make_arbo_linker(
     discovery: Optional[Discovery],
     mention_scorer: Optional[MentionScorer],
     objective: TrainingObjective,
-    cache_refresh: CacheRefresh,
     scorer: Optional[Callable],
     threshold: float,
     overwrite: bool,

@@ -65,7 +65,6 @@ from .retrieval.similarity import Similarity
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.rates import warn_of_high_rate
-from .training.refresh import CacheRefresh
 from .training.step import RevisedInputs
 from .training.trainer import Trainer
 from .training.written_links import read_with_links
@@ -83,7 +82,6 @@ class ArboLinker(TrainablePipe):
         itself.
     mention_scorer: Scores the edges between mentions; None to leave them their similarities.
     objective: What training pulls closer and pushes apart.
-    cache_refresh: When training encodes all texts and mentions again.
     scorer: For ``nlp.evaluate``.
     threshold: The probability that a link must have, 0 to 1; a mention without one is NIL. 0.0
         links whatever has a candidate.
@@ -107,7 +105,6 @@ class ArboLinker(TrainablePipe):
         reranker: Reranker,
         inference: Inference,
         objective: TrainingObjective,
-        cache_refresh: CacheRefresh,
         discovery: Optional[Discovery] = None,
         mention_scorer: Optional[MentionScorer] = None,
         scorer: Optional[Callable] = None,
@@ -145,7 +142,7 @@ class ArboLinker(TrainablePipe):
             mention_scorer,
         )
         self.streaming = Stream()
-        self.trainer = Trainer(name, model, datastore, objective, cache_refresh)
+        self.trainer = Trainer(name, model, datastore, objective)
         register_extension(extension)
 
     def __repr__(self) -> str:
@@ -576,7 +573,6 @@ class ArboLinker(TrainablePipe):
             "discovery": self.discovery,
             "mention_scorer": self.mention_scorer and self.mention_scorer.from_bytes(b""),
             "objective": self.trainer.objective,
-            "cache_refresh": self.trainer.cache_refresh,
             "scorer": self.scorer,
             **self.cfg,
         }

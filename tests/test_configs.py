@@ -95,9 +95,9 @@ def test_fill_config_has_nothing_to_fill(system, tmp_path):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_linker_has_at_most_15_settings(system):
+def test_linker_has_at_most_14_settings(system):
     linker = load_config(CONFIGS / f"{system}.cfg")["components"]["arbo_linker"]
-    assert len(set(linker) - {"factory"}) <= 15
+    assert len(set(linker) - {"factory"}) <= 14
 
 
 @pytest.fixture(scope="module")

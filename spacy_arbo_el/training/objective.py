@@ -13,16 +13,24 @@ from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
 from .queries import MentionQueries, Queries
+from .refresh import CacheRefresh
 from .step import Batch
 from .table import GoldTable
 
 
 @runtime_checkable
 class TrainingObjective(Protocol):
-    """A weighted sum of objectives, of at least one."""
+    """A weighted sum of objectives, of at least one.
+
+    terms: The objectives.
+    refresh: When all texts and mentions are encoded again; None for once per epoch.
+    """
 
     @property
     def terms(self) -> Sequence["Objective"]: ...
+
+    @property
+    def refresh(self) -> Optional[CacheRefresh]: ...
 
 
 @registry.misc("spacy-arbo-el.Objective.v1")
@@ -45,6 +53,8 @@ class Objective:
     loss: The loss over the similarities to these targets.
     queries: Chooses the queries; None for the mentions of the batch.
     weight: What the mean loss is multiplied by, in a sum of objectives.
+    refresh: When all texts and mentions are encoded again; None for once per epoch. A sum of
+        objectives has its own.
     """
 
     positives: Positives
@@ -52,6 +62,7 @@ class Objective:
     loss: Loss
     queries: Optional[Queries] = None
     weight: float = 1.0
+    refresh: Optional[CacheRefresh] = None
 
     def __post_init__(self) -> None:
         check_positive("objective.weight", self.weight)
@@ -82,9 +93,11 @@ class ObjectiveSum:
     """What ``objective_sum`` gives.
 
     terms: The objectives.
+    refresh: When all texts and mentions are encoded again; None for once per epoch.
     """
 
     terms: Sequence[Objective]
+    refresh: Optional[CacheRefresh] = None
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -92,10 +105,14 @@ class ObjectiveSum:
         for term in self.terms:
             if not isinstance(term, Objective):
                 raise ValueError(Errors.E610.format(value=type(term).__name__))
+            if term.refresh is not None:
+                raise ValueError(Errors.E620)
 
 
 @registry.misc("spacy-arbo-el.ObjectiveSum.v1")
-def objective_sum(*objectives: TrainingObjective) -> ObjectiveSum:
+def objective_sum(
+    *objectives: TrainingObjective, refresh: Optional[CacheRefresh] = None
+) -> ObjectiveSum:
     """A weighted sum of objectives, which one step encodes and optimizes together.
 
     Use it to train mentions and names at once. The names of the sections are yours::
@@ -135,5 +152,6 @@ def objective_sum(*objectives: TrainingObjective) -> ObjectiveSum:
     is one of the first.
 
     *objectives: The objectives.
+    refresh: When all texts and mentions are encoded again; None for once per epoch.
     """
-    return ObjectiveSum(tuple(term for one in objectives for term in one.terms))
+    return ObjectiveSum(tuple(term for one in objectives for term in one.terms), refresh)

@@ -17,7 +17,7 @@ class CacheRefresh:
     The default is once per epoch. A smaller interval keeps the vectors closer to the present
     encoder. It costs time, since each refresh encodes the knowledge base and all mentions::
 
-        [components.arbo_linker.cache_refresh]
+        [components.arbo_linker.objective.refresh]
         @misc = "spacy-arbo-el.CacheRefresh.v1"
         every = 20000
 

@@ -56,8 +56,8 @@ class Trainer:
     name: The name of the component, for errors.
     model: The dual encoder.
     datastore: The knowledge base and the exemplars.
-    objective: How queries, positives and negatives are chosen, and the loss.
-    cache_refresh: When all texts and mentions are encoded again.
+    objective: How queries, positives and negatives are chosen, the loss, and when all texts and
+        mentions are encoded again.
     timer: How long the steps take.
     seen: The number of queries trained on since the last refresh, of the first objective.
     total: The number of mentions trained on.
@@ -69,18 +69,21 @@ class Trainer:
         model: Model,
         datastore: Datastore,
         objective: TrainingObjective,
-        cache_refresh: CacheRefresh,
     ):
         attach_scalars(model, len(objective.terms))
         self.name = name
         self.model = model
         self.datastore = datastore
         self.objective = objective
-        self.cache_refresh = cache_refresh
         self.timer = StepTimer()
         self.seen = 0
         self.total = 0
         self._data: Optional[_TrainingData] = None
+
+    @property
+    def refresh(self) -> CacheRefresh:
+        """When all texts and mentions are encoded again."""
+        return self.objective.refresh or CacheRefresh()
 
     @property
     def needs_mentions(self) -> bool:
@@ -126,7 +129,7 @@ class Trainer:
         )
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=self.name, loss=loss))
-        if self.cache_refresh.on_the_fly:
+        if self.refresh.on_the_fly:
             data.cache.update_texts(encoded.texts, encoded.text_vectors)
             mentions_read, vectors = encoded.mentions, encoded.mention_vectors
             if revised is not None:
@@ -156,7 +159,7 @@ class Trainer:
     def _current_data(self) -> _TrainingData:
         """The data of the present datastore, after a refresh if one is due."""
         datastore, data = self.datastore, self._data
-        if data is None or self.cache_refresh.is_due(self.seen, self._epoch_size(data.table)):
+        if data is None or self.refresh.is_due(self.seen, self._epoch_size(data.table)):
             datastore.refresh()
             release_memory()
             self.seen = 0

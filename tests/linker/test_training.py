@@ -1,6 +1,7 @@
 """Training of the component: losses, reproducibility, new mentions, averages, configs."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -323,7 +324,7 @@ def test_new_mentions_in_mid_epoch_encode_only_what_is_new():
     encode = linker.encoder.encode_texts
     linker.encoder.encode_texts = lambda inputs: encoded.append(len(inputs)) or encode(inputs)
     optimizer = nlp.create_optimizer()
-    linker.trainer.cache_refresh = CacheRefresh(1000)
+    linker.trainer.objective = replace(linker.trainer.objective, refresh=CacheRefresh(1000))
     for text in TRAIN[2:6]:
         linker.update(examples(nlp, [text]), sgd=optimizer)
     assert encoded == [len(ENTITIES)]

@@ -315,6 +315,12 @@ def test_a_sum_of_objectives_from_a_config():
         ObjectiveSum(())
     with pytest.raises(ValueError, match="E610.*str, not"):
         ObjectiveSum(("all",))
+    refresh = {"@misc": "spacy-arbo-el.CacheRefresh.v1", "every": 7}
+    own = registry.resolve({"objective": {**part, "refresh": refresh}})["objective"]
+    of_sum = registry.resolve({"objective": {**sum_of, "refresh": refresh}})["objective"]
+    assert objective.refresh is None and own.refresh == of_sum.refresh == CacheRefresh(7)
+    with pytest.raises(ValueError, match="E620.*objective.refresh"):
+        ObjectiveSum((own,))
     with pytest.raises(ValueError, match="objective.weight must be a finite number above 0"):
         Objective(EntityPositives(), HardNegatives(), CrossEntropy(), weight=0.0)
 

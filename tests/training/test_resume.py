@@ -97,7 +97,7 @@ def settings_of(kind, overrides):
             "training.optimizer.use_averages": True,
             "training.patience": 10,
             "training.accumulate_gradient": 2,
-            "components.arbo_linker.cache_refresh.every": 7,
+            "components.arbo_linker.objective.refresh.every": 7,
         }
         return {"overrides": {**overrides, **more}}
     if kind == "another component":

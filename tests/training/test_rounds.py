@@ -129,6 +129,7 @@ def rounds_objective():
 
     return {
         "@misc": "spacy-arbo-el.ObjectiveSum.v1",
+        "refresh": {"@misc": "spacy-arbo-el.CacheRefresh.v1", "every": 40, "on_the_fly": False},
         "*": {
             "batch": objective("EntityPositives", "InBatchNegatives", "CrossEntropy"),
             "rounds": objective("PositivesInRounds", "NegativesOfRounds", "Logistic"),
@@ -139,8 +140,7 @@ def rounds_objective():
 @pytest.fixture
 def nlp():
     fix_random_seed(0)
-    refresh = {"@misc": "spacy-arbo-el.CacheRefresh.v1", "every": 40, "on_the_fly": False}
-    return build(model=MODEL, objective=rounds_objective(), cache_refresh=refresh)
+    return build(model=MODEL, objective=rounds_objective())
 
 
 def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
