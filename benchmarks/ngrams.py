@@ -22,7 +22,7 @@ import tempfile
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -220,15 +220,10 @@ def clustered(count: int, width: int, queries: int) -> Any:
 
 
 def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: Optional[np.ndarray]) -> None:
-    from spacy_arbo_el.retrieval.index.flat import Flat
-    from spacy_arbo_el.retrieval.index.quantizers import HNSW, IVF
-
-    builders = {"exact": Flat(), "HNSW": HNSW(), "IVF-PQ": IVF(codes="pq4")}
     print("| index | median ms a mention | times as fast | recall@100 |")
     print("|---|---:|---:|---:|")
     exact = None
-    for name, builder in builders.items():
-        index = builder(rows, similarity)
+    for name, index in _indexes(rows, similarity):
         index.search(queries[:4], K)
         seconds, found = [], []
         for query in queries:
@@ -248,6 +243,33 @@ def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: Optional[np.
         print(
             f"| {name} | {1000 * median:.2f} | {exact[1] / median:.1f} | {recall:.4f} |", flush=True
         )
+
+
+def _indexes(rows: Any, similarity: Any) -> Iterator[Tuple[str, Any]]:
+    """The indexes that are compared, the exact one first. Each kind is built once."""
+    from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
+    from spacy_arbo_el.retrieval.index.flat import Flat
+    from spacy_arbo_el.retrieval.index.quantizers import HNSW, IVF, default_lists
+
+    yield "exact", Flat()(rows, similarity)
+    lists = default_lists(len(rows))
+    kinds: List[Dict[str, Any]] = [
+        {f"HNSW, ef_search = {ef}": HNSW(ef_search=ef) for ef in (96, 400, 1600)},
+        {
+            f"IVF-PQ, {max(lists // part, 1)} of {lists} lists": IVF(n_probes=max(lists // part, 1))
+            for part in (64, 16, 4)
+        },
+    ]
+    for kind in kinds:
+        index = None
+        for name, settings in kind.items():
+            if index is None:
+                index = settings(rows, similarity)
+            else:
+                parameters, factor = settings.parameters(index.index), settings.rescore_factor
+                about = index.about
+                index = ApproximateIndex(index.index, rows, similarity, about, parameters, factor)
+            yield name, index
 
 
 def main() -> None:

@@ -24,8 +24,11 @@ def on_gpu() -> bool:
 
 
 def n_threads() -> int:
-    """The threads that a computation may use: torch's number, or that of FAISS."""
+    """The threads that a computation may use: torch's number, or that of OpenMP."""
     if torch is not None:
         return torch.get_num_threads()
     faiss: Any = sys.modules.get("faiss")
-    return faiss.omp_get_max_threads() if faiss is not None else os.cpu_count() or 1
+    if faiss is not None:
+        return faiss.omp_get_max_threads()
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    return int(threads) if threads.isdecimal() and int(threads) else os.cpu_count() or 1

@@ -1,8 +1,36 @@
 """Optional packages: those of an extra of setup.cfg, imported when they are needed."""
 
-from typing import Any
+import importlib
+from importlib.util import find_spec
+from typing import Any, Optional
 
 from .errors import Errors
+
+
+class OnFirstUse:
+    """A package that is imported when something of it is first used.
+
+    name: Its name.
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+def imported_on_first_use(name: str) -> Optional[OnFirstUse]:
+    """A package whose import costs time and memory that most runs can save.
+
+    name: Its name.
+    RETURNS: What has the contents of the package; None where it is not installed.
+    """
+    try:
+        installed = find_spec(name) is not None
+    except ImportError:
+        installed = False
+    return OnFirstUse(name) if installed else None
 
 
 def import_ray() -> Any:

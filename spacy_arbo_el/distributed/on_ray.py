@@ -4,6 +4,8 @@ Ray carries the numbers of shards to the workers, and their counts back. Documen
 links never enter its object store: workers read and write files that all machines can reach.
 """
 
+import os
+import sys
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterator, List, Sequence
@@ -82,10 +84,12 @@ def use_resources(cpus: int, gpus: float) -> None:
     import spacy
 
     from ..devices import torch
-    from ..retrieval.index.flat import faiss
 
+    # For what is imported later.
+    os.environ["OMP_NUM_THREADS"] = str(cpus)
     if torch is not None:
         torch.set_num_threads(cpus)
+    faiss = sys.modules.get("faiss")
     if faiss is not None:
         faiss.omp_set_num_threads(cpus)
     if gpus:

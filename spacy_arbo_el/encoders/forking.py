@@ -18,6 +18,8 @@ def one_thread_after_fork() -> None:
     if os.getpid() == _home:
         return
     _home = os.getpid()
+    # For what is imported later.
+    os.environ["OMP_NUM_THREADS"] = "1"
     if torch is not None:
         torch.set_num_threads(1)
     faiss = sys.modules.get("faiss")

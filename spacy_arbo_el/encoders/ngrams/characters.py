@@ -3,7 +3,6 @@
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import List
 
 import numpy as np
 
@@ -44,19 +43,24 @@ class CharacterTables:
 @lru_cache(maxsize=1)
 def character_tables() -> CharacterTables:
     """The tables, built once in a process."""
-    characters = [chr(code) for code in range(TABLE_SIZE)]
-    lowered = [character.lower() for character in characters]
     return CharacterTables(
-        np.array([ord(low) if len(low) == 1 else code for code, low in enumerate(lowered)], "u4"),
-        _kinds(characters),
-        np.array([character.islower() for character in characters], dtype=bool),
+        np.fromiter(map(_lower, range(TABLE_SIZE)), np.uint32, TABLE_SIZE),
+        _kinds(),
+        np.fromiter((chr(code).islower() for code in range(TABLE_SIZE)), bool, TABLE_SIZE),
     )
 
 
-def _kinds(characters: List[str]) -> np.ndarray:
+def _lower(code: int) -> int:
+    """The lower case of a code point, where that is one character."""
+    lowered = chr(code).lower()
+    return ord(lowered) if len(lowered) == 1 else code
+
+
+def _kinds() -> np.ndarray:
     # By the first letter of the category: letters, marks and numbers are parts of words.
     kind_of = {"L": WORD, "M": WORD, "N": WORD, "P": SINGLE, "S": SINGLE, "Z": SPACE, "C": SPACE}
-    kinds = np.array([kind_of[unicodedata.category(c)[0]] for c in characters], dtype=np.uint8)
+    categories = (unicodedata.category(chr(code))[0] for code in range(TABLE_SIZE))
+    kinds = np.fromiter((kind_of[category] for category in categories), np.uint8, TABLE_SIZE)
     for start, end in _WITHOUT_SPACES:
         part = kinds[start:end]
         part[part == WORD] = SINGLE

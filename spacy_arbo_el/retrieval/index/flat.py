@@ -1,6 +1,5 @@
 """Exact nearest-neighbour search over the vectors themselves."""
 
-import importlib
 from dataclasses import dataclass
 from typing import Any, Optional, Tuple
 
@@ -10,17 +9,15 @@ from spacy.util import registry
 from ...arrays import AppendOnly, TopK
 from ...devices import default_device, on_gpu, torch
 from ...errors import Errors
+from ...extras import imported_on_first_use
 from ...kb.saving import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from . import exact, rescoring
 from .protocol import Index
 
-faiss: Any
-try:
-    faiss = importlib.import_module("faiss")
-except ImportError:  # pragma: no cover - depends on what is installed
-    faiss = None
+# Exact search on a CPU needs none of it.
+faiss: Any = imported_on_first_use("faiss")
 
 # How many more rows than wanted are compared exactly at first.
 MARGIN = 16
