@@ -39,7 +39,8 @@ def main() -> None:
         doc.ents = [doc.char_span(start, end, label="THING") for start, end in spans]
         doc = nlp.get_pipe("arbo_linker")(doc)
         answer.append([(ent.kb_id_, round(ent._.arbo.score, 4)) for ent in doc.ents])
-    loaded = [name for name in HIDDEN if name in sys.modules]
+    # Nor does exact search need FAISS.
+    loaded = [name for name in (*HIDDEN, "faiss") if name in sys.modules]
     json.dump({"links": answer, "loaded": loaded}, sys.stdout)
 
 
