@@ -105,8 +105,6 @@ class ObjectiveSum:
         for term in self.terms:
             if not isinstance(term, Objective):
                 raise ValueError(Errors.E610.format(value=type(term).__name__))
-            if term.refresh is not None:
-                raise ValueError(Errors.E620)
 
 
 @registry.misc("spacy-arbo-el.ObjectiveSum.v1")
@@ -154,4 +152,6 @@ def objective_sum(
     *objectives: The objectives.
     refresh: When all texts and mentions are encoded again; None for once per epoch.
     """
+    if any(one.refresh is not None for one in objectives):
+        raise ValueError(Errors.E620)
     return ObjectiveSum(tuple(term for one in objectives for term in one.terms), refresh)

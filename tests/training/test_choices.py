@@ -21,7 +21,7 @@ from spacy_arbo_el.training.negatives import (
     InBatchMentionNegatives,
     InBatchNegatives,
 )
-from spacy_arbo_el.training.objective import Objective, ObjectiveSum
+from spacy_arbo_el.training.objective import Objective, ObjectiveSum, objective_sum
 from spacy_arbo_el.training.positives import (
     Arborescence1NNPositives,
     Arborescence1RandPositives,
@@ -319,8 +319,9 @@ def test_a_sum_of_objectives_from_a_config():
     own = registry.resolve({"objective": {**part, "refresh": refresh}})["objective"]
     of_sum = registry.resolve({"objective": {**sum_of, "refresh": refresh}})["objective"]
     assert objective.refresh is None and own.refresh == of_sum.refresh == CacheRefresh(7)
-    with pytest.raises(ValueError, match="E620.*objective.refresh"):
-        ObjectiveSum((own,))
+    for inner in (own, of_sum):
+        with pytest.raises(ValueError, match="E620.*objective.refresh"):
+            objective_sum(inner)
     with pytest.raises(ValueError, match="objective.weight must be a finite number above 0"):
         Objective(EntityPositives(), HardNegatives(), CrossEntropy(), weight=0.0)
 
