@@ -17,18 +17,23 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, Tuple
 
 import faiss
 import numpy as np
 import torch
+from spacy.vocab import Vocab
 
 from spacy_arbo_el.io import replacing_folder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import KB_FOLDER, LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build as build_kb
+from spacy_arbo_el.kb.loaders import load_kb
+from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.retrieval.entity_search import EntitySearch
+from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from spacy_arbo_el.retrieval.index.quantizers import IVF
 from spacy_arbo_el.retrieval.similarity import Cosine
@@ -160,6 +165,28 @@ def exact(path: Path, count: int, queries: int) -> Dict:
     return {"raw ms per query": 1000 * best[0] / queries, "ratio of FlatIndex": best[1] / best[0]}
 
 
+def comparing(path: Path, count: int, mentions: int = 300, candidates: int = 24) -> Dict:
+    """Compare the strings of mentions with those of their candidates, as ``FeatureRanker`` does."""
+    vocab = Vocab()
+    datastore: Any = SimpleNamespace(
+        kb=load_kb(path, vocab), exemplars=ExemplarStore(), normalizer=None
+    )
+    before = peak()
+    read_seconds, strings = timed(EntityStrings, datastore, 1, 3)
+    rng, seconds = np.random.default_rng(0), []
+    for _ in range(5):
+        entities = rng.integers(count, size=(mentions, candidates))
+        titles = [entity(i).title for i in entities[:, 0].tolist()]
+        seconds.append(timed(strings.index.similarity, titles, entities)[0])
+    known = timed(strings.index.similarity, titles, entities)[0]
+    return {
+        "at first s": read_seconds,
+        "batch of new candidates s": min(seconds),
+        "batch of known ones s": known,
+        "additional peak MB": peak() - before,
+    }
+
+
 def adding(path: Path, count: int) -> Dict:
     """Add 1,000 entities five times, each time in one transaction on disk; then remove them."""
     with ArboKB.open(path) as kb:
@@ -188,6 +215,7 @@ STEPS: Dict[str, Callable[..., Dict]] = {
     "open": opening,
     "search": searching,
     "exact": exact,
+    "strings": comparing,
     "add": adding,
     "import": importing,
 }
@@ -212,7 +240,7 @@ def main() -> None:
     parser.add_argument("--imported", type=int, default=500_000)
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "arbo-kb")
-    parser.add_argument("--only", default="open,search,exact,add,import")
+    parser.add_argument("--only", default="open,search,exact,strings,add,import")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--values", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -245,6 +273,9 @@ def main() -> None:
                     exact_result["raw ms per query"] / result["batch ms per query"]
                 )
             show(f"IVF pq4, {n_probes} probes, rescore {factor}", result)
+    if "strings" in wanted:
+        for path, size in ((small, count // 100), (large, count)):
+            show(f"strings of {size:,}", run("strings", str(path), size))
     if "add" in wanted:
         few, many = (run("add", str(path), 0) for path in (small, large))
         show(f"add 1,000 to {count // 100:,}", few)

@@ -146,14 +146,24 @@ class EntityStore:
 
         folded: The name, case folded.
         """
-        settled = self.database.get("settled") or 0
+        return self.with_names([folded]).get(folded, [])
+
+    def with_names(self, folded: Sequence[str]) -> Dict[str, List[int]]:
+        """Positions of the entities that have each of some names, in order.
+
+        folded: The names, case folded. Those that no entity has are left out.
+        """
+        settled, wanted = self.database.get("settled") or 0, json.dumps(folded)
         rows = self.database.rows(
-            f"SELECT position FROM name WHERE folded = ? AND number <= {settled} "
-            f"UNION SELECT position FROM name WHERE folded = ? AND number > {settled} "
+            f"SELECT folded, position FROM name WHERE folded {IN} AND number <= {settled} "
+            f"UNION SELECT folded, position FROM name WHERE folded {IN} AND number > {settled} "
             "ORDER BY position",
-            (folded, folded),
+            (wanted, wanted),
         )
-        return [position for (position,) in rows]
+        positions: Dict[str, List[int]] = {}
+        for name, position in rows:
+            positions.setdefault(name, []).append(position)
+        return positions
 
     def of_types(self, types: Iterable[str]) -> np.ndarray:
         """(n,) int64, positions of the entities of any of these types or without a type."""

@@ -1,11 +1,11 @@
 """The strings of the entities of a datastore, kept up to date edit by edit."""
 
-from dataclasses import dataclass, replace
-from typing import Dict, List, Optional, Sequence
+from dataclasses import dataclass
+from typing import List, Optional, Sequence
 
 import numpy as np
 
-from ..kb.entity import Entity
+from ..arrays import take_or
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import Normalizer
 from ..mentions.records import MentionRecord
@@ -14,6 +14,8 @@ from .strings import StringIndex
 
 # An index with a larger share of strings that belong to no entity any more is built anew.
 MAX_GARBAGE = 0.5
+# The names of at most so many entities are counted for the weights of n-grams.
+MAX_COUNTED = 16384
 
 
 @dataclass(frozen=True)
@@ -58,28 +60,26 @@ class _Sources:
         return np.unique(affected[(affected >= 0) & (affected < later.entities.positions)])
 
 
-@dataclass(frozen=True)
 class EntityStrings:
     """The strings of the entities of a datastore.
 
-    index: Their names, and the surface forms of their exemplars.
-    has_exemplar: (entities,) bool.
-    has_only_id: (entities,) bool, whether an entity has exemplars, and no name or only its id. The
-        surface forms of its exemplars count as its names.
-    sources: What they were read from; None where they are not from a datastore.
+    The weights of n-grams come from the names of at most ``MAX_COUNTED`` entities, evenly spread.
+    Names are read when their entity is a candidate.
+
+    datastore: The datastore in its present state.
+    min_ngram, max_ngram: See ``StringIndex``.
     """
 
-    index: StringIndex
-    has_exemplar: np.ndarray
-    has_only_id: np.ndarray
-    sources: Optional[_Sources] = None
-
-    @classmethod
-    def read(cls, datastore: Datastore, min_ngram: int, max_ngram: int) -> "EntityStrings":
-        """Read all names and surface forms; see ``StringIndex`` for the lengths of n-grams."""
-        none = np.zeros(0, dtype=bool)
-        empty = cls(StringIndex([], [], min_ngram, max_ngram), none, none, _Sources.of(datastore))
-        return empty._with_strings(datastore, np.arange(datastore.kb.entities.positions))
+    def __init__(self, datastore: Datastore, min_ngram: int, max_ngram: int):
+        self._sources = _Sources.of(datastore)
+        self._normalizer = datastore.normalizer
+        self._stride = _stride(self._sources.entities)
+        self._has_only_id = np.zeros(0, dtype=bool)
+        # (entities,) bool.
+        self.has_exemplar = np.zeros(0, dtype=bool)
+        self.index = StringIndex(self._read_names, min_ngram, max_ngram)
+        everything = np.arange(self._sources.entities.positions)
+        self._read(datastore.exemplars.records, everything)
 
     @classmethod
     def of(cls, datastore: Datastore, min_ngram: int, max_ngram: int) -> "EntityStrings":
@@ -87,7 +87,7 @@ class EntityStrings:
         settings = min_ngram, max_ngram
         return datastore.derived(
             ("strings", *settings),
-            lambda: cls.read(datastore, *settings),
+            lambda: cls(datastore, *settings),
             lambda strings: strings.updated(datastore),
         )
 
@@ -96,52 +96,96 @@ class EntityStrings:
 
         None where they are better read anew.
         """
-        if self.sources is None or self.index.garbage > MAX_GARBAGE:
-            return None
         sources = _Sources.of(datastore)
-        changed = self.sources.changed_until(sources)
-        if changed is None:
+        changed = self._sources.changed_until(sources)
+        has_other_stride = _stride(sources.entities) != self._stride
+        if changed is None or has_other_stride or self.index.garbage > MAX_GARBAGE:
             return None
-        return replace(self, sources=sources)._with_strings(datastore, changed)
+        self._sources = sources
+        self._read(datastore.exemplars.records, changed)
+        return self
 
-    def _with_strings(self, datastore: Datastore, positions: np.ndarray) -> "EntityStrings":
-        """The strings with those of some entities as they are now."""
-        assert self.sources is not None
-        surface_forms = self._surface_forms(datastore.exemplars.records, positions)
-        missing = datastore.kb.entities.positions - len(self.has_exemplar)
-        has_exemplar = np.append(self.has_exemplar, np.zeros(missing, dtype=bool))
-        has_only_id = np.append(self.has_only_id, np.zeros(missing, dtype=bool))
-        names: List[List[str]] = [[] for _ in positions]
-        rows = {position: row for row, position in enumerate(positions.tolist())}
-        has_exemplar[positions] = [bool(forms) for forms in surface_forms]
-        has_only_id[positions] = False
-        for position, entity in _entities(datastore.kb.entities, positions).items():
-            row = rows[position]
-            names[row] = [*entity.names, *normalized_names(datastore.normalizer, entity.names)]
-            if entity.names in ([], [entity.id]) and surface_forms[row]:
-                has_only_id[position] = True
-                names[row] += surface_forms[row]
-        self.index.replace(positions, names, surface_forms)
-        return replace(self, has_exemplar=has_exemplar, has_only_id=has_only_id)
+    def has_only_id(self, entities: np.ndarray) -> np.ndarray:
+        """Whether entities have exemplars, and no name or only their id.
 
-    def _surface_forms(
-        self, records: Sequence[MentionRecord], positions: np.ndarray
-    ) -> List[List[str]]:
-        """For each of some entities, the surface forms of its exemplars."""
-        assert self.sources is not None
+        The surface forms of their exemplars count as their names.
+
+        entities: Positions in any shape, -1 for none.
+        RETURNS: bool in the same shape, False for none.
+        """
+        self.index.load_names(entities)
+        return take_or(self._has_only_id, entities, False)
+
+    def owners(self, records: Sequence[MentionRecord], count: int) -> np.ndarray:
+        """Entities that have exactly the string of a mention: (m, count) int64, -1 for none.
+
+        Those with a surface form come first: its use is attested. Names are compared with the
+        mention as it is too, since they are not normalized.
+        """
+        texts = {text.casefold() for record in records for text in (record.normalized, record.text)}
+        named = self._sources.entities.with_names(sorted(texts))
+        owners = np.full((len(records), count), -1, dtype=np.int64)
+        for i, record in enumerate(records):
+            forms = record.normalized.casefold(), record.text.casefold()
+            attested = self.index.with_surface_form(record.normalized)
+            both = [*attested, *(position for form in forms for position in named.get(form, ()))]
+            entities = list(dict.fromkeys(both))[:count]
+            owners[i, : len(entities)] = entities
+        return owners
+
+    def _read(self, records: Sequence[MentionRecord], changed: np.ndarray) -> None:
+        """Take over the strings of changed entities, which ``_sources`` has as they are now.
+
+        records: The exemplars.
+        changed: (e,) int64, each once.
+        """
+        owners = self._sources.owners
+        missing = np.zeros(self._sources.entities.positions - len(self.has_exemplar), dtype=bool)
+        self._has_only_id = np.append(self._has_only_id, missing)
+        self.has_exemplar = np.append(self.has_exemplar, missing)
+        self.has_exemplar[changed] = np.isin(changed, owners)
+        self.index.replace_surface_forms(changed, _surface_forms(records, owners, changed))
+        self.index.forget_names(changed)
+        self.index.count_names(changed[changed % self._stride == 0])
+
+    def _read_names(self, positions: np.ndarray) -> List[List[str]]:
+        """The names of entities, as they are and normalized; none of those that were removed."""
+        entities = self._sources.entities.at_all(positions.tolist())
         groups: List[List[str]] = [[] for _ in positions]
-        exemplars = np.flatnonzero(np.isin(self.sources.owners, positions))
-        rows = np.searchsorted(positions, self.sources.owners[exemplars])
-        for exemplar, row in zip(exemplars.tolist(), rows.tolist()):
-            record = records[exemplar]
-            groups[row] += [record.text, record.normalized or record.text]
+        for row, position in enumerate(positions.tolist()):
+            if position in entities:
+                entity = entities[position]
+                groups[row] = [*entity.names, *normalized_names(self._normalizer, entity.names)]
+                has_name = entity.names not in ([], [entity.id])
+                self._has_only_id[position] = self.has_exemplar[position] and not has_name
+                if self._has_only_id[position]:
+                    groups[row] += self.index.surface_forms_of(position)
         return groups
 
 
-def _entities(store: EntityStore, positions: np.ndarray) -> Dict[int, Entity]:
-    if len(positions) == store.positions:
-        return dict(store.items())
-    return store.at_all(positions.tolist())
+def _stride(entities: EntityStore) -> int:
+    """The names of every so many-th entity are counted: a power of two, which changes rarely."""
+    stride = 1
+    while entities.positions > MAX_COUNTED * stride:
+        stride *= 2
+    return stride
+
+
+def _surface_forms(
+    records: Sequence[MentionRecord], owners: np.ndarray, positions: np.ndarray
+) -> List[List[str]]:
+    """For each of some entities, the surface forms of its exemplars.
+
+    owners: (n,) int64, the entity of each exemplar.
+    positions: (e,) int64, ascending.
+    """
+    groups: List[List[str]] = [[] for _ in positions]
+    exemplars = np.flatnonzero(np.isin(owners, positions))
+    rows = np.searchsorted(positions, owners[exemplars])
+    for exemplar, row in zip(exemplars.tolist(), rows.tolist()):
+        record = records[exemplar]
+        groups[row] += [record.text, record.normalized or record.text]
+    return groups
 
 
 def normalized_names(normalizer: Optional[Normalizer], names: Sequence[str]) -> List[str]:

@@ -84,7 +84,7 @@ class FeatureRanker:
             return None
         strings = EntityStrings.of(datastore, self.min_ngram, self.max_ngram)
         allowed = datastore.allowed_entities(batch)
-        return gather_features(neighbours, batch.normalized, strings, allowed, self.n_reranked)
+        return gather_features(neighbours, batch.records, strings, allowed, self.n_reranked)
 
     def fit(
         self,

@@ -6,10 +6,10 @@ from typing import Optional, Sequence, Tuple
 import numpy as np
 
 from ..arrays import TopK, first_of_each, take_or
+from ..mentions.records import MentionRecord
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
 from .entity_strings import EntityStrings
-from .strings import StringIndex
 
 # How many candidates a mention has, at most, because its surface form is one of their strings.
 MAX_SAME_STRING = 4
@@ -67,18 +67,18 @@ class CandidateFeatures:
 
 def gather_features(
     neighbours: Neighbours,
-    strings: Sequence[str],
+    records: Sequence[MentionRecord],
     entity_strings: EntityStrings,
     allowed: Optional[AllowedEntities],
     count: int,
 ) -> CandidateFeatures:
     """Choose the candidates of mentions, and compute their features.
 
-    strings: The normalized surface forms of the m mentions.
+    records: The m mentions.
     allowed: Which entities each mention may be linked to; None for all.
     count: How many candidates a mention has at most.
     """
-    entities = _choose_candidates(neighbours, strings, entity_strings.index, allowed, count)
+    entities = _choose_candidates(neighbours, records, entity_strings, allowed, count)
     texts = neighbours.entities
     exemplars = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
     name, _ = _similarity_of(entities, texts)
@@ -88,7 +88,8 @@ def gather_features(
         rows = np.take_along_axis(neighbours.exemplars.ids, np.maximum(column, 0), axis=1)
         rows = np.where((column >= 0) & (exemplar > name), rows, -1)
     # An entity without a name of its own has no text that could be similar.
-    name = np.where(entity_strings.has_only_id[entities], np.maximum(name, exemplar), name)
+    name = np.where(entity_strings.has_only_id(entities), np.maximum(name, exemplar), name)
+    strings = [record.normalized for record in records]
     similarity = entity_strings.index.similarity(strings, entities)
     features = [name, exemplar, np.maximum(name, exemplar)]
     features += [*similarity.ngrams, similarity.ngrams.max(axis=0)]
@@ -102,13 +103,13 @@ def gather_features(
 
 def _choose_candidates(
     neighbours: Neighbours,
-    strings: Sequence[str],
-    index: StringIndex,
+    records: Sequence[MentionRecord],
+    entity_strings: EntityStrings,
     allowed: Optional[AllowedEntities],
     count: int,
 ) -> np.ndarray:
     """(m, count) int64 positions, -1 for none."""
-    same = index.owners(strings, MAX_SAME_STRING)
+    same = entity_strings.owners(records, MAX_SAME_STRING)
     if allowed is not None:
         same = allowed.restrict(same)
     # Entities with the same string and those of exemplars first: they are few, and may be far

@@ -1,16 +1,16 @@
 """The n-grams, words and numbers of strings, in tables that strings can be added to and taken from.
 
-N-grams are weighted by TF-IDF. The weights depend on all strings, so what is kept of a string are
+N-grams are weighted by TF-IDF. The weights depend on many strings, so what is kept of a string are
 its counts, and weights are computed when strings are compared: an edit costs as much as the strings
 that it changes.
 """
 
 import re
-from typing import Dict, FrozenSet, Hashable, List, NamedTuple, Sequence, Tuple, TypeVar
+from typing import Dict, FrozenSet, Hashable, Iterator, List, NamedTuple, Sequence, Tuple, TypeVar
 
 import numpy as np
 
-from ..arrays import AppendOnly, offsets_of, ragged_ranges
+from ..arrays import AppendOnly, offsets_of
 from ..compiling import numba_jit
 from .ngrams import BLOCK, NgramCounts, count_ngrams
 
@@ -55,7 +55,10 @@ class StringFeatures(NamedTuple):
 
 
 class FeatureReader:
-    """Reads the features of strings, and knows in how many strings each n-gram occurs.
+    """Reads the features of strings, and counts in how many strings each n-gram occurs.
+
+    Not all strings that are compared need to be counted. An n-gram that no counted string has is
+    as if it were in no string.
 
     min_ngram: The length of the shortest n-grams.
     max_ngram: The length of the longest n-grams. N-grams do not cross words.
@@ -63,17 +66,17 @@ class FeatureReader:
 
     def __init__(self, min_ngram: int, max_ngram: int):
         self._lengths = min_ngram, max_ngram
-        # The keys of n-grams, ascending, and their numbers.
-        self._keys = np.zeros(0, dtype=np.uint64)
-        self._key_numbers = np.zeros(0, dtype=np.int64)
+        # The keys of n-grams, ascending, and their numbers. One attribute, since other threads read
+        # mentions while one adds strings.
+        self._known = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
         self._words: Dict[str, int] = {}
         self._numbers: Dict[FrozenSet[str], int] = {}
         self._n_strings = 0
-        # In how many strings each n-gram occurs.
+        # In how many counted strings each n-gram occurs.
         self._frequency = AppendOnly.of(np.zeros(0, dtype=np.int64))
 
     def read(self, strings: Sequence[str]) -> StringFeatures:
-        """The features of strings. N-grams that no string of the index has are left out."""
+        """The features of strings. N-grams that were never added or counted are left out."""
         counted = count_ngrams(strings, *self._lengths)
         words = [words_of(string) for string in strings]
         return _features(
@@ -84,46 +87,56 @@ class FeatureReader:
         )
 
     def add(self, strings: Sequence[str]) -> StringFeatures:
-        """The features of strings that become part of the index."""
-        blocks = range(0, max(len(strings), 1), BLOCK)
-        return StringFeatures.concat([self._add(strings[i : i + BLOCK]) for i in blocks])
+        """The features of strings that others are compared with."""
+        return StringFeatures.concat([self._add(block) for block in _blocks(strings)])
 
     def _add(self, strings: Sequence[str]) -> StringFeatures:
         counted = count_ngrams(strings, *self._lengths)
-        numbers = self._numbers_of(counted.keys)
-        is_new = numbers < 0
-        known = len(self._keys)
-        numbers[is_new] = np.arange(known, known + is_new.sum())
-        at = np.searchsorted(self._keys, counted.keys[is_new])
-        self._keys = np.insert(self._keys, at, counted.keys[is_new])
-        self._key_numbers = np.insert(self._key_numbers, at, numbers[is_new])
-        new = np.zeros(int(is_new.sum()), dtype=np.int64)
-        self._frequency = self._frequency.with_rows(new)
         words = [words_of(string) for string in strings]
-        features = _features(
+        return _features(
             counted,
-            numbers,
+            self._numbered(counted.keys),
             [[_number_in(self._words, word) for word in dict.fromkeys(group)] for group in words],
             [_number_in(self._numbers, numbers_among(group)) for group in words],
         )
-        np.add.at(self._frequency.rows, features.ngrams, 1)
-        self._n_strings += len(strings)
-        return features
+
+    def count(self, strings: Sequence[str], sign: int = 1) -> None:
+        """Count in how many of these strings each n-gram occurs.
+
+        sign: -1 to forget strings that were counted.
+        """
+        for block in _blocks(strings):
+            counted = count_ngrams(block, *self._lengths)
+            ngrams = self._numbered(counted.keys)[counted.ngrams]
+            frequency = self._frequency.rows
+            frequency += sign * np.bincount(ngrams, minlength=len(frequency))
+        self._n_strings += sign * len(strings)
+
+    def _numbered(self, keys: np.ndarray) -> np.ndarray:
+        """(k,) int64, the numbers of n-grams; new ones for those that had none."""
+        numbers = self._numbers_of(keys)
+        is_new = numbers < 0
+        known, known_numbers = self._known
+        first = len(known)
+        numbers[is_new] = np.arange(first, first + is_new.sum())
+        self._frequency = self._frequency.with_rows(np.zeros(int(is_new.sum()), dtype=np.int64))
+        at = np.searchsorted(known, keys[is_new])
+        self._known = (
+            np.insert(known, at, keys[is_new]),
+            np.insert(known_numbers, at, numbers[is_new]),
+        )
+        return numbers
 
     def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
-        """(k,) int64, the numbers of n-grams; -1 for those that no string of the index had."""
-        if not len(self._keys):
+        """(k,) int64, the numbers of n-grams; -1 for those that have none."""
+        known, numbers = self._known
+        if not len(known):
             return np.full(len(keys), -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[at] == keys, self._key_numbers[at], -1)
-
-    def remove(self, ngrams: np.ndarray, n_strings: int) -> None:
-        """Forget strings. ngrams: The n-grams of all of them, as often as they occur in strings."""
-        np.subtract.at(self._frequency.rows, ngrams, 1)
-        self._n_strings -= n_strings
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return np.where(known[at] == keys, numbers[at], -1)
 
     def weights(self) -> np.ndarray:
-        """(n-grams,) float32, the inverse document frequency; 0 where no string has the n-gram."""
+        """(n-grams,) float32, the inverse document frequency; 0 where no counted string has one."""
         frequency = self._frequency.rows
         weights = np.log((1 + self._n_strings) / (1 + frequency)) + 1
         return np.where(frequency > 0, weights, 0).astype(np.float32)
@@ -132,6 +145,11 @@ class FeatureReader:
     def n_words(self) -> int:
         """How many words have a number."""
         return len(self._words)
+
+
+def _blocks(strings: Sequence[str]) -> Iterator[Sequence[str]]:
+    """So many strings as may be in memory at a time; at least one block, which may be empty."""
+    return (strings[i : i + BLOCK] for i in range(0, max(len(strings), 1), BLOCK))
 
 
 def _features(
@@ -181,6 +199,9 @@ class StringTable:
         self._words = AppendOnly.of(np.zeros(0, dtype=np.int32))
         self._numbers = AppendOnly.of(np.zeros(0, dtype=np.int32))
 
+    def __len__(self) -> int:
+        return self._numbers.length
+
     @property
     def garbage(self) -> float:
         """The share of the rows that belong to no entity any more."""
@@ -194,7 +215,6 @@ class StringTable:
         groups: The strings of each of them.
         """
         self._make_room(int(entities.max(initial=-1)) + 1)
-        self._remove(entities)
         counts = np.array([len(strings) for strings in groups], dtype=np.int64)
         self._first[entities] = self._numbers.length + offsets_of(counts)[:-1]
         self._count[entities] = counts
@@ -214,12 +234,6 @@ class StringTable:
             zeros = np.zeros(missing, dtype=np.int64)
             self._first = np.concatenate([self._first, zeros])
             self._count = np.concatenate([self._count, zeros])
-
-    def _remove(self, entities: np.ndarray) -> None:
-        rows = ragged_ranges(self._first[entities], self._count[entities])
-        spans = self._ngram_spans.rows[rows]
-        places = ragged_ranges(spans[:, 0], spans[:, 1] - spans[:, 0])
-        self._reader.remove(self._ngrams.rows[places], len(rows))
 
     def most_similar(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray

@@ -7,11 +7,18 @@ and neither is the one without a number.
 """
 
 from bisect import insort
-from typing import Dict, Iterable, List, NamedTuple, Sequence
+from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence
 
 import numpy as np
 
+from ..locks import ForkableLock
 from .string_features import FeatureReader, StringTable
+
+# (e,) int64 entities, each once -> the names of each; may be empty
+ReadNames = Callable[[np.ndarray], List[List[str]]]
+
+# So many names are kept at most, unless a batch needs more. They take some 0.5 KB each.
+MAX_NAMES = 1_000_000
 
 
 class StringSimilarity(NamedTuple):
@@ -33,57 +40,69 @@ class StringSimilarity(NamedTuple):
 class StringIndex:
     """The names of entities, and the surface forms of their exemplars.
 
-    An index that has been changed by ``replace`` is equal to one that is built anew.
+    Names are read when an entity is a candidate for the first time. So a knowledge base of millions
+    costs no more than the entities that mentions are compared with. The weights of n-grams come
+    from surface forms, and from the names that were counted.
 
-    names: The names of each entity; may be empty.
-    surface_forms: The surface forms of each entity's exemplars; may be empty.
+    An index that has been changed is equal to one that is built anew.
+
+    read_names: Gives the names of entities.
     min_ngram: The length of the shortest n-grams.
     max_ngram: The length of the longest n-grams. N-grams do not cross words.
     """
 
-    def __init__(
-        self,
-        names: Sequence[Sequence[str]],
-        surface_forms: Sequence[Sequence[str]],
-        min_ngram: int,
-        max_ngram: int,
-    ):
+    def __init__(self, read_names: ReadNames, min_ngram: int, max_ngram: int):
+        self._read_names = read_names
         self._reader = FeatureReader(min_ngram, max_ngram)
-        self._names = _EntityStrings(self._reader)
-        self._surface_forms = _EntityStrings(self._reader)
-        self.replace(np.arange(len(names)), names, surface_forms)
+        self._names = _Strings(self._reader)
+        self._counted: Dict[int, List[str]] = {}
+        self._surface_forms = _Strings(self._reader)
+        # The entities that have a surface form, in order.
+        self._owners: Dict[str, List[int]] = {}
+        self._loading = ForkableLock()
 
-    def replace(
-        self,
-        entities: np.ndarray,
-        names: Sequence[Sequence[str]],
-        surface_forms: Sequence[Sequence[str]],
-    ) -> None:
-        """Give entities other strings, or strings at all.
+    def count_names(self, entities: np.ndarray) -> None:
+        """Count the n-grams in the names of entities: (e,) int64, each once.
+
+        What was counted of them before is forgotten.
+        """
+        old = [string for e in entities.tolist() for string in self._counted.pop(e, ())]
+        self._reader.count(old, -1)
+        groups = [_distinct(names) for names in self._read_names(entities)]
+        self._counted.update((e, names) for e, names in zip(entities.tolist(), groups) if names)
+        self._reader.count([string for names in groups for string in names])
+
+    def forget_names(self, entities: np.ndarray) -> None:
+        """Note that the names of entities have changed: (e,) int64, each once."""
+        self._names.forget(entities)
+
+    def replace_surface_forms(self, entities: np.ndarray, groups: Sequence[Sequence[str]]) -> None:
+        """Give entities other surface forms.
 
         entities: (e,) int64, each once.
-        names, surface_forms: Those of each of the entities.
+        groups: Those of each of the entities.
         """
-        self._names.replace(entities, names)
-        self._surface_forms.replace(entities, surface_forms)
+        distinct = [_distinct(forms) for forms in groups]
+        for entity, forms in zip(entities.tolist(), distinct):
+            old = self._surface_forms.of(entity)
+            self._reader.count(old, -1) if old else None
+            for form in old:
+                self._owners[form].remove(entity)
+                if not self._owners[form]:
+                    del self._owners[form]
+            for form in forms:
+                insort(self._owners.setdefault(form, []), entity)
+        self._surface_forms.replace(entities, distinct)
+        self._reader.count([form for forms in distinct for form in forms])
 
     @property
     def garbage(self) -> float:
         """The share of what is stored that belongs to no entity any more."""
         return max(self._names.table.garbage, self._surface_forms.table.garbage)
 
-    def owners(self, strings: Sequence[str], count: int) -> np.ndarray:
-        """Entities with exactly these strings: (m, count) int64, -1 for none.
-
-        Those with a surface form come first: its use is attested.
-        """
-        owners = np.full((len(strings), count), -1, dtype=np.int64)
-        for i, string in enumerate(strings):
-            form = string.lower()
-            both = [*self._surface_forms.owners.get(form, ()), *self._names.owners.get(form, ())]
-            entities = list(dict.fromkeys(both))[:count]
-            owners[i, : len(entities)] = entities
-        return owners
+    def with_surface_form(self, string: str) -> Sequence[int]:
+        """The entities with exactly this surface form, whatever the case."""
+        return self._owners.get(string.lower(), ())
 
     def similarity(self, strings: Sequence[str], entities: np.ndarray) -> StringSimilarity:
         """The similarity of each mention to its candidates.
@@ -91,15 +110,23 @@ class StringIndex:
         strings: The surface forms of m mentions.
         entities: (m, c) int64, -1 for none.
         """
+        tables = self._names_with(entities).table, self._surface_forms.table
         mentions = self._reader.read([string.lower() for string in strings])
         weights = self._reader.weights()
-        tables = self._names.table, self._surface_forms.table
         views = [table.most_similar(mentions, entities, weights) for table in tables]
         return StringSimilarity(*np.stack(views, axis=1))
 
+    def load_names(self, entities: np.ndarray) -> None:
+        """Read the names of entities that are not known: positions in any shape, -1 for none."""
+        self._names_with(entities)
+
+    def surface_forms_of(self, entity: int) -> List[str]:
+        """The surface forms of an entity: in lower case, each once."""
+        return self._surface_forms.of(entity)
+
     def names_of(self, entity: int) -> List[str]:
         """The names of an entity as they are compared: in lower case, each once."""
-        return self._names.of(entity)
+        return self._names_with(np.array([entity])).of(entity)
 
     def nearest_names(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:
         """Which name of each candidate is the most similar one to a mention, by n-grams.
@@ -107,38 +134,63 @@ class StringIndex:
         strings, entities: As in ``similarity``.
         RETURNS: (m, c) int64, its number in ``names_of``; 0 where none is similar.
         """
+        table = self._names_with(entities).table
         mentions = self._reader.read([string.lower() for string in strings])
-        return self._names.table.nearest(mentions, entities, self._reader.weights())
+        return table.nearest(mentions, entities, self._reader.weights())
+
+    def _names_with(self, entities: np.ndarray) -> "_Strings":
+        """Names that those of at least these entities are among; -1 for none."""
+        wanted = np.unique(entities[entities >= 0])
+        if self._names.has(wanted).all():
+            return self._names
+        with self._loading:
+            missing = wanted[~self._names.has(wanted)]
+            if len(self._names.table) > MAX_NAMES:
+                # Other threads may still compare with the present table.
+                self._names, missing = _Strings(self._reader), wanted
+            groups = [_distinct(names) for names in self._read_names(missing)]
+            self._names.replace(missing, groups)
+            return self._names
 
 
-class _EntityStrings:
-    """The strings of one kind.
-
-    owners: From a string to the entities that have it, in order.
-    table: Their features.
-    """
+class _Strings:
+    """The strings of some entities, with their features."""
 
     def __init__(self, reader: FeatureReader):
-        self.owners: Dict[str, List[int]] = {}
         self.table = StringTable(reader)
-        self._strings: Dict[int, List[str]] = {}
+        self._of: Dict[int, List[str]] = {}
+        # Whether each entity's strings are known.
+        self._has = np.zeros(0, dtype=bool)
+
+    def has(self, entities: np.ndarray) -> np.ndarray:
+        """(e,) bool, whether the strings of each entity are known; there may be none."""
+        known = self._has
+        if not len(known):
+            return np.zeros(len(entities), dtype=bool)
+        return known[np.minimum(entities, len(known) - 1)] & (entities < len(known))
 
     def of(self, entity: int) -> List[str]:
         """The strings of an entity, in order; may be empty."""
-        return self._strings.get(entity, [])
+        return self._of.get(entity, [])
 
-    def replace(self, entities: np.ndarray, groups: Sequence[Sequence[str]]) -> None:
-        distinct = [_distinct(strings) for strings in groups]
-        for entity, strings in zip(entities.tolist(), distinct):
-            for string in self._strings.pop(entity, ()):
-                self.owners[string].remove(entity)
-                if not self.owners[string]:
-                    del self.owners[string]
-            for string in strings:
-                insort(self.owners.setdefault(string, []), entity)
+    def forget(self, entities: np.ndarray) -> None:
+        known = entities[self.has(entities)]
+        self.replace(known, [[] for _ in known])
+        self._has[known] = False
+
+    def replace(self, entities: np.ndarray, groups: Sequence[List[str]]) -> None:
+        """Give entities other strings, of which each is given once."""
+        for entity, strings in zip(entities.tolist(), groups):
             if strings:
-                self._strings[entity] = strings
-        self.table.replace(entities, distinct)
+                self._of[entity] = strings
+            else:
+                self._of.pop(entity, None)
+        self.table.replace(entities, groups)
+        missing = int(entities.max(initial=-1)) + 1 - len(self._has)
+        # Last: another thread may compare with them from now on.
+        has = np.concatenate([self._has, np.zeros(max(missing, 0), dtype=bool)])
+        has[entities] = True
+        self._has = has
 
 
 def _distinct(strings: Iterable[str]) -> List[str]:

@@ -1,29 +1,23 @@
 """The strings of entities, updated edit by edit, against reading all of them anew."""
 
-from types import SimpleNamespace
-
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.reranking import entity_strings
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
-from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.revision import ChangeLog
+
+from .strings import datastore_of, inputs
 
 IDS = ["a", "b", "c", "d"]
 strings = st.text(alphabet="abX 1", max_size=6)
 ids = st.sampled_from(IDS)
-
-
-def inputs(count):
-    zeros = np.zeros(count, dtype=np.int32)
-    offsets = np.arange(count + 1, dtype=np.int64)
-    return SpanInputs(zeros, offsets, np.arange(count), zeros, zeros, zeros)
 
 
 class Edits:
@@ -67,32 +61,60 @@ class Edits:
             self.exemplars.remove([record.key])
 
 
+def mention(text, normalized=None):
+    return MentionRecord(("doc", 0, 1), (), text, normalized=normalized or text)
+
+
 @settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_updated_strings_are_those_that_are_read_anew(data):
-    datastore = SimpleNamespace(kb=ArboKB(Vocab()), exemplars=ExemplarStore(), normalizer=None)
+@given(st.data(), st.sampled_from([1, 2, 16384]))
+def test_updated_strings_are_those_that_are_read_anew(data, counted):
+    datastore = datastore_of()
     edits = Edits(datastore, data)
     kinds = [edits.upsert, edits.undo, edits.remove, edits.merge, edits.learn, edits.forget]
-    current = EntityStrings.read(datastore, 1, 3)
-    for _ in range(data.draw(st.integers(1, 5))):
-        for edit in data.draw(st.lists(st.sampled_from(kinds), max_size=3)):
-            edit()
-        current = current.updated(datastore) or EntityStrings.read(datastore, 1, 3)
-        anew = EntityStrings.read(datastore, 1, 3)
-        assert current.has_exemplar.tolist() == anew.has_exemplar.tolist()
-        assert current.has_only_id.tolist() == anew.has_only_id.tolist()
-        mentions = [data.draw(strings), "a", "X 1"]
-        assert current.index.owners(mentions, 9).tolist() == anew.index.owners(mentions, 9).tolist()
-        entities = np.tile(np.arange(-1, datastore.kb.entities.positions), (3, 1))
-        both = (s.index.similarity(mentions, entities) for s in (current, anew))
-        for left, right in zip(*both):
-            np.testing.assert_allclose(left, right, atol=1e-6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entity_strings, "MAX_COUNTED", counted)
+        current = EntityStrings(datastore, 1, 3)
+        for _ in range(data.draw(st.integers(1, 5))):
+            for edit in data.draw(st.lists(st.sampled_from(kinds), max_size=3)):
+                edit()
+            current = current.updated(datastore) or EntityStrings(datastore, 1, 3)
+            anew = EntityStrings(datastore, 1, 3)
+            assert current.has_exemplar.tolist() == anew.has_exemplar.tolist()
+            mentions = [data.draw(strings), "a", "X 1"]
+            records = [mention(text) for text in mentions]
+            assert current.owners(records, 9).tolist() == anew.owners(records, 9).tolist()
+            entities = np.tile(np.arange(-1, datastore.kb.entities.positions), (3, 1))
+            flags = [s.has_only_id(entities).tolist() for s in (current, anew)]
+            assert flags[0] == flags[1]
+            both = (s.index.similarity(mentions, entities) for s in (current, anew))
+            for left, right in zip(*both):
+                np.testing.assert_allclose(left, right, atol=1e-6)
+
+
+def test_entities_with_the_string_of_a_mention():
+    datastore = datastore_of(
+        Entity("a", "far off"), Entity("b", "x", aliases=["Tumour"]), Entity("c", "bb")
+    )
+    datastore.exemplars.extend([MentionRecord(("doc", 0, 1), ("b",), "BB")], inputs(1))
+    owners = EntityStrings(datastore, 1, 3).owners
+    records = [mention("Bb"), mention("no"), mention("tumour", "tumor"), mention("Far Off")]
+    assert owners(records, 2).tolist() == [[1, 2], [-1, -1], [1, -1], [0, -1]]
+
+
+def test_weights_come_from_some_entities_of_a_large_knowledge_base(monkeypatch):
+    """Also by a part of the entities, an n-gram of all names weighs less than a rare one."""
+    monkeypatch.setattr(entity_strings, "MAX_COUNTED", 4)
+    names = [f"common {'rare' if i % 8 == 0 else 'usual'}" for i in range(64)]
+    datastore = datastore_of(*(Entity(f"E{i}", name) for i, name in enumerate(names)))
+    index = EntityStrings(datastore, 1, 3).index
+    (by_name,) = index.similarity(["rare"], np.array([[1, 8]])).ngrams[0]
+    assert by_name[1] > by_name[0] > 0
 
 
 def test_another_knowledge_base_is_read_anew():
-    datastore = SimpleNamespace(kb=ArboKB(Vocab()), exemplars=ExemplarStore(), normalizer=None)
-    read = EntityStrings.read(datastore, 1, 3)
-    assert read.updated(datastore) is not None
+    datastore = datastore_of()
+    read = EntityStrings(datastore, 1, 3)
+    assert read.updated(datastore) is read
     datastore.kb = ArboKB(Vocab(), [Entity("a", "a")])
     assert read.updated(datastore) is None
 

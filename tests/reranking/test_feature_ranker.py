@@ -14,6 +14,7 @@ from spacy_arbo_el.calibration.logistic import probability
 from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.io import pack_arrays
+from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.batch import MentionBatch
 from spacy_arbo_el.mentions.records import MentionRecord
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
@@ -21,9 +22,10 @@ from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker, feature_ranker
 from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures, gather_features
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights
-from spacy_arbo_el.reranking.strings import StringIndex
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
+
+from .strings import datastore_of, inputs
 
 # Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1).
 NEIGHBOURS = Neighbours(
@@ -37,9 +39,15 @@ SURFACE_FORMS = [[], ["bb"], ["xx"], []]
 
 
 def strings_of(names, surface_forms):
-    has_exemplar = np.array([bool(group) for group in surface_forms])
-    index = StringIndex(names, surface_forms, 1, 3)
-    return EntityStrings(index, has_exemplar, np.zeros_like(has_exemplar))
+    datastore = datastore_of(*(Entity(str(i), *group) for i, group in enumerate(names)))
+    forms = [(str(i), form) for i, group in enumerate(surface_forms) for form in group]
+    records = [MentionRecord(("doc", n, n), (id_,), form) for n, (id_, form) in enumerate(forms)]
+    datastore.exemplars.extend(records, inputs(len(records)))
+    return EntityStrings(datastore, 1, 3)
+
+
+def records_of(*strings):
+    return batch_of(*strings).records
 
 
 def batch_of(*strings):
@@ -65,7 +73,7 @@ def context_of(strings, n_candidates=64, allowed=None):
 @pytest.fixture
 def candidates():
     strings = strings_of(NAMES, SURFACE_FORMS)
-    return gather_features(NEIGHBOURS, ["bb", "dd"], strings, None, 24)
+    return gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 24)
 
 
 def weights_of(**weights):
@@ -111,18 +119,17 @@ def test_the_features_of_candidates(candidates):
 
 def test_entities_with_the_same_string_are_candidates():
     strings = strings_of([["far off"], ["x"], ["y"], ["z"]], [[], ["BB"], [], []])
-    assert strings.index.owners(["bb", "no"], 2).tolist() == [[1, -1], [-1, -1]]
-    candidates = gather_features(NEIGHBOURS, ["bb", "far off"], strings, None, 24)
+    candidates = gather_features(NEIGHBOURS, records_of("bb", "far off"), strings, None, 24)
     assert 0 in candidates.entities[1], "it is not among the nearest"
     # Unless the mention may not be linked to it.
     allowed = AllowedEntities(np.array([0, 0]), np.array([[False, True, True, True]]))
-    candidates = gather_features(NEIGHBOURS, ["bb", "far off"], strings, allowed, 24)
+    candidates = gather_features(NEIGHBOURS, records_of("bb", "far off"), strings, allowed, 24)
     assert 0 not in candidates.entities[1]
 
 
 def test_a_mention_has_at_most_so_many_candidates():
     strings = strings_of(NAMES, SURFACE_FORMS)
-    candidates = gather_features(NEIGHBOURS, ["bb", "dd"], strings, None, 2)
+    candidates = gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 2)
     # The one with the same string first, then those of exemplars, then the nearest.
     assert candidates.entities.tolist() == [[1, 2], [3, 1]]
     assert candidates.features.shape == (2, 2, len(FEATURES))
@@ -238,7 +245,7 @@ def test_the_ranking_starts_with_scored_candidates_and_continues_with_the_others
     # Only the candidate with the same string and that of the nearest exemplar are scored.
     part = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(strings))
     assert part.candidates.ids[0, :3].tolist() == [1, 2, 0]
-    scored = weights.logits(gather_features(NEIGHBOURS, ["bb", "dd"], strings, None, 2))
+    scored = weights.logits(gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 2))
     assert part.candidates.scores[0, :2].tolist() == scored[0].tolist()
     # The log-odds of entity 0 are 4.8 by its text: as high as those before it allow.
     assert part.candidates.scores[0, 2] == pytest.approx(min(4.8, scored[0].min() - 1e-3))

@@ -11,7 +11,8 @@ from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.reranking.entity_pieces import EntityPieces
 from spacy_arbo_el.reranking.pair_inputs import PairFormat
-from spacy_arbo_el.reranking.strings import StringIndex
+
+from .strings import index_of
 
 ENTITIES = [
     Entity("a", "flu", "the flu of the river bank, and a virus of it", ["cold virus", "grippe"]),
@@ -31,7 +32,7 @@ def word_pieces(tokenizer):
 
 
 def pieces_of(word_pieces, limit=48):
-    index = StringIndex([entity.names for entity in ENTITIES], [[]] * len(ENTITIES), 1, 3)
+    index = index_of([entity.names for entity in ENTITIES])
     # In two steps, as they are needed.
     pieces = EntityPieces.none(len(ENTITIES))
     for part in ({2: ENTITIES[2], 0: ENTITIES[0]}, {3: ENTITIES[3], 1: ENTITIES[1]}):
@@ -127,7 +128,7 @@ def test_a_normalized_name_stands_for_the_name_that_it_was_made_of(word_pieces):
             return text.replace("tumour", "tumor"), offsets
 
     entity = Entity("t", "growth", aliases=["brain tumour"])
-    index = StringIndex([[*entity.names, "growth", "brain tumor"]], [[]], 1, 3)
+    index = index_of([[*entity.names, "growth", "brain tumor"]])
     pieces = EntityPieces.none(1).with_entities(word_pieces, {0: entity}, index, Normalizer(), 48)
     numbers = index.nearest_names(["brain tumor"], np.array([[0]]))
     assert pieces.nearest_names(np.array([0]), numbers[0]).tolist() == [1]

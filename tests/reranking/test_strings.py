@@ -1,5 +1,7 @@
 """Similarity of strings by n-grams, words and numbers, against comparing pair by pair."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +9,11 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from spacy_arbo_el.reranking import string_features
+from spacy_arbo_el.reranking import strings as strings_module
 from spacy_arbo_el.reranking.string_features import numbers_of, words_of
-from spacy_arbo_el.reranking.strings import StringIndex
+
+from ..threads import run_in_threads
+from .strings import index_of
 
 words = st.text(alphabet="abcXY 67", max_size=8)
 groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
@@ -21,7 +26,7 @@ def test_the_most_similar_string_of_each_entity(names, data):
     mentions = data.draw(st.lists(words, min_size=1, max_size=4))
     three = st.lists(st.integers(-1, len(names) - 1), min_size=3, max_size=3)
     entities = np.array([data.draw(three) for _ in mentions])
-    index = StringIndex(names, surface_forms, 1, 3)
+    index = index_of(names, surface_forms)
     similarity = index.similarity(mentions, entities)
 
     distinct = [list(dict.fromkeys(s.lower() for s in g)) for g in [*names, *surface_forms]]
@@ -59,7 +64,7 @@ def test_the_most_similar_string_of_each_entity(names, data):
 
 
 def test_ngrams_distinguish_names_that_differ_in_one_character():
-    index = StringIndex([["C6 deficiency"], ["C7 deficiency"]], [[], ["C7-deficient"]], 1, 3)
+    index = index_of([["C6 deficiency"], ["C7 deficiency"]], [[], ["C7-deficient"]])
     names, surface_forms = index.similarity(["C7-deficient"], np.array([[0, 1]])).ngrams
     assert names[0, 1] > names[0, 0] and surface_forms[0].tolist() == pytest.approx([0, 1])
 
@@ -70,7 +75,7 @@ def test_words_and_numbers():
     ]  # fmt: skip
     assert numbers_of("MEN 2, type ii") == {"2"}
     names = [["neoplasia, multiple endocrine"], ["multiple endocrine neoplasms type 1"]]
-    index = StringIndex(names, [["MEN"], []], 1, 3)
+    index = index_of(names, [["MEN"], []])
     similarity = index.similarity(["multiple endocrine neoplasia 1"], np.array([[0, 1]]))
     assert similarity.numbers.tolist() == [[[0, 1]], [[0, 0]]]
     assert similarity.words[0, 0].tolist() == pytest.approx([3 / 4, 3 / 6])
@@ -78,7 +83,7 @@ def test_words_and_numbers():
 
 def test_similarity_does_not_depend_on_blocks_of_mentions():
     names = [[f"name {i}"] for i in range(40)]
-    index = StringIndex(names, [[] for _ in names], 1, 3)
+    index = index_of(names, [[] for _ in names])
     mentions = [f"name {i % 40}" for i in range(600)]
     entities = np.array([[i % 40] for i in range(600)])
     similarity = index.similarity(mentions, entities)
@@ -86,14 +91,14 @@ def test_similarity_does_not_depend_on_blocks_of_mentions():
 
 
 def test_entities_without_any_string():
-    index = StringIndex([[]], [[]], 1, 3)
+    index = index_of([[]], [[]])
     assert index.similarity(["a"], np.array([[0, -1]])).words[0].tolist() == [[0, 0]]
 
 
 def test_the_lengths_of_ngrams_are_settings():
     """By single characters an anagram is the same string; by pairs of them it is not."""
     for min_ngram, max_ngram, expected in ((1, 1, 1.0), (3, 3, 0.0)):
-        index = StringIndex([["abcd"]], [[]], min_ngram, max_ngram)
+        index = index_of([["abcd"]], [[]], min_ngram, max_ngram)
         similarity = index.similarity(["dcba"], np.array([[0]])).ngrams[0, 0, 0]
         assert similarity == pytest.approx(expected)
 
@@ -103,22 +108,28 @@ def test_the_lengths_of_ngrams_are_settings():
 def test_an_index_that_was_edited_is_equal_to_one_that_is_built_anew(names, data):
     names = list(names)
     surface_forms = [data.draw(st.lists(words, max_size=2)) for _ in names]
-    index = StringIndex(names, surface_forms, 1, 3)
+    index = index_of(names, surface_forms)
+    mentions = data.draw(st.lists(words, min_size=1, max_size=4))
     for _ in range(data.draw(st.integers(1, 4))):
         positions = data.draw(st.sets(st.integers(0, len(names) + 1), max_size=3))
         positions = sorted(positions)
         groups_of = [[data.draw(st.lists(words, max_size=3)) for _ in positions] for _ in range(2)]
-        index.replace(np.array(positions, dtype=np.int64), *groups_of)
         for position, *both in zip(positions, *groups_of):
             for kind, strings in zip((names, surface_forms), both):
                 kind += [[] for _ in range(position + 1 - len(kind))]
                 kind[position] = strings
+        changed = np.array(positions, dtype=np.int64)
+        index.replace_surface_forms(changed, groups_of[1])
+        index.forget_names(changed)
+        index.count_names(changed)
+        some = data.draw(st.lists(st.integers(-1, len(names)), min_size=1, max_size=3))
+        index.similarity(mentions[:1], np.array([some]))
     surface_forms += [[] for _ in range(len(names) - len(surface_forms))]
     names += [[] for _ in range(len(surface_forms) - len(names))]
-    anew = StringIndex(names, surface_forms, 1, 3)
-    mentions = data.draw(st.lists(words, min_size=1, max_size=4))
+    anew = index_of(names, surface_forms)
     entities = np.tile(np.arange(-1, len(names) + 2), (len(mentions), 1))
-    assert index.owners(mentions, 4).tolist() == anew.owners(mentions, 4).tolist()
+    for mention in mentions:
+        assert index.with_surface_form(mention) == anew.with_surface_form(mention)
     for left, right in zip(
         index.similarity(mentions, entities), anew.similarity(mentions, entities)
     ):
@@ -126,20 +137,74 @@ def test_an_index_that_was_edited_is_equal_to_one_that_is_built_anew(names, data
 
 
 def test_replacing_again_and_again_leaves_garbage_that_is_measured():
-    index = StringIndex([["a"], ["b"]], [[], []], 1, 3)
-    assert index.garbage == 0
+    names, every = [["a"], ["b"]], np.array([[0, 1]])
+    index = index_of(names)
     for number in range(6):
-        index.replace(np.array([0]), [[f"a {number}"]], [[]])
+        index.similarity(["a"], every)
+        names[0] = [f"a {number}"]
+        index.forget_names(np.array([0]))
+    index.similarity(["a"], every)
     assert index.garbage == pytest.approx(6 / 8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(groups, st.data())
+def test_names_need_not_be_counted_nor_kept(names, data):
+    """Weights come from what is counted, in whatever order the names are read."""
+    counted = np.array(sorted(data.draw(st.sets(st.integers(0, len(names) - 1)))), dtype=np.int64)
+    mentions = data.draw(st.lists(words, min_size=1, max_size=3))
+    everything = np.tile(np.arange(-1, len(names)), (len(mentions), 1))
+
+    def similarities(order, limit):
+        index = index_of([])
+        index._read_names = lambda entities: [names[e] for e in entities.tolist()]
+        index.count_names(counted)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(strings_module, "MAX_NAMES", limit)
+            for entity in order:
+                index.similarity(mentions, np.full((len(mentions), 1), entity))
+            return np.stack(index.similarity(mentions, everything))
+
+    order = data.draw(st.permutations(range(len(names))))
+    together = similarities([], 100)
+    np.testing.assert_allclose(similarities(order, 100), together, atol=1e-6)
+    np.testing.assert_allclose(similarities(order, 2), together, atol=1e-6)
+
+
+def test_only_the_names_of_candidates_are_read():
+    read = []
+    index = index_of([])
+    index._read_names = lambda entities: read.append(entities.tolist()) or [["x"] for _ in entities]
+    index.similarity(["x", "y"], np.array([[5, -1], [2, 5]]))
+    index.similarity(["x"], np.array([[2, 7]]))
+    assert index.names_of(5) == ["x"] and index.names_of(9) == ["x"]
+    assert read == [[2, 5], [7], [9]]
+
+
+def test_threads_read_names_at_the_same_time():
+    rng = np.random.default_rng(0)
+    names = [[f"name {i % 50} of {i}", f"{'abc'[i % 3]} {i}"] for i in range(3000)]
+    tables = [rng.integers(3000, size=(20, 8)) for _ in range(40)]
+    mentions = [f"name {i}" for i in range(20)]
+    alone = [np.stack(index_of(names).similarity(mentions, table)) for table in tables[:3]]
+    index = index_of(names)
+    results = {}
+
+    def compare(number):
+        results[number] = np.stack(index.similarity(mentions, tables[number]))
+
+    run_in_threads(*(partial(compare, number) for number in range(len(tables))))
+    for number, expected in enumerate(alone):
+        np.testing.assert_allclose(results[number], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("block", [1, 3])
 def test_strings_may_be_read_in_blocks(block, monkeypatch):
     names = [[f"name {i} of {'abc'[i % 3]}", f"{i}th"] for i in range(10)] + [[]]
     forms = [[] for _ in names]
-    whole = StringIndex(names, forms, 1, 3)
+    whole = index_of(names, forms)
     monkeypatch.setattr(string_features, "BLOCK", block)
-    in_blocks = StringIndex(names, forms, 1, 3)
+    in_blocks = index_of(names, forms)
     mentions, entities = ["name 7", "3th of b", ""], np.arange(11)[None].repeat(3, axis=0)
     for one, other in zip(*(index.similarity(mentions, entities) for index in (whole, in_blocks))):
         assert one.tolist() == other.tolist()
