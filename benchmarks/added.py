@@ -1,13 +1,15 @@
 """Adding an entity without retraining: by exemplars, by its title, by a description.
 
-    python benchmarks/added.py MODEL CORPUS.spacy ... --exclude TRAIN.spacy [--obo HumanDO.obo]
+    python benchmarks/added.py MODEL CORPUS.spacy ... --exclude TRAIN.spacy
+        [--obo HumanDO.obo] [--own-text]
 
 Entities that the encoder never saw, those without a mention in --exclude, are removed from the
 knowledge base. Then all are added again, in one of these ways:
 
 - with 1, 3 or 10 exemplars, without title and description
 - with the title alone
-- with title and description, the description from an ontology whose xrefs contain the entity's id
+- with title and description, the description from an ontology whose xrefs contain the entity's id;
+  it follows the title, or with --own-text it is a text of its own
 - with all names
 - with the title or all names, and exemplars
 
@@ -124,15 +126,19 @@ def store(linker, chosen: Dict[str, Chosen], count: int) -> List[Span]:
     return spans
 
 
-def reading_descriptions(model: Path) -> Dict:
-    """Changes of a pipeline's config so that the encoder reads descriptions of entities."""
+def reading_descriptions(model: Path, own_text: bool) -> Dict:
+    """Changes of a pipeline's config so that the encoder reads descriptions of entities.
+
+    own_text: Whether a description is a text of its own. Otherwise it follows each name.
+    """
     components = spacy.util.load_config(model / "config.cfg")["components"]
     names = [
         name
         for name, config in components.items()
         if config.get("retriever", {}).get("verbalization", {}).get("@misc") == NAMES
     ]
-    change = {"retriever": {"verbalization": {"description": True}}}
+    setting = "definition" if own_text else "description"
+    change = {"retriever": {"verbalization": {setting: True}}}
     return {"components": dict.fromkeys(names, change)}
 
 
@@ -142,10 +148,11 @@ def main() -> None:
     parser.add_argument("corpora", type=Path, nargs="+")
     parser.add_argument("--exclude", type=Path, nargs="+", required=True)
     parser.add_argument("--obo", type=Path)
+    parser.add_argument("--own-text", action="store_true")
     parser.add_argument("--entities", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    nlp = spacy.load(options.model, config=reading_descriptions(options.model))
+    nlp = spacy.load(options.model, config=reading_descriptions(options.model, options.own_text))
     linker = find_linker(nlp)
     docs = [doc for path in options.corpora for doc in read_docs(path, nlp.vocab)]
     excluded = (doc for path in options.exclude for doc in read_docs(path, nlp.vocab))
