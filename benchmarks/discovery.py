@@ -188,13 +188,17 @@ def main() -> None:
             continue
         method, distance, _ = tuned(methods, distances, part)
         (labels,) = method(dev, np.array([distance]))
-        (only,) = method(dev.take(unseen), np.array([distance]))
         gold = np.array(dev.gold)
         cells = []
-        settings = (gold, labels), (gold[unseen], labels[unseen]), (gold[unseen], only)
+        settings = [(gold, labels)]
+        # A single mention is no clustering.
+        if len(unseen) > 1:
+            (only,) = method(dev.take(unseen), np.array([distance]))
+            settings += [(gold[unseen], labels[unseen]), (gold[unseen], only)]
         for expected, predicted in settings:
             scores = cluster_scores(expected.tolist(), predicted.tolist())
             cells += [f"{scores['ari']:.3f}", f"{scores['b3_f']:.3f}"]
+        cells += ["–"] * (6 - len(cells))
         if len(methods) > 1:
             name += f" ({NGRAM_WEIGHTS[methods.index(method)]:g})"
         print("| " + " | ".join([name, f"{distance:.2f}", *cells]) + " |", flush=True)
