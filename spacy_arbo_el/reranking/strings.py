@@ -69,11 +69,14 @@ class StringIndex:
         old = [string for e in entities.tolist() for string in self._counted.pop(e, ())]
         self._reader.count(old, -1)
         groups = [_distinct(names) for names in self._read_names(entities)]
-        self._counted.update((e, names) for e, names in zip(entities.tolist(), groups) if names)
+        self._counted.update(zip(entities.tolist(), groups))
         self._reader.count([string for names in groups for string in names])
 
     def forget_names(self, entities: np.ndarray) -> None:
-        """Note that the names of entities have changed: (e,) int64, each once."""
+        """Note that the names of entities have changed: (e,) int64, each once.
+
+        Those that were counted must be counted again.
+        """
         self._names.forget(entities)
 
     def replace_surface_forms(self, entities: np.ndarray, groups: Sequence[Sequence[str]]) -> None:
@@ -148,9 +151,14 @@ class StringIndex:
             if len(self._names.table) > MAX_NAMES:
                 # Other threads may still compare with the present table.
                 self._names, missing = _Strings(self._reader), wanted
-            groups = [_distinct(names) for names in self._read_names(missing)]
-            self._names.replace(missing, groups)
+            self._names.replace(missing, self._read(missing))
             return self._names
+
+    def _read(self, entities: np.ndarray) -> List[List[str]]:
+        """The names of entities, which are in memory where they were counted."""
+        others = np.array([e for e in entities.tolist() if e not in self._counted], dtype=np.int64)
+        names = dict(zip(others.tolist(), self._read_names(others) if len(others) else ()))
+        return [self._counted.get(e) or _distinct(names.get(e, ())) for e in entities.tolist()]
 
 
 class _Strings:

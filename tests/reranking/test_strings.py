@@ -143,6 +143,7 @@ def test_replacing_again_and_again_leaves_garbage_that_is_measured():
         index.similarity(["a"], every)
         names[0] = [f"a {number}"]
         index.forget_names(np.array([0]))
+        index.count_names(np.array([0]))
     index.similarity(["a"], every)
     assert index.garbage == pytest.approx(6 / 8)
 
