@@ -432,7 +432,8 @@ class ArboLinker(TrainablePipe):
         RETURNS: What the log says of the decision.
         """
         target = self.new_entities if source is None else source
-        return undo(target, self.datastore, stored=self.new_entities)
+        is_learned = self.stages.corrections.is_learned
+        return undo(target, self.datastore, is_learned, stored=self.new_entities)
 
     # Training
 
@@ -548,6 +549,7 @@ class ArboLinker(TrainablePipe):
             examples = self._with_gold_mentions(examples)
         kwargs.setdefault("get_spans", self.mentions.getter)
         kwargs.setdefault("extension", self.cfg["extension"])
+        kwargs.setdefault("kb", self.kb)
         return self.scorer(examples, **kwargs)
 
     def _with_gold_mentions(self, examples: List[Example]) -> List[Example]:

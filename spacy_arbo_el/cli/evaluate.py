@@ -216,7 +216,7 @@ def evaluate_command(
             for name, scores in score_rows(nlp, results).items():
                 rows[f"{label}: {name}"] = scores
             if by_frequency:
-                counts = entity_counts(linker.exemplars.records)
+                counts = entity_counts(linker.exemplars.records, linker.kb)
                 for name, outcomes in results.items():
                     frequencies[f"{label}: {name}"] = scores_by_frequency(outcomes, counts)
             reliabilities[label] = reliability_of_links(results[CONFIGURED])

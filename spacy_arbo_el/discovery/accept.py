@@ -85,7 +85,11 @@ def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> List[Optiona
 
 
 def undo(
-    new_entities: NewEntities, datastore: Datastore, *, stored: Optional[NewEntities] = None
+    new_entities: NewEntities,
+    datastore: Datastore,
+    is_learned: Callable[[MentionKey, str], bool],
+    *,
+    stored: Optional[NewEntities] = None,
 ) -> Entry:
     """Take back the last decision on new entities, an acceptance also in the knowledge base.
 
@@ -94,6 +98,7 @@ def undo(
 
     new_entities: Where the decision was made.
     datastore: The knowledge base and the exemplars.
+    is_learned: Whether a person has said of a mention (its key) that it is an entity (its id).
     stored: Other new entities that the same mentions have left, those of the linker.
     RETURNS: What the log says of the decision.
     """
@@ -102,24 +107,27 @@ def undo(
         if entry["action"] != "accept":
             return entry
         if "labels" in entry:
-            _take_back(entry, datastore)
+            _take_back(entry, datastore, is_learned)
     if stored is not None and stored is not new_entities:
         stored.take_in(entry["mentions"], entry["kb_id"])
     return entry
 
 
-def _take_back(entry: Entry, datastore: Datastore) -> None:
+def _take_back(
+    entry: Entry, datastore: Datastore, is_learned: Callable[[MentionKey, str], bool]
+) -> None:
     """Undo what an acceptance has done to the knowledge base and the exemplars."""
     kb_id, store = entry["kb_id"], datastore.exemplars
     for (document, start, end), labels in zip(entry["mentions"], entry["labels"]):
-        row = store.row((document, start, end))
-        # What was learned of a mention since then stays.
-        if row < 0 or store.records[row].kb_ids != (kb_id,):
+        key = document, start, end
+        row = store.row(key)
+        # What was learned of a mention since then stays, also where it is the same entity.
+        if row < 0 or store.records[row].kb_ids != (kb_id,) or is_learned(key, kb_id):
             continue
         if labels is None:
-            store.remove([(document, start, end)])
+            store.remove([key])
         else:
-            store.relabel((document, start, end), tuple(labels))
+            store.relabel(key, tuple(labels))
     if entry["added"] and kb_id in datastore.kb:
         datastore.kb.remove(kb_id)
     datastore.changed()

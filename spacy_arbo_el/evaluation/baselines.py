@@ -23,6 +23,7 @@ from ..errors import Errors
 from ..kb.entity import NIL, Entity
 from ..linker import ArboLinker
 from ..mentions.getters import find_mentions
+from ..mentions.labels import current_ids
 from ..mentions.records import gold_ids
 from .report import MOST_CANDIDATES, scores_with_seen, seen_ids
 from .scorer import Outcome
@@ -39,7 +40,7 @@ Items = Sequence[Tuple[int, Entity]]
 
 @dataclass(frozen=True)
 class Labelled:
-    """Training mentions.
+    """Annotated mentions.
 
     surface_forms: The text of each.
     kb_ids: The ids of its entities; empty for NIL.
@@ -52,13 +53,19 @@ class Labelled:
     def from_exemplars(cls, linker: ArboLinker) -> "Labelled":
         """The mentions that a linker has stored."""
         records = linker.exemplars.records
-        return cls([record.text for record in records], [record.kb_ids for record in records])
+        kb_ids = current_ids(linker.kb, [record.kb_ids for record in records])
+        return cls([record.text for record in records], kb_ids)
 
     @classmethod
     def from_docs(cls, docs: Iterable[Doc], linker: ArboLinker) -> "Labelled":
         """The mentions of annotated documents."""
-        spans = [span for doc in docs for span in _annotated(doc, linker)]
-        return cls([span.text for span in spans], [gold_ids(span) for span in spans])
+        return cls.of([span for doc in docs for span in _annotated(doc, linker)], linker)
+
+    @classmethod
+    def of(cls, spans: Sequence[Span], linker: ArboLinker) -> "Labelled":
+        """Annotated mentions, with the ids that their entities have now."""
+        kb_ids = current_ids(linker.kb, [gold_ids(span) for span in spans])
+        return cls([span.text for span in spans], kb_ids)
 
 
 def baseline_scores(
@@ -85,8 +92,12 @@ def baseline_scores(
     spans = [span for example in examples for span in _annotated(example.reference, linker)]
     items = list(linker.kb.entities.items())
     ids = {position: entity.id for position, entity in items}
+    mentions = Labelled.of(spans, linker)
+    labels = [span.label_ for span in spans]
     return {
-        name: scores_with_seen(_outcomes(spans, ranker([span.text for span in spans]), ids), seen)
+        name: scores_with_seen(
+            _outcomes(mentions, labels, ranker(mentions.surface_forms), ids), seen
+        )
         for name, ranker in _rankers(linker, items, labelled)
     }
 
@@ -119,14 +130,16 @@ def _annotated(doc: Doc, linker: ArboLinker) -> List[Span]:
     return [span for span in find_mentions(doc, linker.mentions.getter) if span.kb_id_]
 
 
-def _outcomes(spans: Sequence[Span], found: TopK, ids: Mapping[int, str]) -> List[Outcome]:
+def _outcomes(
+    mentions: Labelled, labels: Sequence[str], found: TopK, ids: Mapping[int, str]
+) -> List[Outcome]:
     """What a baseline predicts: its first candidate, or NIL where it has none."""
     results = []
-    for span, row in zip(spans, found.ids.tolist()):
+    for label, gold, row in zip(labels, mentions.kb_ids, found.ids.tolist()):
         candidates = [ids[position] for position in row if position >= 0]
         first = candidates[0] if candidates else NIL
         link = Link(first, 0.0, ids=candidates)
-        results.append(Outcome(span.label_, gold_ids(span), first, link))
+        results.append(Outcome(label, tuple(gold), first, link))
     return results
 
 

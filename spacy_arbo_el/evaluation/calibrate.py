@@ -17,7 +17,7 @@ from ..discovery.clustering import Discovery, ScoreNeighbours
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import Identity, annotated_batches, gold_positions, identity_of, is_gold
+from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of, is_gold
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.pair_rerankers import cached, uncached, unfitted
 from ..reranking.protocol import Ranking, Reranker
@@ -70,7 +70,8 @@ class AnnotatedMentions(NamedTuple):
         for spans in annotated_batches(stages.reader, docs, batch_size):
             batches.append(stages.encode(stages.read(spans)))
             neighbours.append(stages.retrieve(batches[-1]))
-            identities += [identity_of(span) for group in spans for span in group]
+            flat = [span for group in spans for span in group]
+            identities += identities_of(stages.datastore.kb, flat)
         if not batches:
             return None
         batch = MentionBatch.concat(batches)

@@ -6,6 +6,8 @@ from typing import Dict, Iterable, List, Mapping, Sequence
 
 from rich.table import Table
 
+from ..kb.knowledge_base import ArboKB
+from ..mentions.labels import current_ids
 from ..mentions.records import MentionRecord
 from .scorer import Outcome
 
@@ -13,9 +15,13 @@ from .scorer import Outcome
 BANDS = (0, 1, 10, 100, 1000)
 
 
-def entity_counts(records: Iterable[MentionRecord]) -> Dict[str, int]:
-    """How many exemplars each entity has, by id. A composite mention counts for all its ids."""
-    return Counter(kb_id for record in records for kb_id in record.kb_ids)
+def entity_counts(records: Iterable[MentionRecord], kb: ArboKB) -> Dict[str, int]:
+    """How many exemplars each entity has, by its present id.
+
+    A composite mention counts for all its ids.
+    """
+    groups = current_ids(kb, [record.kb_ids for record in records])
+    return Counter(kb_id for ids in groups for kb_id in ids)
 
 
 def band_names() -> List[str]:

@@ -177,7 +177,7 @@ def _outcomes(
     for batch in minibatch(linked, size=64):
         docs = [eg.predicted for eg in batch]
         linker.set_annotations(docs, documents.link(docs))
-    return outcomes(linked, linker.mentions.getter, extension)
+    return outcomes(linked, linker.mentions.getter, extension, linker.kb)
 
 
 def _outcomes_in_one_graph(
@@ -193,7 +193,7 @@ def _outcomes_in_one_graph(
     copies = [eg.predicted.copy() for eg in (*part, *rest)]
     links = CorpusLinker(stages, documents, NewEntities()).linked(lambda: copies, threshold)
     linked = [Example(doc, eg.reference) for doc, eg in zip(links, part)]
-    return outcomes(linked, linker.mentions.getter, extension)
+    return outcomes(linked, linker.mentions.getter, extension, linker.kb)
 
 
 def _scores(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
@@ -206,7 +206,7 @@ def _scores(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
 
 def seen_ids(linker: ArboLinker) -> Set[str]:
     """The ids of entities with a training mention that is stored as an exemplar."""
-    return set(entity_counts(linker.exemplars.records))
+    return set(entity_counts(linker.exemplars.records, linker.kb))
 
 
 def scores_with_seen(results: List[Outcome], seen: Set[str]) -> Dict[str, Any]:

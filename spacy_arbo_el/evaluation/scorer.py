@@ -5,7 +5,7 @@ Unlike in spaCy's ``score_links``, a gold mention that the pipeline did not find
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.scorer import PRFScore
 from spacy.tokens import Span
@@ -14,7 +14,9 @@ from spacy.util import registry
 
 from ..annotations import Link
 from ..kb.entity import NIL
+from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
+from ..mentions.labels import current_ids
 from ..mentions.records import gold_ids
 
 RECALLS = (1, 2, 4, 8, 16, 32, 64)
@@ -42,7 +44,12 @@ class Outcome(NamedTuple):
         return self.predicted in self.gold if self.gold else self.predicted == NIL
 
 
-def outcomes(examples: Iterable[Example], get_spans: SpanGetter, extension: str) -> List[Outcome]:
+def outcomes(
+    examples: Iterable[Example],
+    get_spans: SpanGetter,
+    extension: str,
+    kb: Optional[ArboKB] = None,
+) -> List[Outcome]:
     """Match gold and predicted mentions by their character offsets.
 
     Gold mentions without annotation are left out: their ``kb_id_`` is empty, not "NIL".
@@ -50,6 +57,8 @@ def outcomes(examples: Iterable[Example], get_spans: SpanGetter, extension: str)
     examples: Linked examples.
     get_spans: Gives the mentions of a Doc.
     extension: The attribute with the link of a span.
+    kb: The knowledge base that gold ids refer to. An id that leads to an entity, such as one that
+        was merged, is that entity's. Without one, ids are compared as they are.
     """
     results = []
     for example in examples:
@@ -59,7 +68,15 @@ def outcomes(examples: Iterable[Example], get_spans: SpanGetter, extension: str)
             span = gold.get(offsets)
             if span is None or span.kb_id_:
                 results.append(_outcome(span, predicted.get(offsets), extension))
-    return results
+    return results if kb is None else _with_current_ids(results, kb)
+
+
+def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> List[Outcome]:
+    gold = current_ids(kb, [result.gold or () for result in results])
+    return [
+        result if result.gold is None else result._replace(gold=ids)
+        for result, ids in zip(results, gold)
+    ]
 
 
 def _outcome(reference: Optional[Span], predicted: Optional[Span], extension: str) -> Outcome:
@@ -161,6 +178,7 @@ class LinkerScorer:
         *,
         get_spans: Optional[SpanGetter] = None,
         extension: str = "arbo",
+        kb: Optional[ArboKB] = None,
         **kwargs: Any,
     ) -> Dict[str, Any]:
-        return score_outcomes(outcomes(examples, get_spans or EntSpans(), extension))
+        return score_outcomes(outcomes(examples, get_spans or EntSpans(), extension, kb))

@@ -9,11 +9,10 @@ from spacy.tokens import Doc, Span
 from ..calibration.logistic import Curve, fit_logistic, similarity_at
 from ..discovery.clustering import Discovery
 from ..errors import Errors
-from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import annotated_batches, gold_positions, is_gold
+from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold
 from ..mentions.records import gold_ids
 from .calibrate import same_entity_edges
 from .clusters import b_cubed, rates
@@ -86,7 +85,8 @@ def sweep_linking(
         linked.append(entities >= 0)
         correct.append(is_gold(entities.T, gold).T)
         batches.append(ranked.batch)
-        labels += [_label(span) for group in spans for span in group]
+        identities = identities_of(linker.kb, [span for group in spans for span in group])
+        labels += [tuple(sorted(identity)) or None for identity in identities]
     if not batches:
         raise ValueError(Errors.E712)
     batch = MentionBatch.concat(batches)
@@ -197,10 +197,3 @@ def _scores(threshold: float, linked: np.ndarray, correct: np.ndarray, has_gold:
 def _rates(name: str, correct: Any, predicted: Any, gold: Any) -> Row:
     """Precision, recall and F1 from counts."""
     return rates(name, *(float(correct / n) if n else 0.0 for n in (predicted, gold)))
-
-
-def _label(span: Span) -> Optional[Hashable]:
-    """The entity of a mention: its gold ids, or the ``id_`` of a new entity."""
-    if span.kb_id_ == NIL:
-        return ("new", span.id_) if span.id_ else None
-    return ("existing", *sorted(gold_ids(span)))

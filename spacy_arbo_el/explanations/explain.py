@@ -9,8 +9,8 @@ from spacy.tokens import Span
 from ..annotations import Link, named
 from ..calibration.logistic import probability
 from ..display import shown_probability
+from ..inference.margin import Margin
 from ..kb.entity import NIL
-from ..linking.feedback import key_of
 from ..linking.stages import LinkingStages, RankedMentions
 from ..mentions.getters import offsets_of_span
 from ..reranking.pair_rerankers import PairReranker
@@ -55,7 +55,7 @@ class Explainer:
         expected = kb_id if kb_id is not None and kb_id != link.kb_id else ""
         reason = ""
         if expected:
-            reason = self._reason(expected, span, link, linked.ranked.batch.encoded[row])
+            reason = self._reason(expected, span, link, linked.ranked, row)
         return Explanation(
             span.text,
             link,
@@ -88,7 +88,7 @@ class Explainer:
             return ""
         return f'the mention scorer weighed its edge from the mention "{steps[-1].text}"'
 
-    def _reason(self, kb_id: str, span: Span, link: Link, vector: np.ndarray) -> str:
+    def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
         """Why a mention is not linked to an entity."""
         datastore = self.stages.datastore
         if kb_id == NIL:
@@ -105,14 +105,32 @@ class Explainer:
         if datastore.settings.match_types and entity.types and span.label_ not in entity.types:
             types = ", ".join(entity.types)
             return f"excluded by type: the entity is {types}, the mention {span.label_}"
-        correction = self.stages.corrections.items.get(key_of(span))
-        if correction is not None and (
-            correction.kb_id is not None or kb_id in correction.rejected
-        ):
-            return "excluded by a correction; linker.forget(span) undoes it"
+        correction = self._correction(position, ranked, row)
+        if correction:
+            return correction
         if entity.id not in link.ids:
-            return self._not_retrieved(position, vector)
+            return self._not_retrieved(position, ranked.batch.encoded[row])
         return self._not_chosen(link, list(link.ids).index(entity.id))
+
+    def _correction(self, position: int, ranked: RankedMentions, row: int) -> str:
+        """By which correction an entity is no candidate of a mention, in words; empty for none."""
+        datastore, corrections = self.stages.datastore, self.stages.corrections
+        batch = ranked.batch.take(np.array([row]))
+        corrected = corrections.matches(batch, datastore).get(0)
+        if corrected is None:
+            return ""
+        record = datastore.exemplars.records[corrected]
+        correction = corrections.items[record.key]
+        ids = [correction.kb_id or "", *correction.rejected]
+        given, *rejected = datastore.kb.entities.positions_of(ids).tolist()
+        if correction.kb_id != "" and given < 0 and position not in rejected:
+            return ""
+        if record.key == batch.records[0].key:
+            return "excluded by a correction; linker.forget(span) undoes it"
+        return (
+            f'excluded by a correction of the mention "{record.text}" in {record.document}, which '
+            "stands in a similar context; linker.forget of that mention undoes it"
+        )
 
     def _not_chosen(self, link: Link, rank: int) -> str:
         """Why a candidate was not linked to."""
@@ -121,9 +139,9 @@ class Explainer:
         if link.is_nil and score < self.threshold:
             return f"{place}, which is below the threshold of {self.threshold:g}"
         if link.is_nil:
-            return (
-                f"{place}, but the inference procedure left the mention out: others are too close"
-            )
+            close = ": another is nearly as probable"
+            reason = close if isinstance(self.stages.inference, Margin) else ""
+            return f"{place}, but the inference procedure left the mention out{reason}"
         if rank == 0:
             return f"overruled by another cluster: {place}, but {_influence(link)}"
         return f"{place}: others are more probable"

@@ -1,6 +1,6 @@
 """NIL where two candidates fit equally well."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from spacy.util import registry
@@ -65,11 +65,11 @@ class Margin:
                 neighbours.exemplars.where(clear),
                 np.where(clear, neighbours.exemplar_entities, -1),
             )
+            neighbours = replace(neighbours, entities=neighbours.entities.where(clear))
         return self.inference(batch, neighbours, ranking, calibration, min_logit)
 
     def unclear(self, ranking: Ranking) -> np.ndarray:
         """(m,) bool, whether the second candidate is nearly as probable as the first."""
         two = ranking.candidates.resized(2)
-        probabilities = np.where(two.valid, probability(two.scores), 0.0).astype(np.float64)
-        first, second = probabilities.T
-        return (first - second < self.min_difference) & (first > 0)
+        first, second = probability(two.scores).astype(np.float64).T
+        return (first - second < self.min_difference) & two.valid[:, 1]

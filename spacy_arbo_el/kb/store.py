@@ -87,6 +87,21 @@ class EntityStore:
         )
         return np.array([positions.get(entity_id, -1) for entity_id in ids], dtype=np.int64)
 
+    def current_ids(self, ids: Iterable[str]) -> Dict[str, str]:
+        """What ids are now: that of the entity that an id leads to, or the id where it has none."""
+        distinct = list(dict.fromkeys(ids))
+        wanted = json.dumps(distinct)
+        present = dict.fromkeys(distinct)
+        moved = self.database.rows(
+            f"SELECT old, id FROM redirect JOIN entity ON id = new WHERE old {IN}", (wanted,)
+        )
+        present.update(moved)
+        # An id that an entity has is not followed.
+        present.update(
+            (i, i) for (i,) in self.database.rows(f"SELECT id FROM entity WHERE id {IN}", (wanted,))
+        )
+        return {old: new or old for old, new in present.items()}
+
     def require(self, entity_id: str) -> int:
         """The position of an id; KeyError where there is no such entity."""
         position = self.position(entity_id)

@@ -8,10 +8,9 @@ import srsly
 
 from ..arrays import TopK, resized_table, unit
 from ..mentions.batch import MentionBatch
-from ..mentions.records import MentionKey
+from ..mentions.records import MentionKey, MentionRecord
 from ..reranking.protocol import Ranking
 from ..retrieval.datastore import Datastore
-from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.neighbours import Neighbours
 
 # A mention with the same surface form whose cosine to a corrected one is at least this is
@@ -71,6 +70,26 @@ class Corrections:
             if correction is not None and (correction.kb_id == "" or kb_id in correction.rejected):
                 del self.items[key]
 
+    def is_learned(self, key: MentionKey, kb_id: str) -> bool:
+        """Whether a person has said of a mention that it is this entity."""
+        correction = self.items.get(key)
+        return correction is not None and correction.kb_id == kb_id
+
+    def take_labels(self, records: Iterable[MentionRecord]) -> None:
+        """Note that mentions were annotated after they were corrected.
+
+        A correction that says something else is forgotten. One that says the same stays, and to
+        forget it later leaves the annotation.
+        """
+        for record in records:
+            correction = self.items.get(record.key)
+            if correction is None or not record.kb_ids:
+                continue
+            if record.kb_ids == (correction.kb_id,):
+                self.items[record.key] = correction._replace(before=record.kb_ids)
+            else:
+                del self.items[record.key]
+
     def apply(
         self,
         batch: MentionBatch,
@@ -87,7 +106,7 @@ class Corrections:
             influence them: they have no mentions as neighbours.
         """
         corrected = np.zeros(len(batch), dtype=bool)
-        matches = self._matches(batch, datastore.exemplars)
+        matches = self.matches(batch, datastore)
         if not matches:
             return neighbours, ranking, corrected
         corrected[list(matches)] = True
@@ -116,27 +135,37 @@ class Corrections:
         ranking = _with_given_candidates(ranking.where(keep), given)
         return neighbours.with_mentions(mentions), ranking, corrected
 
-    def _matches(self, batch: MentionBatch, store: ExemplarStore) -> Dict[int, int]:
-        """For each mention that a correction holds for, the row of the corrected exemplar."""
+    def matches(self, batch: MentionBatch, datastore: Datastore) -> Dict[int, int]:
+        """For each mention that a correction holds for, the row of the corrected exemplar.
+
+        Where candidates must have the type of a mention, mentions of another label are not alike.
+        """
         if not self.items:
             return {}
-        rows = {key: store.row(key) for key in self.items}
-        by_surface_form: Dict[str, List[int]] = {}
+        store, by_label = datastore.exemplars, datastore.settings.match_types
+        rows = {key: row for key in self.items if (row := store.row(key)) >= 0}
+        by_surface_form: Dict[Tuple[str, str], List[int]] = {}
         for row in rows.values():
-            record = store.records[row]
-            by_surface_form.setdefault((record.normalized or record.text).lower(), []).append(row)
+            form = _form(store.records[row], by_label)
+            by_surface_form.setdefault(form, []).append(row)
         matches = {}
         for mention, record in enumerate(batch.records):
-            if record.key in rows:
-                matches[mention] = rows[record.key]
+            row, form = rows.get(record.key, -1), _form(record, by_label)
+            if row >= 0 and (not by_label or store.records[row].label == record.label):
+                matches[mention] = row
                 continue
-            same_form = by_surface_form.get(record.normalized.lower())
+            same_form = by_surface_form.get(form)
             if same_form:
                 own = unit(batch.encoded[mention : mention + 1])[0]
                 cosines = unit(store.vectors[same_form]) @ own
                 if cosines.max() >= MIN_COSINE:
                     matches[mention] = same_form[int(cosines.argmax())]
         return matches
+
+
+def _form(record: MentionRecord, by_label: bool) -> Tuple[str, str]:
+    """What mentions have in common for which a correction may hold."""
+    return (record.normalized or record.text).lower(), record.label if by_label else ""
 
 
 def _with_given_exemplars(

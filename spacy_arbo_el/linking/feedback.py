@@ -34,10 +34,10 @@ class Feedback:
 
         Raises ValueError where the knowledge base has no entity of that id.
         """
-        if kb_id == NIL:
-            self._correct(span, Correction(""), ())
-            return
         with self.datastore.editing():
+            if kb_id == NIL:
+                self._correct(span, Correction(""), ())
+                return
             self._require_entity(span, kb_id)
             self._correct(span, Correction(kb_id), (kb_id,))
 
@@ -50,7 +50,8 @@ class Feedback:
             self._require_entity(span, kb_id)
             before = self.corrections.items.get(key_of(span))
             rejected = before.rejected if before is not None and before.kb_id is None else ()
-            self._correct(span, Correction(None, tuple(dict.fromkeys((*rejected, kb_id)))), ())
+            rejected = tuple(dict.fromkeys((*rejected, kb_id)))
+            self._correct(span, Correction(None, rejected), self._other_labels(span, rejected))
 
     def forget(self, span: Span) -> bool:
         """Undo ``learn`` and ``reject_link`` for a mention. RETURNS: Whether there was anything."""
@@ -69,12 +70,15 @@ class Feedback:
     def add_exemplars(self, docs: Iterable[Doc]) -> int:
         """Store the annotated mentions of docs (``span.kb_id_``) as exemplars, each once.
 
+        An annotation takes the place of an earlier correction that says something else.
+
         RETURNS: How many are new.
         """
         batch = self.reader.read_docs(docs)
         with self.datastore.editing():
             before = len(self.datastore.exemplars)
             self.datastore.add_exemplars(batch.records, batch.inputs)
+            self.corrections.take_labels(batch.records)
             return len(self.datastore.exemplars) - before
 
     def remove_exemplars(self, spans: Iterable[Span]) -> int:
@@ -88,6 +92,14 @@ class Feedback:
             store.remove(stored)
             self.datastore.changed()
             return len(stored)
+
+    def _other_labels(self, span: Span, rejected: Tuple[str, ...]) -> Tuple[str, ...]:
+        """The ids that a mention is stored with, without those of rejected entities."""
+        store, entities = self.datastore.exemplars, self.datastore.kb.entities
+        row = store.row(key_of(span))
+        kb_ids = store.records[row].kb_ids if row >= 0 else ()
+        refused = set(entities.positions_of(rejected).tolist())
+        return tuple(kb_id for kb_id in kb_ids if entities.position(kb_id) not in refused)
 
     def _require_entity(self, span: Span, kb_id: str) -> None:
         if self.datastore.kb.entities.position(kb_id) < 0:

@@ -21,7 +21,7 @@ from ..reranking.mention_scorers import MentionScorer
 from ..reranking.protocol import Ranking, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
-from .corrections import Corrections
+from .corrections import CERTAIN_LOGIT, Corrections
 from .iteration import iteration_of
 from .links import Wording, make_links, numbers_within
 
@@ -185,7 +185,7 @@ class LinkingStages:
             ranked.neighbours,
             ranked.ranking,
             self.calibration,
-            log_odds(threshold),
+            _least_logit(threshold),
         )
 
     def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
@@ -240,7 +240,7 @@ class LinkingStages:
         with self.datastore.reading():
             iteration = iteration_of(self.inference)
             if iteration is not None:
-                batch = iteration.revised(self, spans, batch, log_odds(threshold))
+                batch = iteration.revised(self, spans, batch, _least_logit(threshold))
             ranked = self.rank_encoded(batch)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)
@@ -265,3 +265,8 @@ class StagePart(Generic[T]):
 
     def __set__(self, linker: Any, value: T) -> None:
         linker.stages = replace(linker.stages, **{self.name: value})
+
+
+def _least_logit(threshold: float) -> float:
+    """The log-odds that a link must have: what a person has said is certain enough for all."""
+    return min(log_odds(threshold), CERTAIN_LOGIT)

@@ -1,7 +1,7 @@
 """Annotated mentions and their gold entities."""
 
 from pathlib import Path
-from typing import Iterable, Iterator, List, Sequence, Set
+from typing import Iterable, Iterator, List, Sequence, Set, Tuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -47,15 +47,26 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
     return gold
 
 
+def current_ids(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> List[Tuple[str, ...]]:
+    """The gold ids of mentions as they are now, each once: those of entities after a merge.
+
+    gold_ids: The gold ids of each of m mentions. Ids that lead to no entity stay as they are.
+    """
+    now = kb.entities.current_ids(kb_id for ids in gold_ids for kb_id in ids)
+    return [tuple(dict.fromkeys(now[kb_id] for kb_id in ids)) for ids in gold_ids]
+
+
 def is_gold(entities: np.ndarray, gold: np.ndarray) -> np.ndarray:
     """(m, c) bool, which of the entities (m, c) of each mention are gold (m, g)."""
     return (entities[:, :, None] == gold[:, None, :]).any(axis=2) & (entities >= 0)
 
 
-def identity_of(span: Span) -> Identity:
-    """The entity of an annotated mention, which can be a new one: NIL with a ``id_``."""
-    ids = gold_ids(span)
-    return set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
+def identities_of(kb: ArboKB, spans: Sequence[Span]) -> List[Identity]:
+    """The entity of each annotated mention, which can be a new one: NIL with a ``id_``."""
+    return [
+        set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
+        for ids, span in zip(current_ids(kb, [gold_ids(span) for span in spans]), spans)
+    ]
 
 
 def check_some_annotated(docs: Iterable[Doc], getter: SpanGetter, path: Path) -> None:

@@ -129,7 +129,9 @@ class EntityStrings:
             forms = record.normalized.casefold(), record.text.casefold()
             attested = self.index.with_surface_form(record.normalized)
             both = [*attested, *(position for form in forms for position in named.get(form, ()))]
-            entities = list(dict.fromkeys(both))[:count]
+            # Another program may have added entities since the datastore was read.
+            known = (position for position in both if position < len(self.has_exemplar))
+            entities = list(dict.fromkeys(known))[:count]
             owners[i, : len(entities)] = entities
         return owners
 

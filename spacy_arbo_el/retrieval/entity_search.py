@@ -32,7 +32,10 @@ class AllowedEntities:
 
     def restrict(self, entities: np.ndarray) -> np.ndarray:
         """Positions (m, c) int64 in the KB, with -1 in place of those that are not allowed."""
-        return np.where(self.masks[self.label_numbers[:, None], entities], entities, -1)
+        # A lookup may find entities that another program has added since the masks were made.
+        known = entities < self.masks.shape[1]
+        places = np.where(known, entities, -1)
+        return np.where(known & self.masks[self.label_numbers[:, None], places], entities, -1)
 
 
 class EntitySearch:

@@ -13,7 +13,7 @@ from thinc.api import Config
 from ..errors import Errors
 from ..linker import ArboLinker
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import annotated_batches, identity_of
+from ..mentions.labels import annotated_batches, identities_of
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.mention_pairs import MentionPairs
 from ..reranking.pair_scorer import PairScorer
@@ -177,7 +177,8 @@ class RerankerRun:
         stages = self.linker.stages
         spans = list(annotated_batches(stages.reader, docs))
         batch = MentionBatch.concat([stages.encode(stages.read(part)) for part in spans])
-        identities = [identity_of(s) for part in spans for group in part for s in group]
+        flat = [span for part in spans for group in part for span in group]
+        identities = identities_of(stages.datastore.kb, flat)
         if len(batch) < 2:
             none = np.zeros(0, dtype=np.int64)
             return LabelledPairs(scorer, batch.inputs, none, none, none.astype(bool))

@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix, vstack
 from ..arrays import offsets_of, ragged_ranges
 from ..kb.knowledge_base import ArboKB
 from ..kb.texts import DistinctTexts
+from ..mentions.labels import current_ids
 from ..mentions.records import MentionRecord
 
 T = TypeVar("T", bound=Hashable)
@@ -51,7 +52,8 @@ class GoldTable:
         self.records = list(records)
         self.n_texts = len(texts)
         self.text_entity = texts.row_entities[texts.row_offsets[:-1]]
-        gold = [tuple(sorted(set(record.kb_ids))) for record in records]
+        kb_ids = current_ids(kb, [record.kb_ids for record in records])
+        gold = [tuple(sorted(ids)) for ids in kb_ids]
         clusters = _numbered(ids for ids in gold if ids)
         self.cluster = np.array([clusters.get(ids, -1) for ids in gold], dtype=np.int64)
         labelled = np.flatnonzero(self.cluster >= 0)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from spacy.vocab import Vocab
 
 from spacy_arbo_el.evaluation.frequency import (
     band_names,
@@ -12,6 +13,8 @@ from spacy_arbo_el.evaluation.frequency import (
     scores_by_frequency,
 )
 from spacy_arbo_el.evaluation.scorer import Outcome
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.records import MentionRecord
 
 IDS = ["a", "b", "c", "d"]
@@ -51,7 +54,10 @@ def test_band_names_and_counts():
     records = [
         MentionRecord((str(i), 0, 1), ids, "x") for i, ids in enumerate([("a",), ("a", "b")])
     ]
-    assert entity_counts(records) == {"a": 2, "b": 1}
+    kb = ArboKB(Vocab(), [Entity("a"), Entity("b"), Entity("c")])
+    assert entity_counts(records, kb) == {"a": 2, "b": 1}
+    kb.merge("b", "a")
+    assert entity_counts(records, kb) == {"a": 2}
 
 
 def test_table_has_the_bands_with_mentions_and_their_numbers():

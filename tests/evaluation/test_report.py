@@ -4,6 +4,7 @@ import pytest
 from spacy.training import Example
 
 from spacy_arbo_el.evaluation import report
+from spacy_arbo_el.evaluation.baselines import baseline_scores
 from spacy_arbo_el.evaluation.report import compare_inference
 from spacy_arbo_el.evaluation.thresholds import sweep_linking
 from spacy_arbo_el.inference.independent import Independent
@@ -62,3 +63,16 @@ def test_a_threshold_is_not_chosen_on_the_scored_documents(pipeline, data):
 def test_documents_are_not_changed(pipeline, data):
     compare_inference(pipeline, [Example(eg.predicted, eg.reference) for eg in data])
     assert all(not ent.kb_id_ for eg in data for ent in eg.predicted.ents)
+
+
+def test_ids_of_merged_entities_are_those_of_the_entities_that_they_lead_to():
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    linker.kb.merge("maker", "shop")
+    old = examples(nlp, DEV)
+    new = examples(nlp, [text.replace("|maker]", "|shop]") for text in DEV])
+    assert nlp.evaluate(old) == {**nlp.evaluate(new), "speed": pytest.approx(0, abs=1e9)}
+    assert compare_inference(nlp, old) == compare_inference(nlp, new)
+    assert baseline_scores(linker, old) == baseline_scores(linker, new)
+    best = max(row["arbo_acc"] for row in sweep_linking(linker, [eg.reference for eg in old]).rows)
+    assert best == nlp.evaluate(old)["arbo_acc"] > 0.8

@@ -55,6 +55,24 @@ def test_why_an_expected_entity_is_not_linked(nlp):
     assert "NIL: it has no candidates" in str(linker.explain(span_of(nlp)))
 
 
+def test_why_a_correction_excludes_an_entity(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    similar = TEXT.replace("Boats", "Ships")
+    linker.learn(span_of(nlp, similar), "shop")
+    reason = why(nlp, "river")
+    assert reason.startswith('river: excluded by a correction of the mention "Amazon" in ')
+    linker.kb.redirect({"stream": "river"})
+    linker.forget(span_of(nlp, similar))
+    linker.reject_link(span_of(nlp), "river")
+    assert why(nlp, "stream").startswith("stream: excluded by a correction; linker.forget(span)")
+    linker.forget(span_of(nlp))
+    # The entity of a correction was removed: it excludes nothing.
+    linker.kb.add(Entity("ship", "Ship"))
+    linker.learn(span_of(nlp), "ship")
+    linker.kb.remove("ship")
+    assert "correction" not in why(nlp, "shop")
+
+
 def test_types_discarded_labels_and_entities_that_are_not_retrieved():
     nlp = build(retriever={"match_types": True}, mentions={"labels_discard": ["JUNK"]})
     assert why(nlp, "river", label="COMPANY") == (

@@ -48,6 +48,18 @@ def test_margin_takes_candidates_and_exemplars_from_unclear_mentions():
     assert [step.ref for step in by_others.paths[0]] == [0, 1, 0]
 
 
+def test_margin_needs_two_candidates_and_takes_texts_from_votes():
+    neighbours = neighbours_of(
+        top_k([[0, 1], [0, -1]], [[0.9, 0.899], [0.01, -np.inf]]),
+        top_k([[-1], [-1]], [[-np.inf], [-np.inf]]),
+        [[-1], [-1]],
+        top_k([[-1], [-1]], [[-np.inf], [-np.inf]]),
+    )
+    for inner in (Independent(8), ExemplarVote(texts=True)):
+        decisions = decide(Margin(inner, 0.9), neighbours, Calibration(), -np.inf)
+        assert decisions.entities.tolist() == [-1, 0]
+
+
 @pytest.mark.parametrize("inner", [CLUSTERING, INDEPENDENT])
 @pytest.mark.parametrize("reranker", [BEST_EVIDENCE, FEATURE_RANKER])
 def test_margin_in_a_pipeline(inner, reranker):

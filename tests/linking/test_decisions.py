@@ -108,6 +108,23 @@ def test_undoing_an_acceptance_elsewhere_and_into_an_existing_entity(shared, lin
     linker.forget(docs[0].ents[0])
 
 
+def test_what_a_person_has_confirmed_stays_after_undo(shared, linker):
+    linker.new_entities = linker.discover(docs_of(shared))
+    known = len(linker.exemplars)
+    entity = linker.accept(linker.new_entities[0], title="Zorblat")
+    span = docs_of(shared)[0].ents[0]
+    linker.learn(span, entity.id)
+    linker.undo()
+    assert len(linker.exemplars) == known + 1 and entity.id not in linker.kb
+    # Linking goes on; without the entity, the correction has no effect.
+    assert shared(docs_of(shared)[0]).ents[0].kb_id_ == "NIL"
+    linker.kb.add(entity)
+    assert shared(docs_of(shared)[0]).ents[0].kb_id_ == entity.id
+    linker.kb.remove(entity.id)
+    linker.forget(span)
+    linker.remove_exemplars([span])
+
+
 def test_ids_and_members_do_not_depend_on_the_order_of_documents(shared, linker):
     texts = [*NEW, *many(60, seed=3), NEW[0], NEW[3]]
     results, links = [], []

@@ -145,3 +145,47 @@ def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp):
     assert not linker.stages.corrections.items and len(linker.exemplars.inputs) == len(
         linker.exemplars
     )
+
+
+def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    span, second = linked(nlp, OTHER).ents
+    linker.reject_link(span, "car")
+    assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("cat",)
+    assert ids(nlp, OTHER) == ["cat", "cat"]
+    linker.kb.redirect({"animal": "cat"})
+    linker.reject_link(span, "animal")
+    assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ()
+    assert ids(nlp, OTHER)[0] != "cat"
+    linker.forget(span)
+    assert ids(nlp, OTHER) == ["cat", "cat"]
+
+
+def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    span = linked(nlp, TEXT).ents[0]
+    linker.learn(span, "shop")
+    linker.add_exemplars([annotated(nlp, TEXT)])
+    assert ids(nlp, TEXT) == ["river"] and not linker.forget(span)
+    # One that says the same leaves the correction, and stays when that is forgotten.
+    linker.learn(span, "river")
+    linker.add_exemplars([annotated(nlp, TEXT)])
+    assert linker.forget(span)
+    assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("river",)
+
+
+def test_a_correction_holds_for_mentions_of_the_same_type():
+    nlp = build(retriever={"match_types": True})
+    linker = nlp.get_pipe("arbo_linker")
+    doc = without_links(annotated(nlp, TEXT, label="COMPANY"))
+    linker.learn(doc.ents[0], "shop")
+    for label, expected in (("COMPANY", "shop"), ("PLACE", "river")):
+        doc = nlp(without_links(annotated(nlp, TEXT, label=label)))
+        assert [ent.kb_id_ for ent in doc.ents] == [expected]
+
+
+def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    linker.threshold = 1.0
+    linker.learn(linked(nlp, TEXT).ents[0], "cat")
+    assert ids(nlp, TEXT) == ["cat"] and ids(nlp, OTHER) == ["NIL", "NIL"]

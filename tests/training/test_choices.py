@@ -352,3 +352,19 @@ def test_objective_from_a_config_pickles_and_compares_by_value():
     )
     assert parts == {"objective": expected, "logger": Progress(progress_bar=False)}
     assert pickle.loads(pickle.dumps(parts)) == parts
+
+
+def test_mentions_of_merged_entities_are_mentions_of_one():
+    records = [
+        MentionRecord((str(i), 0, 1), ids, "x", label="T")
+        for i, ids in enumerate([("a",), ("b",), ("b", "a"), ("c",), ("gone",)])
+    ]
+    kb = ArboKB(Vocab(), [Entity(k, k) for k in "abc"])
+    kb.sync(Names(), lambda texts: np.eye(3, dtype=np.float32), "hand")
+    kb.merge("b", "a")
+    kb.sync(Names(), lambda texts: np.eye(len(texts), 3, dtype=np.float32), "hand")
+    texts = kb.distinct_texts(Names())
+    table = GoldTable(records, kb, texts, np.ones(len(texts)))
+    assert table.cluster.tolist() == [0, 0, 0, 1, 2]
+    same = table.same_entity(np.arange(5))
+    assert same[:3, :3].all() and same.sum() == 11

@@ -14,7 +14,7 @@ from spacy_arbo_el.calibration.calibration import MENTION_KINDS
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.mentions.labels import annotated_batches, identity_of
+from spacy_arbo_el.mentions.labels import annotated_batches, identities_of
 from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.training.mention_pairs import (
     NearestPairs,
@@ -51,7 +51,11 @@ def mentions_of(nlp, docs):
     stages = find_linker(nlp).stages
     spans = [group for part in annotated_batches(stages.reader, docs) for group in part]
     batch = stages.encode(stages.read(spans))
-    return batch, [identity_of(span) for group in spans for span in group], stages
+    return (
+        batch,
+        identities_of(stages.datastore.kb, [span for group in spans for span in group]),
+        stages,
+    )
 
 
 @pytest.mark.parametrize("match_types", [False, True])
