@@ -92,14 +92,13 @@ def silver_command(
     """
     import spacy
 
-    from ..corpora.hidden import DEV, TRAIN, HiddenSettings, without_names, write_hidden_of
+    from ..corpora.hidden import DEV, TRAIN, HiddenDev, HiddenSettings, without_names
     from ..corpora.names import Dictionary
     from ..corpora.silver import SilverSettings, write_chosen
     from ..errors import Errors
     from ..kb.folder import check_new
     from ..kb.loaders import KBFromPath
 
-    hidden: FrozenSet[int] = frozenset()
     with errors_for_people():
         settings = SilverSettings(per_name, one, seed)
         held_out = HiddenSettings(dev_share, hide)
@@ -119,14 +118,18 @@ def silver_command(
             scan = _scan_on_ray(places, dictionary, cluster, {**how, "seed": seed, "size": shard})
         if dev is not None and hidden_kb is not None:
             check_new(hidden_kb, overwrite=replace)
-            with scan(DEV, hidden) as found:
-                report = write_hidden_of(found, nlp, dev, settings, held_out.entities)
-            hidden = report.hidden
-            known.update(without_names(known.entities, dictionary, hidden))
-            known.to_disk(hidden_kb)
-            _show_hidden(report, dev, hidden_kb)
-        with scan(TRAIN if dev is not None else "", hidden) as found:
-            _show(write_chosen(found, output, settings), output)
+            with scan(DEV, frozenset()) as found:
+                hidden = HiddenDev.choose(found, settings, held_out.entities)
+                # Nothing is written where the rest of the documents has no mention.
+                with scan(TRAIN, hidden.report.hidden) as rest:
+                    hidden.write(nlp, dev)
+                    known.update(without_names(known.entities, dictionary, hidden.report.hidden))
+                    known.to_disk(hidden_kb)
+                    _show_hidden(hidden.report, dev, hidden_kb)
+                    _show(write_chosen(rest, output, settings), output)
+        else:
+            with scan("", frozenset()) as found:
+                _show(write_chosen(found, output, settings), output)
         if cluster is not None:
             for part in (DEV, TRAIN, "all"):
                 shutil.rmtree(run / part, ignore_errors=True)

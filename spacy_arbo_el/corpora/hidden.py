@@ -8,7 +8,7 @@ reranker, the probabilities and the thresholds can be fitted without annotation.
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Container, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Set
+from typing import Container, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Sequence, Set
 
 import numpy as np
 from spacy.language import Language
@@ -88,21 +88,43 @@ def write_hidden(
     share: The share of entities that lose a name, see ``HiddenSettings``.
     """
     with scanned(docs, dictionary, settings.one, exclude) as scan:
-        return write_hidden_of(scan, nlp, output, settings, share)
+        dev = HiddenDev.choose(scan, settings, share)
+        dev.write(nlp, output)
+        return dev.report
 
 
-def write_hidden_of(
-    scan: Scan, nlp: Language, output: Path, settings: SilverSettings, share: float
-) -> HiddenReport:
-    """Write a dev set of the mentions that are found. See ``write_hidden``."""
-    dictionary, generator = scan.dictionary, np.random.default_rng(settings.seed)
-    chosen = choose(scan.names, settings.per_name, settings.seed)
-    names_of = _entities_with_several(dictionary)
-    hidden = _hide_found(scan, names_of, share, generator)
-    in_text = int(np.isin(scan.names[chosen], hidden).sum())
-    bare = _hide_others(scan, names_of, in_text, generator)
-    scan.write(output, chosen, _bare_docs(nlp, dictionary, bare))
-    return HiddenReport(scan.report(chosen), in_text, len(bare), frozenset([*hidden, *bare]))
+@dataclass(frozen=True, eq=False)
+class HiddenDev:
+    """A dev set of the mentions that are found. See ``write_hidden``.
+
+    scan: The mentions.
+    chosen: (n,) bool, those that are in the dev set.
+    bare: The hidden names that are a document of their own.
+    report: What it has.
+    """
+
+    scan: Scan
+    chosen: np.ndarray
+    bare: Sequence[int]
+    report: HiddenReport
+
+    @classmethod
+    def choose(cls, scan: Scan, settings: SilverSettings, share: float) -> "HiddenDev":
+        """Choose the mentions and the names to hide; ``share`` as in ``write_hidden``."""
+        dictionary, generator = scan.dictionary, np.random.default_rng(settings.seed)
+        chosen = choose(scan.names, settings.per_name, settings.seed)
+        names_of = _entities_with_several(dictionary)
+        hidden = _hide_found(scan, names_of, share, generator)
+        in_text = int(np.isin(scan.names[chosen], hidden).sum())
+        bare = _hide_others(scan, names_of, in_text, generator)
+        every = frozenset([*hidden, *bare])
+        report = HiddenReport(scan.report(chosen), in_text, len(bare), every)
+        return cls(scan, chosen, bare, report)
+
+    def write(self, nlp: Language, output: Path) -> None:
+        """Write it as a ``.spacy`` file or a folder. Of ``nlp``, only the tokenizer is used."""
+        bare = _bare_docs(nlp, self.scan.dictionary, self.bare)
+        self.scan.write(output, self.chosen, bare)
 
 
 def without_names(

@@ -6,8 +6,8 @@
 
 A document is on one line. An id is made up where it is missing. Offsets count characters; the end
 is exclusive. ``kb_id`` is the id of an entity. The ids of a composite mention are joined by ``|``.
-A NIL mention has null or "NIL". ``cluster`` is optional and names a new entity. Other keys are
-ignored.
+A NIL mention has null or "NIL". ``cluster`` is optional and names a new entity. So is ``label``.
+Other keys are ignored.
 """
 
 import json
@@ -17,6 +17,7 @@ from ..io import PathLike, replacing, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .fields import Problem, check_object, get, integer, list_in, string
 from .records import OnBad, id_in, read_each
+from .spans import LABEL
 
 
 def read_jsonl(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
@@ -67,7 +68,7 @@ def _mention(record: Any, position: int, length: int) -> AnnotatedMention:
         return AnnotatedMention(
             start=start,
             end=end,
-            label=string(record, "label"),
+            label=LABEL if record.get("label") in (None, "") else string(record, "label"),
             kb_ids=split_ids(kb_id),
             cluster=cluster,
         )

@@ -74,7 +74,7 @@ def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> Di
     for span in find_mentions(doc, get_spans):
         link = span._.get(extension)
         record = {"start": span.start_char, "end": span.end_char, "text": span.text}
-        record["label"] = span.label_
+        record.update(label=span.label_, kb_id=None)
         if link is not None:
             record.update(kb_id=link.kb_id, score=link.score, cluster=link.cluster)
             if link.evidence:

@@ -28,9 +28,11 @@ def is_exact(name: str) -> bool:
 def is_usable(name: str, stop_words: Container[str] = ()) -> bool:
     """Whether a name can be a mention: not a single character, a number, or a stop word.
 
-    stop_words: Of the language, in lower case. "IT" can be a mention, "it" is none.
+    stop_words: Of the language, in lower case. "IT" can be a mention, "it" is none, and "It" begins
+        a sentence.
     """
-    return len(name) > 1 and not name.isdigit() and name not in stop_words
+    is_word = name.isupper() or name.lower() not in stop_words
+    return len(name) > 1 and not name.isdigit() and is_word
 
 
 class Name(NamedTuple):

@@ -9,10 +9,10 @@ the same text are one document. Only tasks whose answer is "accept" are read.
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from ..io import PathLike, throw
-from .annotated import AnnotatedText, split_ids
+from .annotated import AnnotatedMention, AnnotatedText, split_ids
 from .fields import Problem, string
 from .records import OnBad, id_in, read_each
 from .spans import mentions_in
@@ -40,8 +40,7 @@ def read_prodigy(
             return None
         earlier = by_text.get(text.text)
         if earlier is not None:
-            mentions = dict.fromkeys((*earlier.mentions, *text.mentions))
-            by_text[text.text] = replace(earlier, mentions=tuple(mentions))
+            by_text[text.text] = replace(earlier, mentions=_joined(earlier, text))
             return None
         by_text[text.text] = text
         return text
@@ -49,6 +48,22 @@ def read_prodigy(
     for _ in read_each(path, parse, bad):
         pass
     yield from by_text.values()
+
+
+def _joined(earlier: AnnotatedText, later: AnnotatedText) -> Tuple[AnnotatedMention, ...]:
+    """The mentions of two tasks about a text. A span of one may have its entity in the other."""
+    by_span = {(m.start, m.end, m.label): m for m in earlier.mentions}
+    for mention in later.mentions:
+        known = by_span.setdefault((mention.start, mention.end, mention.label), mention)
+        if known.kb_ids and mention.kb_ids and known.kb_ids != mention.kb_ids:
+            words = earlier.text[mention.start : mention.end]
+            raise Problem(
+                f"the mention {words!r} from {mention.start} to {mention.end} is {mention.kb_id}, "
+                f"and {known.kb_id} in an earlier task. Leave out one of the two tasks."
+            )
+        if not known.kb_ids:
+            by_span[mention.start, mention.end, mention.label] = mention
+    return tuple(by_span.values())
 
 
 def _annotated_text(record: Dict[str, Any], id_: str) -> Optional[AnnotatedText]:

@@ -96,8 +96,9 @@ def _plain_texts(
     if format:
         yield from ((text.id, text.text) for text in read_corpus(path, format))
     elif suffix == SUFFIX:
-        for doc in islice(read_docs(path, nlp.vocab), part.start, part.stop):
-            yield str(doc.user_data.get("doc_id", "")), doc.text
+        docs = islice(read_docs(path, nlp.vocab), part.start, part.stop)
+        for number, doc in enumerate(docs, part.start + 1):
+            yield str(doc.user_data.get("doc_id", "")) or f"{name}:{number}", doc.text
     elif suffix == ".txt":
         yield from ((f"{name}:{number}", line) for number, line in read_lines(path, lines=part))
     else:

@@ -6,11 +6,12 @@
 
 Only ``text`` must be there. Lines with the same id are one document, and so are lines with the
 same text where there are no ids. Instead of offsets, ``mention`` may have the words of the mention,
-which are searched in the text. A line without offsets and words adds no mention.
+which are searched in the text: a second line with the same words means their second place. A line
+without offsets and words adds no mention.
 """
 
 import csv
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
@@ -33,13 +34,14 @@ def read_table(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     path: The file. Columns are separated by tabs in .tsv files, otherwise by commas.
     bad: Takes the errors; by default they are raised.
     """
-    documents: Dict[str, AnnotatedText] = {}
+    documents: Dict[str, _Document] = {}
     for number, row in read_rows(path, ("text",), bad):
         try:
             _add(documents, row, made_up_id(path, number))
         except Problem as problem:
             bad(line_error(path, number, str(problem)))
-    yield from documents.values()
+    for document in documents.values():
+        yield AnnotatedText(document.id, document.text, tuple(document.mentions))
 
 
 def read_rows(
@@ -106,20 +108,37 @@ def _check_header(path: PathLike, line: int, header: List[str], required: Tuple[
         raise line_error(path, line, f"the column {twice[0]!r} occurs twice.")
 
 
-def _add(documents: Dict[str, AnnotatedText], row: Dict[str, str], otherwise: str) -> None:
+@dataclass
+class _Document:
+    """A document as far as it has been read.
+
+    id: Its id.
+    text: Its text.
+    mentions: The mentions of the lines so far.
+    ends: Where the last mention ends that was given by these words alone.
+    """
+
+    id: str
+    text: str
+    mentions: List[AnnotatedMention] = field(default_factory=list)
+    ends: Dict[str, int] = field(default_factory=dict)
+
+
+def _add(documents: Dict[str, _Document], row: Dict[str, str], otherwise: str) -> None:
     """Add the document of a line, or its mention to the document that is there already."""
     text, own_id = row["text"], row.get("id", "").strip()
     key = own_id or f"\n{text}"
-    document = documents.get(key) or AnnotatedText(own_id or otherwise, text)
+    document = documents.get(key) or _Document(own_id or otherwise, text)
     if document.text != text:
         raise Problem(f"the document {own_id!r} has another text in an earlier line.")
-    mention = _mention(row, text)
-    mentions = (*document.mentions, mention) if mention else document.mentions
-    documents[key] = replace(document, mentions=mentions)
+    mention = _mention(row, document)
+    if mention:
+        document.mentions.append(mention)
+    documents[key] = document
 
 
-def _mention(row: Dict[str, str], text: str) -> Optional[AnnotatedMention]:
-    offsets = _offsets(row, text)
+def _mention(row: Dict[str, str], document: _Document) -> Optional[AnnotatedMention]:
+    offsets = _offsets(row, document)
     if offsets is None:
         return None
     label = row.get("label", "").strip() or LABEL
@@ -127,9 +146,13 @@ def _mention(row: Dict[str, str], text: str) -> Optional[AnnotatedMention]:
     return AnnotatedMention(*offsets, label, ids, cluster if not ids else "")
 
 
-def _offsets(row: Dict[str, str], text: str) -> Optional[Tuple[int, int]]:
-    """Start and end of the mention of a line; None where it has none."""
-    words = row.get("mention", "").strip()
+def _offsets(row: Dict[str, str], document: _Document) -> Optional[Tuple[int, int]]:
+    """Start and end of the mention of a line; None where it has none.
+
+    Words that several lines have are found one place after the other, and again at the first one
+    where the text has them less often.
+    """
+    words, text = row.get("mention", "").strip(), document.text
     if row.get("start", "").strip():
         start = _number(row, "start")
         end = _number(row, "end") if row.get("end", "").strip() else start + len(words)
@@ -140,9 +163,12 @@ def _offsets(row: Dict[str, str], text: str) -> Optional[Tuple[int, int]]:
         return start, end
     if not words:
         return None
-    start = text.find(words)
+    start = text.find(words, document.ends.get(words, 0))
+    if start < 0:
+        start = text.find(words)
     if start < 0:
         raise Problem(f"the text does not contain the mention {words!r}.")
+    document.ends[words] = start + len(words)
     return start, start + len(words)
 
 

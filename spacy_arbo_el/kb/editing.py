@@ -1,6 +1,7 @@
 """Edits of the entities in SQLite. Each call is one transaction, or part of the surrounding one."""
 
 import json
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Callable, Iterable, List, Mapping, Sequence, Set, TypeVar
 
@@ -45,8 +46,11 @@ class EntityEditor:
         return self._in_batches(entities, self._update)
 
     def upsert(self, entities: Iterable[Entity]) -> int:
-        """Update the entities that exist and add the others. RETURNS: How many in all."""
-        return self._in_batches(entities, self._upsert)
+        """Update the entities that exist and add the others, all or none. RETURNS: How many in all.
+
+        Raises DuplicateId where an id that no entity had occurs twice.
+        """
+        return self._in_batches(entities, partial(self._upsert, self.store.positions))
 
     def remove(self, ids: Iterable[str]) -> int:
         """Remove entities, all or none; KeyError where there is none of an id.
@@ -163,8 +167,15 @@ class EntityEditor:
             "INSERT OR IGNORE INTO dirty VALUES (?)", ((position,) for position in positions)
         )
 
-    def _upsert(self, batch: List[Entity]) -> None:
-        existing = self._existing([entity.id for entity in batch])
+    def _upsert(self, first_new: int, batch: List[Entity]) -> None:
+        """first_new: Entities at this position and later ones were added by earlier batches."""
+        ids = [entity.id for entity in batch]
+        for (entity_id,) in self.database.rows(
+            f"SELECT id FROM entity WHERE position >= ? AND id {IN} LIMIT 1",
+            (first_new, json.dumps(ids)),
+        ):
+            raise DuplicateId(entity_id)
+        existing = self._existing(ids)
         self._add([entity for entity in batch if entity.id not in existing])
         self._update([entity for entity in batch if entity.id in existing])
 

@@ -65,10 +65,20 @@ def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
 
 def _redirect(kb: ArboKB, redirects: Mapping[str, str]) -> None:
     """Let ids lead to entities, without those that exist already or lead nowhere."""
-    positions = kb.entities.positions_of([*redirects, *redirects.values()])
-    old, new = positions[: len(redirects)], positions[len(redirects) :]
+    ends = {old: _end(redirects, old) for old in redirects}
+    positions = kb.entities.positions_of([*ends, *ends.values()])
+    old, new = positions[: len(ends)], positions[len(ends) :]
     usable = (old < 0) & (new >= 0)
-    kb.redirect(dict(pair for pair, use in zip(redirects.items(), usable) if use))
+    kb.redirect(dict(pair for pair, use in zip(ends.items(), usable) if use))
+
+
+def _end(redirects: Mapping[str, str], old: str) -> str:
+    """Where an id leads in the end: an obsolete term may be replaced by one that is, too."""
+    passed = {old}
+    while (new := redirects[old]) in redirects and new not in passed:
+        passed.add(new)
+        old = new
+    return new
 
 
 def build(

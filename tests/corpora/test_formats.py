@@ -84,6 +84,28 @@ def test_formats_are_read_and_ids_made_up_where_missing(write, format, content, 
     assert document.id == (f"annotated-{doc_id or 1}" if isinstance(doc_id, int) else doc_id)
 
 
+def test_a_task_of_prodigy_names_the_entity_of_a_span_of_another(write):
+    spans = [{**span, "kb_id": None} for span in SPANS]
+    plain, task = {"text": TEXT, "spans": spans}, {"text": TEXT, "spans": SPANS[:1]}
+    chosen = {**task, "accept": ["Q7259"]}
+    for order in ((plain, chosen), (chosen, plain), (plain, chosen, chosen)):
+        (document,) = read(write, lines(*order), "prodigy")
+        assert sorted(document.mentions, key=lambda m: m.start) == [ADA, BO]
+    with pytest.raises(ValueError, match="line 2: the mention 'Ada' from 0 to 3 is Q1, and Q7259"):
+        read(write, lines(chosen, {**task, "accept": ["Q1"]}), "prodigy")
+
+
+def test_lines_of_a_table_with_the_same_words_are_places_one_after_the_other(write):
+    content = "text,mention,kb_id\n" + "\n".join(
+        f"Flu here and Flu there.,{words},{kb_id}"
+        for words, kb_id in (("Flu", "a"), ("here", "h"), ("Flu", "b"), ("Flu", "a"))
+    )
+    (document,) = read(write, content, "csv", "a.csv")
+    assert [(m.start, m.kb_id) for m in document.mentions] == [
+        (0, "a"), (4, "h"), (13, "b"), (0, "a")
+    ]  # fmt: skip
+
+
 def test_tasks_of_prodigy_about_one_text_are_one_document(write, nlp, tmp_path):
     span, other = ({k: v for k, v in s.items() if k != "kb_id"} for s in SPANS)
     content = lines(

@@ -60,7 +60,6 @@ INVALID = [
     (mention(start=-1), "mention 2: a mention from -1 to 3 doesn't fit a text of 12"),
     (mention(start=3), "mention 2: a mention from 3 to 3 doesn't fit"),
     (mention(end=13), "mention 2: a mention from 0 to 13 doesn't fit a text of 12"),
-    (mention(label=""), "mention 2: 'label' must not be empty"),
     (mention(label=["X"]), "mention 2: 'label' must be a string, got a list"),
     (mention(kb_id=7), "mention 2: 'kb_id' must be a string, got the number 7"),
     (document(mentions=[without(MENTION, "kb_id")]), "mention 1: the key 'kb_id' is missing"),

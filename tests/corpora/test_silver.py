@@ -24,6 +24,7 @@ ENTITIES = [
     Entity("all", "acute lymphatic leukaemia", aliases=["ALL", "leukaemia"], types=["Disease"]),
     Entity("flu", "Influenza", aliases=["flu", "x", "1918", "is"]),
     Entity("it", "information technology", aliases=["IT"]),
+    Entity("songs", "Never", aliases=["There", "Her"]),
     Entity("cold", "common cold", aliases=["cold"]),
     Entity("copd", "chronic obstructive disease", aliases=["COLD", "obstructive disease"]),
     Entity("bird", "bird flu", aliases=["obstructive disease"]),
@@ -57,6 +58,8 @@ def silver(tmp_path, texts, entities=ENTITIES, **settings):
         ("INFLUENZA, or Flu, or flu.", ["INFLUENZA", "flu"]),
         # A stop word is no name, but may be one in capitals.
         ("It is IT that has the flu.", ["IT", "flu"]),
+        # One that begins with a capital is the beginning of a sentence.
+        ("Never say never. There it is, a flu. Her flu.", ["flu", "flu"]),
         # A name in its own spelling comes before another in any case.
         ("The common cold and COLD.", ["common cold", "COLD"]),
         ("Bird flu is no flu.", ["Bird flu", "flu"]),
@@ -84,7 +87,7 @@ def test_ids_labels_and_counts(tmp_path):
     left_out = {
         "excluded": 1,
         "without": 1,
-        "unusable": 3,
+        "unusable": 6,
         "ambiguous": 1,
         "hidden": 0,
         "crowded": 0,
@@ -196,3 +199,38 @@ def test_command(tmp_path):
     arguments = ["silver", tmp_path / "kb.jsonl", "--format", "pubtator", *paths[2:]]
     result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
     assert result.exit_code == 1 and "kb.jsonl, line 1" in " ".join(result.output.split())
+
+
+def plain_docs(path, texts):
+    """Documents without ids, as ``spacy convert`` writes them."""
+    write_docbin([NLP.make_doc(text) for text in texts], path)
+    return path
+
+
+def test_documents_without_ids_are_split_as_lines_of_text_are(tmp_path):
+    write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
+    texts = [f"The flu and the common cold and leukaemia, {i} times." for i in range(40)]
+    source = plain_docs(tmp_path / "texts.spacy", texts)
+    ids = [doc.user_data["doc_id"] for doc in read_plain_documents(source, NLP)]
+    assert ids == [f"texts.spacy:{i + 1}" for i in range(40)]
+    command = ["silver", str(source), "--kb", str(tmp_path / "kb.jsonl")]
+    outputs = [tmp_path / name for name in ("train.spacy", "dev.spacy", "hidden")]
+    for option, path in zip(("--output", "--dev", "--hidden-kb"), outputs):
+        command += [option, str(path)]
+    result = CliRunner().invoke(arbo_cli, command)
+    assert result.exit_code == 0, result.output
+    train, dev = (
+        {doc.user_data["doc_id"] for doc in read_docs(path, NLP.vocab)} for path in outputs[:2]
+    )
+    assert train and {id_ for id_ in dev if id_.startswith("texts")} and not train & dev
+
+
+def test_nothing_is_written_where_one_part_has_no_mention(tmp_path):
+    write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
+    source = plain_docs(tmp_path / "texts.spacy", ["The flu and leukaemia."])
+    for seed in range(8):
+        command = ["silver", str(source), "--kb", str(tmp_path / "kb.jsonl"), "--seed", str(seed)]
+        for option in ("--output", "--dev", "--hidden-kb"):
+            command += [option, str(tmp_path / f"out{option}.spacy")]
+        assert CliRunner().invoke(arbo_cli, command).exit_code == 1
+        assert {path.name for path in tmp_path.iterdir()} == {"kb.jsonl", "texts.spacy"}

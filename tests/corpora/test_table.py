@@ -7,9 +7,11 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_arbo_el.annotations import Link
-from spacy_arbo_el.corpora.links import write_table
+from spacy_arbo_el.corpora.jsonl import read_jsonl
+from spacy_arbo_el.corpora.links import write_links, write_table
+from spacy_arbo_el.corpora.spans import LABEL
 from spacy_arbo_el.corpora.table import cell
-from spacy_arbo_el.mentions.getters import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum(a1)", "\t=1", "\r=1"])
@@ -20,6 +22,15 @@ def test_texts_that_look_like_formulas_are_texts(text):
 @pytest.mark.parametrize("value", ["", "a", "a=1", "'=1", -1, -0.5, None])
 def test_other_cells_stay_as_they_are(value):
     assert cell(value) == value
+
+
+def test_written_links_are_read_again_without_a_label_or_a_link(tmp_path):
+    nlp = spacy.blank("en")
+    doc = nlp("Ada met Bo")
+    doc.spans["sc"] = [Span(doc, 0, 1), Span(doc, 2, 3, label="PERSON")]
+    write_links([doc], tmp_path / "links.jsonl", GroupSpans("sc"), "arbo")
+    (read,) = read_jsonl(tmp_path / "links.jsonl")
+    assert [(m.label, m.kb_ids) for m in read.mentions] == [(LABEL, ()), ("PERSON", ())]
 
 
 def test_links_in_a_table_are_no_formulas(tmp_path):

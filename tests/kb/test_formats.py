@@ -9,6 +9,7 @@ import pytest
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.kb import editing
 from spacy_arbo_el.kb.checks import verify
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import (
@@ -58,6 +59,30 @@ name: tree
 [Term]
 id: P:4
 """
+
+
+def test_terms_that_were_replaced_again_lead_to_the_last_one(write, tmp_path):  # noqa: F811
+    chain = {"X:1": "X:2", "X:2": "X:3", "X:3": "P:3", "X:5": "X:6", "X:6": "X:5", "X:7": "X:9"}
+    terms = "".join(
+        f"[Term]\nid: {old}\nname: {old}\nis_obsolete: true\nreplaced_by: {new}\n\n"
+        for old, new in chain.items()
+    )
+    build(tmp_path / "kb", write(terms + "[Term]\nid: P:3\nname: tree\n", "x.obo"), "obo")
+    kb = ArboKB.for_reading(tmp_path / "kb")
+    assert kb.entities.redirects() == dict.fromkeys(("X:1", "X:2", "X:3"), "P:3")
+
+
+def test_an_upsert_adds_each_id_once_in_whatever_batches(monkeypatch):
+    entities = [Entity("a", "1"), Entity("b", "b"), Entity("a", "2"), Entity("a", "3")]
+    for size in (1, 2, 2000):
+        monkeypatch.setattr(editing, "BATCH", size)
+        kb = ArboKB(Vocab())
+        with pytest.raises(ValueError, match="'a'"):
+            kb.upsert(entities)
+        assert not len(kb), "all or nothing"
+        kb.add(Entity("a", "0"))
+        kb.upsert(entities)
+        assert {entity.id: entity.title for entity in kb} == {"a": "3", "b": "b"}
 
 
 def test_obo_terms_become_entities(write):  # noqa: F811
