@@ -494,6 +494,10 @@ class Errors(metaclass=_Coded):
     )
     E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
+    E834 = (
+        "Cross-validation needs at least 2 parts, got {value}. Use --folds 5, or 0 to score with "
+        "the calibration that the pipeline has."
+    )
 
     # Silver mentions: E84x
     E840 = (

@@ -15,8 +15,10 @@ from ..errors import Errors
 from ._util import errors_for_people, visible
 from .arguments import MODEL, check_data, open_model
 from .documents import DOCUMENTS, FIND, document_reader, hint_at_empty_kb, hint_at_labels
+from .needs import check_needs
 from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
 from .shards import (
+    DEFAULT_SHARD,
     EACH,
     FORMAT,
     PART,
@@ -75,7 +77,7 @@ def link_command(
     """
     with errors_for_people():
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
-        check_options(each, part)
+        check_options(each, part, format, shard, settings is not None)
         if each or settings is not None:
             job = make_job(
                 model,
@@ -195,6 +197,9 @@ def discover_command(
         if settings is not None and replace:
             why = "workers read the pipeline as it is in its folder"
             raise ValueError(Errors.E896.format(option="--ray", other="no --replace", why=why))
+        if settings is None:
+            why = "without it, documents are not read in shards"
+            check_needs({"--shard": shard != DEFAULT_SHARD}, "--ray", why)
         nlp = open_model(model) if settings is None or keep is not None else None
         if settings is not None:
             how = {"one_graph": True, "threshold": threshold, "find": find, "size": shard}

@@ -9,6 +9,7 @@ from wasabi import msg
 from ..errors import Errors
 from ._util import errors_for_people
 from .arguments import DATA, MODEL, check_annotated, check_model, open_model
+from .needs import check_needs
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -184,8 +185,24 @@ def evaluate_command(
     from ..mentions.labels import check_some_annotated
 
     setup_gpu(gpu_id)
+    with errors_for_people():
+        if not baselines:
+            why = "its mentions are for the alias tables"
+            check_needs({"--train": train is not None}, "--baselines", why)
     if oracle or union:
+        others = {
+            "--output": output is not None,
+            "--folds": folds != 0,
+            "--tune": bool(tune),
+            "--drop": drop != 0.0,
+            "--labels": labels is not None,
+            "--baselines": baselines,
+            "--by-frequency": by_frequency,
+            "--plots": plots is not None,
+        }
         with errors_for_people():
+            why = "an oracle only prints the scores of cross-encoders"
+            check_needs(others, "no --oracle", why)
             _print_oracle(models, data, oracle, union, limit)
         return
     n_labels = 0

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Optional
 
 from spacy.cli._util import Opt
 
-from ..errors import Errors
+from .needs import check_needs
 
 if TYPE_CHECKING:
     from ..distributed.on_ray import RaySettings
@@ -25,10 +25,9 @@ def ray_settings(
 ) -> "Optional[RaySettings]":
     """The cluster and its workers; None where the command does not use Ray."""
     if address is None:
-        if (workers, cpus, gpus) != (1, 1, 0.0):
-            why = "without it, one process does all work"
-            options = "--workers, --cpus-per-worker and --gpus-per-worker"
-            raise ValueError(Errors.E896.format(option=options, other="--ray", why=why))
+        options = "--workers, --cpus-per-worker and --gpus-per-worker"
+        given = {options: (workers, cpus, gpus) != (1, 1, 0.0)}
+        check_needs(given, "--ray", "without it, one process does all work")
         return None
     from ..distributed.on_ray import RaySettings
 

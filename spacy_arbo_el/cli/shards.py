@@ -10,6 +10,7 @@ from ..errors import Errors, Warnings
 from ._util import visible
 from .arguments import check_data, check_model
 from .documents import check_finder
+from .needs import check_needs
 
 if TYPE_CHECKING:
     from ..distributed.job import Job
@@ -21,16 +22,21 @@ EACH = Opt(
     help="Link each document for itself, in shards; given again, the command goes on where it was "
     "stopped. The output is a folder",
 )
-FORMAT = Opt("parquet", "--format", help="Of the links of shards: parquet, jsonl or spacy")
+DEFAULT_FORMAT, DEFAULT_SHARD = "parquet", 256
+FORMAT = Opt(DEFAULT_FORMAT, "--format", help="Of the links of shards: parquet, jsonl or spacy")
 PART = Opt("", "--part", help="Only a part of the shards, such as 3/16; with --each")
-SHARD = Opt(256, "--shard", help="Documents of a shard")
+SHARD = Opt(DEFAULT_SHARD, "--shard", help="Documents of a shard")
 
 
-def check_options(each: bool, part: str) -> None:
+def check_options(each: bool, part: str, format: str, shard: int, ray: bool) -> None:
     """Raise ValueError for options that do not go together, and for a part that is none."""
-    if part and not each:
+    if not each:
         why = "one graph over all documents has no parts"
-        raise ValueError(Errors.E896.format(option="--part", other="--each", why=why))
+        check_needs({"--part": bool(part)}, "--each", why)
+    if not each and not ray:
+        given = {"--format": format != DEFAULT_FORMAT, "--shard": shard != DEFAULT_SHARD}
+        why = "without them, one output is written, of the kind that its suffix names"
+        check_needs(given, "--each or --ray", why)
     if part:
         from ..distributed.job import part_of
 

@@ -23,6 +23,7 @@ from wasabi import msg
 
 from ._util import errors_for_people, visible
 from .convert import FORMATS
+from .needs import check_needs
 from .ray_options import CPUS, RAY, WORKERS, ray_settings
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 Keep = Callable[[str], bool]
 # Finds the names in a part of the documents, without those that are hidden.
 ScanPart = Callable[[str, FrozenSet[int]], "ContextManager[Scan]"]
+# Defaults of options that need others.
+HIDE, DEV_SHARE, SHARD = 0.5, 0.2, 1000
 
 
 def silver_command(
@@ -58,16 +61,16 @@ def silver_command(
         None, "--hidden-kb", help="Folder for the knowledge base without the hidden names"
     ),
     hide: float = Opt(
-        0.5, "--hide", help="Share of the entities in the dev set of which a name is hidden"
+        HIDE, "--hide", help="Share of the entities in the dev set of which a name is hidden"
     ),
-    dev_share: float = Opt(0.2, "--dev-share", help="Share of the documents in the dev set"),
+    dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of the documents in the dev set"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
     seed: int = Opt(0, "--seed", help="Determines what is chosen at random"),
     ray: Optional[str] = RAY,
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
-    shard: int = Opt(1000, "--shard", help="Documents of a shard, with --ray"),
+    shard: int = Opt(SHARD, "--shard", help="Documents of a shard, with --ray"),
     # fmt: on
 ) -> None:
     """Make training mentions from raw text.
@@ -105,6 +108,12 @@ def silver_command(
         cluster = ray_settings(ray, workers, cpus_per_worker, 0.0)
         if (dev is None) != (hidden_kb is None):
             raise ValueError(Errors.E843)
+        if dev is None:
+            given = {"--hide": hide != HIDE, "--dev-share": dev_share != DEV_SHARE}
+            why = "without it, no name is hidden and all documents are for training"
+            check_needs({**given, "--replace": replace}, "--dev and --hidden-kb", why)
+        if cluster is None:
+            check_needs({"--shard": shard != SHARD}, "--ray", "without it, there are no shards")
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, known.entities)

@@ -128,6 +128,8 @@ def outcomes_of_stages(
     corpus: Whether all examples are linked in one graph, also those of the parts that are not
         scored. Otherwise each document is linked by itself.
     """
+    if folds < 0 or folds == 1:
+        raise ValueError(Errors.E834.format(value=folds))
     if tune_by:
         check_score(tune_by, LINKING_SCORES)
         if folds < 2:

@@ -76,3 +76,9 @@ def test_ids_of_merged_entities_are_those_of_the_entities_that_they_lead_to():
     assert baseline_scores(linker, old) == baseline_scores(linker, new)
     best = max(row["arbo_acc"] for row in sweep_linking(linker, [eg.reference for eg in old]).rows)
     assert best == nlp.evaluate(old)["arbo_acc"] > 0.8
+
+
+@pytest.mark.parametrize("folds", [1, -5])
+def test_cross_validation_needs_two_parts(pipeline, data, folds):
+    with pytest.raises(ValueError, match=f"E834.*at least 2 parts, got {folds}"):
+        compare_inference(pipeline, data, folds=folds)
