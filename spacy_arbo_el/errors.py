@@ -695,6 +695,10 @@ class Warnings(metaclass=_Coded):
         "The ranker of '{name}' was fitted by another version of this package and is left out. Fit "
         "a new one: spacy arbo calibrate."
     )
+    W503 = (
+        "What the reranker of '{name}' has learned is left out: it was saved as {saved}, and the "
+        "config has {present}. Fit that one: spacy arbo calibrate, or spacy arbo rerank."
+    )
     W515 = (
         "{count} corrections of '{name}' belong to mentions that are not stored as exemplars, and "
         "are left out. Exemplars and corrections were saved at different times."

@@ -31,7 +31,7 @@ from ..kb.knowledge_base import ArboKB
 from ..temporary import remove_abandoned, restore, sync_folder
 
 FORMAT = "spacy-arbo-el.linker"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 KB = "kb"
 # Parts that a linker may have been given since it was saved.

@@ -15,6 +15,7 @@ from ..calibration.calibration import Calibration
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
 from ..errors import Errors, Warnings
+from ..reranking.pair_rerankers import kind_of
 from .component_folder import KB, Checksum, ComponentFolder
 from .corrections import Corrections
 from .settings import LiveSettings
@@ -29,7 +30,7 @@ from .validation import (
     reading_part,
 )
 
-FORMAT = 1
+FORMAT = 2
 # What the config says of an encoder wins over what it said when the pipeline was saved.
 ENCODER_SETTINGS = (
     "name",
@@ -171,7 +172,7 @@ class Serializer:
             ),
             _Part("model", linker.model.to_bytes, self._load_model),
             _Part("exemplars", exemplars.to_bytes, self._load_exemplars),
-            _Part("reranker", stages.reranker.to_bytes, self.load_reranker),
+            _Part("reranker", self.dump_reranker, self.load_reranker),
             _Part("corrections", stages.corrections.to_bytes, self._load_corrections),
             _Part("new_entities", linker.streaming.new_entities.to_bytes, self._load_new),
         ]
@@ -203,11 +204,24 @@ class Serializer:
         exemplars = self.linker.stages.datastore.exemplars.from_bytes(data)
         check_exemplars(exemplars, self.linker.model)
 
+    def dump_reranker(self) -> bytes:
+        """What the reranker has learned, and which reranker it is; empty for nothing."""
+        reranker = self.linker.stages.reranker
+        data = reranker.to_bytes()
+        return srsly.msgpack_dumps({"kind": kind_of(reranker), "data": data}) if data else b""
+
     def load_reranker(self, data: bytes) -> None:
-        """Take over what the reranker has learned."""
-        reranker = self.linker.stages.reranker.from_bytes(data)
-        if data and not reranker.to_bytes():
-            warnings.warn(Warnings.W502.format(name=self.linker.name))
+        """Take over what the reranker has learned, unless the config has another one."""
+        present = self.linker.stages.reranker
+        saved: Any = srsly.msgpack_loads(data) if data else {"kind": kind_of(present), "data": b""}
+        learned, kind, name = saved["data"], saved["kind"], self.linker.name
+        if kind != kind_of(present):
+            shown = {"saved": f"{kind:.80}", "present": kind_of(present)}
+            warnings.warn(Warnings.W503.format(name=name, **shown))
+            learned = b""
+        reranker = present.from_bytes(learned)
+        if learned and not reranker.to_bytes():
+            warnings.warn(Warnings.W502.format(name=name))
         self.linker.stages = replace(self.linker.stages, reranker=reranker)
 
     def _load_mention_scorer(self, data: bytes) -> None:
@@ -233,8 +247,7 @@ class Serializer:
         datastore = self.linker.stages.datastore
         if len(datastore.exemplars.vectors) != len(datastore.exemplars):
             datastore.complete()
-        exemplars, reranker = datastore.exemplars, self.linker.stages.reranker
-        parts = {"exemplars": exemplars.to_bytes(), "reranker": reranker.to_bytes()}
+        parts = {"exemplars": datastore.exemplars.to_bytes(), "reranker": self.dump_reranker()}
         return {name: np.frombuffer(data, dtype=np.uint8) for name, data in parts.items()}
 
     def restore_checkpoint(self, arrays: Dict[str, np.ndarray], cfg: Dict[str, Any]) -> None:

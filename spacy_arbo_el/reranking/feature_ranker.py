@@ -1,7 +1,7 @@
 """A reranker that learns to rank candidates by the similarity of vectors and of strings."""
 
 from dataclasses import dataclass, field, replace
-from typing import Optional
+from typing import Dict, Optional
 
 import numpy as np
 from spacy.util import registry
@@ -46,6 +46,11 @@ class FeatureRanker:
         check_count("reranker.n_reranked", self.n_reranked, 1)
         check_count("reranker.max_ngram", self.max_ngram, 1)
         check_count("reranker.min_ngram", self.min_ngram, 1, self.max_ngram)
+
+    @property
+    def learned_with(self) -> Dict[str, int]:
+        """The settings that features depend on, and so what is learned."""
+        return {"min_ngram": self.min_ngram, "max_ngram": self.max_ngram}
 
     def __call__(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext

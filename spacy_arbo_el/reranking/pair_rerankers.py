@@ -50,3 +50,10 @@ def unfitted(reranker: Reranker) -> Reranker:
     if isinstance(reranker, PairReranker):
         return reranker.unfitted()
     return reranker.from_bytes(b"")
+
+
+def kind_of(reranker: Reranker) -> str:
+    """What must be equal for a reranker to take over what another one has learned."""
+    settings = getattr(reranker, "learned_with", {})
+    named = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    return type(reranker).__name__ + (f" ({named})" if named else "")

@@ -1,5 +1,7 @@
 """The linker with a fitted feature ranker, as a whole."""
 
+import warnings
+
 import numpy as np
 import pytest
 import spacy
@@ -166,3 +168,20 @@ def test_a_corpus_of_one_document_is_linked_as_the_document_is(is_fitted, kind):
             assert (one.kb_id, one.score, one.ids) == (other.kb_id, other.score, other.ids)
             assert one.scores == pytest.approx(other.scores)
             assert [step[:3] for step in one.evidence] == [step[:3] for step in other.evidence]
+
+
+def test_another_reranker_in_the_config_leaves_out_what_was_learned(tmp_path):
+    nlp = fitted()
+    nlp.to_disk(tmp_path / "model")
+
+    def loaded(**reranker):
+        config = {"components": {"arbo_linker": {"reranker": reranker}}}
+        return spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker").reranker
+
+    with pytest.warns(UserWarning, match="W503.*saved as FeatureRanker .*config has BestEvidence"):
+        loaded(**{"@misc": "spacy-arbo-el.BestEvidence.v1"})
+    with pytest.warns(UserWarning, match=r"W503.*max_ngram = 3\), and .*max_ngram = 2\)"):
+        assert not loaded(max_ngram=2).to_bytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loaded(n_reranked=12).to_bytes() == nlp.get_pipe("arbo_linker").reranker.to_bytes()
