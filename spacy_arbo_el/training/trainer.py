@@ -30,6 +30,7 @@ class _TrainingData:
     """What training derives from the datastore.
 
     content: The content of the datastore that it belongs to.
+    entities: The state of the knowledge base that it belongs to.
     texts: The distinct texts of the knowledge base.
     text_inputs: The same, tokenized.
     table: The gold labels of the exemplars.
@@ -37,6 +38,7 @@ class _TrainingData:
     """
 
     content: int
+    entities: Hashable
     texts: DistinctTexts
     text_inputs: SpanInputs
     table: GoldTable
@@ -167,7 +169,7 @@ class Trainer:
                 data = self._data = self._read_datastore()
                 return data
             if data.content != datastore.content:
-                data = self._data = self._with_rounds(self._read_datastore(), data)
+                data = self._data = self._with_rounds(self._read_datastore(data), data)
             else:
                 data.cache.load(data.texts.vectors(datastore.kb.rows), datastore.exemplars.vectors)
             data.cache.rounds = data.cache.rounds.next()
@@ -194,7 +196,7 @@ class Trainer:
         if not datastore.is_current or data.content != datastore.content:
             datastore.complete()
             datastore.changed()
-            new = self._read_datastore()
+            new = self._read_datastore(data)
             new.cache.keep(
                 (_rows_of(data.texts.texts, new.texts.texts), data.cache.texts),
                 (_rows_of(data.table.records, new.table.records), data.cache.mentions),
@@ -210,13 +212,22 @@ class Trainer:
         )
         return new
 
-    def _read_datastore(self) -> _TrainingData:
+    def _read_datastore(self, earlier: Optional[_TrainingData] = None) -> _TrainingData:
+        """The data of the present datastore.
+
+        earlier: Its texts are taken over where no entity has changed, and are not read again.
+        """
         datastore = self.datastore
         kb, exemplars, settings = datastore.kb, datastore.exemplars, datastore.settings
-        texts = kb.distinct_texts(settings.verbalization)
-        inputs = datastore.encoder.read_texts(texts.texts)
+        entities = kb, kb.edits, kb.layout, settings.verbalization
+        if earlier is not None and earlier.entities == entities:
+            texts, inputs = earlier.texts, earlier.text_inputs
+        else:
+            texts = kb.distinct_texts(settings.verbalization)
+            inputs = datastore.encoder.read_texts(texts.texts)
         return _TrainingData(
             datastore.content,
+            entities,
             texts,
             inputs,
             GoldTable(exemplars.records, kb, texts, inputs.lengths[inputs.passage]),
@@ -265,5 +276,9 @@ class Trainer:
 
 def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:
     """(len(new),) int64, where each value is in ``old``; -1 for nowhere."""
+    if list(new[: len(old)]) == list(old):
+        # Most often, values were only added.
+        rows = np.arange(len(new))
+        return np.where(rows < len(old), rows, -1)
     place = {value: row for row, value in enumerate(old)}
     return np.array([place.get(value, -1) for value in new], dtype=np.int64)

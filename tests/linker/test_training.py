@@ -340,3 +340,21 @@ def test_update_with_another_label_relabels_the_exemplar():
     corrected = TRAIN[8].replace("planet", "metal")
     linker.update(examples(nlp, [corrected]))
     assert nlp(annotated(nlp, TRAIN[8])).ents[0].kb_id_ == "metal"
+
+
+def test_a_step_with_new_mentions_does_not_read_the_entities_again(monkeypatch):
+    nlp = build(train=TRAIN[:2])
+    linker, optimizer = nlp.get_pipe("arbo_linker"), nlp.create_optimizer()
+    nlp.update(examples(nlp, TRAIN[:1]), sgd=optimizer)
+    read = []
+    encoder = type(linker.encoder)
+    original = encoder.read_texts
+    monkeypatch.setattr(
+        encoder, "read_texts", lambda self, texts: read.append(len(texts)) or original(self, texts)
+    )
+    for text in TRAIN[2:6]:
+        nlp.update(examples(nlp, [text]), sgd=optimizer)
+    assert not read and len(linker.exemplars) > len(TRAIN[:2])
+    linker.kb.add(Entity("new", "something new"))
+    nlp.update(examples(nlp, [TRAIN[6]]), sgd=optimizer)
+    assert max(read) > len(ENTITIES), "an entity was added"
