@@ -16,7 +16,6 @@ from typing import Dict, Iterator, List, Optional, Tuple
 import numpy as np
 import spacy
 from spacy.tokens import Doc
-from spacy_arbo_el.evaluation.labels import is_gold
 
 from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import Curve, fit_logistic
@@ -31,6 +30,7 @@ from spacy_arbo_el.evaluation.calibrate import (
 )
 from spacy_arbo_el.io import write_file
 from spacy_arbo_el.linker import ArboLinker
+from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.reranking.features import CandidateFeatures
 from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
