@@ -1,5 +1,7 @@
 """The n-grams, words and numbers of strings, in tables that strings can be added to and taken from.
 
+Words are compared in the singular: ``neoplasms`` is the word ``neoplasm``.
+
 N-grams are weighted by TF-IDF. The weights depend on many strings, so what is kept of a string are
 its counts, and weights are computed when strings are compared: an edit costs as much as the strings
 that it changes.
@@ -10,7 +12,7 @@ from typing import Dict, FrozenSet, Hashable, Iterator, List, NamedTuple, Sequen
 
 import numpy as np
 
-from ..arrays import AppendOnly, offsets_of
+from ..arrays import AppendOnly, offsets_of, take_or
 from ..compiling import numba_jit
 from .ngrams import BLOCK, NgramCounts, count_ngrams
 
@@ -18,6 +20,13 @@ from .ngrams import BLOCK, NgramCounts, count_ngrams
 ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
 ROMAN.update({"viii": "8", "ix": "9"})
 T = TypeVar("T", bound=Hashable)
+
+# Endings of plurals, and what they are in the singular. The first that fits counts.
+PLURALS = (("sses", "ss"), ("oses", "osis"), ("itides", "itis"), ("ies", "y"), ("s", ""))
+# Not plurals, though they end in "s".
+SINGULARS = ("ss", "is", "us")
+# Shorter words are as they are.
+MIN_PLURAL = 4
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
@@ -238,12 +247,17 @@ class StringTable:
     def most_similar(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """(3, m, c) float32: the best similarity by n-grams, words and numbers.
+        """(4, m, c) float32: the best similarity by n-grams, words and numbers; the number of strings
+        with all words of the mention.
 
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
         """
         return self._compared(mentions, entities, weights)[0]
+
+    def count_of(self, entities: np.ndarray) -> np.ndarray:
+        """How many strings entities have: int64 in any shape, 0 for those that have none."""
+        return take_or(self._count, np.where(entities < len(self._count), entities, -1), 0)
 
     def nearest(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
@@ -258,7 +272,7 @@ class StringTable:
     def _compared(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
     ) -> Tuple[np.ndarray, np.ndarray]:
-        best = np.zeros((3, *entities.shape), dtype=np.float32)
+        best = np.zeros((4, *entities.shape), dtype=np.float32)
         nearest = np.zeros(entities.shape, dtype=np.int64)
         spans = self._ngram_spans.rows, self._word_spans.rows
         values = self._ngrams.rows, self._counts.rows, self._words.rows, self._numbers.rows
@@ -295,7 +309,7 @@ def _compare(  # pragma: no cover - compiled
 ) -> None:
     """Write the best similarities of mentions to the strings of their candidates into ``best``.
 
-    The number of the string with the best n-grams is written into ``nearest``.
+    Its last row is the number of strings with all words of the mention. The number of the string with the best n-grams is written into ``nearest``.
     """
     # The n-grams and words of the present mention.
     weighted = np.zeros(len(weights), dtype=np.float32)
@@ -332,6 +346,8 @@ def _compare(  # pragma: no cover - compiled
                 best[1, i, j] = max(best[1, i, j], np.float32(common / max(union, 1)))
                 if numbers[row] == mention_numbers[i]:
                     best[2, i, j] = 1
+                if common == own_words:
+                    best[3, i, j] += 1
         for k in range(ngram_bounds[i], ngram_bounds[i + 1]):
             weighted[mention_ngrams[k]] = 0
         for k in range(word_bounds[i], word_bounds[i + 1]):
@@ -340,8 +356,21 @@ def _compare(  # pragma: no cover - compiled
 
 
 def words_of(string: str) -> List[str]:
-    """The words and numbers of a string, in lower case; Roman numerals up to IX as numbers."""
-    return [ROMAN.get(word, word) for word in _WORD.findall(string.lower())]
+    """The words and numbers of a string, in lower case and in the singular.
+
+    Roman numerals up to IX are numbers.
+    """
+    return [ROMAN.get(word) or singular(word) for word in _WORD.findall(string.lower())]
+
+
+def singular(word: str) -> str:
+    """A word in lower case without the plural of English nouns, where it has a regular one."""
+    if len(word) < MIN_PLURAL or word.endswith(SINGULARS):
+        return word
+    for ending, replacement in PLURALS:
+        if word.endswith(ending):
+            return word[: -len(ending)] + replacement
+    return word
 
 
 def numbers_of(string: str) -> FrozenSet[str]:

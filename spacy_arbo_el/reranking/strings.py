@@ -24,17 +24,21 @@ MAX_NAMES = 1_000_000
 class StringSimilarity(NamedTuple):
     """The similarity of mentions to the most similar string of their candidates.
 
-    Each array is (2, m, c) float32: to names, then to surface forms of exemplars. It is 0 where
+    Each array is (2, m, c) float32: of names, then of surface forms of exemplars. It is 0 where
     there is no string.
 
     ngrams: Cosine similarity of TF-IDF vectors over character n-grams.
     words: The share of words in common (Jaccard).
     numbers: 1 where both have the same numbers, or none at all.
+    containing: How many strings have all words of the mention.
+    strings: How many strings there are.
     """
 
     ngrams: np.ndarray
     words: np.ndarray
     numbers: np.ndarray
+    containing: np.ndarray
+    strings: np.ndarray
 
 
 class StringIndex:
@@ -117,7 +121,8 @@ class StringIndex:
         mentions = self._reader.read([string.lower() for string in strings])
         weights = self._reader.weights()
         views = [table.most_similar(mentions, entities, weights) for table in tables]
-        return StringSimilarity(*np.stack(views, axis=1))
+        counts = [table.count_of(entities).astype(np.float32) for table in tables]
+        return StringSimilarity(*np.stack(views, axis=1), np.stack(counts))
 
     def load_names(self, entities: np.ndarray) -> None:
         """Read the names of entities that are not known: positions in any shape, -1 for none."""
