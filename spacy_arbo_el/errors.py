@@ -509,8 +509,8 @@ class Errors(metaclass=_Coded):
         "silver mention. Check that texts and names are in one language, and the ids to exclude."
     )
     E842 = (
-        "No name can be hidden: no entity has two names that are its own. Leave out --dev, or add "
-        "synonyms to the knowledge base."
+        "No name can be hidden: no entity has two names of different words that are its own. Leave "
+        "out --dev, or add synonyms to the knowledge base."
     )
     E843 = (
         "Give both --dev and --hidden-kb, or neither: the dev set belongs to that knowledge base."

@@ -1,8 +1,9 @@
 """Hidden synonyms: annotated mentions that cost nothing, as a dev set.
 
-One name of an entity is taken out of the knowledge base. Where a text has it, the linker must find
-the entity by its other names, by context and by spelling, as it must with real mentions. So the
-reranker, the probabilities and the thresholds can be fitted without annotation.
+One name of an entity is taken out of the knowledge base, with those that have the same words in
+another order or number: "breast neoplasms" with "neoplasm, breast". Where a text has it, the linker
+must find the entity by its other names, by context and by spelling, as it must with real mentions.
+So the reranker, the probabilities and the thresholds can be fitted without annotation.
 """
 
 import zlib
@@ -17,6 +18,7 @@ from spacy.tokens import Doc, Span
 from ..errors import Errors
 from ..kb.entity import Entity
 from ..settings import check_share
+from ..words import words_of
 from .names import Dictionary, key_of
 from .silver import Scan, SilverReport, SilverSettings, choose, scanned
 
@@ -57,7 +59,7 @@ class HiddenReport(NamedTuple):
     silver: The mentions in texts.
     in_text: How many of these are of hidden names.
     bare: The number of hidden names that are a document of their own.
-    hidden: The numbers of all hidden names.
+    hidden: The numbers of all hidden names, with those of the same words.
     """
 
     silver: SilverReport
@@ -113,11 +115,12 @@ class HiddenDev:
         """Choose the mentions and the names to hide; ``share`` as in ``write_hidden``."""
         dictionary, generator = scan.dictionary, np.random.default_rng(settings.seed)
         chosen = choose(scan.names, settings.per_name, settings.seed)
-        names_of = _entities_with_several(dictionary)
-        hidden = _hide_found(scan, names_of, share, generator)
+        groups_of = _entities_with_several(dictionary)
+        hidden = _hide_found(scan, groups_of, share, generator)
         in_text = int(np.isin(scan.names[chosen], hidden).sum())
-        bare = _hide_others(scan, names_of, in_text, generator)
-        every = frozenset([*hidden, *bare])
+        others = _hide_others(scan, groups_of, in_text, generator)
+        bare = [int(generator.choice(group)) for group in others]
+        every = frozenset([*hidden, *(number for group in others for number in group)])
         report = HiddenReport(scan.report(chosen), in_text, len(bare), every)
         return cls(scan, chosen, bare, report)
 
@@ -146,42 +149,52 @@ def without_names(
             yield replace(entity, title=title, aliases=tuple(aliases))
 
 
-def _entities_with_several(dictionary: Dictionary) -> Dict[str, List[int]]:
-    """The numbers of the names of each entity that has several of its own."""
-    names_of: Dict[str, List[int]] = {}
+def _entities_with_several(dictionary: Dictionary) -> Dict[str, List[List[int]]]:
+    """The names of each entity that has several of different words: groups of the same words."""
+    groups_of: Dict[str, Dict[FrozenSet[str], List[int]]] = {}
     for number, name in enumerate(dictionary.names):
         if name.kb_id is not None:
-            names_of.setdefault(name.kb_id, []).append(number)
-    several = {id_: names for id_, names in names_of.items() if len(names) > 1}
+            groups = groups_of.setdefault(name.kb_id, {})
+            groups.setdefault(frozenset(words_of(name.text)), []).append(number)
+    several = {id_: [*groups.values()] for id_, groups in groups_of.items() if len(groups) > 1}
     if not several:
         raise ValueError(Errors.E842)
     return several
 
 
 def _hide_found(
-    scan: Scan, names_of: Dict[str, List[int]], share: float, generator: np.random.Generator
+    scan: Scan,
+    groups_of: Dict[str, List[List[int]]],
+    share: float,
+    generator: np.random.Generator,
 ) -> List[int]:
-    """One name of a share of the entities that are mentioned, among those that occur."""
+    """The names to hide of a share of the entities that are mentioned: one of them occurs."""
     found = set(scan.names.tolist())
-    in_text = [sorted(found.intersection(names)) for names in names_of.values()]
-    groups = [names for names in in_text if names]
-    return _one_of_some(groups, int(np.ceil(share * len(groups))), generator)
+    in_text = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
+    mentioned = [groups for groups in in_text if groups]
+    chosen = _one_of_some(mentioned, int(np.ceil(share * len(mentioned))), generator)
+    return [number for group in chosen for number in group]
 
 
 def _hide_others(
-    scan: Scan, names_of: Dict[str, List[int]], count: int, generator: np.random.Generator
-) -> List[int]:
-    """One name of entities that are not mentioned, of at most so many."""
+    scan: Scan,
+    groups_of: Dict[str, List[List[int]]],
+    count: int,
+    generator: np.random.Generator,
+) -> List[List[int]]:
+    """The names to hide of entities that are not mentioned, of at most so many."""
     names = scan.dictionary.names
     mentioned = {names[number].kb_id for number in set(scan.names.tolist())}
-    groups = [numbers for id_, numbers in names_of.items() if id_ not in mentioned]
-    return _one_of_some(groups, count, generator)
+    others = [groups for id_, groups in groups_of.items() if id_ not in mentioned]
+    return _one_of_some(others, count, generator)
 
 
-def _one_of_some(groups: List[List[int]], count: int, generator: np.random.Generator) -> List[int]:
-    """One number of each of so many groups, all at random."""
-    rows = np.sort(generator.permutation(len(groups))[:count])
-    return [int(generator.choice(groups[row])) for row in rows]
+def _one_of_some(
+    entities: List[List[List[int]]], count: int, generator: np.random.Generator
+) -> List[List[int]]:
+    """One group of names of each of so many entities, all at random."""
+    rows = np.sort(generator.permutation(len(entities))[:count])
+    return [entities[row][int(generator.integers(len(entities[row])))] for row in rows]
 
 
 def _bare_docs(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:

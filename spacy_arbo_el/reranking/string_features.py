@@ -7,28 +7,16 @@ its counts, and weights are computed when strings are compared: an edit costs as
 that it changes.
 """
 
-import re
-from typing import Dict, FrozenSet, Hashable, Iterator, List, NamedTuple, Sequence, Tuple, TypeVar
+from typing import Dict, FrozenSet, Hashable, Iterator, NamedTuple, Sequence, Tuple, TypeVar
 
 import numpy as np
 
 from ..arrays import AppendOnly, offsets_of, take_or
 from ..compiling import numba_jit
+from ..words import numbers_among, words_of
 from .ngrams import BLOCK, NgramCounts, count_ngrams
 
-# Without "x", which is a chromosome more often than a ten.
-ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
-ROMAN.update({"viii": "8", "ix": "9"})
 T = TypeVar("T", bound=Hashable)
-
-# Endings of plurals, and what they are in the singular. The first that fits counts.
-PLURALS = (("sses", "ss"), ("oses", "osis"), ("itides", "itis"), ("ies", "y"), ("s", ""))
-# Not plurals, though they end in "s".
-SINGULARS = ("ss", "is", "us")
-# Shorter words are as they are.
-MIN_PLURAL = 4
-
-_WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 class StringFeatures(NamedTuple):
@@ -247,8 +235,9 @@ class StringTable:
     def most_similar(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """(4, m, c) float32: the best similarity by n-grams, words and numbers; the number of strings
-        with all words of the mention.
+        """The best similarity by n-grams, words and numbers, and a number of strings.
+
+        RETURNS: (4, m, c) float32. The last is how many strings have all words of the mention.
 
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
@@ -309,7 +298,8 @@ def _compare(  # pragma: no cover - compiled
 ) -> None:
     """Write the best similarities of mentions to the strings of their candidates into ``best``.
 
-    Its last row is the number of strings with all words of the mention. The number of the string with the best n-grams is written into ``nearest``.
+    Its last row is the number of strings with all words of the mention. The number of the string
+    with the best n-grams is written into ``nearest``.
     """
     # The n-grams and words of the present mention.
     weighted = np.zeros(len(weights), dtype=np.float32)
@@ -353,31 +343,3 @@ def _compare(  # pragma: no cover - compiled
         for k in range(word_bounds[i], word_bounds[i + 1]):
             if mention_words[k] >= 0:
                 has_word[mention_words[k]] = False
-
-
-def words_of(string: str) -> List[str]:
-    """The words and numbers of a string, in lower case and in the singular.
-
-    Roman numerals up to IX are numbers.
-    """
-    return [ROMAN.get(word) or singular(word) for word in _WORD.findall(string.lower())]
-
-
-def singular(word: str) -> str:
-    """A word in lower case without the plural of English nouns, where it has a regular one."""
-    if len(word) < MIN_PLURAL or word.endswith(SINGULARS):
-        return word
-    for ending, replacement in PLURALS:
-        if word.endswith(ending):
-            return word[: -len(ending)] + replacement
-    return word
-
-
-def numbers_of(string: str) -> FrozenSet[str]:
-    """The numbers of a string."""
-    return numbers_among(words_of(string))
-
-
-def numbers_among(words: Sequence[str]) -> FrozenSet[str]:
-    """The numbers among the words of a string."""
-    return frozenset(word for word in words if word.isdigit())

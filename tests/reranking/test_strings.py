@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from spacy_arbo_el.reranking import string_features
 from spacy_arbo_el.reranking import strings as strings_module
-from spacy_arbo_el.reranking.string_features import numbers_of, words_of
+from spacy_arbo_el.words import numbers_among, words_of
 
 from ..threads import run_in_threads
 from .strings import index_of
@@ -43,7 +43,7 @@ def test_the_most_similar_string_of_each_entity(names, data):
         return len(a & b) / max(len(a | b), 1)
 
     def same_numbers(a, b):
-        return float(numbers_of(a) == numbers_of(b))
+        return float(numbers_among(words_of(a)) == numbers_among(words_of(b)))
 
     def contains(a, b):
         return float(set(words_of(a)) <= set(words_of(b)))
@@ -81,7 +81,7 @@ def test_words_and_numbers():
     assert words_of("Factor V, type IIa; X-linked 2q") == [
         "factor", "5", "type", "iia", "x", "linked", "2", "q"
     ]  # fmt: skip
-    assert numbers_of("MEN 2, type ii") == {"2"}
+    assert numbers_among(words_of("MEN 2, type ii")) == {"2"}
     names = [["neoplasia, multiple endocrine"], ["multiple endocrine neoplasms type 1"]]
     index = index_of(names, [["MEN"], []])
     similarity = index.similarity(["multiple endocrine neoplasia 1"], np.array([[0, 1]]))

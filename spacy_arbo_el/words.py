@@ -1,0 +1,39 @@
+"""The words and numbers of names, to compare names by."""
+
+import re
+from typing import FrozenSet, List, Sequence
+
+# Without "x", which is a chromosome more often than a ten.
+ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
+ROMAN.update({"viii": "8", "ix": "9"})
+# Endings of plurals, and what they are in the singular. The first that fits counts.
+PLURALS = (("sses", "ss"), ("oses", "osis"), ("itides", "itis"), ("ies", "y"), ("s", ""))
+# Not plurals, though they end in "s".
+SINGULARS = ("ss", "is", "us")
+# Shorter words are as they are.
+MIN_PLURAL = 4
+
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
+
+def words_of(string: str) -> List[str]:
+    """The words and numbers of a string, in lower case and in the singular.
+
+    Roman numerals up to IX are numbers.
+    """
+    return [ROMAN.get(word) or singular(word) for word in _WORD.findall(string.lower())]
+
+
+def singular(word: str) -> str:
+    """A word in lower case without the plural of English nouns, where it has a regular one."""
+    if len(word) < MIN_PLURAL or word.endswith(SINGULARS):
+        return word
+    for ending, replacement in PLURALS:
+        if word.endswith(ending):
+            return word[: -len(ending)] + replacement
+    return word
+
+
+def numbers_among(words: Sequence[str]) -> FrozenSet[str]:
+    """The numbers among the words of a string."""
+    return frozenset(word for word in words if word.isdigit())
