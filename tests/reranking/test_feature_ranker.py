@@ -105,7 +105,7 @@ def test_the_features_of_candidates(candidates):
     assert both == pytest.approx(
         {"name": 0.8, "exemplar": 0.6, "nearest": 0.8, "name_ngrams": 1, "exemplar_ngrams": 1,
          "ngrams": 1, "name_words": 1, "words": 1, "name_numbers": 1, "numbers": 1,
-         "has_exemplar": 1}
+         "has_exemplar": 1, "containing": np.log(2), "names": np.log(2)}
     )  # fmt: skip
     assert exemplar == -1, "its name is nearer"
     # Not among the nearest entities: no more similar than the last of them.
@@ -149,14 +149,14 @@ def accuracy_of(weights, candidates, correct):
 
 def test_fitting_finds_the_features_that_count():
     rng = np.random.default_rng(0)
-    candidates, unseen = random_candidates(rng, 600), random_candidates(rng, 600)
+    candidates, unseen = random_candidates(rng, 2000), random_candidates(rng, 2000)
 
     def labels_of(candidates):
         true = 3 * candidates.features[..., 0] - 2 * candidates.features[..., 3]
         return np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
 
     correct, later = labels_of(candidates), labels_of(unseen)
-    fitted = fit_weights(candidates, correct, np.arange(600) // 4)
+    fitted = fit_weights(candidates, correct, np.arange(2000) // 4)
     best = accuracy_of(weights_of(name=3.0, name_ngrams=-2.0), unseen, later)
     reached = accuracy_of(fitted, unseen, later)
     assert reached > best - 0.03
