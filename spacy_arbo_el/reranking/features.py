@@ -26,8 +26,6 @@ FEATURES = (
     "name_numbers",  # 1 if a name has the same numbers
     "numbers",  # 1 if a name or surface form has the same numbers
     "has_exemplar",  # 1 if the entity has an exemplar
-    "containing",  # how many names have all words of the mention, log(1 + n)
-    "names",  # how many names the entity has, log(1 + n)
 )
 
 
@@ -98,7 +96,6 @@ def gather_features(
     for view in (similarity.words, similarity.numbers):
         features += [view[0], view.max(axis=0)]
     features.append(entity_strings.has_exemplar[entities])
-    features += [np.log1p(similarity.containing[0]), np.log1p(similarity.strings[0])]
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     return CandidateFeatures(entities, stacked, rows)

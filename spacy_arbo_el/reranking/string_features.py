@@ -11,7 +11,7 @@ from typing import Dict, FrozenSet, Hashable, Iterator, NamedTuple, Sequence, Tu
 
 import numpy as np
 
-from ..arrays import AppendOnly, offsets_of, take_or
+from ..arrays import AppendOnly, offsets_of
 from ..compiling import numba_jit
 from ..words import numbers_among, words_of
 from .ngrams import BLOCK, NgramCounts, count_ngrams
@@ -235,18 +235,12 @@ class StringTable:
     def most_similar(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """The best similarity by n-grams, words and numbers, and a number of strings.
-
-        RETURNS: (4, m, c) float32. The last is how many strings have all words of the mention.
+        """(3, m, c) float32: the best similarity by n-grams, words and numbers.
 
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
         """
         return self._compared(mentions, entities, weights)[0]
-
-    def count_of(self, entities: np.ndarray) -> np.ndarray:
-        """How many strings entities have: int64 in any shape, 0 for those that have none."""
-        return take_or(self._count, np.where(entities < len(self._count), entities, -1), 0)
 
     def nearest(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
@@ -261,7 +255,7 @@ class StringTable:
     def _compared(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
     ) -> Tuple[np.ndarray, np.ndarray]:
-        best = np.zeros((4, *entities.shape), dtype=np.float32)
+        best = np.zeros((3, *entities.shape), dtype=np.float32)
         nearest = np.zeros(entities.shape, dtype=np.int64)
         spans = self._ngram_spans.rows, self._word_spans.rows
         values = self._ngrams.rows, self._counts.rows, self._words.rows, self._numbers.rows
@@ -298,8 +292,7 @@ def _compare(  # pragma: no cover - compiled
 ) -> None:
     """Write the best similarities of mentions to the strings of their candidates into ``best``.
 
-    Its last row is the number of strings with all words of the mention. The number of the string
-    with the best n-grams is written into ``nearest``.
+    The number of the string with the best n-grams is written into ``nearest``.
     """
     # The n-grams and words of the present mention.
     weighted = np.zeros(len(weights), dtype=np.float32)
@@ -336,8 +329,6 @@ def _compare(  # pragma: no cover - compiled
                 best[1, i, j] = max(best[1, i, j], np.float32(common / max(union, 1)))
                 if numbers[row] == mention_numbers[i]:
                     best[2, i, j] = 1
-                if common == own_words:
-                    best[3, i, j] += 1
         for k in range(ngram_bounds[i], ngram_bounds[i + 1]):
             weighted[mention_ngrams[k]] = 0
         for k in range(word_bounds[i], word_bounds[i + 1]):

@@ -30,15 +30,11 @@ class StringSimilarity(NamedTuple):
     ngrams: Cosine similarity of TF-IDF vectors over character n-grams.
     words: The share of words in common (Jaccard).
     numbers: 1 where both have the same numbers, or none at all.
-    containing: How many strings have all words of the mention.
-    strings: How many strings there are.
     """
 
     ngrams: np.ndarray
     words: np.ndarray
     numbers: np.ndarray
-    containing: np.ndarray
-    strings: np.ndarray
 
 
 class StringIndex:
@@ -121,8 +117,7 @@ class StringIndex:
         mentions = self._reader.read([string.lower() for string in strings])
         weights = self._reader.weights()
         views = [table.most_similar(mentions, entities, weights) for table in tables]
-        counts = [table.count_of(entities).astype(np.float32) for table in tables]
-        return StringSimilarity(*np.stack(views, axis=1), np.stack(counts))
+        return StringSimilarity(*np.stack(views, axis=1))
 
     def load_names(self, entities: np.ndarray) -> None:
         """Read the names of entities that are not known: positions in any shape, -1 for none."""
