@@ -1,15 +1,29 @@
 """Hidden synonyms: annotated mentions that cost nothing, as a dev set.
 
-One name of an entity is taken out of the knowledge base, with those that have the same words in
-another order or number: "breast neoplasms" with "neoplasm, breast". Where a text has it, the linker
-must find the entity by its other names, by context and by spelling, as it must with real mentions.
-So the reranker, the probabilities and the thresholds can be fitted without annotation.
+One name of an entity is taken out of the knowledge base. Where a text has it, the linker must find
+the entity by its other names, by context and by spelling, as it must with real mentions. So the
+reranker, the probabilities and the thresholds can be fitted without annotation.
+
+For every second of these entities, the names with the same words in another order or number are
+taken out too: "breast neoplasms" with "neoplasm, breast". Some real mentions differ from a name in
+their words, and some in the spelling alone: the reranker must see both.
 """
 
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Container, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Sequence, Set
+from typing import (
+    Container,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import numpy as np
 from spacy.language import Language
@@ -59,7 +73,7 @@ class HiddenReport(NamedTuple):
     silver: The mentions in texts.
     in_text: How many of these are of hidden names.
     bare: The number of hidden names that are a document of their own.
-    hidden: The numbers of all hidden names, with those of the same words.
+    hidden: The numbers of all hidden names, with those of the same words that are hidden too.
     """
 
     silver: SilverReport
@@ -118,9 +132,8 @@ class HiddenDev:
         groups_of = _entities_with_several(dictionary)
         hidden = _hide_found(scan, groups_of, share, generator)
         in_text = int(np.isin(scan.names[chosen], hidden).sum())
-        others = _hide_others(scan, groups_of, in_text, generator)
-        bare = [int(generator.choice(group)) for group in others]
-        every = frozenset([*hidden, *(number for group in others for number in group)])
+        bare, others = _hide_others(scan, groups_of, in_text, generator)
+        every = frozenset([*hidden, *others])
         report = HiddenReport(scan.report(chosen), in_text, len(bare), every)
         return cls(scan, chosen, bare, report)
 
@@ -173,7 +186,8 @@ def _hide_found(
     in_text = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
     mentioned = [groups for groups in in_text if groups]
     chosen = _one_of_some(mentioned, int(np.ceil(share * len(mentioned))), generator)
-    return [number for group in chosen for number in group]
+    occurring = [[number for number in group if number in found] for group in chosen]
+    return _hidden_with(_one_of_each(occurring, generator), chosen)
 
 
 def _hide_others(
@@ -181,12 +195,14 @@ def _hide_others(
     groups_of: Dict[str, List[List[int]]],
     count: int,
     generator: np.random.Generator,
-) -> List[List[int]]:
-    """The names to hide of entities that are not mentioned, of at most so many."""
+) -> Tuple[List[int], List[int]]:
+    """One name of each of at most so many entities that are not mentioned, and all to hide."""
     names = scan.dictionary.names
     mentioned = {names[number].kb_id for number in set(scan.names.tolist())}
     others = [groups for id_, groups in groups_of.items() if id_ not in mentioned]
-    return _one_of_some(others, count, generator)
+    chosen = _one_of_some(others, count, generator)
+    bare = _one_of_each(chosen, generator)
+    return bare, _hidden_with(bare, chosen)
 
 
 def _one_of_some(
@@ -195,6 +211,16 @@ def _one_of_some(
     """One group of names of each of so many entities, all at random."""
     rows = np.sort(generator.permutation(len(entities))[:count])
     return [entities[row][int(generator.integers(len(entities[row])))] for row in rows]
+
+
+def _one_of_each(groups: Sequence[Sequence[int]], generator: np.random.Generator) -> List[int]:
+    return [int(generator.choice(group)) for group in groups]
+
+
+def _hidden_with(names: List[int], groups: List[List[int]]) -> List[int]:
+    """All to hide: the names, and for every second of them the others of its group."""
+    second = zip(names[1::2], groups[1::2])
+    return [*names, *(other for name, group in second for other in group if other != name)]
 
 
 def _bare_docs(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:
