@@ -29,6 +29,17 @@ from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import gold_ids
 
 
+def split(docs: Sequence[Doc], folds: int) -> List[List[Doc]]:
+    """Documents in so many parts, by chance."""
+    fold = np.random.default_rng(0).permutation(len(docs)) % folds
+    return [[docs[i] for i in np.flatnonzero(fold == f)] for f in range(folds)]
+
+
+def others_of(part: List[Doc], parts: Sequence[List[Doc]]) -> List[Doc]:
+    """The documents of all other parts."""
+    return [doc for other in parts if other is not part for doc in other]
+
+
 def initialized(config: Config, docs: Sequence[Doc], kb: Path) -> Language:
     """The untrained pipeline of a config, with a copy of the knowledge base in memory."""
     fix_random_seed(config["training"]["seed"] or 0)
@@ -94,18 +105,14 @@ def main() -> None:
     overrides.update({f"paths.{name}": str(path) for name, path in paths.items()})
     config = load_config(options.config, overrides=overrides, interpolate=True)
     docs = list(read_docs(options.corpus, spacy.blank(config["nlp"]["lang"]).vocab))
-    fold = np.random.default_rng(0).permutation(len(docs)) % options.folds
-
-    parts: List[List[Doc]] = [
-        [docs[i] for i in np.flatnonzero(fold == f)] for f in range(fold.max() + 1)
-    ]
+    parts = split(docs, options.folds)
     untrained = initialized(config, docs, options.kb)
     described = [are_described(find_linker(untrained), part) for part in parts]
     before = [rights(untrained, part) for part in parts]
     after = []
     for number, part in enumerate(parts):
-        others = [doc for other in parts if other is not part for doc in other]
-        after.append(rights(trained(config, others, options.kb, options.steps), part))
+        model = trained(config, others_of(part, parts), options.kb, options.steps)
+        after.append(rights(model, part))
         print(f"fold {number + 1}: {before[number].mean():.4f}, {after[-1].mean():.4f}", flush=True)
     chosen = np.concatenate(described)
     print(f"\n| | all {len(chosen)} mentions | {chosen.sum()} with a description | others |")

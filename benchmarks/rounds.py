@@ -10,21 +10,18 @@ mention whose entity is not in the knowledge base counts as wrong.
 """
 
 import argparse
-import copy
 import time
 from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 import spacy
-from spacy.language import Language
+from folds import initialized, others_of, split
 from spacy.tokens import Doc
-from spacy.training import Example
-from spacy.util import load_config, load_model_from_config, registry
-from thinc.api import Config, fix_random_seed, set_dropout_rate
+from spacy.util import load_config, registry
+from thinc.api import Config, set_dropout_rate
 
-from spacy_arbo_el.corpora.reader import read_docs, unlinked
-from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.training.table import GoldTable
 
@@ -57,11 +54,7 @@ def train(
     config: Config, train_docs: List[Doc], dev_docs: List[Doc], kb: Path, rounds: int
 ) -> list:
     """The recalls of dev after each round."""
-    fix_random_seed(0)
-    nlp: Language = load_model_from_config(config, auto_fill=True)
-    linker = find_linker(nlp)
-    examples = [Example(unlinked(doc), doc) for doc in train_docs]
-    linker.initialize(lambda: examples, nlp=nlp, kb_loader=lambda vocab: _loaded(kb, vocab))
+    linker = find_linker(initialized(config, train_docs, kb))
     training = registry.resolve({"training": config["training"]})["training"]
     size, optimizer = config["training"]["batcher"]["size"], training["optimizer"]
     set_dropout_rate(linker.model, training["dropout"])
@@ -88,10 +81,6 @@ def train(
     return rows
 
 
-def _loaded(path: Path, vocab: spacy.vocab.Vocab) -> ArboKB:
-    return ArboKB(vocab, list(ArboKB(vocab).from_disk(path)))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("config", type=Path)
@@ -111,9 +100,7 @@ def main() -> None:
     vocab = spacy.blank(config["nlp"]["lang"]).vocab
     docs = list(read_docs(arguments.train, vocab))
     parts = _parts(docs, arguments.dev, arguments.folds, vocab)
-    results = [
-        train(copy.deepcopy(config), *part, arguments.kb, arguments.rounds) for part in parts
-    ]
+    results = [train(config, *part, arguments.kb, arguments.rounds) for part in parts]
     print("\n| round | recall@1 | in-batch recall@1 | mentions | hard negatives |")
     print("|---:|---:|---:|---:|---:|")
     for rows in zip(*results):
@@ -129,14 +116,8 @@ def _parts(
     """Documents to train on and to score, once or for each fold."""
     if dev is not None:
         return [(docs, list(read_docs(dev, vocab)))]
-    fold = np.random.default_rng(0).permutation(len(docs)) % folds
-    return [
-        (
-            [doc for doc, number in zip(docs, fold) if number != i],
-            [doc for doc, number in zip(docs, fold) if number == i],
-        )
-        for i in range(folds)
-    ]
+    parts = split(docs, folds)
+    return [(others_of(part, parts), part) for part in parts]
 
 
 def _value(text: str) -> object:

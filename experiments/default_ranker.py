@@ -2,10 +2,11 @@
 
     python experiments/default_ranker.py CORPUS.spacy=KB … [--mentions 1200]
 
-The corpora are annotated and public, and none of them is a dev or test part. Each is used three
+The corpora are annotated and public, and none of them is a dev or test part. Each is used four
 ways: with the entities alone, with the entity of every fourth mention taken away, as the knowledge
-base of a new user lacks entities, and with the exemplars of every second document. The weights are
-written into the package, and the curves are printed for ``calibration/calibration.py``.
+base of a new user lacks entities, with one candidate of every fourth mention, as in a knowledge
+base of few entities, and with the exemplars of every second document. The weights are written into
+the package, and the curves are printed for ``calibration/calibration.py``.
 """
 
 import argparse
@@ -37,6 +38,7 @@ from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights
 
 LACKING = 4
+FEW = 4
 
 
 def some_documents(docs: List[Doc], n_mentions: int) -> List[Doc]:
@@ -56,6 +58,29 @@ def without_gold(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeat
     )
 
 
+def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeatures:
+    """One candidate of every fourth mention: its entity, if it is one, or any by chance."""
+    rows = np.arange(0, len(features), FEW)
+    part = features.take(rows)
+    column = np.random.default_rng(0).integers(np.maximum(part.valid.sum(axis=1), 1))
+    column[::2] = is_gold(part.entities, gold[rows])[::2].argmax(axis=1)
+
+    def of_column(array: np.ndarray) -> np.ndarray:
+        return array[np.arange(len(rows)), column][:, None]
+
+    return CandidateFeatures(*map(of_column, (part.entities, part.features, part.exemplars)))
+
+
+def as_wide(features: CandidateFeatures, width: int) -> CandidateFeatures:
+    """The same candidates, and none in further columns."""
+    more = (0, 0), (0, width - features.entities.shape[1])
+    return CandidateFeatures(
+        np.pad(features.entities, more, constant_values=-1),
+        np.pad(features.features, (*more, (0, 0))),
+        np.pad(features.exemplars, more, constant_values=-1),
+    )
+
+
 class Collected:
     """Candidates with labels, of all corpora."""
 
@@ -64,19 +89,19 @@ class Collected:
         self.correct: List[np.ndarray] = []
         self.documents: List[np.ndarray] = []
 
-    def add(
-        self, features: CandidateFeatures, mentions: AnnotatedMentions, documents: np.ndarray
-    ) -> None:
+    def add(self, features: CandidateFeatures, gold: np.ndarray, documents: np.ndarray) -> None:
         """Candidates of a corpus. documents: (m,) int64, different in each corpus."""
         self.features.append(features)
-        self.correct.append(is_gold(features.entities, mentions.gold))
+        self.correct.append(is_gold(features.entities, gold))
         self.documents.append(documents)
 
     def weights(self) -> Optional[RankerWeights]:
         """The weights that fit all of them."""
+        width = max(part.entities.shape[1] for part in self.features)
+        parts = [as_wide(part, width) for part in self.features]
         features = CandidateFeatures(
             *(
-                np.concatenate([getattr(part, name) for part in self.features])
+                np.concatenate([getattr(part, name) for part in parts])
                 for name in ("entities", "features", "exemplars")
             )
         )
@@ -131,13 +156,14 @@ def main() -> None:
         features = ranker.gather(alone.batch, alone.neighbours, linker.stages.context)
         # A document is held out in all three ways at once.
         start = 100_000 * len(parts)
-        collected.add(features, alone, start + alone.batch.documents)
-        lacking = without_gold(features, alone.gold)
-        collected.add(lacking, alone, start + alone.batch.documents)
+        documents = start + alone.batch.documents
+        collected.add(features, alone.gold, documents)
+        collected.add(without_gold(features, alone.gold), alone.gold, documents)
+        collected.add(one_candidate(features, alone.gold), alone.gold[::FEW], documents[::FEW])
         linker.add_exemplars(docs[::2])
         beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2], 64)
         features = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
-        collected.add(features, beside, start + 1 + 2 * beside.batch.documents)
+        collected.add(features, beside.gold, start + 1 + 2 * beside.batch.documents)
         linker.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
         parts.append((linker, alone, beside))
         print(f"{corpus.stem}: {len(alone.batch)} mentions", flush=True)
