@@ -105,8 +105,8 @@ class Collected:
                 for name in ("entities", "features", "exemplars")
             )
         )
-        correct, documents = np.concatenate(self.correct), np.concatenate(self.documents)
-        return fit_weights(features, correct, documents)
+        correct = [np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in self.correct]
+        return fit_weights(features, np.concatenate(correct), np.concatenate(self.documents))
 
 
 def edges(
