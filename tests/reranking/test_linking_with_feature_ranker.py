@@ -83,7 +83,6 @@ def test_cross_validation_leaves_the_linker_unchanged():
     for name in ("names alone", "names + exemplars", "as configured"):
         # Every mention is scored once, by a ranker that was not fitted on it.
         assert scores[name]["arbo_mentions"] == as_it_is[name]["arbo_mentions"] > len(DEV)
-    assert scores["as configured"]["arbo_acc"] <= as_it_is["as configured"]["arbo_acc"]
 
 
 def gather(linker, doc):
