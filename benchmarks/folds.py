@@ -30,7 +30,8 @@ from spacy_arbo_el.mentions.labels import gold_ids
 
 
 def split(docs: Sequence[Doc], folds: int) -> List[List[Doc]]:
-    """Documents in so many parts, by chance."""
+    """Documents in so many parts, by chance, or in as many as there are documents."""
+    folds = min(folds, len(docs))
     fold = np.random.default_rng(0).permutation(len(docs)) % folds
     return [[docs[i] for i in np.flatnonzero(fold == f)] for f in range(folds)]
 

@@ -47,15 +47,20 @@ def some_documents(docs: List[Doc], n_mentions: int) -> List[Doc]:
     return docs[:: max(len(docs) // wanted, 1)][:wanted]
 
 
+def only(features: CandidateFeatures, kept: np.ndarray) -> CandidateFeatures:
+    """These candidates, with none in the place of the others. kept: (m, k) bool."""
+    return CandidateFeatures(
+        np.where(kept, features.entities, -1),
+        np.where(kept[:, :, None], features.features, 0).astype(np.float32),
+        np.where(kept, features.exemplars, -1),
+    )
+
+
 def without_gold(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeatures:
     """The candidates of every fourth mention without its entity, as if the KB lacked it."""
     gone = is_gold(features.entities, gold)
     gone[np.arange(len(features)) % LACKING > 0] = False
-    return CandidateFeatures(
-        np.where(gone, -1, features.entities),
-        np.where(gone[:, :, None], 0, features.features).astype(np.float32),
-        np.where(gone, -1, features.exemplars),
-    )
+    return only(features, ~gone)
 
 
 def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeatures:
@@ -64,21 +69,7 @@ def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFea
     part = features.take(rows)
     column = np.random.default_rng(0).integers(np.maximum(part.valid.sum(axis=1), 1))
     column[::2] = is_gold(part.entities, gold[rows])[::2].argmax(axis=1)
-
-    def of_column(array: np.ndarray) -> np.ndarray:
-        return array[np.arange(len(rows)), column][:, None]
-
-    return CandidateFeatures(*map(of_column, (part.entities, part.features, part.exemplars)))
-
-
-def as_wide(features: CandidateFeatures, width: int) -> CandidateFeatures:
-    """The same candidates, and none in further columns."""
-    more = (0, 0), (0, width - features.entities.shape[1])
-    return CandidateFeatures(
-        np.pad(features.entities, more, constant_values=-1),
-        np.pad(features.features, (*more, (0, 0))),
-        np.pad(features.exemplars, more, constant_values=-1),
-    )
+    return only(part, np.arange(part.entities.shape[1]) == column[:, None])
 
 
 class Collected:
@@ -97,16 +88,13 @@ class Collected:
 
     def weights(self) -> Optional[RankerWeights]:
         """The weights that fit all of them."""
-        width = max(part.entities.shape[1] for part in self.features)
-        parts = [as_wide(part, width) for part in self.features]
         features = CandidateFeatures(
             *(
-                np.concatenate([getattr(part, name) for part in parts])
+                np.concatenate([getattr(part, name) for part in self.features])
                 for name in ("entities", "features", "exemplars")
             )
         )
-        correct = [np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in self.correct]
-        return fit_weights(features, np.concatenate(correct), np.concatenate(self.documents))
+        return fit_weights(features, np.concatenate(self.correct), np.concatenate(self.documents))
 
 
 def edges(
@@ -154,7 +142,7 @@ def main() -> None:
         ranker = FeatureRanker(pretrained=False)
         alone = AnnotatedMentions.retrieve(linker.stages, docs, 64)
         features = ranker.gather(alone.batch, alone.neighbours, linker.stages.context)
-        # A document is held out in all three ways at once.
+        # A document is held out in all ways at once.
         start = 100_000 * len(parts)
         documents = start + alone.batch.documents
         collected.add(features, alone.gold, documents)

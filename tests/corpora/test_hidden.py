@@ -172,7 +172,7 @@ def test_hidden_names_are_nowhere_but_in_the_dev_set(world):
     names = {key_of(name) for entity in kb.entities for name in entity.names}
     lost = {key_of(name) for entity in ENTITIES for name in entity.names} - names
     lacking = [{name.lower() for name in lost.intersection(map(key_of, e.names))} for e in ENTITIES]
-    assert [len(names) for names in lacking] == [1, 1, 1, 1, 0, 0, 0], lacking
+    assert lacking == [{"flu"}, {"coryza"}, {"mumps"}, {"rabies"}, set(), set(), set()]
     mentioned = {key_of(span.text) for doc in train for span in doc.ents}
     assert mentioned and not mentioned & lost
     in_dev = {key_of(span.text).lower() for doc in dev for span in doc.ents}
