@@ -26,9 +26,9 @@ arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_arg
 arbo_cli.command("convert")(convert_command)
 arbo_cli.command("silver")(silver_command)
 arbo_cli.command("init-config")(init_config_command)
-arbo_cli.command("init")(init_command)
 # Settings of the config are overridden by options of their names.
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+arbo_cli.command("init", context_settings=OVERRIDES)(init_command)
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
 arbo_cli.command("pretrain", context_settings=OVERRIDES)(pretrain_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)

@@ -3,11 +3,12 @@
 import re
 import unicodedata
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Any, Dict, Iterator
 
 from wasabi import msg
 
 if TYPE_CHECKING:
+    import typer
     from rich.text import Text
 
 # The beginning of the messages of this package and of spaCy.
@@ -30,6 +31,18 @@ def errors_for_people(only_coded: bool = False) -> Iterator[None]:
         if needs_code and not _CODED.match(text):
             raise
         msg.fail(visible_lines(text), exits=1)
+
+
+def config_overrides(ctx: "typer.Context") -> Dict[str, Any]:
+    """The settings of the config that a command's further options override, as in spacy train."""
+    from spacy.cli import _util
+
+    try:
+        return _util.parse_config_overrides(ctx.args)
+    except _util.NoSuchOption as error:
+        # Newer versions of typer have a click of their own, and don't know this exception.
+        msg.fail(visible_lines(error.format_message()))
+        raise SystemExit(1) from None
 
 
 # What reverses the direction of the text behind it.

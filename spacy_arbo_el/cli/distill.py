@@ -7,7 +7,7 @@ import typer
 from spacy.cli._util import Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import config_overrides, errors_for_people
 from .arguments import MODEL, open_model
 
 
@@ -45,7 +45,6 @@ def distill_command(
     """
     from itertools import chain
 
-    from spacy.cli._util import parse_config_overrides
     from spacy.util import load_config, registry
     from tqdm import tqdm
 
@@ -56,7 +55,7 @@ def distill_command(
     from ..linker import find_linker
     from ..training.distillation import DistillationSettings, check_student, distill
 
-    overrides = parse_config_overrides(ctx.args)
+    overrides = config_overrides(ctx)
     with errors_for_people(only_coded=True):
         check_replaceable(output, NGRAM_ENCODER)
         settings = DistillationSettings(target, steps, batch, rate, mentions, seed=seed)

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
+import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..errors import Errors
-from ._util import errors_for_people
+from ._util import config_overrides, errors_for_people
 from .arguments import DATA, MODEL, check_annotated, check_model, open_model
 from .needs import check_needs
 
@@ -24,6 +25,7 @@ FOLDS = Opt(
 
 def init_command(
     # fmt: off
+    ctx: typer.Context,
     config: Path = Arg(..., help="Training config"),
     output: Path = Arg(..., help="Folder of the pipeline to write"),
     train: Path = Opt(..., "--train", help="Training corpus; its mentions become exemplars"),
@@ -35,7 +37,8 @@ def init_command(
 ) -> None:
     """Write the untrained pipeline of a config.
 
-    It has the knowledge base, and the mentions of the training corpus as exemplars.
+    It has the knowledge base, and the mentions of the training corpus as exemplars. Settings of the
+    config are overridden as in spacy train.
 
     \b
     Example:
@@ -48,6 +51,7 @@ def init_command(
 
     paths = {"train": train, "dev": train, "kb": kb, "encoder": encoder}
     overrides = {f"paths.{name}": str(path) for name, path in paths.items()}
+    overrides.update(config_overrides(ctx))
     with errors_for_people(), changing_pipeline(output):
         settings = spacy.util.load_config(config, overrides=overrides, interpolate=False)
         nlp = init_nlp(settings)

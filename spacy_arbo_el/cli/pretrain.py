@@ -8,7 +8,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import config_overrides, errors_for_people
 
 
 def pretrain_command(
@@ -44,7 +44,7 @@ def pretrain_command(
       python -m spacy arbo pretrain kb --obo HumanDO.obo --output encoder --training.max_steps 500
     """
     from spacy import util
-    from spacy.cli._util import parse_config_overrides, setup_gpu, show_validation_error
+    from spacy.cli._util import setup_gpu, show_validation_error
     from spacy.training.initialize import init_nlp
 
     from ..io import check_replaceable
@@ -59,7 +59,7 @@ def pretrain_command(
 
     if verbose:
         util.logger.setLevel(logging.DEBUG)
-    overrides = {"paths.encoder": encoder, **parse_config_overrides(ctx.args)}
+    overrides = {"paths.encoder": encoder, **config_overrides(ctx)}
     setup_gpu(gpu_id)
     work = work or output.with_name(f"{output.name}.work")
     with errors_for_people(only_coded=True):

@@ -7,7 +7,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import config_overrides, errors_for_people
 from .arguments import MODEL, check_annotated, check_model
 
 
@@ -40,7 +40,7 @@ def rerank_command(
         --training.max_epochs 1 --reranker.n_reranked 16
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output scored --mentions
     """
-    from spacy.cli._util import parse_config_overrides, setup_gpu
+    from spacy.cli._util import setup_gpu
 
     from ..corpora.reader import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
@@ -55,7 +55,7 @@ def rerank_command(
     )
 
     saved, section = output / "model-last", "mention_scorer" if mentions else "reranker"
-    overrides = parse_config_overrides(ctx.args)
+    overrides = config_overrides(ctx)
     setup_gpu(gpu_id)
     bound_caches()
     with errors_for_people(only_coded=True):

@@ -8,7 +8,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import config_overrides, errors_for_people
 
 
 def train_command(
@@ -36,7 +36,6 @@ def train_command(
     from spacy import util
     from spacy.cli._util import (
         import_code,
-        parse_config_overrides,
         setup_gpu,
         show_validation_error,
     )
@@ -46,7 +45,7 @@ def train_command(
 
     if verbose:
         util.logger.setLevel(logging.DEBUG)
-    overrides = parse_config_overrides(ctx.args)
+    overrides = config_overrides(ctx)
     import_code(code)
     setup_gpu(gpu_id)
     with errors_for_people(only_coded=True):

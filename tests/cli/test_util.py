@@ -5,7 +5,9 @@ import io
 import pytest
 from rich.console import Console
 from rich.table import Table
+from typer.testing import CliRunner
 
+from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.cli._util import errors_for_people, plain, visible
 
 
@@ -38,3 +40,22 @@ def test_messages_do_not_control_the_terminal(capsys):
         raise ValueError("no entity \x1b[2J\nsecond line")
     output = "".join(capsys.readouterr())
     assert "no entity \\x1b[2J" in output and "\x1b[2J" not in output and "second line" in output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "init a.cfg out --train a.spacy --kb kb",
+        "train a.cfg --output out",
+        "pretrain kb --output out",
+        "distill model --config a.cfg --output out",
+        "rerank model train.spacy dev.spacy --output out",
+    ],
+)
+def test_an_option_that_does_not_exist_is_a_message(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.cfg", "a.spacy", "train.spacy", "dev.spacy"):
+        (tmp_path / name).write_text("")
+    result = CliRunner().invoke(arbo_cli, [*command.split(), "--stepz", "3"])
+    assert result.exit_code == 1 and "--stepz" in result.output, result.output
+    assert not (tmp_path / "out").exists()

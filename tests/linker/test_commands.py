@@ -148,11 +148,12 @@ def test_invalid_input_is_a_message_without_a_traceback(folder):
 def test_arbo_init_writes_the_untrained_pipeline_of_a_config(folder):
     write_docbin([annotated(spacy.blank("en"), text) for text in TRAIN], folder / "train2.spacy")
     config = Path(__file__).parents[2] / "configs" / "arborescence.cfg"
-    options = ["--train", "train2.spacy", "--kb", "kb.jsonl"]
+    override = ["--components.arbo_linker.threshold", 0.125]
+    options = ["--train", "train2.spacy", "--kb", "kb.jsonl", *override]
     succeed("arbo", "init", config, "untrained", *options, cwd=folder)
     nlp = spacy.load(folder / "untrained")
     doc = nlp(without_links(annotated(nlp, DEV[0])))
-    assert doc.ents[0].kb_id_ == "planet"
+    assert doc.ents[0].kb_id_ == "planet" and nlp.get_pipe("arbo_linker").threshold == 0.125
     assert len(nlp.get_pipe("arbo_linker").exemplars) == sum(text.count("|") for text in TRAIN)
 
 
