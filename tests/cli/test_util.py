@@ -48,7 +48,7 @@ def test_messages_do_not_control_the_terminal(capsys):
         "init a.cfg out --train a.spacy --kb kb",
         "train a.cfg --output out",
         "pretrain kb --output out",
-        "distill model --config a.cfg --output out",
+        "distill model -c a.cfg -t train.spacy -o out",
         "rerank model train.spacy dev.spacy --output out",
     ],
 )
