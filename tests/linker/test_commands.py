@@ -92,7 +92,10 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     output = succeed("arbo", "evaluate", *arguments, cwd=folder)
     assert "names alone" in output and "as configured" in output
     assert "Accuracy by number of exemplars" in output and "[1, 10)" in output
-    row = json.loads((folder / "table.json").read_text())["model: names alone"]
+    rows = json.loads((folder / "table.json").read_text())
+    error = rows["model: as configured"]["arbo_calibration_error"]
+    assert f"expected calibration error {error:.3f}" in output
+    row = rows["model: names alone"]
     bands = row["arbo_by_frequency"].values()
     assert row["arbo_acc"] > 0.5
     assert sum(band["mentions"] for band in bands) == row["arbo_mentions"]
