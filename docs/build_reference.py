@@ -21,7 +21,11 @@ PAGE = ROOT / "docs" / "reference.md"
 # Entry points that are no parts of a config.
 OTHER = ("spacy_cli",)
 # What the registry of an entry point is called in a config.
-REGISTRIES = {"thinc_losses": "losses", "spacy_factories": "factory"}
+REGISTRIES = {
+    "thinc_losses": "losses",
+    "thinc_optimizers": "optimizers",
+    "spacy_factories": "factory",
+}
 # Some parts take their settings over from a class, which describes them.
 DESCRIBED_BY = {
     "arbo_linker": "spacy_arbo_el.linker:ArboLinker",

@@ -57,7 +57,8 @@ def settings_of(paths, **more):
 
 
 def run(paths, output, resume=False, callback=True, every=0, **more):
-    sections = {key: more.pop(key) for key in list(more) if key.startswith(("nlp.", "components."))}
+    whole = ("nlp.", "components.", "training.optimizer")
+    sections = {key: more.pop(key) for key in list(more) if key.startswith(whole)}
     config = load_config(CONFIG, overrides=settings_of(paths, **more), interpolate=False)
     for key, value in sections.items():
         section, name = key.split(".")
@@ -104,6 +105,28 @@ def test_resumed_run_equals_an_uninterrupted_one(paths, uninterrupted, tmp_path,
     assert (tmp_path / "model-best").is_dir()
     # What is left says that the training has ended.
     assert (tmp_path / CHECKPOINT).stat().st_size < 10000
+
+
+@pytest.mark.slow
+def test_interpolated_weights_are_saved_and_the_others_trained(paths, uninterrupted, tmp_path):
+    """Interrupted, too: checkpoints have both."""
+    settings = load_config(CONFIG)["training"]["optimizer"]
+    del settings["use_averages"]
+    settings.update({"@optimizers": "spacy-arbo-el.InterpolatedAdam.v1", "start_share": 0.25})
+    INTERRUPT_AT[:] = [3]
+    with pytest.raises(Interrupted):
+        run(paths, tmp_path, every=1, **{"training.optimizer": settings})
+    INTERRUPT_AT.clear()
+    run(paths, tmp_path, resume=True, **{"training.optimizer": settings})
+    nlp = init_nlp(load_config(CONFIG, overrides=settings_of(paths)))
+    nlp.to_disk(tmp_path / "start")
+    changed = 0
+    for start, mean, trained in zip(
+        weights(tmp_path / "start"), weights(tmp_path / "model-last"), uninterrupted[1]
+    ):
+        np.testing.assert_allclose(mean, 0.25 * start + 0.75 * trained, rtol=1e-6, atol=1e-7)
+        changed += np.abs(trained - start).max() > 1e-5
+    assert changed > 5
 
 
 @pytest.mark.slow
