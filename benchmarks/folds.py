@@ -10,6 +10,7 @@ mention has a description.
 
 import argparse
 import copy
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Iterator, List, Sequence
@@ -54,15 +55,17 @@ def initialized(config: Config, docs: Sequence[Doc], kb: Path) -> Language:
     return nlp
 
 
-def trained(config: Config, docs: Sequence[Doc], kb: Path, steps: int) -> Language:
-    """The pipeline after so many steps on documents."""
+@contextmanager
+def trained(config: Config, docs: Sequence[Doc], kb: Path, steps: int) -> Iterator[Language]:
+    """The pipeline after so many steps on documents, with averaged weights where there are any."""
     nlp = initialized(config, docs, kb)
     training = registry.resolve({"training": config["training"]})["training"]
     set_dropout_rate(find_linker(nlp).model, training["dropout"])
     for batch in islice(training["batcher"](_forever(docs)), steps):
         nlp.update(batch, sgd=training["optimizer"])
         training["optimizer"].step_schedules()
-    return nlp
+    with nlp.use_params(training["optimizer"].averages):
+        yield nlp
 
 
 def _forever(docs: Sequence[Doc]) -> Iterator[Example]:
@@ -112,8 +115,8 @@ def main() -> None:
     before = [rights(untrained, part) for part in parts]
     after = []
     for number, part in enumerate(parts):
-        model = trained(config, others_of(part, parts), options.kb, options.steps)
-        after.append(rights(model, part))
+        with trained(config, others_of(part, parts), options.kb, options.steps) as model:
+            after.append(rights(model, part))
         print(f"fold {number + 1}: {before[number].mean():.4f}, {after[-1].mean():.4f}", flush=True)
     chosen = np.concatenate(described)
     print(f"\n| | all {len(chosen)} mentions | {chosen.sum()} with a description | others |")
