@@ -150,7 +150,7 @@ def parameters_in(doc: str) -> Tuple[List[str], Dict[str, str]]:
     found: Dict[str, str] = {}
     current = ""
     for line in doc.splitlines():
-        start = re.match(r"([a-z]\w*): (.+)", line)
+        start = re.match(r"([a-z]\w*|L2\w*): (.+)", line)
         if start:
             current = start[1]
             found[current] = start[2]
