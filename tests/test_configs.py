@@ -6,10 +6,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import spacy
 from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
 from spacy.util import load_config, registry
-from thinc.api import Config
+from thinc.api import Config, ConfigValidationError
 
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
@@ -130,3 +131,15 @@ def test_the_config_of_arbo_rerank_is_copied_and_has_all_settings_with_their_def
     for section, function in (("reranker", cross_encoder), ("training", RerankerTraining)):
         names = set(inspect.signature(function).parameters)
         assert set(config[section]) - {"@misc"} == names
+
+
+@pytest.mark.parametrize("part", ["model", "mentions", "retriever", "inference", "reranker"])
+@pytest.mark.parametrize("value", [None, "nothing"])
+def test_a_part_that_is_none_is_named(part, value):
+    with pytest.raises(ConfigValidationError, match=part):
+        spacy.blank("en").add_pipe("arbo_linker", config={part: value})
+
+
+def test_an_index_that_is_none_is_named():
+    with pytest.raises(ConfigValidationError, match="index"):
+        registry.resolve({"x": {"@misc": "spacy-arbo-el.Retriever.v1", "index": None}})

@@ -1,7 +1,7 @@
 """What an inference procedure is, and what it decides."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, List, NamedTuple, Protocol, Sequence
+from typing import Any, Callable, List, NamedTuple, Protocol, Sequence, runtime_checkable
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class Paths(Sequence[List[Step]]):
         return self._trace(range(self._count)[mention])
 
 
+@runtime_checkable
 class Inference(Protocol):
     """From ranked candidates to links.
 

@@ -1,7 +1,7 @@
 """Rankings of candidates, and what a reranker is."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Sequence
+from typing import Any, Protocol, Sequence, runtime_checkable
 
 import numpy as np
 
@@ -92,6 +92,7 @@ class RankingContext:
     n_candidates: int
 
 
+@runtime_checkable
 class Reranker(Protocol):
     """Scores the candidates of mentions.
 

@@ -1,6 +1,6 @@
 """What an index over vectors is, and what builds one."""
 
-from typing import Optional, Protocol
+from typing import Optional, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class Index(Protocol):
         ...
 
 
+@runtime_checkable
 class BuildIndex(Protocol):
     """Builds an index over rows of raw vectors. Such a builder is a frozen dataclass.
 
