@@ -46,6 +46,7 @@ def pretrain_command(
     from spacy import util
     from spacy.cli._util import setup_gpu, show_validation_error
     from spacy.training.initialize import init_nlp
+    from spacy.training.loop import DIR_MODEL_LAST
 
     from ..io import check_replaceable
     from ..linker import find_linker
@@ -53,6 +54,7 @@ def pretrain_command(
     from ..training.pretraining import (
         ENCODER,
         check_one_encoder,
+        load_trained,
         pretraining_config,
         save_encoder,
     )
@@ -73,5 +75,6 @@ def pretrain_command(
         check_one_encoder(linker)
         msg.divider("Pretraining encoder")
         train(nlp, work, use_gpu=gpu_id, resume=resume, every=every)
+        load_trained(linker, work / DIR_MODEL_LAST)
         save_encoder(linker, output)
     msg.good(f"{output}: train with --paths.encoder {output}")

@@ -43,8 +43,8 @@ def train(
     use_gpu: int = -1,
     resume: bool = False,
     every: int = 0,
-    stdout: IO = sys.stdout,
-    stderr: IO = sys.stderr,
+    stdout: Optional[IO] = None,
+    stderr: Optional[IO] = None,
 ) -> None:
     """Train an initialized pipeline as ``spacy train`` does, and write checkpoints.
 
@@ -62,9 +62,10 @@ def train(
         After the end of a training nothing is done, unless settings or data are others now: then
         a new run starts.
     every: Steps between checkpoints; 0 for one at each evaluation only.
-    stdout: Where the log is written.
-    stderr: Where the progress bar is written.
+    stdout: Where the log is written; None for ``sys.stdout``.
+    stderr: Where the progress bar is written; None for ``sys.stderr``.
     """
+    stdout, stderr = stdout or sys.stdout, stderr or sys.stderr
     bound_caches()
     config = nlp.config.interpolate()
     output.mkdir(parents=True, exist_ok=True)

@@ -78,6 +78,9 @@ def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sourc
     tokenizer = AutoTokenizer.from_pretrained(output)
     assert len(tokenizer) <= AutoModel.from_pretrained(output).get_input_embeddings().num_embeddings
     assert {path.suffix for path in output.iterdir()} <= {".json", ".safetensors", ".txt"}
+    # Nothing is left to train, and the result is the same.
+    pretrain(kb, "--obo", ontology, "--output", output, "--resume", *steps)
+    np.testing.assert_array_equal(similarities(output), after)
     # It is replaced by the next run, and a folder of something else is not.
     output_of_error = CliRunner().invoke(arbo_cli, ["pretrain", str(kb), "--output", str(sources)])
     assert output_of_error.exit_code == 1 and "an encoder" in output_of_error.output
