@@ -114,6 +114,11 @@ class Parts:
     limit: int = 50
     paragraph_limit: int = 100
 
+    @property
+    def is_title_alone(self) -> bool:
+        """Whether no part is added to titles."""
+        return not (self.description or self.types or self.aliases or self.paragraph)
+
     def __call__(self, entity: Entity) -> List[Text]:
         parts = []
         if self.description:

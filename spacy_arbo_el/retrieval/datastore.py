@@ -328,6 +328,7 @@ class Datastore:
         name: That of the component.
         """
         verbalization = self.settings.verbalization
-        some = list(islice(self.kb, SAMPLE)) if isinstance(verbalization, Parts) else []
+        has_parts = isinstance(verbalization, Parts) and not verbalization.is_title_alone
+        some = list(islice(self.kb, SAMPLE)) if has_parts else []
         if some and not any(rest for entity in some for _, rest in verbalization(entity)):
             warnings.warn(Warnings.W542.format(name=name))

@@ -115,6 +115,12 @@ def test_types_are_parts_too():
     build([Entity("planet", "Mercury", "", [], ["STAR"])], TRAIN[:1], retriever=PARTS)
 
 
+@pytest.mark.filterwarnings("error:.*encoded by their names alone")
+def test_titles_alone_lack_nothing():
+    titles = {"@misc": "spacy-arbo-el.Parts.v1", "description": False}
+    build([Entity("planet", "Mercury")], TRAIN[:1], retriever={**PARTS, "verbalization": titles})
+
+
 @pytest.mark.parametrize("texts", [[], ["Nothing here."]])
 def test_a_split_without_annotation_is_an_error(nlp, tmp_path, texts):
     save_pipeline(nlp, tmp_path / "model")
