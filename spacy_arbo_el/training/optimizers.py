@@ -57,6 +57,7 @@ def build_interpolated_adam(
     L2: Union[float, List[float], Generator] = 0.01,
     grad_clip: Union[float, List[float], Generator] = 1.0,
     L2_is_weight_decay: bool = True,
+    use_averages: bool = True,
 ) -> Optimizer:
     """Adam, after which weights are interpolated with those that training began with.
 
@@ -69,6 +70,9 @@ def build_interpolated_adam(
         @optimizers = "spacy-arbo-el.InterpolatedAdam.v1"
         start_share = 0.5
 
+    Instead of ``Adam.v1``, ``--training.optimizer.@optimizers spacy-arbo-el.InterpolatedAdam.v1``
+    is enough.
+
     learn_rate: The learning rate.
     start_share: The share of the weights that training began with, 0 to 1.
     beta1: The decay of the mean of gradients.
@@ -77,6 +81,7 @@ def build_interpolated_adam(
     L2: Weight decay.
     grad_clip: The largest norm of a gradient.
     L2_is_weight_decay: Whether L2 shrinks the weights themselves, as in AdamW.
+    use_averages: A setting of ``Adam.v1`` without effect: averages are always used.
     """
     return InterpolatedAdam(
         start_share,

@@ -111,7 +111,6 @@ def test_resumed_run_equals_an_uninterrupted_one(paths, uninterrupted, tmp_path,
 def test_interpolated_weights_are_saved_and_the_others_trained(paths, uninterrupted, tmp_path):
     """Interrupted, too: checkpoints have both."""
     settings = load_config(CONFIG)["training"]["optimizer"]
-    del settings["use_averages"]
     settings.update({"@optimizers": "spacy-arbo-el.InterpolatedAdam.v1", "start_share": 0.25})
     INTERRUPT_AT[:] = [3]
     with pytest.raises(Interrupted):

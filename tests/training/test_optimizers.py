@@ -1,13 +1,17 @@
 """Optimizers: the same steps as thinc's, and averages that are interpolated."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.util import registry
+from spacy.util import load_config, registry
 from thinc.api import Adam
 
-make = registry.optimizers.get("spacy-arbo-el.InterpolatedAdam.v1")
+CONFIGS = Path(__file__).parents[2] / "configs"
+NAME, OPTIMIZER = "training.optimizer.@optimizers", "spacy-arbo-el.InterpolatedAdam.v1"
+make = registry.optimizers.get(OPTIMIZER)
 
 
 @settings(max_examples=50, deadline=None)
@@ -29,6 +33,14 @@ def test_averages_lie_between_the_first_weights_and_the_present_ones(share, step
         np.testing.assert_array_equal(one[key], other[key])
         expected = share * start[key] + (1 - share) * one[key]
         np.testing.assert_allclose(ours.averages.get(key, start[key]), expected, atol=1e-5)
+
+
+def test_the_settings_of_adam_are_accepted():
+    """A command's option can replace Adam alone, since configs are complete."""
+    overrides = {NAME: OPTIMIZER, "training.optimizer.start_share": 0.25}
+    config = load_config(CONFIGS / "linker.cfg", overrides=overrides)
+    optimizer = registry.resolve(config["training"])["optimizer"]
+    assert optimizer.start_share == 0.25 and optimizer.averages == {}
 
 
 def test_learn_rates_can_be_schedules():
