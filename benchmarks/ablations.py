@@ -58,14 +58,7 @@ def configured(options: argparse.Namespace, changes: Dict[str, Any]) -> Config:
     overrides: Dict[str, Any] = {f"paths.{name}": str(path) for name, path in paths.items()}
     overrides["training.optimizer.learn_rate.total_steps"] = options.steps + 2
     overrides["system.seed"] = options.seed
-    config = load_config(options.config, overrides=overrides, interpolate=False)
-    for path, value in changes.items():
-        section = config
-        *parents, last = path.split(".")
-        for name in parents:
-            section = section[name]
-        section[last] = value
-    return config
+    return load_config(options.config, overrides={**overrides, **changes}, interpolate=False)
 
 
 def trained(options: argparse.Namespace, changes: Dict[str, Any]) -> Language:

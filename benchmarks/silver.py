@@ -130,19 +130,12 @@ class Table:
 
     def pipeline(self, train: Path, changes: Dict[str, Any], encoder: Optional[Path]) -> Language:
         """The untrained pipeline of the config."""
-        options = self.options
-        paths = {"train": train, "dev": train, "kb": options.hidden}
-        overrides = {f"paths.{name}": str(path) for name, path in paths.items()}
+        paths = {"train": train, "dev": train, "kb": self.options.hidden}
         if encoder is not None:
-            overrides["paths.encoder"] = str(encoder)
-        config = load_config(options.config, overrides=overrides, interpolate=False)
-        for place, section in changes.items():
-            *parents, last = place.split(".")
-            part = config
-            for parent in parents:
-                part = part[parent]
-            part[last] = section
-        return init_nlp(config)
+            paths["encoder"] = encoder
+        settings = {f"paths.{name}": str(path) for name, path in paths.items()}
+        overrides = {**settings, **changes}
+        return init_nlp(load_config(self.options.config, overrides=overrides, interpolate=False))
 
 
 def named(text: str) -> Tuple[str, Path]:
