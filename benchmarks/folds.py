@@ -31,7 +31,12 @@ from spacy_arbo_el.mentions.labels import gold_ids
 
 
 def split(docs: Sequence[Doc], folds: int) -> List[List[Doc]]:
-    """Documents in so many parts, by chance, or in as many as there are documents."""
+    """Documents in so many parts, by chance, or in as many as there are documents.
+
+    Raises ValueError for less than two folds or documents: nothing would be left to train on.
+    """
+    if min(folds, len(docs)) < 2:
+        raise ValueError(f"Two folds and two documents are needed, not {folds} and {len(docs)}")
     folds = min(folds, len(docs))
     fold = np.random.default_rng(0).permutation(len(docs)) % folds
     return [[docs[i] for i in np.flatnonzero(fold == f)] for f in range(folds)]

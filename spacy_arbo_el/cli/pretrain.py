@@ -50,11 +50,11 @@ def pretrain_command(
 
     from ..io import check_replaceable
     from ..linker import find_linker
+    from ..pipelines import load_pipeline
     from ..training.loop import train
     from ..training.pretraining import (
         ENCODER,
         check_one_encoder,
-        load_trained,
         pretraining_config,
         save_encoder,
     )
@@ -75,6 +75,7 @@ def pretrain_command(
         check_one_encoder(linker)
         msg.divider("Pretraining encoder")
         train(nlp, work, use_gpu=gpu_id, resume=resume, every=every)
-        load_trained(linker, work / DIR_MODEL_LAST)
-        save_encoder(linker, output)
+        # Its weights may be averages of those in training, which may have ended before.
+        trained = load_pipeline(work / DIR_MODEL_LAST)
+        save_encoder(find_linker(trained), output)
     msg.good(f"{output}: train with --paths.encoder {output}")

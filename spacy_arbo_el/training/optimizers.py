@@ -63,8 +63,9 @@ def build_interpolated_adam(
 
     Training on few or on noisy mentions makes a pretrained encoder better at what it sees, and
     worse at the rest. Between the two, it is often better at both (WiSE-FT; Wortsman et al. 2022,
-    §3). For weights that begin at random, such as a projection, it is the wrong choice. The
-    knowledge base is encoded once more at each evaluation::
+    §3). It applies to all components of the pipeline, and spoils weights that begin at random, such
+    as a projection or a new entity recognizer. The knowledge base is encoded once more at each
+    evaluation::
 
         [training.optimizer]
         @optimizers = "spacy-arbo-el.InterpolatedAdam.v1"

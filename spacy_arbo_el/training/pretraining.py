@@ -82,15 +82,6 @@ def check_one_encoder(linker: ArboLinker) -> None:
         raise ValueError(Errors.E619.format(name=linker.name))
 
 
-def load_trained(linker: ArboLinker, pipeline: Path) -> None:
-    """Take the weights of a saved pipeline, which may be averages of those in training.
-
-    pipeline: A folder with a linker of the same name and config.
-    """
-    others = ("vocab", "kb", "exemplars", "reranker", "mention_scorer", "corrections")
-    linker.from_disk(pipeline / linker.name, exclude=(*others, "new_entities"))
-
-
 def save_encoder(linker: ArboLinker, output: Path) -> None:
     """Write the transformer of a linker into a folder, as Hugging Face does."""
     check_one_encoder(linker)

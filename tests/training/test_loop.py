@@ -57,8 +57,8 @@ def settings_of(paths, **more):
 
 
 def run(paths, output, resume=False, callback=True, every=0, **more):
-    whole = ("nlp.", "components.", "training.optimizer")
-    sections = {key: more.pop(key) for key in list(more) if key.startswith(whole)}
+    whole = [key for key in more if key.startswith(("nlp.", "components."))]
+    sections = {key: more.pop(key) for key in (*whole, "training.optimizer") if key in more}
     config = load_config(CONFIG, overrides=settings_of(paths, **more), interpolate=False)
     for key, value in sections.items():
         section, name = key.split(".")

@@ -1,0 +1,81 @@
+"""What the benchmarks train on and leave out."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Span
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+
+NLP = spacy.blank("en")
+NAMES = ["grippe", "Grippe", "mumps", "rubella"]
+
+
+def benchmark(name):
+    path = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
+    spec = spec_from_file_location(f"benchmarks_{name}", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+silver, folds = benchmark("silver"), benchmark("folds")
+
+
+def document(number, names):
+    """A document whose words are all mentions."""
+    doc = NLP(" ".join(names))
+    doc.user_data["doc_id"] = str(number)
+    doc.ents = [Span(doc, i, i + 1, label="X", kb_id=name.lower()) for i, name in enumerate(names)]
+    return doc
+
+
+def texts(docs):
+    return [span.text for doc in docs for span in doc.ents]
+
+
+corpora = st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=6), min_size=1, max_size=6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(corpora, st.integers(1, 4))
+def test_mentions_of_a_name(corpus, count):
+    kept = texts(silver.at_most([document(i, names) for i, names in enumerate(corpus)], count))
+    every = [name for names in corpus for name in names]
+    # "Grippe" and "grippe" are one name.
+    for name in {name.lower() for name in every}:
+        wanted = sum(one.lower() == name for one in every)
+        assert sum(one.lower() == name for one in kept) == min(wanted, count)
+
+
+def test_exemplars_have_neither_hidden_names_nor_documents_of_dev(tmp_path):
+    kb = ArboKB(NLP.vocab, [Entity("flu", "grippe"), Entity("mumps", "mumps")])
+    kb.to_disk(tmp_path / "kb")
+    docs = [document(i, NAMES) for i in range(3)]
+    kept = silver.known(docs, tmp_path / "kb", [document(1, ["mumps"])])
+    assert [doc.user_data["doc_id"] for doc in kept] == ["0", "2"]
+    assert texts(kept) == ["grippe", "Grippe", "mumps"] * 2
+    assert texts(silver.without_mentions(docs)) == []
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(2, 9), st.integers(2, 9))
+def test_each_document_is_in_one_fold(count, number):
+    docs = [document(i, ["flu"]) for i in range(count)]
+    parts = folds.split(docs, number)
+    assert len(parts) == min(count, number) and all(parts)
+    ids = [doc.user_data["doc_id"] for part in parts for doc in part]
+    assert sorted(ids) == [str(i) for i in range(count)]
+    for part in parts:
+        assert len(folds.others_of(part, parts)) == count - len(part)
+
+
+@pytest.mark.parametrize("count, number", [(1, 5), (5, 1), (0, 5)])
+def test_nothing_to_train_on(count, number):
+    with pytest.raises(ValueError, match=f"not {number} and {count}"):
+        folds.split([document(i, ["flu"]) for i in range(count)], number)
