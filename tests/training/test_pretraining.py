@@ -1,6 +1,5 @@
 """Pretraining on names: an encoder that knows synonyms, as a Hugging Face model."""
 
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -89,27 +88,26 @@ def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sourc
 @pytest.mark.slow
 def test_averaged_weights_are_written_also_after_the_end(sources, tmp_path):
     """The knowledge base has vectors of the untrained encoder."""
-    shutil.copytree(sources, tmp_path / "sources")
     linker = spacy.blank("en").add_pipe("arbo_linker")
-    linker.set_kb(tmp_path / "sources" / "kb.jsonl")
+    linker.set_kb(sources / "kb.jsonl")
     linker.refresh()
     linker.kb.to_disk(tmp_path / "kb")
     steps = ["--training.max_steps", 2, "--corpora.train.n", 8]
     steps += ["--training.optimizer.learn_rate.warmup_steps", 1]
     steps += ["--training.optimizer.@optimizers", "spacy-arbo-el.InterpolatedAdam.v1"]
     weights = {}
-    for share in (0, 0.5, 1):
+    for share in (0, 1, 0.5):
         output = tmp_path / f"encoder{share}"
         arguments = ["--output", output, *steps, "--training.optimizer.start_share", share]
         pretrain(tmp_path / "kb", *arguments)
         weights[share] = load_file(output / "model.safetensors")
-        # Nothing is left to train, and the result is the same.
-        written = (output / "model.safetensors").read_bytes()
-        pretrain(tmp_path / "kb", *arguments, "--resume")
-        assert (output / "model.safetensors").read_bytes() == written
     assert any(np.abs(weights[0][key] - weights[1][key]).max() > 1e-6 for key in weights[0])
     for key, half in weights[0.5].items():
         np.testing.assert_allclose(half, (weights[0][key] + weights[1][key]) / 2, atol=1e-7)
+    # Nothing is left to train, and the result is the same.
+    pretrain(tmp_path / "kb", *arguments, "--resume")
+    again = load_file(output / "model.safetensors")
+    assert all(np.array_equal(again[key], last) for key, last in weights[share].items())
 
 
 def test_a_knowledge_base_without_synonyms_is_an_error(tmp_path):
