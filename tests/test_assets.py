@@ -1,11 +1,11 @@
 """The demo data in assets/ is as its README describes it: offsets, ids, ambiguity, discovery."""
 
-import importlib.util
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+from spacy.util import import_file
 
 from spacy_arbo_el.kb.entity import Entity
 
@@ -55,10 +55,7 @@ def mentions(splits):
 
 @pytest.fixture(scope="module")
 def builder():
-    spec = importlib.util.spec_from_file_location("assets_build", ASSETS / "build.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file("assets_build", ASSETS / "build.py")
 
 
 @pytest.mark.parametrize("name", ["entities.jsonl", "entities_new.jsonl"])

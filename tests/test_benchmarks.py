@@ -1,6 +1,5 @@
 """What the benchmarks train on and leave out."""
 
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -8,23 +7,15 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Span
+from spacy.util import import_file
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 NLP = spacy.blank("en")
 NAMES = ["grippe", "Grippe", "mumps", "rubella"]
-
-
-def benchmark(name):
-    path = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
-    spec = spec_from_file_location(f"benchmarks_{name}", path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-silver, folds = benchmark("silver"), benchmark("folds")
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+silver, folds = (import_file(name, BENCHMARKS / f"{name}.py") for name in ("silver", "folds"))
 
 
 def document(number, names):

@@ -1,6 +1,5 @@
 """The configs of the systems: built from their sources, complete, and accepted by spaCy."""
 
-import importlib.util
 import inspect
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +8,7 @@ import pytest
 import spacy
 from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
-from spacy.util import load_config, registry
+from spacy.util import import_file, load_config, registry
 from thinc.api import Config, ConfigValidationError
 
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
@@ -26,11 +25,7 @@ SYSTEMS = sorted(path.stem for path in (CONFIGS / "systems").glob("*.cfg"))
 
 @pytest.fixture(scope="module")
 def builder() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("configs_build", CONFIGS / "build.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file("configs_build", CONFIGS / "build.py")
 
 
 def settings(config, path=()):

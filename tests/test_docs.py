@@ -1,7 +1,6 @@
 """The documentation agrees with the code: examples, configs, commands, names and links."""
 
 import ast
-import importlib.util
 import re
 import subprocess
 import sys
@@ -33,13 +32,6 @@ PAGES = sorted(
 SUFFIXES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
-def import_script(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def read(page):
     return page.read_text(encoding="utf8")
 
@@ -57,7 +49,7 @@ def test_each_code_stands_for_one_message():
 def test_picture_of_the_graph_is_what_its_script_draws():
     script = ROOT / "docs" / "graph_example.py"
     drawn = script.with_suffix(".svg").read_text(encoding="utf8")
-    assert import_script(script).picture() == drawn, "Run: python docs/graph_example.py"
+    assert import_file(script.stem, script).picture() == drawn, "Run: python docs/graph_example.py"
 
 
 def test_examples_on_the_graph_give_what_their_comments_say():
@@ -114,7 +106,7 @@ def _overlap(some, others):
 def test_sections_of_configs_are_valid(page):
     for name in ("custom_reranker", "custom_encoder"):
         import_file(name, ROOT / "examples" / f"{name}.py")
-    builder = import_script(ROOT / "configs" / "build.py")
+    builder = import_file("configs_build", ROOT / "configs" / "build.py")
     nlp = {"lang": "en", "pipeline": ["arbo_linker"]}
     base = Config({"nlp": nlp, "components": {"arbo_linker": {"factory": "arbo_linker"}}})
     for text in without_repetition(blocks(page, "ini")):
@@ -139,12 +131,12 @@ def test_commands_and_their_options_exist(page):
 
 
 def test_reference_is_up_to_date():
-    builder = import_script(ROOT / "docs" / "build_reference.py")
+    builder = import_file("build_reference", ROOT / "docs" / "build_reference.py")
     assert read(builder.PAGE) == builder.reference(), "Run: python docs/build_reference.py"
 
 
 def test_reference_describes_every_setting_of_every_part():
-    builder = import_script(ROOT / "docs" / "build_reference.py")
+    builder = import_file("build_reference", ROOT / "docs" / "build_reference.py")
     page = read(builder.PAGE)
     parts = builder.parts()
     assert len(parts) >= 50
