@@ -35,11 +35,11 @@ def split(docs: Sequence[Doc], folds: int) -> List[List[Doc]]:
 
     Raises ValueError for less than two folds or documents: nothing would be left to train on.
     """
-    if min(folds, len(docs)) < 2:
+    parts = min(folds, len(docs))
+    if parts < 2:
         raise ValueError(f"Two folds and two documents are needed, not {folds} and {len(docs)}")
-    folds = min(folds, len(docs))
-    fold = np.random.default_rng(0).permutation(len(docs)) % folds
-    return [[docs[i] for i in np.flatnonzero(fold == f)] for f in range(folds)]
+    part = np.random.default_rng(0).permutation(len(docs)) % parts
+    return [[docs[i] for i in np.flatnonzero(part == p)] for p in range(parts)]
 
 
 def others_of(part: List[Doc], parts: Sequence[List[Doc]]) -> List[Doc]:

@@ -34,11 +34,7 @@ def train_command(
         --paths.dev dev.spacy --paths.kb kb
     """
     from spacy import util
-    from spacy.cli._util import (
-        import_code,
-        setup_gpu,
-        show_validation_error,
-    )
+    from spacy.cli._util import import_code, setup_gpu, show_validation_error
     from spacy.training.initialize import init_nlp
 
     from ..training.loop import train

@@ -41,8 +41,8 @@ class InterpolatedAdam(Optimizer):
             self.averages = averages
         change = weights - before
         change *= 1.0 - self.start_share
-        averages.setdefault(key, before)
-        averages[key] += change
+        mean = averages.setdefault(key, before)
+        mean += change
         return weights, gradient
 
 
