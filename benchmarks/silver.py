@@ -9,12 +9,11 @@ fitted on the dev set of hidden names, and then it has the whole knowledge base.
 accuracy on the gold mentions of each corpus. Rows differ in one thing: normalization, contexts, the
 reranker, how many mentions of a name there are, and what options add.
 
-The last row is the untrained pipeline with reranker and probabilities fitted on gold mentions: on
-the other folds of the corpus.
+The second row is the first pipeline with reranker and probabilities fitted on gold mentions: on the
+other folds of the corpus.
 """
 
 import argparse
-from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +29,7 @@ from spacy.util import load_config
 from spacy_arbo_el.corpora.names import key_of
 from spacy_arbo_el.corpora.parts import write_parts
 from spacy_arbo_el.corpora.reader import create_mention_corpus, read_docs
+from spacy_arbo_el.corpora.silver import choose
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.evaluation.report import CONFIGURED, compare_inference
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -51,13 +51,10 @@ def keep(docs: Sequence[Doc], kept: Sequence[Sequence[bool]]) -> List[Doc]:
 
 def at_most(docs: Sequence[Doc], per_name: int) -> List[Doc]:
     """The documents with at most so many mentions of each name, by chance."""
-    rows = defaultdict(list)
-    for i, doc in enumerate(docs):
-        for j, span in enumerate(doc.ents):
-            rows[key_of(span.text)].append((i, j))
-    rng = np.random.default_rng(0)
-    chosen = {of[n] for of in rows.values() for n in rng.permutation(len(of))[:per_name].tolist()}
-    return keep(docs, [[(i, j) in chosen for j in range(len(d.ents))] for i, d in enumerate(docs)])
+    names = [key_of(span.text) for doc in docs for span in doc.ents]
+    _, numbers = np.unique(names, return_inverse=True)
+    ends = np.cumsum([len(doc.ents) for doc in docs])
+    return keep(docs, np.split(choose(numbers, per_name, seed=0), ends[:-1]))
 
 
 def known(docs: Sequence[Doc], kb: Path, dev: Sequence[Doc]) -> List[Doc]:
@@ -106,14 +103,12 @@ class Table:
         docs: Sequence[Doc],
         changes: Optional[Dict[str, Any]] = None,
         encoder: Optional[Path] = None,
-        folds: int = 0,
-    ) -> None:
-        """Print the row of a pipeline.
+    ) -> Language:
+        """Print the row of a pipeline, which is returned.
 
         docs: Its exemplars.
         changes: Sections that differ from the config.
         encoder: Of the pipeline, instead of the config's.
-        folds: Fit on gold mentions in so many folds instead of hidden names; 0 for hidden names.
         """
         with written(docs) as path:
             nlp = self.pipeline(path, changes or {}, encoder)
@@ -121,6 +116,14 @@ class Table:
         linker = find_linker(nlp)
         linker.set_kb(self.options.kb, reencode=True)
         linker.refresh()
+        self.score(name, nlp)
+        return nlp
+
+    def score(self, name: str, nlp: Language, folds: int = 0) -> None:
+        """Print the accuracies of a pipeline.
+
+        folds: Fit on gold mentions in so many folds instead of hidden names; 0 for hidden names.
+        """
         accuracies = []
         for scored in self.options.scored:
             examples = list(create_mention_corpus(scored)(nlp))
@@ -153,7 +156,8 @@ def main() -> None:
     parser.add_argument("--encoder", type=named, action="append", default=[])
     options = parser.parse_args()
     table = Table(options)
-    table.row("untrained", table.read())
+    untrained = table.row("untrained", table.read())
+    table.score("fitted on gold mentions", untrained, folds=FOLDS)
     table.row("no normalization", table.read(), {NORMALIZER: None})
     table.row("no contexts", without_mentions(table.read()))
     table.row("no reranker", table.read(), {RERANKER: NO_RERANKER})
@@ -163,7 +167,6 @@ def main() -> None:
         table.row(name, known(table.read(path), options.hidden, table.dev))
     for name, path in options.encoder:
         table.row(name, table.read(), encoder=path)
-    table.row("fitted on gold mentions", table.read(), folds=FOLDS)
 
 
 if __name__ == "__main__":
