@@ -32,10 +32,12 @@ class ExemplarVote:
         n_exemplars = 15
 
     n_exemplars: How many exemplars vote. The paper's best number is 15.
-    temperature: A vote has the weight exp(similarity / temperature); None for equal weights, as in
+    temperature: A vote has the weight exp(log-odds / temperature), where the log-odds are those that
+        a link to the voter is right: 1.0 weighs votes by their odds. None for equal weights, as in
         the papers.
     texts: Whether texts of entities vote as well, as if they were exemplars (MOLEMAN, §3.2.3). The
-        nearest ``n_exemplars`` of both vote. All texts of an entity count as one vote.
+        ``n_exemplars`` of both with the largest log-odds vote. All texts of an entity count as one
+        vote.
     """
 
     n_exemplars: int = 15
@@ -59,23 +61,20 @@ class ExemplarVote:
         calibration: Calibration,
         min_logit: float,
     ) -> Decisions:
-        voters, rows = self.voters(neighbours)
+        voters, rows = self.voters(neighbours, calibration)
         count = len(neighbours)
         # A last column for mentions without voters.
         voters = voters.resized(voters.width + 1)
-        owners, similarity = voters.ids, voters.scores
+        owners, log_odds = voters.ids, voters.scores
         rows = resized_table(rows, voters.width, -1)
         parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
-        blocks = [self.votes(owners[part], similarity[part]) for part in parts]
+        blocks = [self.votes(owners[part], log_odds[part]) for part in parts]
         votes = np.concatenate(blocks) if blocks else np.zeros(owners.shape)
-        # Of equal numbers of votes the first counts, which is that of the nearest voter.
+        # Of equal numbers of votes the first counts, which is that of the likeliest voter.
         chosen = votes.argmax(axis=1)[:, None]
-        first, row, nearest = (
-            np.take_along_axis(values, chosen, axis=1)[:, 0]
-            for values in (owners, rows, similarity)
+        first, row, logits = (
+            np.take_along_axis(values, chosen, axis=1)[:, 0] for values in (owners, rows, log_odds)
         )
-        curves = (calibration.logits(kind, nearest) for kind in ("exemplar", "entity"))
-        logits = np.where(first >= 0, np.where(row >= 0, *curves), -np.inf)
         linked = (first >= 0) & (logits >= min_logit)
 
         def path(mention: int) -> List[Step]:
@@ -90,43 +89,46 @@ class ExemplarVote:
             Paths(path, count),
         )
 
-    def voters(self, neighbours: Neighbours) -> Tuple[TopK, np.ndarray]:
-        """The entities of the voters of each mention, by the voters' similarities.
+    def voters(
+        self, neighbours: Neighbours, calibration: Calibration
+    ) -> Tuple[TopK, np.ndarray]:
+        """The entities of the voters of each mention, by the voters' log-odds.
 
         RETURNS: Positions in the KB (m, k), and the row of each voter in the exemplar store, -1 for
             a text.
         """
         exemplars = neighbours.exemplars.first(self.n_exemplars)
         entities = neighbours.exemplar_entities[:, : exemplars.width]
+        log_odds = calibration.logits("exemplar", exemplars.scores)
         if not self.texts:
-            return TopK(entities, exemplars.scores), exemplars.ids
+            return TopK(entities, log_odds), exemplars.ids
         texts = neighbours.entities.first(self.n_exemplars)
-        scores = np.concatenate([exemplars.scores, texts.scores], axis=1)
-        # Exemplars before texts where they are equally similar.
-        order = np.argsort(-scores, axis=1, kind="stable")[:, : self.n_exemplars]
+        log_odds = np.concatenate([log_odds, calibration.logits("entity", texts.scores)], axis=1)
+        # Exemplars before texts where they are equally likely.
+        order = np.argsort(-log_odds, axis=1, kind="stable")[:, : self.n_exemplars]
         columns = (
             np.concatenate([entities, texts.ids], axis=1),
-            scores,
+            log_odds,
             np.concatenate([exemplars.ids, np.full_like(texts.ids, -1)], axis=1),
         )
-        owners, scores, rows = (np.take_along_axis(column, order, axis=1) for column in columns)
-        return TopK(owners, scores), rows
+        owners, log_odds, rows = (np.take_along_axis(column, order, axis=1) for column in columns)
+        return TopK(owners, log_odds), rows
 
-    def votes(self, owners: np.ndarray, similarity: np.ndarray) -> np.ndarray:
+    def votes(self, owners: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
         """The votes for the entity of each voter: (m, k) float64, in its first column.
 
         The other columns of an entity, and those without one, have -inf.
 
         owners: (m, k) int64, the entity of each voter, -1 for none.
-        similarity: (m, k) float32, largest first; +inf for a voter that is certain.
+        log_odds: (m, k) float32, largest first; +inf for a voter that is certain.
         """
         valid = owners >= 0
         weight = valid.astype(np.float64)
         if self.temperature is not None:
-            best = np.where(valid, similarity, -np.inf).max(axis=1, keepdims=True)
-            # The best has a difference of 0, also where its similarity is infinite.
-            is_best = ~valid | (similarity == best)
-            below = np.where(is_best, 0.0, similarity) - np.where(is_best, 0.0, best)
+            best = np.where(valid, log_odds, -np.inf).max(axis=1, keepdims=True)
+            # The best has a difference of 0, also where its log-odds are infinite.
+            is_best = ~valid | (log_odds == best)
+            below = np.where(is_best, 0.0, log_odds) - np.where(is_best, 0.0, best)
             weight = np.where(valid, np.exp(below / self.temperature), 0.0)
         same = (owners[:, :, None] == owners[:, None, :]) & valid[:, None, :]
         votes = (same * weight[:, None, :]).sum(axis=2)

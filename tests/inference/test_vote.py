@@ -52,9 +52,16 @@ def test_vote_links_to_the_most_frequent_entity_and_of_equals_to_the_nearest(lis
 
 def test_vote_weighs_by_temperature_and_obeys_the_threshold():
     owners = np.array([[0, 1, 1]])
+    # Odds of 1 : 2 and of 3 : 2 for the two entities, at a temperature of 1.
+    log_odds = np.log([[1.0, 0.5, 0.5]]) + 2
+    more = np.log([[1.0, 1 / 3, 1 / 3]]) + 2
+    slope, offset = CALIBRATION.exemplar
+    for odds, expected in ((log_odds - 0.01 * np.array([[1, 0, 0]]), 1), (more, 0)):
+        similarity = ((odds - offset) / slope).astype(np.float32)
+        assert vote(owners, similarity).entities.tolist() == [1]
+        assert vote(owners, similarity, temperature=1.0).entities.tolist() == [expected]
     similarity = np.array([[0.9, 0.5, 0.5]], dtype=np.float32)
-    assert vote(owners, similarity).entities.tolist() == [1]
-    assert vote(owners, similarity, temperature=0.1).entities.tolist() == [0]
+    assert vote(owners, similarity, temperature=1.0).entities.tolist() == [0]
     assert vote(owners, similarity, 5.0).entities.tolist() == [-1]
     with pytest.raises(ValueError, match="temperature"):
         ExemplarVote(temperature=0.0)
@@ -90,6 +97,17 @@ def test_texts_vote_as_the_exemplars_do():
     # Of equal numbers of votes the nearest counts, which is a text.
     assert [step.kind for step in four.paths[0]] == ["entity", "mention"]
     assert np.isclose(four.logits[0], CALIBRATION.logits("entity", np.float32(0.9)))
+
+
+def test_texts_and_exemplars_are_compared_by_their_log_odds():
+    """The exemplar is more similar, the text more probably right."""
+    exemplars = TopK(np.array([[7]]), np.array([[0.8]], dtype=np.float32))
+    texts = TopK(np.array([[1]]), np.array([[0.7]], dtype=np.float32))
+    neighbours = neighbours_of(texts, exemplars, np.array([[0]]))
+    for calibration, expected in ((CALIBRATION, 0), (Calibration(entity=(12.0, -4.0)), 1)):
+        for count in (1, 2):
+            found = decide(ExemplarVote(count, texts=True), neighbours, calibration, -np.inf)
+            assert found.entities.tolist() == [expected]
 
 
 def test_only_the_nearest_exemplars_vote_where_more_are_neighbours():
