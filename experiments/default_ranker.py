@@ -24,8 +24,6 @@ from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.evaluation.calibrate import (
     AnnotatedMentions,
     LabelledEdges,
-    entity_edges,
-    exemplar_edges,
     mention_edges,
     same_entity_edges,
 )
@@ -36,6 +34,7 @@ from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.reranking.features import CandidateFeatures
 from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights
+from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 LACKING = 4
 FEW = 4
@@ -95,6 +94,20 @@ class Collected:
             )
         )
         return fit_weights(features, np.concatenate(self.correct), np.concatenate(self.documents))
+
+
+def entity_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
+    """The edge of each mention from its nearest entity."""
+    nearest = neighbours.entities.first(1)
+    return nearest.scores.ravel(), is_gold(nearest.ids, gold).ravel()
+
+
+def exemplar_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
+    """The edges from exemplars of other entities than the one with the nearest text."""
+    nearest = neighbours.entities.resized(1).ids
+    changes = neighbours.exemplars.valid & (neighbours.exemplar_entities != nearest)
+    correct = is_gold(neighbours.exemplar_entities, gold)
+    return neighbours.exemplars.scores[changes], correct[changes]
 
 
 def edges(

@@ -17,13 +17,14 @@ from ..discovery.clustering import Discovery, ScoreNeighbours
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of, is_gold
+from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.pair_rerankers import cached, uncached, unfitted
 from ..reranking.protocol import Ranking, Reranker
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
+from .evidence import fit_evidence
 
 # Similarities of edges (n,) and whether the edges are correct (n,) bool.
 LabelledEdges = Tuple[np.ndarray, np.ndarray]
@@ -87,10 +88,10 @@ def fit_calibration(
     Each curve predicts how often an edge of its kind is correct, given its similarity. The curve of
     edges between mentions is fitted on pairs whose best candidates differ, since only there such an
     edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
-    the curve would be much too confident. For the same reason, the curve of exemplars is fitted on
-    those of another entity than the one with the nearest text. The curves of new entities are
-    fitted on the nearest mentions of the whole corpus. With a mention scorer, the three curves of
-    edges between mentions are fitted on its scores.
+    the curve would be much too confident. The curves of texts and of exemplars are fitted together,
+    so that they say which of two candidates is right. The curves of new entities are fitted on the
+    nearest mentions of the whole corpus. With a mention scorer, the three curves of edges between
+    mentions are fitted on its scores.
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
         left out.
@@ -117,8 +118,7 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     if mentions is None:
         return Fitted(stages.calibration, stages.reranker)
     batch, neighbours, gold, identities = mentions
-    stages = _with_curve(stages, "entity", entity_edges(neighbours, gold))
-    stages = _with_curve(stages, "exemplar", exemplar_edges(neighbours, gold))
+    stages = replace(stages, calibration=fit_evidence(neighbours, gold, stages.calibration))
     # The same candidates are ranked once more, after the fit.
     reranker = cached(stages.reranker).fit(batch, neighbours, gold, stages.context)
     stages = replace(stages, reranker=reranker)
@@ -139,20 +139,6 @@ def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> Linki
     curve = fit_logistic(*edges)
     change: Dict[str, Any] = {} if curve is None else {kind: curve}
     return replace(stages, calibration=replace(stages.calibration, **change))
-
-
-def entity_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
-    """The edge of each mention from its nearest entity."""
-    nearest = neighbours.entities.first(1)
-    return nearest.scores.ravel(), is_gold(nearest.ids, gold).ravel()
-
-
-def exemplar_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
-    """The edges from exemplars of other entities than the one with the nearest text."""
-    nearest = neighbours.entities.resized(1).ids
-    changes = neighbours.exemplars.valid & (neighbours.exemplar_entities != nearest)
-    correct = is_gold(neighbours.exemplar_entities, gold)
-    return neighbours.exemplars.scores[changes], correct[changes]
 
 
 def mention_edges(ranking: Ranking, nearest: TopK, identities: Sequence[Identity]) -> LabelledEdges:
