@@ -98,6 +98,15 @@ class TopK:
         scores = np.take_along_axis(self.scores, np.maximum(columns, 0), axis=1)
         return np.where(columns >= 0, scores, np.float32(-np.inf))
 
+    def scores_or_least(self, ids: np.ndarray) -> np.ndarray:
+        """As ``scores_of``, with the least score of the row for an id that doesn't occur in it.
+
+        RETURNS: (m, c) float32, 0 in a row without entries.
+        """
+        least = np.where(self.valid, self.scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
+        scores = self.scores_of(ids)
+        return np.where(np.isfinite(scores), scores, np.where(np.isfinite(least), least, 0.0))
+
 
 @numba_jit()
 def first_of_each(

@@ -7,6 +7,7 @@ import numpy as np
 from rich.table import Table
 from spacy.tokens import Doc
 
+from ..arrays import TopK
 from ..errors import Errors
 from ..inference.consensus import Consensus
 from ..inference.independent import Independent
@@ -15,7 +16,7 @@ from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions
-from ..reranking.best_evidence import BestEvidence
+from ..reranking.best_evidence import BestEvidence, log_odds_by_vectors
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.cross_encoder_fit import CrossEncoderFit
 from ..reranking.pair_rerankers import cached
@@ -56,11 +57,13 @@ class OracleCandidates:
 
     batch: m mentions.
     table: Their candidates and gold entities.
+    by_vectors: The log-odds of the linker's neighbours by vectors.
     retrieved: (m,) bool, the mentions with a gold entity among the linker's own candidates.
     """
 
     batch: MentionBatch
     table: TrainingCandidates
+    by_vectors: TopK
     retrieved: np.ndarray
 
     @classmethod
@@ -72,19 +75,24 @@ class OracleCandidates:
         stages = linker.stages
         reranker = stages.reranker
         ranker = reranker.ranker if isinstance(reranker, CrossEncoder) else reranker
-        batches, ids = [], []
+        batches, ids, known = [], [], [TopK.empty(0)]
         with stages.datastore.reading():
             for spans in annotated_batches(stages.reader, docs):
                 batch = stages.encode(stages.read(spans))
-                ranking = ranker(batch, stages.retrieve(batch), stages.context)
+                neighbours = stages.retrieve(batch)
+                ranking = ranker(batch, neighbours, stages.context)
                 ids.append(ranking.candidates.resized(count).ids)
+                known.append(log_odds_by_vectors(neighbours, stages.calibration))
                 batches.append(batch)
         batch = MentionBatch.concat(batches)
         candidates = np.concatenate([np.zeros((0, count), dtype=np.int64), *ids])
         gold = gold_positions(linker.kb, [record.kb_ids for record in batch.records])
         kept = np.flatnonzero((gold >= 0).any(axis=1))
-        table = TrainingCandidates(candidates[kept], gold[kept], np.zeros((2, 2)))
-        return cls(batch.take(kept), table, np.asarray(table.correct.any(axis=1)))
+        by_vectors = TopK.concat(known)
+        scores = by_vectors.scores_or_least(candidates)
+        table = TrainingCandidates(candidates, scores, gold, np.zeros((2, 2))).take(kept)
+        retrieved = np.asarray(table.correct.any(axis=1))
+        return cls(batch.take(kept), table, by_vectors.take(kept), retrieved)
 
     def with_gold(self) -> "OracleCandidates":
         """The gold entity in the place of the last candidate where it is missing (SELF)."""
@@ -113,7 +121,8 @@ class OracleCandidates:
         # One more column, so that gold never takes the place of a candidate.
         empty = np.full((len(self.batch), 1), -1, dtype=np.int64)
         joined = _each_once(np.concatenate([*tables, empty], axis=1))
-        table = replace(self.table, candidates=joined)
+        scores = self.by_vectors.scores_or_least(joined)
+        table = replace(self.table, candidates=joined, scores=scores)
         return replace(self, table=table.for_training()[1])
 
 
@@ -162,7 +171,7 @@ def oracle_scores(
     scores = np.full(valid.shape, -np.inf, dtype=np.float32)
     with linker.datastore.reading():
         pairs = reranker.pairs(candidates.batch, candidates.table.candidates, linker.stages.context)
-        scores[valid] = reranker.scorer(pairs)
+        scores[valid] = reranker.scorer(pairs) + reranker.prior * candidates.table.scores[valid]
     best = scores.argmax(axis=1)[:, None]
     hit = np.take_along_axis(candidates.table.correct, best, axis=1)[:, 0]
     labels = [

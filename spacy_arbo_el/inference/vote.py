@@ -32,9 +32,8 @@ class ExemplarVote:
         n_exemplars = 15
 
     n_exemplars: How many exemplars vote. The paper's best number is 15.
-    temperature: A vote has the weight exp(log-odds / temperature), where the log-odds are those that
-        a link to the voter is right: 1.0 weighs votes by their odds. None for equal weights, as in
-        the papers.
+    temperature: A vote has the weight exp(log-odds / temperature), by the log-odds that the voter
+        is right. 1.0 weighs votes by their odds; None gives equal weights, as in the papers.
     texts: Whether texts of entities vote as well, as if they were exemplars (MOLEMAN, §3.2.3). The
         ``n_exemplars`` of both with the largest log-odds vote. All texts of an entity count as one
         vote.
@@ -89,9 +88,7 @@ class ExemplarVote:
             Paths(path, count),
         )
 
-    def voters(
-        self, neighbours: Neighbours, calibration: Calibration
-    ) -> Tuple[TopK, np.ndarray]:
+    def voters(self, neighbours: Neighbours, calibration: Calibration) -> Tuple[TopK, np.ndarray]:
         """The entities of the voters of each mention, by the voters' log-odds.
 
         RETURNS: Positions in the KB (m, k), and the row of each voter in the exemplar store, -1 for

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.util import registry
 
+from ..arrays import TopK
 from ..calibration.calibration import Calibration
 from ..mentions.batch import MentionBatch
 from ..retrieval.neighbours import Neighbours
@@ -55,3 +56,9 @@ def rank_by_best_evidence(
     ]
     rows = np.concatenate([np.full_like(texts.ids, -1), exemplars.ids], axis=1)
     return Ranking.from_scored(entities, np.concatenate(logits, axis=1), rows, n_candidates)
+
+
+def log_odds_by_vectors(neighbours: Neighbours, calibration: Calibration) -> TopK:
+    """The log-odds of all entities among the neighbours, by their nearest text or exemplar."""
+    width = neighbours.entities.width + neighbours.exemplars.width
+    return rank_by_best_evidence(neighbours, calibration, width).candidates

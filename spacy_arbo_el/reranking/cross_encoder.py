@@ -16,6 +16,7 @@ from ..mentions.batch import MentionBatch
 from ..mentions.labels import is_gold
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_share
+from .best_evidence import log_odds_by_vectors
 from .cross_encoder_fit import CrossEncoderFit, with_scores
 from .entity_pieces import cached_pieces
 from .entity_strings import EntityStrings
@@ -60,6 +61,8 @@ class CrossEncoder:
     window: The most word pieces of the mention's part.
     text: The most word pieces of the entity's part.
     scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
+    prior: The weight of the log-odds of a candidate by vectors, which are added to its score; it is
+        trained with the scorer.
     fitted: What ``fit`` has learned.
     """
 
@@ -70,6 +73,7 @@ class CrossEncoder:
     window: int = 48
     text: int = 48
     scorer: Optional[Scorer] = field(default=None, repr=False)
+    prior: float = field(default=0.0, repr=False)
     fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +119,9 @@ class CrossEncoder:
             self._warn_of_other_retriever(context)
             pairs = self.pairs(batch, np.where(valid, first, -1), context)
             scores[valid] = self.scorer(pairs)
+            if self.prior:
+                by_vectors = log_odds_by_vectors(neighbours, context.calibration)
+                scores += self.prior * by_vectors.scores_or_least(first)
         return Scored(before, first, scores)
 
     def pairs(
@@ -255,6 +262,7 @@ class CrossEncoder:
         parts = {
             "scorer": b"" if self.scorer is None else self.scorer.scorer.to_bytes(),
             "ranker": ranker,
+            "prior": self.prior,
             "fitted": self.fitted.to_bytes(),
         }
         return srsly.msgpack_dumps(parts)
@@ -262,18 +270,21 @@ class CrossEncoder:
     def from_bytes(self, data: bytes) -> "CrossEncoder":
         """What was trained and fitted. Raises ValueError where it needs other settings."""
         if not data:
-            return replace(
-                self, scorer=None, ranker=self.ranker.from_bytes(b""), fitted=CrossEncoderFit()
-            )
+            ranker = self.ranker.from_bytes(b"")
+            return replace(self, scorer=None, ranker=ranker, prior=0.0, fitted=CrossEncoderFit())
         content: Any = srsly.msgpack_loads(data)
         scorer = PairScorer.from_bytes(content["scorer"]) if content["scorer"] else None
         if scorer is not None and scorer.tower.attrs["reader"].size < self.size:
             trained = scorer.tower.attrs["reader"].size
             raise ValueError(Errors.E871.format(size=self.size, trained=trained))
+        prior = float(content["prior"])
+        if not np.isfinite(prior):
+            raise ValueError(f"the weight of log-odds by vectors is {prior}")
         return replace(
             self,
             scorer=scorer,
             ranker=self.ranker.from_bytes(content["ranker"]),
+            prior=prior,
             fitted=CrossEncoderFit.from_bytes(content["fitted"]),
         )
 

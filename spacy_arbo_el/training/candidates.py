@@ -26,9 +26,9 @@ from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .sealed import seal, unseal
 
-FORMAT = 1
+FORMAT = 2
 _KIND = "candidates"
-_ARRAYS = ("candidates", "gold", "recall")
+_ARRAYS = ("candidates", "scores", "gold", "recall")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,22 @@ class TrainingCandidates:
     """The candidates of the annotated mentions of a corpus, in the order of its documents.
 
     candidates: (m, k) int64 positions in the knowledge base, best first, -1 for none.
+    scores: (m, k) float32, the log-odds of candidates by vectors.
     gold: (m, g) int64, the positions of the gold entities, -1 for none.
     recall: (2, 2) float64, the share of the mentions with a gold entity among the first candidate
         and among all k; without the exemplars of their document, and with them.
     """
 
     candidates: np.ndarray
+    scores: np.ndarray
     gold: np.ndarray
     recall: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "TrainingCandidates":
+        """Those of the given mentions."""
+        return replace(
+            self, candidates=self.candidates[rows], scores=self.scores[rows], gold=self.gold[rows]
+        )
 
     @property
     def correct(self) -> np.ndarray:
@@ -53,18 +61,21 @@ class TrainingCandidates:
     def for_training(self) -> Tuple[np.ndarray, "TrainingCandidates"]:
         """The mentions whose gold entity is in the knowledge base, and their candidates.
 
-        A gold entity that is not among them takes the place of the last one.
+        A gold entity that is not among them takes the place and the score of the last one.
 
         RETURNS: (n,) int64, which of the mentions; and n rows.
         """
         rows = np.flatnonzero((self.gold >= 0).any(axis=1))
-        candidates, gold = self.candidates[rows].copy(), self.gold[rows]
+        chosen = self.take(rows)
+        candidates, gold, scores = chosen.candidates.copy(), chosen.gold, chosen.scores.copy()
         missing = np.flatnonzero(~is_gold(candidates, gold).any(axis=1))
         count = (candidates >= 0).sum(axis=1)
         last = np.minimum(count, candidates.shape[1] - 1)
         first_gold = np.take_along_axis(gold, (gold >= 0).argmax(axis=1)[:, None], axis=1)[:, 0]
+        least = np.where(candidates >= 0, scores, np.inf).min(axis=1, initial=np.inf)
         candidates[missing, last[missing]] = first_gold[missing]
-        return rows, replace(self, candidates=candidates, gold=gold)
+        scores[missing, last[missing]] = np.where(np.isfinite(least), least, 0.0)[missing]
+        return rows, replace(chosen, candidates=candidates, scores=scores)
 
 
 def make_candidates(
@@ -87,10 +98,10 @@ def make_candidates(
             for parts, found in zip(candidates, neighbours_for_training(stages, batch, documents)):
                 ranking = rank_by_best_evidence(found, stages.calibration, count)
                 parts.append(ranking.candidates.resized(count))
-    ids = [TopK.concat(parts).ids for parts in candidates]
+    without, with_own = (TopK.concat(parts) for parts in candidates)
     all_gold = _padded(gold)
-    recall = [_recall(of_one, all_gold) for of_one in ids]
-    return TrainingCandidates(ids[0], all_gold, np.array(recall))
+    recall = [_recall(of_one.ids, all_gold) for of_one in (without, with_own)]
+    return TrainingCandidates(without.ids, without.scores, all_gold, np.array(recall))
 
 
 class ExemplarDocuments(NamedTuple):
@@ -188,6 +199,7 @@ def write_candidates(
     positions = positions[positions >= 0]
     arrays = {
         "candidates": _numbers(table.candidates, positions),
+        "scores": table.scores,
         "gold": _numbers(table.gold, positions),
         "recall": table.recall,
     }
@@ -212,7 +224,7 @@ def read_candidates(path: Path, kb: ArboKB, pipeline: str, corpus: str) -> Train
             raise ValueError(f"its format is {content['format']!r:.20}, not {FORMAT}")
         found = {"pipeline": content["pipeline"], "corpus": content["corpus"]}
         arrays = unpack_arrays(content["arrays"])
-        candidates, gold, recall = (arrays[name] for name in _ARRAYS)
+        candidates, scores, gold, recall = (arrays[name] for name in _ARRAYS)
         ids = list(content["ids"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(Errors.E877.format(path=path, problem=error)) from None
@@ -220,7 +232,7 @@ def read_candidates(path: Path, kb: ArboKB, pipeline: str, corpus: str) -> Train
         if found[what] != expected:
             raise ValueError(Errors.E876.format(path=path, what=what))
     positions = np.append(kb.entities.positions_of(ids), -1)
-    return TrainingCandidates(positions[candidates], positions[gold], recall)
+    return TrainingCandidates(positions[candidates], scores, positions[gold], recall)
 
 
 def _numbers(table: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -24,13 +24,15 @@ from ..reranking.protocol import RankingContext
 from ..settings import check_count, check_part, check_positive, check_share
 from .candidates import TrainingCandidates
 from .checkpoint import Checkpoint, History, restore_checkpoint, write_checkpoint
-from .losses import softmax
+from .losses import set_loss
 from .resume import RunSettings
 from .trainer import TrainingDiverged
 
 # Scalings of the learning rate, as in base.cfg.
 WEIGHT_DECAY = 0.01
 LARGEST_GRADIENT = 1.0
+# Between what the weight of log-odds by vectors is.
+PRIORS = (0.01, 100.0)
 NAME = "cross-encoder"
 # Steps between lines of progress.
 LINE = 20
@@ -51,6 +53,8 @@ class RerankerTraining:
         of mentions; "" to start from that encoder.
     n_candidates: Among how many candidates of a mention the gold entity is to be found. A mention
         scorer has none.
+    residual: Whether a cross-encoder learns what to add to the log-odds that a candidate has by
+        vectors, so that it begins with their ranking. False for scores of its own, as in the paper.
     max_epochs: How often each mention, or pair of mentions, is trained on.
     batch_size: The number of mentions in a step, each with all its candidates; for a mention
         scorer, the number of pairs.
@@ -62,6 +66,7 @@ class RerankerTraining:
 
     name: str = ""
     n_candidates: int = 8
+    residual: bool = True
     max_epochs: int = 2
     batch_size: int = 16
     learn_rate: float = 5e-5
@@ -105,10 +110,7 @@ class LabelledMentions:
 
     def take(self, rows: np.ndarray) -> "LabelledMentions":
         """The given mentions."""
-        table = TrainingCandidates(
-            self.table.candidates[rows], self.table.gold[rows], self.table.recall
-        )
-        return LabelledMentions(self.batch.take(rows), table)
+        return LabelledMentions(self.batch.take(rows), self.table.take(rows))
 
 
 class PairExamples(Protocol):
@@ -164,14 +166,21 @@ class CandidatePairs:
 
         Several gold entities share the probability.
         """
-        valid = self._valid
-        loss, gradient = set_loss(_table(scores, valid), self.mentions.table.correct)
-        return loss, gradient[valid]
+        loss, gradient = set_loss(self._scored(scores), self.mentions.table.correct)
+        return loss, gradient[self._valid]
 
     def accuracy(self, scores: np.ndarray) -> float:
         """The share of mentions whose candidate with the best score is gold."""
-        best = _table(scores, self._valid).argmax(axis=1)[:, None]
+        best = self._scored(scores).argmax(axis=1)[:, None]
         return float(np.take_along_axis(self.mentions.table.correct, best, axis=1).mean())
+
+    def _scored(self, scores: np.ndarray) -> np.ndarray:
+        """(m, k) float32, what ranks the candidates; -inf for none. scores: (p,), of the pairs."""
+        table = np.full(self._valid.shape, -np.inf, dtype=np.float32)
+        table[self._valid] = scores
+        if self.reranker.prior:
+            table[self._valid] += self.reranker.prior * self.mentions.table.scores[self._valid]
+        return table
 
     @property
     def _valid(self) -> np.ndarray:
@@ -268,21 +277,22 @@ class RerankerTrainer:
         return examples.accuracy(self.scorer(examples.pairs()))
 
 
-def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray]:
-    """The mean cross entropy of a softmax over the candidates of each mention, and its gradient.
+def fit_prior(table: TrainingCandidates) -> float:
+    """The weight of log-odds by vectors with which they predict the gold candidate best.
 
-    scores: (m, k) float32, -inf for no candidate.
-    correct: (m, k) bool, one of each row at least; they share the probability.
-    RETURNS: The loss, and (m, k) float32, its gradient with respect to the scores.
+    table: Candidates that the encoder was not trained on.
+    RETURNS: 1.0 where no mention has a gold candidate and another one.
     """
-    target = correct / correct.sum(axis=1, keepdims=True)
-    log_total, probabilities = softmax(scores.astype(np.float64))
-    loss = -(target * np.where(correct, scores - log_total[:, None], 0.0)).sum(axis=1).mean()
-    return float(loss), ((probabilities - target) / len(scores)).astype(np.float32)
+    from scipy.optimize import minimize_scalar
 
-
-def _table(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Scores of pairs as a table (m, k), -inf where there is no candidate."""
-    table = np.full(valid.shape, -np.inf, dtype=np.float32)
-    table[valid] = scores
-    return table
+    valid = table.candidates >= 0
+    rows = np.flatnonzero(table.correct.any(axis=1) & (valid.sum(axis=1) > 1))
+    if not len(rows):
+        return 1.0
+    scores = np.where(valid, table.scores, -np.inf)[rows]
+    correct = table.correct[rows]
+    low, high = np.log(PRIORS)
+    found = minimize_scalar(
+        lambda x: set_loss(np.exp(x) * scores, correct)[0], bounds=(low, high), method="bounded"
+    )
+    return float(np.exp(found.x))

@@ -26,7 +26,13 @@ from .candidates import (
 )
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
 from .mention_pairs import LabelledPairs, NearestPairs
-from .reranker import CandidatePairs, LabelledMentions, RerankerTrainer, RerankerTraining
+from .reranker import (
+    CandidatePairs,
+    LabelledMentions,
+    RerankerTrainer,
+    RerankerTraining,
+    fit_prior,
+)
 from .resume import RunSettings, check_same_settings, fingerprint_of_docs, has_same_start
 
 _CONFIGS = Path(__file__).parent.parent / "configs"
@@ -70,7 +76,8 @@ class RerankerRun:
             self.report(_recall_lines(learned.table))
             held_out = self._labelled(dev, training.n_candidates)
             scorer = self._scorer(reranker.size, training)
-            reranker = replace(reranker, scorer=scorer)
+            prior = fit_prior(held_out.table) if training.residual else 0.0
+            reranker = replace(reranker, scorer=scorer, prior=prior)
             chosen = LabelledMentions(learned.batch.take(rows), table)
             examples = (
                 CandidatePairs(mentions, reranker, linker.stages.context)

@@ -38,7 +38,7 @@ IN_RANKER = {
 }
 
 
-def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, **config):
+def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, prior=0.0, **config):
     """A pipeline whose cross-encoder has random weights, so that it turns links at random."""
     tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
     nlp = build(entities, model=tower, reranker=section, **config)
@@ -47,7 +47,7 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, **config):
     scorer = PairScorer.create(source, linker.reranker.size, linker.encoder.fingerprint)
     head = scorer.model.layers[1]
     head.set_param("W", head.get_param("W") * 50)
-    linker.reranker = replace(linker.reranker, scorer=scorer)
+    linker.reranker = replace(linker.reranker, scorer=scorer, prior=prior)
     return nlp
 
 
@@ -60,7 +60,7 @@ def nlp(tiny_bert):
 @pytest.fixture(scope="module")
 def fitted(tiny_bert):
     """One whose scores are a feature of a fitted ranker. Don't change it."""
-    nlp = with_scorer(tiny_bert, section=IN_RANKER)
+    nlp = with_scorer(tiny_bert, section=IN_RANKER, prior=0.5)
     calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN])])
     assert find_linker(nlp).reranker.fitted.weights is not None
     return nlp
@@ -119,6 +119,21 @@ def test_the_order_is_that_of_the_scores(nlp):
         after = stages.reranker(batch, neighbours, stages.context)
     best = np.take_along_axis(scored.first, scored.scores.argmax(axis=1)[:, None], axis=1)
     assert (after.candidates.ids[:, 0] == best[:, 0]).all()
+
+
+def test_log_odds_by_vectors_are_added_to_the_scores(nlp):
+    linker = find_linker(nlp)
+    stages, plain = linker.stages, linker.reranker
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+    neighbours = stages.retrieve(batch)
+    with stages.datastore.reading():
+        without = plain.score(batch, neighbours, stages.context).scores
+        by_vectors = plain.ranker(batch, neighbours, stages.context).candidates
+        with_half = replace(plain, prior=0.5).score(batch, neighbours, stages.context)
+        mostly = replace(plain, prior=1e6)(batch, neighbours, stages.context).candidates
+    expected = without + 0.5 * by_vectors.first(without.shape[1]).scores
+    np.testing.assert_allclose(with_half.scores, expected, rtol=1e-5)
+    assert (mostly.ids == by_vectors.ids).all()
 
 
 def test_sure_mentions_are_left_as_they_are(nlp):

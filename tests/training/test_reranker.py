@@ -14,8 +14,16 @@ from typer.testing import CliRunner
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.labels import gold_positions
 from spacy_arbo_el.pipelines import save_pipeline
-from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, set_loss
+from spacy_arbo_el.reranking.best_evidence import BestEvidence
+from spacy_arbo_el.training.candidates import TrainingCandidates
+from spacy_arbo_el.training.losses import set_loss
+from spacy_arbo_el.training.reranker import (
+    RerankerTrainer,
+    RerankerTraining,
+    fit_prior,
+)
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
@@ -66,6 +74,47 @@ def test_the_gradient_of_the_loss_is_that_of_finite_differences(data):
         difference = (set_loss(moved, correct)[0] - loss) / 1e-4
         assert gradient[i, j] == pytest.approx(difference, abs=1e-3)
     assert (gradient[~np.isfinite(scores)] == 0).all()
+
+
+@given(st.data())
+def test_the_prior_predicts_the_gold_candidates_best(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
+    m, k = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))
+    candidates = np.tile(np.arange(k), (m, 1))
+    candidates[:, 2:][rng.random((m, k - 2)) < 0.3] = -1
+    scores = np.where(candidates >= 0, rng.normal(size=(m, k)), -np.inf).astype(np.float32)
+    gold = rng.integers(0, 2, (m, 1))
+    table = TrainingCandidates(candidates, scores, gold, np.zeros((2, 2)))
+    prior = fit_prior(table)
+    losses = [set_loss(weight * scores, table.correct)[0] for weight in np.geomspace(0.01, 100)]
+    assert set_loss(prior * scores, table.correct)[0] <= min(losses) + 1e-4
+
+
+def test_without_mentions_to_fit_it_on_the_prior_is_one():
+    table = TrainingCandidates(
+        np.array([[4, -1], [4, 5]]),
+        np.array([[1.0, -np.inf], [1.0, 0.5]], dtype=np.float32),
+        np.array([[4], [6]]),
+        np.zeros((2, 2)),
+    )
+    assert fit_prior(table) == 1.0
+
+
+def test_a_residual_begins_with_the_ranking_by_vectors(tiny_bert, tmp_path):
+    nlp = build_tiny(tiny_bert)
+    lines, slow = [], {"training.max_epochs": 1, "training.learn_rate": 1e-9}
+    residual = run(nlp, tmp_path / "residual", lines.append, **slow)
+    alone = run(nlp, tmp_path / "alone", **{**slow, "training.residual": False})
+    assert residual.prior > 0 and alone.prior == 0
+    assert residual.from_bytes(residual.to_bytes()).prior == residual.prior
+    linker = find_linker(nlp)
+    stages = linker.stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp, DEV)))
+    with stages.datastore.reading():
+        ranking = BestEvidence()(batch, stages.retrieve(batch), stages.context)
+    gold = gold_positions(linker.kb, [record.kb_ids for record in batch.records])
+    right = (ranking.candidates.ids[:, :1] == gold[:, :1]).mean()
+    assert f"dev accuracy {right:.4f}" in lines[-1]
 
 
 def weights(reranker):
