@@ -110,6 +110,8 @@ def exemplar_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
     return neighbours.exemplars.scores[changes], correct[changes]
 
 
+# The curves that a linker begins with are fitted apart: they are for linkers with a reranker, which
+# chooses between texts and exemplars itself.
 def edges(
     linker: ArboLinker, alone: AnnotatedMentions, beside: AnnotatedMentions
 ) -> Dict[str, LabelledEdges]:

@@ -92,20 +92,29 @@ class TopK:
 
     def scores_of(self, ids: np.ndarray) -> np.ndarray:
         """The best score of each of ``ids`` (m, c): (m, c) float32, -inf where it doesn't occur."""
-        columns = self.columns_of(ids)
-        if not self.width:
-            return np.full(ids.shape, -np.inf, dtype=np.float32)
-        scores = np.take_along_axis(self.scores, np.maximum(columns, 0), axis=1)
-        return np.where(columns >= 0, scores, np.float32(-np.inf))
+        return self.scores_at(self.columns_of(ids), np.full((len(self), 1), -np.inf, np.float32))
 
     def scores_or_least(self, ids: np.ndarray) -> np.ndarray:
-        """As ``scores_of``, with the least score of the row for an id that doesn't occur in it.
+        """As ``scores_of``, with ``least`` for an id that doesn't occur."""
+        return self.scores_at(self.columns_of(ids), self.least)
 
-        RETURNS: (m, c) float32, 0 in a row without entries.
+    def scores_at(self, columns: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        """The scores in the given columns of each row: (m, c) float32.
+
+        columns: (m, c) int64, -1 for none.
+        missing: (m, 1) float32, the score for none.
         """
-        least = np.where(self.valid, self.scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
-        scores = self.scores_of(ids)
-        return np.where(np.isfinite(scores), scores, np.where(np.isfinite(least), least, 0.0))
+        if not self.width:
+            return np.repeat(missing, columns.shape[1], axis=1)
+        scores = np.take_along_axis(self.scores, np.maximum(columns, 0), axis=1)
+        return np.where(columns >= 0, scores, missing)
+
+    @property
+    def least(self) -> np.ndarray:
+        """(m, 1) float32, the least score of each row; 0 where it has no ids."""
+        scores = np.where(self.valid, self.scores, np.float32(np.inf))
+        least = scores.min(axis=1, initial=np.inf, keepdims=True)
+        return np.where(self.valid.any(axis=1, keepdims=True), least, np.float32(0))
 
 
 @numba_jit()

@@ -102,11 +102,11 @@ def test_columns_and_scores_of_ids_are_those_of_their_first_occurrence(top, data
         scores.append([row[place][1] if place >= 0 else -np.inf for place in places])
     assert top.columns_of(ids).tolist() == columns
     assert top.scores_of(ids).tolist() == scores
-    valid = [[score for i, score in row if i >= 0] for row in rows_of(top)]
-    least = [min(row, default=0.0) for row in valid]
+    least = [min((score for i, score in row if i >= 0), default=0.0) for row in rows_of(top)]
+    assert top.least.tolist() == [[low] for low in least]
     filled = [
-        [float(low) if score == -np.inf else score for score in row]
-        for row, low in zip(scores, least)
+        [low if place < 0 else score for score, place in zip(row, places)]
+        for row, places, low in zip(scores, columns, least)
     ]
     assert top.scores_or_least(ids).tolist() == filled
 

@@ -57,6 +57,11 @@ class Calibration:
         """The calibration with the curve of entities for all kinds of edges."""
         return Calibration(*[self.entity] * len(KINDS))
 
+    def times(self, weight: float) -> "Calibration":
+        """The calibration with all log-odds multiplied by a positive number."""
+        curves = (getattr(self, kind) for kind in KINDS)
+        return Calibration(*((weight * slope, weight * offset) for slope, offset in curves))
+
     def for_mention_scorer(self) -> "Calibration":
         """The same, where edges between mentions have the scores of a mention scorer.
 

@@ -89,9 +89,9 @@ def fit_calibration(
     edges between mentions is fitted on pairs whose best candidates differ, since only there such an
     edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
     the curve would be much too confident. The curves of texts and of exemplars are fitted together,
-    so that they say which of two candidates is right. The curves of new entities are fitted on the
-    nearest mentions of the whole corpus. With a mention scorer, the three curves of edges between
-    mentions are fitted on its scores.
+    so that they say which of two candidates is right: see ``fit_evidence``. The curves of new
+    entities are fitted on the nearest mentions of the whole corpus. With a mention scorer, the
+    three curves of edges between mentions are fitted on its scores.
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
         left out.

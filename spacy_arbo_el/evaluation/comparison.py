@@ -11,7 +11,7 @@ from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linking.stages import LinkingStages
 from .report import outcomes_of_stages, score_rows, with_inference
-from .scorer import RECALLS
+from .scorer import DRAWN_RECALLS
 
 # Table 6 of the paper, and the same procedures with exemplars.
 PROCEDURES: Mapping[str, Inference] = {
@@ -56,9 +56,9 @@ def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]], title: s
     title: The heading.
     """
     counts = {scores["independent"]["arbo_mentions"] for scores in results.values()}
-    recall = [["recall@k, entities alone", *map(str, RECALLS)]]
+    recall = [["recall@k, entities alone", *map(str, DRAWN_RECALLS)]]
     recall += [
-        [name, *(_percent(scores["independent"][f"arbo_recall_at_{k}"]) for k in RECALLS)]
+        [name, *(_percent(scores["independent"][f"arbo_recall_at_{k}"]) for k in DRAWN_RECALLS)]
         for name, scores in results.items()
     ]
     accuracy = [["accuracy (seen / unseen)", *PROCEDURES]]

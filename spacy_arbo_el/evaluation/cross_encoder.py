@@ -74,7 +74,9 @@ class OracleCandidates:
         """
         stages = linker.stages
         reranker = stages.reranker
-        ranker = reranker.ranker if isinstance(reranker, CrossEncoder) else reranker
+        ranker, curves = reranker, stages.calibration
+        if isinstance(reranker, CrossEncoder):
+            ranker, curves = reranker.ranker, reranker.vector_curves or curves
         batches, ids, known = [], [], [TopK.empty(0)]
         with stages.datastore.reading():
             for spans in annotated_batches(stages.reader, docs):
@@ -82,15 +84,17 @@ class OracleCandidates:
                 neighbours = stages.retrieve(batch)
                 ranking = ranker(batch, neighbours, stages.context)
                 ids.append(ranking.candidates.resized(count).ids)
-                known.append(log_odds_by_vectors(neighbours, stages.calibration))
+                known.append(log_odds_by_vectors(neighbours, curves))
                 batches.append(batch)
         batch = MentionBatch.concat(batches)
         candidates = np.concatenate([np.zeros((0, count), dtype=np.int64), *ids])
         gold = gold_positions(linker.kb, [record.kb_ids for record in batch.records])
         kept = np.flatnonzero((gold >= 0).any(axis=1))
         by_vectors = TopK.concat(known)
-        scores = by_vectors.scores_or_least(candidates)
-        table = TrainingCandidates(candidates, scores, gold, np.zeros((2, 2))).take(kept)
+        scores = (by_vectors.scores_or_least(positions) for positions in (candidates, gold))
+        of_candidates, of_gold = scores
+        table = TrainingCandidates(candidates, of_candidates, gold, of_gold, np.zeros((2, 2)))
+        table = table.take(kept)
         retrieved = np.asarray(table.correct.any(axis=1))
         return cls(batch.take(kept), table, by_vectors.take(kept), retrieved)
 
@@ -104,12 +108,19 @@ class OracleCandidates:
 
         kb: The knowledge base that positions refer to.
         """
-        ids = kb.ids_of(self.table.candidates)
-        positions = other.entities.positions_of(ids.ravel().tolist()).reshape(ids.shape)
-        return replace(self, table=replace(self.table, candidates=positions))
+
+        def moved(positions: np.ndarray) -> np.ndarray:
+            ids = kb.ids_of(positions)
+            return other.entities.positions_of(ids.ravel().tolist()).reshape(ids.shape)
+
+        table, known = self.table, self.by_vectors
+        table = replace(table, candidates=moved(table.candidates), gold=moved(table.gold))
+        return replace(self, table=table, by_vectors=TopK(moved(known.ids), known.scores))
 
     def united(self, others: Sequence["OracleCandidates"]) -> "OracleCandidates":
         """The candidates of several linkers, each once, then gold (UNION).
+
+        Log-odds by vectors are those of this linker. Candidates of others alone have the least.
 
         others: Candidates of the same mentions, in the same knowledge base.
 
@@ -142,7 +153,7 @@ def _each_once(candidates: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class OracleScores:
-    """The accuracy of a cross-encoder by its scores alone.
+    """The accuracy of the ranking by a cross-encoder's scores.
 
     mentions: How many annotated mentions there are, those whose entity the knowledge base lacks
         included.
@@ -171,7 +182,9 @@ def oracle_scores(
     scores = np.full(valid.shape, -np.inf, dtype=np.float32)
     with linker.datastore.reading():
         pairs = reranker.pairs(candidates.batch, candidates.table.candidates, linker.stages.context)
-        scores[valid] = reranker.scorer(pairs) + reranker.prior * candidates.table.scores[valid]
+        scores[valid] = reranker.scorer(pairs)
+        if reranker.vector_curves is not None:
+            scores[valid] += candidates.table.scores[valid]
     best = scores.argmax(axis=1)[:, None]
     hit = np.take_along_axis(candidates.table.correct, best, axis=1)[:, 0]
     labels = [

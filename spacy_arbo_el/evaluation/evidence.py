@@ -1,15 +1,14 @@
 """The curves of texts and of exemplars, fitted together, so that the better evidence is chosen."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ..arrays import TopK
+from ..arrays import TopK, resized_table
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import Curve, fit_logistic
 from ..mentions.labels import is_gold
-from ..reranking.best_evidence import rank_by_best_evidence
 from ..retrieval.neighbours import Neighbours
 from ..training.losses import set_loss
 
@@ -18,7 +17,9 @@ WIDTH = 8
 # The fewest mentions that curves are compared on.
 MIN_MENTIONS = 10
 # How strongly the curves are drawn to each other, in mentions.
-PRIOR = 1.0
+PENALTY = 1.0
+# Those of texts and of exemplars.
+Curves = Tuple[Curve, Curve]
 
 
 class Evidence(NamedTuple):
@@ -54,56 +55,66 @@ def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibrat
     which of two candidates is right where a text speaks for one and an exemplar for the other. So
     the curves are fitted in two steps. First, a softmax over the candidates of a mention by their
     best evidence gives the curves up to a common scale. Then this scale is chosen by how often the
-    best candidate is right (Platt, 1999), which leaves the order of candidates as it is.
+    best candidate is right (Platt, 1999), which leaves the order of candidates as it is. So the
+    probabilities are those of the better of both, not of a text or an exemplar alone.
 
     gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
-    RETURNS: The same calibration where there is too little to learn from. A kind without neighbours
-        keeps its curve.
+    RETURNS: Where few mentions have both kinds of evidence, the order of candidates stays as it is.
+        Where all best candidates are right, or none is, the curve "entity" stays as it is. A kind
+        without neighbours keeps its curve.
     """
-    compared = replace(calibration, **_compared(Evidence.of(neighbours), gold))
-    best = rank_by_best_evidence(neighbours, compared, 1).candidates.resized(1)
-    platt = fit_logistic(best.scores.ravel(), is_gold(best.ids, gold).ravel())
-    if platt is None:
-        return calibration
+    before = calibration.entity, calibration.exemplar
+    compared = _compared(Evidence.of(neighbours), gold)
+    curves = compared or before
+    scale = _platt(neighbours, gold, curves)
+    if scale is None:
+        slope = before[0][0] / curves[0][0]
+        scale = slope, before[0][1] - slope * curves[0][1]
     kinds = {"entity": neighbours.entities, "exemplar": neighbours.exemplars}
     fitted: Any = {
-        kind: _after(getattr(compared, kind), platt)
-        for kind, nearest in kinds.items()
+        kind: (scale[0] * slope, scale[0] * offset + scale[1])
+        for (kind, nearest), (slope, offset) in zip(kinds.items(), curves)
         if nearest.valid.any()
     }
     return replace(calibration, **fitted)
 
 
-def _after(curve: Curve, platt: Curve) -> Curve:
-    """The curve whose log-odds are those of ``curve``, then changed by ``platt``."""
-    slope, offset = platt
-    return slope * curve[0], slope * curve[1] + offset
+def _platt(neighbours: Neighbours, gold: np.ndarray, curves: Curves) -> Optional[Curve]:
+    """The curve from the log-odds of the best candidates to those of their being right."""
+    texts, exemplars = neighbours.entities.resized(1), neighbours.exemplars.resized(1)
+    ids = np.hstack([texts.ids, resized_table(neighbours.exemplar_entities, 1, -1)])
+    scores = np.hstack([texts.scores, exemplars.scores]).astype(np.float64)
+    log_odds = scores * [slope for slope, _ in curves] + [offset for _, offset in curves]
+    best = log_odds.argmax(axis=1)[:, None]
+    right = is_gold(np.take_along_axis(ids, best, axis=1), gold)
+    return fit_logistic(np.take_along_axis(log_odds, best, axis=1)[:, 0], right[:, 0])
 
 
-def _compared(evidence: Evidence, gold: np.ndarray) -> Any:
-    """The two curves by which the gold candidate is the likeliest of its mention.
+def _compared(evidence: Evidence, gold: np.ndarray) -> Optional[Curves]:
+    """The curves by which the gold candidate is the likeliest of its mention.
 
-    They are the same one where there are too few mentions with both kinds of evidence.
+    RETURNS: None where too few mentions have both kinds of evidence.
     """
     correct = is_gold(evidence.entities, gold)
-    certain = np.isposinf(evidence.texts) | np.isposinf(evidence.exemplars)
     usable = correct.any(axis=1) & ~correct.all(axis=1, where=evidence.entities >= 0)
-    usable &= ~certain.any(axis=1)
     has_both = np.isfinite(evidence.texts).any(axis=1) & np.isfinite(evidence.exemplars).any(axis=1)
     if (usable & has_both).sum() < MIN_MENTIONS:
-        return {"entity": (1.0, 0.0), "exemplar": (1.0, 0.0)}
+        return None
     rows = np.flatnonzero(usable)
     return _softmax_curves(evidence.take(rows), correct[rows])
 
 
-def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Any:
-    """The curves with the smallest cross entropy. correct: (m, c) bool, one of each row or more."""
+def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Curves:
+    """The curves with the smallest cross entropy.
+
+    correct: (m, c) bool, at least one in each row.
+    """
     from scipy.optimize import minimize
 
     similarities = np.stack([evidence.texts, evidence.exemplars])
     known = np.isfinite(similarities)
     centre, spread = similarities[known].mean(), similarities[known].std() or 1.0
-    # Standardised, so that the prior means the same for every similarity.
+    # Standardised, so that the penalty means the same for every similarity.
     similarities = np.where(known, (similarities - centre) / spread, -np.inf)
     valid = evidence.entities >= 0
 
@@ -120,7 +131,7 @@ def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Any:
             (pull[won] * scaled[won]).sum() for won, scaled in zip(wins, (of_text, of_exemplar))
         )
         gradient = np.array([by_text, by_exemplar, slopes[1] * pull[wins[1]].sum()])
-        apart, weight = parameters[0] - parameters[1], PRIOR / len(correct)
+        apart, weight = parameters[0] - parameters[1], PENALTY / len(correct)
         gradient += 2 * weight * np.array([apart, -apart, shift])
         return value + weight * (apart**2 + shift**2), gradient
 
@@ -131,8 +142,7 @@ def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Any:
     starts = np.zeros(3), np.array([0.0, 0.0, text - exemplar])
     ends = [minimize(loss, start, jac=True, method="L-BFGS-B") for start in starts]
     found = min(ends, key=lambda end: float(end.fun)).x
-    slopes, shifts = np.exp(found[:2]) / spread, (0.0, spread * found[2])
-    by_text, by_exemplar = (
-        (float(slope), float(slope * (shift - centre))) for slope, shift in zip(slopes, shifts)
-    )
-    return {"entity": by_text, "exemplar": by_exemplar}
+    slopes = [float(slope) for slope in np.exp(found[:2]) / spread]
+    shift = float(spread * found[2])
+    centre = float(centre)
+    return (slopes[0], -slopes[0] * centre), (slopes[1], slopes[1] * (shift - centre))

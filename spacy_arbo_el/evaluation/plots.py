@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence, Tuple
 from ..errors import Errors
 from ..io import write_file
 from .reliability import Reliability
-from .scorer import RECALLS
+from .scorer import DRAWN_RECALLS
 from .thresholds import Row
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ def plot_recall(rows: Mapping[str, Mapping[str, Any]]) -> "Figure":
     """
     figure, axes = _new_figure("k", "recall@k")
     for name, scores in rows.items():
-        recalls = [(k, scores.get(f"arbo_recall_at_{k}")) for k in RECALLS]
+        recalls = [(k, scores.get(f"arbo_recall_at_{k}")) for k in DRAWN_RECALLS]
         axes.plot(*zip(*((k, r) for k, r in recalls if r is not None)), marker="o", label=name)
     axes.set_xscale("log", base=2)
-    axes.set_xticks(RECALLS, [str(k) for k in RECALLS])
+    axes.set_xticks(DRAWN_RECALLS, [str(k) for k in DRAWN_RECALLS])
     axes.set_ylim(top=1.005)
     axes.legend(fontsize="small")
     return figure

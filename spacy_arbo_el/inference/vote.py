@@ -24,7 +24,7 @@ BLOCK = 4096
 class ExemplarVote:
     """Links each mention to the entity of most of its nearest exemplars (BioCoM, §2).
 
-    The probability of the link is that of the entity's nearest exemplar. By default, texts of
+    The probability of the link is that of the entity's likeliest voter. By default, texts of
     entities do not vote, so use it where most entities have exemplars::
 
         [components.arbo_linker.inference]

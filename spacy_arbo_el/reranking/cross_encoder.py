@@ -7,6 +7,7 @@ import numpy as np
 import srsly
 from spacy.util import registry
 
+from ..calibration.calibration import Calibration
 from ..calibration.logistic import log_odds
 from ..encoders.inputs import SpanInputs
 from ..encoders.windows import check_size
@@ -61,8 +62,9 @@ class CrossEncoder:
     window: The most word pieces of the mention's part.
     text: The most word pieces of the entity's part.
     scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
-    prior: The weight of the log-odds of a candidate by vectors, which are added to its score; it is
-        trained with the scorer.
+    vector_curves: The curves of the log-odds by vectors that are added to the scores; None for
+        scores of their own. The scorer was trained with them, so they stay when the linker is
+        calibrated again.
     fitted: What ``fit`` has learned.
     """
 
@@ -73,7 +75,7 @@ class CrossEncoder:
     window: int = 48
     text: int = 48
     scorer: Optional[Scorer] = field(default=None, repr=False)
-    prior: float = field(default=0.0, repr=False)
+    vector_curves: Optional[Calibration] = field(default=None, repr=False)
     fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
 
     def __post_init__(self) -> None:
@@ -119,9 +121,8 @@ class CrossEncoder:
             self._warn_of_other_retriever(context)
             pairs = self.pairs(batch, np.where(valid, first, -1), context)
             scores[valid] = self.scorer(pairs)
-            if self.prior:
-                by_vectors = log_odds_by_vectors(neighbours, context.calibration)
-                scores += self.prior * by_vectors.scores_or_least(first)
+            if self.vector_curves is not None:
+                scores += log_odds_by_vectors(neighbours, self.vector_curves).scores_or_least(first)
         return Scored(before, first, scores)
 
     def pairs(
@@ -262,7 +263,7 @@ class CrossEncoder:
         parts = {
             "scorer": b"" if self.scorer is None else self.scorer.scorer.to_bytes(),
             "ranker": ranker,
-            "prior": self.prior,
+            "vector_curves": self.vector_curves and self.vector_curves.to_config(),
             "fitted": self.fitted.to_bytes(),
         }
         return srsly.msgpack_dumps(parts)
@@ -271,20 +272,19 @@ class CrossEncoder:
         """What was trained and fitted. Raises ValueError where it needs other settings."""
         if not data:
             ranker = self.ranker.from_bytes(b"")
-            return replace(self, scorer=None, ranker=ranker, prior=0.0, fitted=CrossEncoderFit())
+            nothing = CrossEncoderFit()
+            return replace(self, scorer=None, ranker=ranker, vector_curves=None, fitted=nothing)
         content: Any = srsly.msgpack_loads(data)
         scorer = PairScorer.from_bytes(content["scorer"]) if content["scorer"] else None
         if scorer is not None and scorer.tower.attrs["reader"].size < self.size:
             trained = scorer.tower.attrs["reader"].size
             raise ValueError(Errors.E871.format(size=self.size, trained=trained))
-        prior = float(content["prior"])
-        if not np.isfinite(prior):
-            raise ValueError(f"the weight of log-odds by vectors is {prior}")
+        curves = content.get("vector_curves")
         return replace(
             self,
             scorer=scorer,
             ranker=self.ranker.from_bytes(content["ranker"]),
-            prior=prior,
+            vector_curves=None if curves is None else Calibration.from_config(curves),
             fitted=CrossEncoderFit.from_bytes(content["fitted"]),
         )
 
@@ -299,6 +299,9 @@ def cross_encoder(
     text: int = 48,
 ) -> CrossEncoder:
     """Read each of the first candidates together with the mention, and score it.
+
+    By default, the score is the log-odds of the candidate by vectors and what the model adds to
+    them, see ``RerankerTraining.v1``.
 
     Use it where context or spelling decides between candidates that the encoder finds equally near,
     and where linking may take several times as long. ``python -m spacy arbo rerank`` trains it for
@@ -318,7 +321,7 @@ def cross_encoder(
     ranker: Ranks the candidates before.
     n_reranked: How many candidates of a mention are scored. The others follow them, in their order.
     as_feature: Whether the score is one more feature of the ranker, which must be a
-        ``FeatureRanker``. Otherwise the score ranks by itself.
+        ``FeatureRanker``. Otherwise candidates are ranked by the score.
     sure: Mentions whose first candidate has at least this probability before are not scored; 1.0
         scores all.
     window: The most word pieces of the mention and the text round it. There are no more than the

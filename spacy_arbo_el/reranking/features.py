@@ -129,8 +129,4 @@ def _similarity_of(entities: np.ndarray, owners: TopK) -> Tuple[np.ndarray, np.n
     larger. Its column is -1.
     """
     columns = owners.columns_of(entities)
-    if not owners.width:
-        return np.zeros(entities.shape, dtype=np.float32), columns
-    least = np.where(owners.valid, owners.scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
-    scores = np.take_along_axis(owners.scores, np.maximum(columns, 0), axis=1)
-    return np.where(columns >= 0, scores, np.where(np.isfinite(least), least, 0.0)), columns
+    return owners.scores_at(columns, owners.least), columns

@@ -49,7 +49,14 @@ class PairScorer:
 
     @classmethod
     def create(
-        cls, source: Model, size: int, retriever: str, *, name: str = "", seed: int = 0
+        cls,
+        source: Model,
+        size: int,
+        retriever: str,
+        *,
+        name: str = "",
+        seed: int = 0,
+        of_zeros: bool = False,
     ) -> "PairScorer":
         """An untrained one, which has the word pieces of an encoder of mentions.
 
@@ -58,6 +65,7 @@ class PairScorer:
         retriever: The fingerprint of the linker's encoder.
         name: A Hugging Face name or a folder to take the weights from; "" for those of ``source``.
         seed: Determines the weights of the linear layer.
+        of_zeros: Whether these are 0, and so all scores, until it is trained.
 
         Raises ValueError where the transformer has no second token type, reads fewer word pieces,
         or has another vocabulary than ``source``.
@@ -80,8 +88,9 @@ class PairScorer:
             shim_of(tower).set_transformer(*load_transformer(copy, attention_kind()))
             tower.initialize()
         tokenizer_of(tower, size)
+        spread = 0.0 if of_zeros else FIRST_WEIGHTS
         rng = np.random.default_rng(seed)
-        weights = rng.normal(0, FIRST_WEIGHTS, (1, tower.get_dim("nO"))).astype(np.float32)
+        weights = rng.normal(0, spread, (1, tower.get_dim("nO"))).astype(np.float32)
         return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
 
     @property

@@ -8,7 +8,7 @@ right, and nothing is learned. So candidates come without the exemplars of the m
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
 
 import numpy as np
 import srsly
@@ -21,14 +21,14 @@ from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import gold_positions, is_gold
-from ..reranking.best_evidence import rank_by_best_evidence
+from ..reranking.best_evidence import log_odds_by_vectors
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .sealed import seal, unseal
 
-FORMAT = 2
+FORMAT = 3
 _KIND = "candidates"
-_ARRAYS = ("candidates", "scores", "gold", "recall")
+_ARRAYS = ("candidates", "scores", "gold", "gold_scores", "recall")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,8 @@ class TrainingCandidates:
     candidates: (m, k) int64 positions in the knowledge base, best first, -1 for none.
     scores: (m, k) float32, the log-odds of candidates by vectors.
     gold: (m, g) int64, the positions of the gold entities, -1 for none.
+    gold_scores: (m, g) float32, the log-odds of gold entities by vectors. One that is not among the
+        neighbours has the least of its mention.
     recall: (2, 2) float64, the share of the mentions with a gold entity among the first candidate
         and among all k; without the exemplars of their document, and with them.
     """
@@ -45,12 +47,17 @@ class TrainingCandidates:
     candidates: np.ndarray
     scores: np.ndarray
     gold: np.ndarray
+    gold_scores: np.ndarray
     recall: np.ndarray
 
     def take(self, rows: np.ndarray) -> "TrainingCandidates":
         """Those of the given mentions."""
-        return replace(
-            self, candidates=self.candidates[rows], scores=self.scores[rows], gold=self.gold[rows]
+        return TrainingCandidates(
+            self.candidates[rows],
+            self.scores[rows],
+            self.gold[rows],
+            self.gold_scores[rows],
+            self.recall,
         )
 
     @property
@@ -61,7 +68,7 @@ class TrainingCandidates:
     def for_training(self) -> Tuple[np.ndarray, "TrainingCandidates"]:
         """The mentions whose gold entity is in the knowledge base, and their candidates.
 
-        A gold entity that is not among them takes the place and the score of the last one.
+        A gold entity that is not among them takes the place of the last one.
 
         RETURNS: (n,) int64, which of the mentions; and n rows.
         """
@@ -71,10 +78,9 @@ class TrainingCandidates:
         missing = np.flatnonzero(~is_gold(candidates, gold).any(axis=1))
         count = (candidates >= 0).sum(axis=1)
         last = np.minimum(count, candidates.shape[1] - 1)
-        first_gold = np.take_along_axis(gold, (gold >= 0).argmax(axis=1)[:, None], axis=1)[:, 0]
-        least = np.where(candidates >= 0, scores, np.inf).min(axis=1, initial=np.inf)
-        candidates[missing, last[missing]] = first_gold[missing]
-        scores[missing, last[missing]] = np.where(np.isfinite(least), least, 0.0)[missing]
+        first_gold = (gold >= 0).argmax(axis=1)[missing]
+        candidates[missing, last[missing]] = gold[missing, first_gold]
+        scores[missing, last[missing]] = chosen.gold_scores[missing, first_gold]
         return rows, replace(chosen, candidates=candidates, scores=scores)
 
 
@@ -89,19 +95,21 @@ def make_candidates(
     """
     stages = linker.stages
     candidates = [[TopK.empty(0, count)] for _ in range(2)]
-    gold = [np.zeros((0, 1), dtype=np.int64)]
+    gold = [TopK.empty(0, 1)]
     with stages.datastore.reading():
         documents = ExemplarDocuments.of(stages.datastore)
         for batch in map(stages.encode, batches):
+            neighbours = neighbours_for_training(stages, batch, documents)
+            ranked = [log_odds_by_vectors(found, stages.calibration) for found in neighbours]
+            for parts, ranking in zip(candidates, ranked):
+                parts.append(ranking.resized(count))
             gold_ids = [record.kb_ids for record in batch.records]
-            gold.append(gold_positions(stages.datastore.kb, gold_ids))
-            for parts, found in zip(candidates, neighbours_for_training(stages, batch, documents)):
-                ranking = rank_by_best_evidence(found, stages.calibration, count)
-                parts.append(ranking.candidates.resized(count))
+            positions = gold_positions(stages.datastore.kb, gold_ids)
+            gold.append(TopK(positions, ranked[0].scores_or_least(positions)))
     without, with_own = (TopK.concat(parts) for parts in candidates)
-    all_gold = _padded(gold)
-    recall = [_recall(of_one.ids, all_gold) for of_one in (without, with_own)]
-    return TrainingCandidates(without.ids, without.scores, all_gold, np.array(recall))
+    all_gold = TopK.concat(gold)
+    recall = np.array([_recall(of_one.ids, all_gold.ids) for of_one in (without, with_own)])
+    return TrainingCandidates(without.ids, without.scores, all_gold.ids, all_gold.scores, recall)
 
 
 class ExemplarDocuments(NamedTuple):
@@ -156,11 +164,6 @@ def neighbours_for_training(
     return without, found.narrowed(found.entities.width, width)
 
 
-def _padded(tables: Sequence[np.ndarray]) -> np.ndarray:
-    """Tables (m, g) of positions one after the other, as wide as the widest."""
-    return TopK.concat([TopK(table, table.astype(np.float32)) for table in tables]).ids
-
-
 def _recall(candidates: np.ndarray, gold: np.ndarray) -> List[float]:
     """The share of mentions with a gold entity first, and among all candidates."""
     correct = is_gold(candidates, gold)[(gold >= 0).any(axis=1)]
@@ -201,6 +204,7 @@ def write_candidates(
         "candidates": _numbers(table.candidates, positions),
         "scores": table.scores,
         "gold": _numbers(table.gold, positions),
+        "gold_scores": table.gold_scores,
         "recall": table.recall,
     }
     content: Dict[str, Any] = {
@@ -224,7 +228,7 @@ def read_candidates(path: Path, kb: ArboKB, pipeline: str, corpus: str) -> Train
             raise ValueError(f"its format is {content['format']!r:.20}, not {FORMAT}")
         found = {"pipeline": content["pipeline"], "corpus": content["corpus"]}
         arrays = unpack_arrays(content["arrays"])
-        candidates, scores, gold, recall = (arrays[name] for name in _ARRAYS)
+        candidates, scores, gold, gold_scores, recall = (arrays[name] for name in _ARRAYS)
         ids = list(content["ids"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(Errors.E877.format(path=path, problem=error)) from None
@@ -232,7 +236,7 @@ def read_candidates(path: Path, kb: ArboKB, pipeline: str, corpus: str) -> Train
         if found[what] != expected:
             raise ValueError(Errors.E876.format(path=path, what=what))
     positions = np.append(kb.entities.positions_of(ids), -1)
-    return TrainingCandidates(positions[candidates], scores, positions[gold], recall)
+    return TrainingCandidates(positions[candidates], scores, positions[gold], gold_scores, recall)
 
 
 def _numbers(table: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -360,14 +360,14 @@ def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -
 def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray]:
     """The mean cross entropy of a softmax over the candidates of each mention, and its gradient.
 
-    scores: (m, k) float32, -inf for no candidate.
-    correct: (m, k) bool, one of each row at least; they share the probability.
-    RETURNS: The loss, and (m, k) float32, its gradient with respect to the scores.
+    scores: (m, k) float, -inf for no candidate.
+    correct: (m, k) bool, at least one in each row; they share the probability.
+    RETURNS: The loss, and its gradient with respect to the scores, in their shape and type.
     """
     target = correct / correct.sum(axis=1, keepdims=True)
     log_total, probabilities = softmax(scores.astype(np.float64))
     loss = -(target * np.where(correct, scores - log_total[:, None], 0.0)).sum(axis=1).mean()
-    return float(loss), ((probabilities - target) / len(scores)).astype(np.float32)
+    return float(loss), ((probabilities - target) / len(scores)).astype(scores.dtype)
 
 
 def softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

@@ -31,8 +31,8 @@ from .trainer import TrainingDiverged
 # Scalings of the learning rate, as in base.cfg.
 WEIGHT_DECAY = 0.01
 LARGEST_GRADIENT = 1.0
-# Between what the weight of log-odds by vectors is.
-PRIORS = (0.01, 100.0)
+# The smallest and the largest weight of the log-odds by vectors.
+WEIGHTS = (0.01, 100.0)
 NAME = "cross-encoder"
 # Steps between lines of progress.
 LINE = 20
@@ -55,6 +55,7 @@ class RerankerTraining:
         scorer has none.
     residual: Whether a cross-encoder learns what to add to the log-odds that a candidate has by
         vectors, so that it begins with their ranking. False for scores of its own, as in the paper.
+        A mention scorer has always scores of its own.
     max_epochs: How often each mention, or pair of mentions, is trained on.
     batch_size: The number of mentions in a step, each with all its candidates; for a mention
         scorer, the number of pairs.
@@ -145,11 +146,13 @@ class CandidatePairs:
     mentions: The mentions with their candidates.
     reranker: Reads the pairs.
     context: What it can look at.
+    weight: That of the log-odds by vectors, which are added to the scores; 0 for none.
     """
 
     mentions: LabelledMentions
     reranker: CrossEncoder
     context: RankingContext
+    weight: float = 0.0
 
     def __len__(self) -> int:
         return len(self.mentions)
@@ -178,8 +181,8 @@ class CandidatePairs:
         """(m, k) float32, what ranks the candidates; -inf for none. scores: (p,), of the pairs."""
         table = np.full(self._valid.shape, -np.inf, dtype=np.float32)
         table[self._valid] = scores
-        if self.reranker.prior:
-            table[self._valid] += self.reranker.prior * self.mentions.table.scores[self._valid]
+        if self.weight:
+            table[self._valid] += self.weight * self.mentions.table.scores[self._valid]
         return table
 
     @property
@@ -277,11 +280,12 @@ class RerankerTrainer:
         return examples.accuracy(self.scorer(examples.pairs()))
 
 
-def fit_prior(table: TrainingCandidates) -> float:
-    """The weight of log-odds by vectors with which they predict the gold candidate best.
+def fit_weight(table: TrainingCandidates) -> float:
+    """The weight of log-odds by vectors with which a softmax predicts the gold candidate best.
 
-    table: Candidates that the encoder was not trained on.
-    RETURNS: 1.0 where no mention has a gold candidate and another one.
+    It is drawn to 1.0, which is what it is where there is nothing to learn from.
+
+    table: Candidates of mentions that the encoder was not trained on.
     """
     from scipy.optimize import minimize_scalar
 
@@ -289,10 +293,11 @@ def fit_prior(table: TrainingCandidates) -> float:
     rows = np.flatnonzero(table.correct.any(axis=1) & (valid.sum(axis=1) > 1))
     if not len(rows):
         return 1.0
-    scores = np.where(valid, table.scores, -np.inf)[rows]
+    scores = np.where(valid, table.scores, -np.inf)[rows].astype(np.float64)
     correct = table.correct[rows]
-    low, high = np.log(PRIORS)
-    found = minimize_scalar(
-        lambda x: set_loss(np.exp(x) * scores, correct)[0], bounds=(low, high), method="bounded"
-    )
+
+    def loss(log_weight: float) -> float:
+        return set_loss(np.exp(log_weight) * scores, correct)[0] + log_weight**2 / len(rows)
+
+    found = minimize_scalar(loss, bounds=tuple(np.log(WEIGHTS)), method="bounded")
     return float(np.exp(found.x))

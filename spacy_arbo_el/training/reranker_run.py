@@ -31,7 +31,7 @@ from .reranker import (
     LabelledMentions,
     RerankerTrainer,
     RerankerTraining,
-    fit_prior,
+    fit_weight,
 )
 from .resume import RunSettings, check_same_settings, fingerprint_of_docs, has_same_start
 
@@ -75,12 +75,13 @@ class RerankerRun:
                 raise ValueError(Errors.E878.format(count=len(learned)))
             self.report(_recall_lines(learned.table))
             held_out = self._labelled(dev, training.n_candidates)
-            scorer = self._scorer(reranker.size, training)
-            prior = fit_prior(held_out.table) if training.residual else 0.0
-            reranker = replace(reranker, scorer=scorer, prior=prior)
+            scorer = self._scorer(reranker.size, training, training.residual)
+            weight = fit_weight(held_out.table) if training.residual else 0.0
+            curves = linker.calibration.times(weight) if training.residual else None
+            reranker = replace(reranker, scorer=scorer, vector_curves=curves)
             chosen = LabelledMentions(learned.batch.take(rows), table)
             examples = (
-                CandidatePairs(mentions, reranker, linker.stages.context)
+                CandidatePairs(mentions, reranker, linker.stages.context, weight)
                 for mentions in (chosen, held_out)
             )
             trainer = self._trainer(scorer, training, train, dev)
@@ -146,8 +147,12 @@ class RerankerRun:
         if checkpoint is not None:
             write_finished(checkpoint.path, checkpoint.history)
 
-    def _scorer(self, size: int, training: RerankerTraining) -> PairScorer:
-        """The untrained scorer. size: The most word pieces of a pair."""
+    def _scorer(self, size: int, training: RerankerTraining, of_zeros: bool = False) -> PairScorer:
+        """The untrained scorer.
+
+        size: The most word pieces of a pair.
+        of_zeros: Whether its scores are 0 at first.
+        """
         encoder = self.linker.encoder
         return PairScorer.create(
             encoder.model.get_ref("mention"),
@@ -155,6 +160,7 @@ class RerankerRun:
             encoder.fingerprint,
             name=training.name,
             seed=training.seed,
+            of_zeros=of_zeros,
         )
 
     def _labelled(

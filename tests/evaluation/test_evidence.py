@@ -142,24 +142,31 @@ def test_a_kind_without_neighbours_keeps_its_curve(missing):
 def test_with_too_little_to_learn_from_nothing_changes():
     texts, exemplars, gold = world(2)
     few = neighbours_of(texts[:5], exemplars[:5])
-    assert fit_evidence(few, gold[:5], Calibration()) == Calibration()
     all_wrong = neighbours_of(texts, exemplars)
-    assert fit_evidence(all_wrong, np.full_like(gold, -1), Calibration()) == Calibration()
     none = neighbours_of(texts[:0], exemplars[:0])
-    assert fit_evidence(none, gold[:0], Calibration()) == Calibration()
+    for before in (Calibration(), Calibration(entity=(12.0, -8.0), exemplar=(40.0, -30.0))):
+        for neighbours, ids in ((few, gold[:5]), (all_wrong, 0 * gold - 1), (none, gold[:0])):
+            fitted = fit_evidence(neighbours, ids, before)
+            for kind in ("entity", "exemplar"):
+                assert getattr(fitted, kind) == pytest.approx(getattr(before, kind))
 
 
-def test_with_few_exemplars_both_curves_are_the_same():
+def test_with_few_exemplars_the_order_of_candidates_stays():
     texts, exemplars, gold = world(3)
     exemplars[4:] = -np.inf
-    fitted = fit_evidence(neighbours_of(texts, exemplars), gold, Calibration())
-    assert fitted.entity == fitted.exemplar != Calibration().entity
+    neighbours = neighbours_of(texts, exemplars)
+    before = Calibration(entity=(12.0, -8.0), exemplar=(40.0, -20.0))
+    fitted = fit_evidence(neighbours, gold, before)
+    assert fitted.entity != before.entity
+    expected, found = (
+        rank_by_best_evidence(neighbours, curves, 24).candidates.ids for curves in (before, fitted)
+    )
+    assert (found == expected).all()
 
 
-def test_evidence_that_is_certain_is_left_out():
-    texts, exemplars, gold = world(4)
-    expected = fit_evidence(neighbours_of(texts[50:], exemplars[50:]), gold[50:], Calibration())
-    exemplars[:50, 3] = np.inf
-    fitted = fit_evidence(neighbours_of(texts, exemplars), gold, Calibration())
-    for kind in ("entity", "exemplar"):
-        assert getattr(fitted, kind) == pytest.approx(getattr(expected, kind), rel=1e-6)
+def test_where_all_candidates_can_be_ranked_rightly_they_are():
+    texts, exemplars, gold = world(1, text_noise=0.02, exemplar_noise=0.3, shift=0.3)
+    neighbours = neighbours_of(texts, exemplars)
+    assert accuracy(Calibration(), neighbours, gold) < 0.5
+    fitted = fit_evidence(neighbours, gold, Calibration())
+    assert accuracy(fitted, neighbours, gold) > 0.99

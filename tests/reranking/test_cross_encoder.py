@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import spacy
 
+from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import probability
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.kb.entity import Entity
@@ -38,7 +39,7 @@ IN_RANKER = {
 }
 
 
-def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, prior=0.0, **config):
+def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **config):
     """A pipeline whose cross-encoder has random weights, so that it turns links at random."""
     tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
     nlp = build(entities, model=tower, reranker=section, **config)
@@ -47,7 +48,8 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, prior=0.0, **conf
     scorer = PairScorer.create(source, linker.reranker.size, linker.encoder.fingerprint)
     head = scorer.model.layers[1]
     head.set_param("W", head.get_param("W") * 50)
-    linker.reranker = replace(linker.reranker, scorer=scorer, prior=prior)
+    curves = linker.calibration.times(weight) if weight else None
+    linker.reranker = replace(linker.reranker, scorer=scorer, vector_curves=curves)
     return nlp
 
 
@@ -60,7 +62,7 @@ def nlp(tiny_bert):
 @pytest.fixture(scope="module")
 def fitted(tiny_bert):
     """One whose scores are a feature of a fitted ranker. Don't change it."""
-    nlp = with_scorer(tiny_bert, section=IN_RANKER, prior=0.5)
+    nlp = with_scorer(tiny_bert, section=IN_RANKER, weight=0.5)
     calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN])])
     assert find_linker(nlp).reranker.fitted.weights is not None
     return nlp
@@ -121,19 +123,44 @@ def test_the_order_is_that_of_the_scores(nlp):
     assert (after.candidates.ids[:, 0] == best[:, 0]).all()
 
 
-def test_log_odds_by_vectors_are_added_to_the_scores(nlp):
-    linker = find_linker(nlp)
-    stages, plain = linker.stages, linker.reranker
-    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
-    neighbours = stages.retrieve(batch)
+def test_log_odds_by_vectors_are_added_to_the_scores(nlp, fitted):
+    linker = find_linker(fitted)
+    stages, reranker = linker.stages, linker.reranker
+    batch = stages.encode(stages.reader.read_docs(docs_of(fitted)))
+    neighbours, curves = stages.retrieve(batch), reranker.vector_curves
     with stages.datastore.reading():
-        without = plain.score(batch, neighbours, stages.context).scores
-        by_vectors = plain.ranker(batch, neighbours, stages.context).candidates
-        with_half = replace(plain, prior=0.5).score(batch, neighbours, stages.context)
-        mostly = replace(plain, prior=1e6)(batch, neighbours, stages.context).candidates
-    expected = without + 0.5 * by_vectors.first(without.shape[1]).scores
-    np.testing.assert_allclose(with_half.scores, expected, rtol=1e-5)
-    assert (mostly.ids == by_vectors.ids).all()
+        with_curves = reranker.score(batch, neighbours, stages.context)
+        plain = replace(reranker, vector_curves=None).score(batch, neighbours, stages.context)
+    assert (with_curves.first == plain.first).all() and curves != linker.calibration
+    texts, exemplars = neighbours.entities, neighbours.exemplars
+    for row, candidates in enumerate(plain.first.tolist()):
+        of_entity = {}
+        for owners, kind, found in (
+            (texts.ids, "entity", texts),
+            (neighbours.exemplar_entities, "exemplar", exemplars),
+        ):
+            slope, offset = getattr(curves, kind)
+            for entity, similarity in zip(owners[row].tolist(), found.scores[row].tolist()):
+                if entity >= 0:
+                    of_entity.setdefault(entity, []).append(slope * similarity + offset)
+        least = min(max(values) for values in of_entity.values())
+        added = [max(of_entity.get(entity, [least])) for entity in candidates]
+        expected = plain.scores[row] + np.array(added)
+        np.testing.assert_allclose(with_curves.scores[row], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_was_trained_is_not_changed_by_another_calibration(fitted, tiny_bert):
+    """The scorer has learned what to add to the log-odds of its training."""
+    linker = find_linker(fitted)
+    stages, reranker = linker.stages, linker.reranker
+    batch = stages.encode(stages.reader.read_docs(docs_of(fitted)))
+    neighbours = stages.retrieve(batch)
+    other = replace(stages, calibration=stages.calibration.times(3.0))
+    with stages.datastore.reading():
+        expected, found = (
+            reranker.score(batch, neighbours, s.context).scores for s in (stages, other)
+        )
+    assert (found == expected).all()
 
 
 def test_sure_mentions_are_left_as_they_are(nlp):
@@ -232,6 +259,10 @@ def test_nan_is_an_error(tiny_bert):
         nlp(docs_of(nlp)[0])
     with pytest.raises(ValueError, match="not finite"):
         find_linker(nlp).reranker.from_bytes(find_linker(nlp).reranker.to_bytes())
+    curves = replace(Calibration(), exemplar=(np.nan, 0.0))
+    broken = replace(with_scorer(tiny_bert).get_pipe("arbo_linker").reranker, vector_curves=curves)
+    with pytest.raises(ValueError, match="E401"):
+        broken.from_bytes(broken.to_bytes())
 
 
 def test_settings_that_do_not_fit_are_refused(nlp):
@@ -302,7 +333,8 @@ def test_fitting_keeps_what_was_trained_and_unfitted_forgets_the_rest(fitted):
     bare = reranker.unfitted()
     assert bare.scorer is reranker.scorer
     assert bare.fitted.weights is None and bare.ranker.weights is None
-    assert reranker.from_bytes(b"").scorer is None
+    nothing = reranker.from_bytes(b"")
+    assert nothing.scorer is None and nothing.vector_curves is None
 
 
 def test_explain_names_the_cross_encoder_where_it_turned_a_link(nlp):

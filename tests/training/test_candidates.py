@@ -80,12 +80,13 @@ def test_a_missing_gold_entity_takes_the_place_of_the_last_candidate():
         np.array([[5, 6, 7], [5, 6, 7], [5, -1, -1], [5, 6, 7]]),
         np.array([[3, 2, 1], [3, 2, 1], [3, -np.inf, -np.inf], [3, 2, 1]], dtype=np.float32),
         np.array([[6, -1], [9, 8], [3, -1], [-1, -1]]),
+        np.array([[2, 0], [-4, -5], [-6, 0], [0, 0]], dtype=np.float32),
         np.zeros((2, 2)),
     )
     rows, ready = table.for_training()
     assert rows.tolist() == [0, 1, 2], "the last has no gold entity in the knowledge base"
     assert ready.candidates.tolist() == [[5, 6, 7], [5, 6, 9], [5, 3, -1]]
-    assert ready.scores.tolist() == [[3, 2, 1], [3, 2, 1], [3, 3, -np.inf]]
+    assert ready.scores.tolist() == [[3, 2, 1], [3, 2, -4], [3, -6, -np.inf]]
     assert ready.correct.sum(axis=1).tolist() == [1, 1, 1]
     assert table.candidates[1].tolist() == [5, 6, 7], "the table itself stays"
 
@@ -110,7 +111,7 @@ def test_a_file_of_candidates_survives_and_is_refused_for_others(tiny_bert, tmp_
     linker, docs, path = find_linker(nlp), docs_of(nlp), tmp_path / "candidates.bin"
     table, (pipeline, corpus) = written(linker, docs, path)
     again = read_candidates(path, linker.kb, pipeline, corpus)
-    for name in ("candidates", "scores", "gold", "recall"):
+    for name in ("candidates", "scores", "gold", "gold_scores", "recall"):
         assert (getattr(again, name) == getattr(table, name)).all()
     # Another corpus, another number of candidates, another setting, another knowledge base.
     other = fingerprint_of_docs(docs[:-1])

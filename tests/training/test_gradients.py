@@ -19,6 +19,7 @@ from spacy_arbo_el.training.losses import (
     SoftmaxPositiveNegative,
     Triplet,
     cross_entropy,
+    set_loss,
     softmax_positive_negative,
 )
 from spacy_arbo_el.training.scalars import attach_scalars, scalars_of
@@ -355,3 +356,24 @@ def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances
     assert losses[0] == pytest.approx(0.5) and np.isfinite(gradient).all()
     with pytest.raises(ValueError, match="learned = false"):
         OverDistances(Logistic())
+
+
+@given(st.data())
+def test_the_gradient_of_the_loss_of_sets_is_that_of_finite_differences(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
+    m, k = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 5))
+    scores = rng.normal(size=(m, k)).astype(np.float32)
+    correct = rng.random((m, k)) < 0.4
+    correct[:, 0] |= ~correct.any(axis=1)
+    scores[(rng.random((m, k)) < 0.2) & ~correct] = -np.inf
+    loss, gradient = set_loss(scores, correct)
+    # The cross entropy to equal shares, by hand.
+    p = np.exp(scores.astype(float)) / np.exp(scores.astype(float)).sum(axis=1, keepdims=True)
+    by_hand = [-np.log(p[i][correct[i]]).mean() for i in range(m)]
+    assert loss == pytest.approx(np.mean(by_hand), abs=1e-5)
+    for i, j in zip(*np.nonzero(np.isfinite(scores))):
+        moved = scores.astype(np.float64)
+        moved[i, j] += 1e-4
+        difference = (set_loss(moved, correct)[0] - loss) / 1e-4
+        assert gradient[i, j] == pytest.approx(difference, abs=1e-3)
+    assert (gradient[~np.isfinite(scores)] == 0).all()
