@@ -148,7 +148,7 @@ def main() -> None:
             # The weights of the features are those that were fitted on the configured number.
             rows[f"k = {k}"] = replace(stages, reranker=replace(fitted, n_reranked=k))
             alone = replace(fitted, n_reranked=k, as_feature=False)
-            rows[f"k = {k}, scores alone"] = replace(stages, reranker=alone)
+            rows[f"k = {k}, by the scores"] = replace(stages, reranker=alone)
         return rows
 
     print("| | accuracy | mentions/s |\n|---|---|---|")

@@ -212,7 +212,7 @@ def _print_oracle(
                 [OracleCandidates.retrieve(o, docs, UNION).within(o.kb, linker.kb) for o in others]
             )
         rows[f"{model}: {oracle}"] = oracle_scores(linker, given, docs)
-    Console(width=130).print(as_oracle_table(rows, f"Cross-encoders alone, {data}"))
+    Console(width=130).print(as_oracle_table(rows, f"By the scores of cross-encoders, {data}"))
 
 
 def _write_plots(

@@ -30,7 +30,7 @@ def rows_of_cross_encoder(stages: LinkingStages) -> Dict[str, LinkingStages]:
     """Stages to compare with those of a linker that has a trained cross-encoder; none without one.
 
     "names alone, cross-encoder" has the nearest entities by names, in the order of the scores.
-    "without the cross-encoder" and "by its scores alone" are the linker's own procedure otherwise.
+    "without the cross-encoder" and "by the scores, not in the ranker" are the linker's own procedure otherwise.
     """
     reranker = stages.reranker
     if not isinstance(reranker, CrossEncoder) or reranker.scorer is None:
@@ -42,7 +42,7 @@ def rows_of_cross_encoder(stages: LinkingStages) -> Dict[str, LinkingStages]:
     return {
         "names alone, cross-encoder": replace(stages, inference=Independent(0), reranker=names),
         "without the cross-encoder": without,
-        "by its scores alone": replace(stages, reranker=alone),
+        "by the scores, not in the ranker": replace(stages, reranker=alone),
         "consensus": replace(stages, inference=consensus),
         "consensus, without the cross-encoder": replace(without, inference=consensus),
     }

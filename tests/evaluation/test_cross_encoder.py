@@ -24,7 +24,7 @@ from ..reranking.test_cross_encoder import IN_RANKER, with_scorer
 EXTRA = {
     "names alone, cross-encoder",
     "without the cross-encoder",
-    "by its scores alone",
+    "by the scores, not in the ranker",
     "consensus",
     "consensus, without the cross-encoder",
 }
