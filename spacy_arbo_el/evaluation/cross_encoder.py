@@ -30,7 +30,8 @@ def rows_of_cross_encoder(stages: LinkingStages) -> Dict[str, LinkingStages]:
     """Stages to compare with those of a linker that has a trained cross-encoder; none without one.
 
     "names alone, cross-encoder" has the nearest entities by names, in the order of the scores.
-    "without the cross-encoder" and "by the scores, not in the ranker" are the linker's own procedure otherwise.
+    "without the cross-encoder" and "by the scores, not in the ranker" are the linker's own
+    procedure otherwise.
     """
     reranker = stages.reranker
     if not isinstance(reranker, CrossEncoder) or reranker.scorer is None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.language import Language
@@ -74,6 +74,8 @@ class RerankerRun:
             if not len(rows):
                 raise ValueError(Errors.E878.format(count=len(learned)))
             self.report(_recall_lines(learned.table))
+            rows, table = _distinct(learned.batch, rows, table)
+            self.report(f"Training on {len(rows)} mentions, each string once in a document")
             held_out = self._labelled(dev, training.n_candidates)
             scorer = self._scorer(reranker.size, training, training.residual)
             weight = fit_weight(held_out.table) if training.residual else 0.0
@@ -247,6 +249,24 @@ def set_mention_scorer(
     linker.calibration = linker.calibration.for_mention_scorer()
     settings = nlp.get_pipe_config(linker.name)
     settings["mention_scorer"], settings["calibration"] = config, linker.calibration.to_config()
+
+
+def _distinct(
+    batch: MentionBatch, rows: np.ndarray, table: TrainingCandidates
+) -> Tuple[np.ndarray, TrainingCandidates]:
+    """The first of a document's mentions with the same string and entities.
+
+    Two of them say little more than one. Trained on both, a model learns the string's entity in
+    this document by heart.
+
+    rows: (n,) int64, mentions.
+    table: Their candidates, n rows.
+    """
+    first: Dict[Any, int] = {}
+    for place, record in enumerate(batch.records[row] for row in rows.tolist()):
+        first.setdefault((record.key[0], record.normalized.lower(), record.kb_ids), place)
+    places = np.array(list(first.values()), dtype=np.int64)
+    return rows[places], table.take(places)
 
 
 def _recall_lines(table: TrainingCandidates) -> str:
