@@ -92,8 +92,7 @@ class OracleCandidates:
         gold = gold_positions(linker.kb, [record.kb_ids for record in batch.records])
         kept = np.flatnonzero((gold >= 0).any(axis=1))
         by_vectors = TopK.concat(known)
-        scores = (by_vectors.scores_or_least(positions) for positions in (candidates, gold))
-        of_candidates, of_gold = scores
+        of_candidates, of_gold = map(by_vectors.scores_or_least, (candidates, gold))
         table = TrainingCandidates(candidates, of_candidates, gold, of_gold, np.zeros((2, 2)))
         table = table.take(kept)
         retrieved = np.asarray(table.correct.any(axis=1))
