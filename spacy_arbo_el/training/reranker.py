@@ -55,7 +55,7 @@ class RerankerTraining:
         scorer has none.
     residual: Whether a cross-encoder learns what to add to the log-odds that a candidate has by
         vectors, so that it begins with their ranking. False for scores of its own, as in the paper.
-        A mention scorer has always scores of its own.
+        A mention scorer always has scores of its own.
     max_epochs: How often each mention, or pair of mentions, is trained on.
     batch_size: The number of mentions in a step, each with all its candidates; for a mention
         scorer, the number of pairs.
@@ -179,10 +179,11 @@ class CandidatePairs:
 
     def _scored(self, scores: np.ndarray) -> np.ndarray:
         """(m, k) float32, what ranks the candidates; -inf for none. scores: (p,), of the pairs."""
-        table = np.full(self._valid.shape, -np.inf, dtype=np.float32)
-        table[self._valid] = scores
+        valid = self._valid
+        table = np.full(valid.shape, -np.inf, dtype=np.float32)
+        table[valid] = scores
         if self.weight:
-            table[self._valid] += self.weight * self.mentions.table.scores[self._valid]
+            table[valid] += self.weight * self.mentions.table.scores[valid]
         return table
 
     @property

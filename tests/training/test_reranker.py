@@ -19,11 +19,7 @@ from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.training.candidates import TrainingCandidates
 from spacy_arbo_el.training.losses import set_loss
-from spacy_arbo_el.training.reranker import (
-    RerankerTrainer,
-    RerankerTraining,
-    fit_weight,
-)
+from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, fit_weight
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
