@@ -32,12 +32,13 @@ FORWARD_TOKENS, BACKWARD_TOKENS = 1536, 2560
 def padded_batches(pairs, tokens: int) -> List[Dict[str, torch.Tensor]]:
     """The inputs of a transformer for pairs, sorted by length."""
     batches = []
-    for rows in length_batches(pairs.lengths, tokens, mixed=True):
-        part = pairs.take(rows)
+    for passages in length_batches(pairs.lengths, tokens, mixed=True):
+        part = pairs.take(pairs.spans_in(passages))
         ids = torch.from_numpy(part.padded(0))
         places = torch.arange(ids.shape[1])
         mask = places < torch.from_numpy(part.lengths)[:, None]
-        types = (places >= torch.from_numpy(part.first)[:, None]) & mask
+        _, first = np.unique(part.passage, return_index=True)
+        types = (places >= torch.from_numpy(part.first[first])[:, None]) & mask
         keys = ("input_ids", "attention_mask", "token_type_ids")
         batches.append(dict(zip(keys, (ids, mask.long(), types.long()))))
     return batches

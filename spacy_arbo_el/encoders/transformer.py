@@ -298,7 +298,9 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
         is_text = (ids == int(shim.word_pieces.specials[TITLE_PLACE])).any(dim=1, keepdim=True)
         inputs["token_type_ids"] = is_text.expand(ids.shape).long()
     if model.attrs.get("pairs"):
-        first = torch.from_numpy(X.first.astype(np.int64)).to(device)
+        begin = np.full(X.passages, ids.shape[1], dtype=np.int64)
+        np.minimum.at(begin, X.passage, X.first)
+        first = torch.from_numpy(begin).to(device)
         is_second = torch.arange(ids.shape[1], device=device) >= first[:, None]
         inputs["token_type_ids"] = (is_second & mask.bool()).long()
     outputs = run(ArgsKwargs(args=(), kwargs=inputs))

@@ -45,7 +45,8 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **con
     nlp = build(entities, model=tower, reranker=section, **config)
     linker = find_linker(nlp)
     source = linker.model.get_ref("mention")
-    scorer = PairScorer.create(source, linker.reranker.size, linker.encoder.fingerprint)
+    size, of_sets = linker.reranker.size, linker.reranker.set_size > 1
+    scorer = PairScorer.create(source, size, linker.encoder.fingerprint, of_sets=of_sets)
     head = scorer.model.layers[1]
     head.set_param("W", head.get_param("W") * 50)
     curves = linker.calibration.times(weight) if weight else None
@@ -57,6 +58,12 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **con
 def nlp(tiny_bert):
     """Don't change it."""
     return with_scorer(tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def sets(tiny_bert):
+    """One that reads three candidates together. Don't change it."""
+    return with_scorer(tiny_bert, section={**SECTION, "window": 18, "text": 10, "set_size": 3})
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +128,42 @@ def test_the_order_is_that_of_the_scores(nlp):
         after = stages.reranker(batch, neighbours, stages.context)
     best = np.take_along_axis(scored.first, scored.scores.argmax(axis=1)[:, None], axis=1)
     assert (after.candidates.ids[:, 0] == best[:, 0]).all()
+
+
+def test_candidates_of_a_mention_are_read_in_sets(sets):
+    stages = find_linker(sets).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(sets)))
+    candidates = np.tile(np.array([0, -1, 1, 2, 3, 4]), (len(batch), 1))
+    candidates[0] = -1
+    candidates[1, 2:] = -1
+    with stages.datastore.reading():
+        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    expected = [1, *[3, 2] * (len(batch) - 2)]
+    assert np.bincount(pairs.passage).tolist() == expected
+    # Alone in its passage, a candidate is read as one at a time.
+    one_at_a_time = replace(stages.reranker, set_size=1)
+    with stages.datastore.reading():
+        single = one_at_a_time.pairs(batch, candidates, stages.context)
+    first = slice(pairs.offsets[0], pairs.offsets[1])
+    assert single.passages == len(single) == len(pairs)
+    assert (single.last - single.first == pairs.last - pairs.first).all()
+    assert (pairs.ids[first] == single.ids[first]).all()
+
+
+def test_a_candidate_is_scored_with_those_of_its_set_only(sets):
+    """The fourth candidate is in a set of its own: it changes no score of the first three."""
+    linker = find_linker(sets)
+    stages = linker.stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(sets)[:1])).take(np.array([0]))
+
+    def scored(candidates):
+        with stages.datastore.reading():
+            table = np.array([candidates])
+            return linker.reranker.scorer(linker.reranker.pairs(batch, table, stages.context))
+
+    three, four, other = scored([0, 1, 2]), scored([0, 1, 2, 3]), scored([0, 1, 4])
+    np.testing.assert_allclose(four[:3], three, atol=1e-5)
+    assert abs(other[0] - three[0]) > 1e-4
 
 
 def test_log_odds_by_vectors_are_added_to_the_scores(nlp, fitted):
@@ -268,7 +311,7 @@ def test_nan_is_an_error(tiny_bert):
 def test_settings_that_do_not_fit_are_refused(nlp):
     with pytest.raises(ValueError, match="E870"):
         cross_encoder(BestEvidence())
-    for settings in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}):
+    for settings in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}, {"set_size": 0}):
         with pytest.raises(ValueError, match="E"):
             cross_encoder(feature_ranker(), **settings)
     reranker = find_linker(nlp).reranker
@@ -276,11 +319,22 @@ def test_settings_that_do_not_fit_are_refused(nlp):
         replace(reranker, window=200).from_bytes(reranker.to_bytes())
 
 
+def test_a_set_size_of_another_form_than_that_of_training_is_refused(nlp, sets):
+    one, three = find_linker(nlp).reranker, find_linker(sets).reranker
+    with pytest.raises(ValueError, match="E883"):
+        replace(three, set_size=1).from_bytes(three.to_bytes())
+    with pytest.raises(ValueError, match="E883"):
+        replace(one, window=10, text=10, set_size=2).from_bytes(one.to_bytes())
+    with pytest.raises(ValueError, match="E871"):
+        replace(three, set_size=4).from_bytes(three.to_bytes())
+    assert replace(three, set_size=2).from_bytes(three.to_bytes()).scorer.of_sets
+
+
 # Round trips
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 64])
-@pytest.mark.parametrize("kind", ["nlp", "fitted"])
+@pytest.mark.parametrize("kind", ["nlp", "sets", "fitted"])
 def test_call_equals_pipe(request, kind, batch_size):
     nlp = request.getfixturevalue(kind)
     expected = [nlp(doc) for doc in docs_of(nlp)]
@@ -289,7 +343,7 @@ def test_call_equals_pipe(request, kind, batch_size):
     assert scores(found) == pytest.approx(scores(expected), abs=1.1e-4)
 
 
-@pytest.mark.parametrize("kind", ["nlp", "fitted"])
+@pytest.mark.parametrize("kind", ["nlp", "sets", "fitted"])
 def test_to_bytes_and_to_disk_and_back(request, kind, tmp_path):
     nlp = request.getfixturevalue(kind)
     expected = list(nlp.pipe(docs_of(nlp)))
