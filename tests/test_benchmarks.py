@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 from hypothesis import given, settings
@@ -15,7 +16,9 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 NLP = spacy.blank("en")
 NAMES = ["grippe", "Grippe", "mumps", "rubella"]
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-silver, folds = (import_file(name, BENCHMARKS / f"{name}.py") for name in ("silver", "folds"))
+silver, folds, paired = (
+    import_file(name, BENCHMARKS / f"{name}.py") for name in ("silver", "folds", "paired")
+)
 
 
 def document(number, names):
@@ -70,3 +73,28 @@ def test_each_document_is_in_one_fold(count, number):
 def test_nothing_to_train_on(count, number):
     with pytest.raises(ValueError, match=f"not {number} and {count}"):
         folds.split([document(i, ["flu"]) for i in range(count)], number)
+
+
+def counts(differences):
+    """Documents of ten mentions, of which five are linked correctly before."""
+    before = np.full(len(differences), 5)
+    return paired.Counts(np.full(len(differences), 10), before, before + np.array(differences))
+
+
+def test_an_interval_without_a_difference_is_empty():
+    assert paired.interval(counts([0] * 9)) == (0.0, 0.0)
+
+
+def test_an_interval_is_about_that_of_a_normal_distribution():
+    differences = np.random.default_rng(0).integers(-2, 4, 200)
+    low, high = paired.interval(counts(differences))
+    middle = differences.mean() / 10
+    half = 1.96 * differences.std() / np.sqrt(200) / 10
+    assert low == pytest.approx(middle - half, abs=0.2 * half)
+    assert high == pytest.approx(middle + half, abs=0.2 * half)
+
+
+def test_an_interval_is_of_documents_and_not_of_mentions():
+    """One document with all the difference may be missing, or be drawn three times."""
+    low, high = paired.interval(counts([0] * 19 + [4]))
+    assert low == 0.0 and high >= 3 * 4 / 200
