@@ -18,8 +18,11 @@ from ..encoders.word_pieces import WordPieceTokenizer
 from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays
 
-# The standard deviation of the linear layer's first weights, as BERT's.
+# The standard deviation of the scores' first weights, as BERT's.
 FIRST_WEIGHTS = 0.02
+# Scores are the linear layer's output by so much. An optimizer moves all weights about equally far,
+# which for a layer that begins with zeros would be too little.
+SCALE = 20.0
 FORMAT = 2
 
 
@@ -93,7 +96,7 @@ class PairScorer:
             shim_of(tower).set_transformer(*load_transformer(copy, attention_kind()))
             tower.initialize()
         tokenizer_of(tower, size)
-        spread = 0.0 if of_zeros else FIRST_WEIGHTS
+        spread = 0.0 if of_zeros else FIRST_WEIGHTS / SCALE
         rng = np.random.default_rng(seed)
         weights = rng.normal(0, spread, (1, tower.get_dim("nO"))).astype(np.float32)
         return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
@@ -122,13 +125,18 @@ class PairScorer:
             return np.zeros(0, dtype=np.float32)
         if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
             raise ValueError(Errors.E875.format(name=self.tower.attrs["name"]))
-        return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
+        scores = self.model.ops.to_numpy(self.model.predict(pairs))[:, 0]
+        return check_scores(SCALE * scores)
 
     def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
         """The scores of pairs, (p,), and the function that takes their gradients back."""
         ops: Any = self.model.ops
         scores, backprop = self.model.begin_update(pairs)
-        return ops.to_numpy(scores)[:, 0], lambda d: backprop(ops.asarray2f(d[:, None])) and None
+
+        def take_back(gradient: np.ndarray) -> None:
+            backprop(ops.asarray2f(SCALE * gradient[:, None]))
+
+        return SCALE * ops.to_numpy(scores)[:, 0], take_back
 
     def to_bytes(self) -> bytes:
         shim, head = shim_of(self.tower), self.model.layers[1]
