@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
+from thinc.api import set_dropout_rate
 
 from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import probability
@@ -164,6 +165,29 @@ def test_a_candidate_is_scored_with_those_of_its_set_only(sets):
     three, four, other = scored([0, 1, 2]), scored([0, 1, 2, 3]), scored([0, 1, 4])
     np.testing.assert_allclose(four[:3], three, atol=1e-5)
     assert abs(other[0] - three[0]) > 1e-4
+
+
+@pytest.mark.parametrize("kind", ["nlp", "sets"])
+def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(request, kind):
+    stages = find_linker(request.getfixturevalue(kind)).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(request.getfixturevalue(kind))))
+    scorer = PairScorer.from_bytes(stages.reranker.scorer.to_bytes())
+    candidates = np.tile(np.arange(3), (len(batch), 1))
+    with stages.datastore.reading():
+        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    gradient = np.random.default_rng(0).normal(size=len(pairs)).astype(np.float32)
+    set_dropout_rate(scorer.model, 0.0)
+    scores, backprop = scorer.begin_update(pairs)
+    np.testing.assert_allclose(scores, scorer(pairs), atol=1e-3)
+    backprop(gradient)
+    head, step = scorer.model.layers[1], 1e-2
+    for name, place in (("W", (0, 3)), ("b", 0)):
+        moved = head.get_param(name).copy()
+        moved[place] += step
+        expected, old = head.get_grad(name)[place], head.get_param(name)
+        head.set_param(name, moved)
+        assert ((scorer(pairs) - scores) @ gradient) / step == pytest.approx(expected, rel=0.02)
+        head.set_param(name, old)
 
 
 def test_log_odds_by_vectors_are_added_to_the_scores(nlp, fitted):
