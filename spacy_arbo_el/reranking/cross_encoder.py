@@ -147,8 +147,13 @@ class CrossEncoder:
         titles = pieces.nearest_names(entity_rows, names)
         number = np.cumsum(candidates >= 0, axis=1)[rows, columns] - 1
         sets = np.cumsum(number % self.set_size == 0) - 1
+        # Places in a set say nothing of the ranking: otherwise the model would learn to repeat it.
+        order = np.lexsort((entities, sets))
         pair_format = PairFormat(self.window, self.text, tokenizer.specials)
-        return pair_format.pairs(batch.inputs, pieces, rows, entity_rows, titles, sets)
+        pairs = pair_format.pairs(
+            batch.inputs, pieces, rows[order], entity_rows[order], titles[order], sets
+        )
+        return pairs.reordered(np.argsort(order))
 
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
         assert self.scorer is not None

@@ -68,8 +68,7 @@ class TrainingCandidates:
     def for_training(self) -> Tuple[np.ndarray, "TrainingCandidates"]:
         """The mentions whose gold entity is in the knowledge base, and their candidates.
 
-        A gold entity that is not among them takes the place of a candidate drawn at random, which
-        takes that of the last one. So places do not say what is gold.
+        A gold entity that is not among them takes the place of the last one.
 
         RETURNS: (n,) int64, which of the mentions; and n rows.
         """
@@ -80,11 +79,8 @@ class TrainingCandidates:
         count = (candidates >= 0).sum(axis=1)
         last = np.minimum(count, candidates.shape[1] - 1)
         first_gold = (gold >= 0).argmax(axis=1)[missing]
-        place = np.random.default_rng(0).integers(0, last[missing] + 1)
-        added = (candidates, gold), (scores, chosen.gold_scores)
-        for table, of_gold in added:
-            table[missing, last[missing]] = table[missing, place]
-            table[missing, place] = of_gold[missing, first_gold]
+        candidates[missing, last[missing]] = gold[missing, first_gold]
+        scores[missing, last[missing]] = chosen.gold_scores[missing, first_gold]
         return rows, replace(chosen, candidates=candidates, scores=scores)
 
 

@@ -167,6 +167,25 @@ def test_a_candidate_is_scored_with_those_of_its_set_only(sets):
     assert abs(other[0] - three[0]) > 1e-4
 
 
+def test_the_order_of_the_candidates_of_a_set_changes_no_score(sets):
+    """Otherwise a model would learn to repeat the ranking."""
+    stages = find_linker(sets).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(sets)))
+    scorer, rng = stages.reranker.scorer, np.random.default_rng(0)
+    candidates = rng.permuted(np.tile(np.arange(5), (len(batch), 1)), axis=1)
+    within = np.hstack([rng.permutation(3), 3 + rng.permutation(2)])
+    with stages.datastore.reading():
+        pairs = [
+            stages.reranker.pairs(batch, table, stages.context)
+            for table in (candidates, candidates[:, within])
+        ]
+    scores, others = (scorer(part).reshape(-1, 5) for part in pairs)
+    np.testing.assert_allclose(scores[:, within], others, atol=1e-5)
+    # The titles are those of the candidates.
+    marked = scorer.tokenizer.specials[4]
+    assert all((part.ids[part.offsets[part.passage] + part.last] == marked).all() for part in pairs)
+
+
 @pytest.mark.parametrize("kind", ["nlp", "sets"])
 def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(request, kind):
     stages = find_linker(request.getfixturevalue(kind)).stages
