@@ -74,8 +74,8 @@ class CrossEncoder:
     as_feature: bool = True
     sure: float = 1.0
     window: int = 48
-    text: int = 48
-    set_size: int = 1
+    text: int = 16
+    set_size: int = 8
     scorer: Optional[Scorer] = field(default=None, repr=False)
     vector_curves: Optional[Calibration] = field(default=None, repr=False)
     fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
@@ -308,10 +308,10 @@ def cross_encoder(
     as_feature: bool = True,
     sure: float = 1.0,
     window: int = 48,
-    text: int = 48,
-    set_size: int = 1,
+    text: int = 16,
+    set_size: int = 8,
 ) -> CrossEncoder:
-    """Read each of the first candidates together with the mention, and score it.
+    """Read the first candidates together with the mention, and score them.
 
     By default, the score is the log-odds of the candidate by vectors and what the model adds to
     them, see ``RerankerTraining.v1``.
@@ -329,8 +329,8 @@ def cross_encoder(
         @misc = "spacy-arbo-el.FeatureRanker.v1"
 
     It reads the word pieces that the linker's encoder of mentions reads, so that this must be a
-    transformer. The cost is one pass over ``window + text`` word pieces for each candidate, or
-    ``window + set_size * text`` for each set of candidates.
+    transformer. The cost is one pass over at most ``window + set_size * text`` word pieces for each
+    set of candidates.
 
     ranker: Ranks the candidates before.
     n_reranked: How many candidates of a mention are scored. The others follow them, in their order.
@@ -340,8 +340,9 @@ def cross_encoder(
         scores all.
     window: The most word pieces of the mention and the text round it. There are no more than the
         encoder of mentions reads.
-    text: The most word pieces of the names, types and description of a candidate.
-    set_size: How many candidates of a mention are read together. 1 is the paper's. With 8, a pass
-        takes the place of eight, and the candidates are compared with each other.
+    text: The most word pieces of the names, types and description of a candidate. Give more where
+        descriptions decide.
+    set_size: How many candidates of a mention are read together, in one pass, and so compared with
+        each other. 1 reads each with the mention alone, as in the paper.
     """
     return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text, set_size)

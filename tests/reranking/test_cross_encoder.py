@@ -31,6 +31,7 @@ SECTION = {
     "as_feature": False,
     "window": 24,
     "text": 16,
+    "set_size": 1,
     "ranker": {"@misc": "spacy-arbo-el.BestEvidence.v1"},
 }
 IN_RANKER = {

@@ -29,6 +29,7 @@ from ..linker.world import DEV, TRAIN, annotated
 SETTINGS = {
     "reranker.window": 32,
     "reranker.text": 12,
+    "reranker.set_size": 1,
     "reranker.n_reranked": 4,
     "training.n_candidates": 4,
     "training.learn_rate": 0.01,
