@@ -27,11 +27,11 @@ RESAMPLES = 5000
 
 
 class Counts(NamedTuple):
-    """Of each document: (d,) int64 each.
+    """Numbers of each of d documents, (d,) each.
 
-    mentions: How many annotated mentions it has.
-    before: How many of them are linked correctly without the cross-encoder.
-    after: How many are with it.
+    mentions: The annotated mentions.
+    before: Those that are linked correctly without the cross-encoder.
+    after: Those that are with it.
     """
 
     mentions: np.ndarray
@@ -45,7 +45,13 @@ def difference(after: np.ndarray, before: np.ndarray, mentions: np.ndarray, axis
 
 
 def interval(counts: Counts, seed: int = 0) -> Tuple[float, float]:
-    """The interval of 95 % of the difference of accuracies, by a bootstrap over documents."""
+    """The interval of 95 % of the difference of accuracies, by a bootstrap over documents.
+
+    Without two documents that have mentions there is nothing to draw from: nan.
+    """
+    counts = Counts(*(part[counts.mentions > 0] for part in counts))
+    if len(counts.mentions) < 2:
+        return np.nan, np.nan
     if (counts.after == counts.before).all():
         return 0.0, 0.0
     found = bootstrap(
@@ -63,8 +69,9 @@ def counts_of(model: Path, corpus: Path, folds: int, consensus: bool) -> Counts:
     """Link a corpus with and without the cross-encoder of a pipeline."""
     nlp = spacy.load(model)
     linker = find_linker(nlp)
-    if not isinstance(linker.reranker, CrossEncoder):
-        raise SystemExit(f"{model} has no cross-encoder: give a pipeline of arbo rerank")
+    reranker = linker.reranker
+    if not isinstance(reranker, CrossEncoder) or reranker.scorer is None:
+        raise SystemExit(f"{model} has no trained cross-encoder: give a pipeline of arbo rerank")
     examples = list(MentionCorpus(corpus)(nlp))
 
     def variants(stages):
@@ -76,16 +83,16 @@ def counts_of(model: Path, corpus: Path, folds: int, consensus: bool) -> Counts:
         }
 
     found = outcomes_of_stages(nlp, examples, variants, folds=folds)
-    # Outcomes come part by part.
-    order = [eg for part in range(folds) for eg in examples[part::folds]]
-    mentions = [len(linker.reader.all_mentions(eg.reference)) for eg in order]
+    # Outcomes come part by part. Those without a gold mention are none here: mentions are given.
+    order = [eg.reference for part in range(folds) for eg in examples[part::folds]]
+    spans = ((s for s in linker.reader.all_mentions(doc) if s.kb_id_) for doc in order)
+    mentions = np.array([len({(s.start_char, s.end_char) for s in group}) for group in spans])
     document = np.repeat(np.arange(len(order)), mentions)
-    annotated = np.array([outcome.gold is not None for outcome in found["after"]])
-    sums = [
+    before, after = (
         np.bincount(document, [outcome.is_correct for outcome in found[name]], len(order))
         for name in ("before", "after")
-    ]
-    return Counts(np.bincount(document, annotated, len(order)), *sums)
+    )
+    return Counts(mentions, before, after)
 
 
 def main() -> None:

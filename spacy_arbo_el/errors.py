@@ -234,7 +234,7 @@ class Errors(metaclass=_Coded):
     )
     E206 = (
         "The encoder {name!r} reads at most {limit} word pieces at a time, but a window, "
-        "passage, text or set of candidates has up to {size}. Set it to at most {limit}."
+        "passage, text or set of candidates has up to {size}. Lower its setting."
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
@@ -557,8 +557,8 @@ class Errors(metaclass=_Coded):
     )
     E871 = (
         "The cross-encoder was trained for passages of at most {trained} word pieces, but with "
-        "window, text and set_size as they are passages have up to {size}. Set them to less, or "
-        "train again: spacy arbo rerank."
+        "window, text and set_size as they are set now, passages have up to {size}. Lower one of "
+        "these settings, or train again: spacy arbo rerank."
     )
     E872 = (
         "The encoder {name!r} has no second token type for the entity of a pair. Choose a model "
@@ -596,6 +596,10 @@ class Errors(metaclass=_Coded):
         "Train one: spacy arbo rerank."
     )
     E882 = "There is no oracle {value!r}. Choose self or union; union needs --with."
+    E884 = (
+        "It was trained by another version of spacy_arbo_el. Train it again: spacy arbo rerank, "
+        "with --mentions for a mention scorer."
+    )
     E883 = (
         "With set_size = {size}, the cross-encoder would read candidates in another way than in "
         "training: one at a time, or several together. Set it as in training, or train again: "

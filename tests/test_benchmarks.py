@@ -1,5 +1,6 @@
 """What the benchmarks train on and leave out."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,14 @@ from hypothesis import strategies as st
 from spacy.tokens import Span
 from spacy.util import import_file
 
+from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.pipelines import save_pipeline
+
+from .linker.world import DEV, TRAIN, annotated
+from .reranking.test_cross_encoder import IN_RANKER, with_scorer
 
 NLP = spacy.blank("en")
 NAMES = ["grippe", "Grippe", "mumps", "rubella"]
@@ -83,6 +90,30 @@ def counts(differences):
 
 def test_an_interval_without_a_difference_is_empty():
     assert paired.interval(counts([0] * 9)) == (0.0, 0.0)
+
+
+def test_counts_leave_out_mentions_without_annotation(tiny_bert, tmp_path):
+    nlp = with_scorer(tiny_bert, section=IN_RANKER)
+    docs = [annotated(nlp, text) for text in (*DEV, *TRAIN)]
+    total = sum(len(doc.ents) for doc in docs)
+    docs[0].set_ents([Span(docs[0], s.start, s.end, label=s.label) for s in docs[0].ents])
+    left_out = len(docs[0].ents)
+    save_pipeline(nlp, tmp_path / "model")
+    write_docbin(docs, tmp_path / "dev.spacy")
+    found = paired.counts_of(tmp_path / "model", tmp_path / "dev.spacy", 2, False)
+    assert left_out and found.mentions.sum() == total - left_out
+    assert (found.before <= found.mentions).all() and (found.after <= found.mentions).all()
+    assert found.before.sum() > 0 and found.after.sum() > 0
+    assert sorted(found.mentions) == [0, *sorted(len(doc.ents) for doc in docs[1:])]
+    find_linker(nlp).reranker = replace(find_linker(nlp).reranker, scorer=None)
+    save_pipeline(nlp, tmp_path / "untrained")
+    with pytest.raises(SystemExit, match="no trained cross-encoder"):
+        paired.counts_of(tmp_path / "untrained", tmp_path / "dev.spacy", 2, False)
+
+
+def test_an_interval_needs_two_documents_with_mentions():
+    one = paired.Counts(np.array([3, 0, 0]), np.array([1, 0, 0]), np.array([2, 0, 0]))
+    assert np.isnan(paired.interval(one)).all()
 
 
 def test_an_interval_is_about_that_of_a_normal_distribution():

@@ -53,7 +53,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class CrossEncoder:
-    """Scores the first candidates by reading each with the mention; see ``cross_encoder``.
+    """Scores the first candidates by reading them with the mention; see ``cross_encoder``.
 
     ranker: Ranks the candidates before.
     n_reranked: How many candidates of a mention are scored. The others follow them.
@@ -148,7 +148,7 @@ class CrossEncoder:
         number = np.cumsum(candidates >= 0, axis=1)[rows, columns] - 1
         sets = np.cumsum(number % self.set_size == 0) - 1
         # Places in a set say nothing of the ranking: otherwise the model would learn to repeat it.
-        order = np.lexsort((entities, sets))
+        order = np.lexsort((pieces.shuffled.rows[entity_rows], sets))
         pair_format = PairFormat(self.window, self.text, tokenizer.specials)
         pairs = pair_format.pairs(
             batch.inputs, pieces, rows[order], entity_rows[order], titles[order], sets
@@ -343,6 +343,8 @@ def cross_encoder(
     text: The most word pieces of the names, types and description of a candidate. Give more where
         descriptions decide.
     set_size: How many candidates of a mention are read together, in one pass, and so compared with
-        each other. 1 reads each with the mention alone, as in the paper.
+        each other. 1 reads each with the mention alone, as in the paper. Where ``n_reranked`` is
+        larger, train with as many candidates (``n_candidates`` of ``RerankerTraining.v1``): only
+        then are scores of two sets comparable.
     """
     return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text, set_size)

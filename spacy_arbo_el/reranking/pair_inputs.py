@@ -5,10 +5,10 @@
     [CLS] left [START] mention [END] right [SEP] title [TITLE] other names; types description [SEP]
     [CLS] left [START] mention [END] right [SEP] left [START] mention [END] right [SEP]
 
-(Arborescence paper, §3.3.) The first part has token type 0, the second part 1. Where candidates of
-a mention are read together, several parts of entities follow the part of the mention. The title is
-the name that is most similar to the mention. A mention's part is cut from what the linker's encoder
-of mentions reads, so that no document is tokenized again.
+(Arborescence paper, §3.3.) The first part has token type 0, the second part 1. Where several
+candidates of a mention are read together, their parts follow each other, all with token type 1. The
+title is the name that is most similar to the mention. A mention's part is cut from what the
+linker's encoder of mentions reads, so that no document is tokenized again.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ Segment = Tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class PairFormat:
-    """The sizes of the two parts of a pair, and its special tokens.
+    """The sizes of the parts of a passage, and its special tokens.
 
     window: The most word pieces of the mention's part, [CLS] and [SEP] included.
     text: The most word pieces of the entity's part, [SEP] included.

@@ -18,11 +18,11 @@ from ..encoders.word_pieces import WordPieceTokenizer
 from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays
 
-# The standard deviation of the scores' first weights, as BERT's.
+# The standard deviation of the linear layer's first weights, as BERT's.
 FIRST_WEIGHTS = 0.02
-# Scores are the linear layer's output by so much. An optimizer moves all weights about equally far,
-# which for a layer that begins with zeros would be too little.
-SCALE = 20.0
+# What the outputs of a layer that begins with zeros are multiplied by. Adam moves all weights about
+# equally far in a step, so that such a layer would learn too slowly.
+SCALE_OF_ZEROS = 20.0
 FORMAT = 2
 
 
@@ -43,15 +43,17 @@ class Scorer(Protocol):
 class PairScorer:
     """A transformer over pairs with a linear layer.
 
-    The layer is on [CLS] where each pair is a passage, and on the mean of the title where a passage
-    has several.
+    The layer is on [CLS] where each pair is a passage. Where a passage has several, it is on the
+    mean of the title and its marker.
 
     model: The two as a thinc model: pairs -> (p, 1).
     retriever: The fingerprint of the linker's encoder when this was trained.
+    scale: What the outputs of the linear layer are multiplied by.
     """
 
     model: Model
     retriever: str
+    scale: float = 1.0
 
     @classmethod
     def create(
@@ -96,10 +98,10 @@ class PairScorer:
             shim_of(tower).set_transformer(*load_transformer(copy, attention_kind()))
             tower.initialize()
         tokenizer_of(tower, size)
-        spread = 0.0 if of_zeros else FIRST_WEIGHTS / SCALE
+        spread, scale = (0.0, SCALE_OF_ZEROS) if of_zeros else (FIRST_WEIGHTS, 1.0)
         rng = np.random.default_rng(seed)
         weights = rng.normal(0, spread, (1, tower.get_dim("nO"))).astype(np.float32)
-        return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
+        return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever, scale)
 
     @property
     def scorer(self) -> "PairScorer":
@@ -126,7 +128,7 @@ class PairScorer:
         if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
             raise ValueError(Errors.E875.format(name=self.tower.attrs["name"]))
         scores = self.model.ops.to_numpy(self.model.predict(pairs))[:, 0]
-        return check_scores(SCALE * scores)
+        return check_scores(self.scale * scores)
 
     def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
         """The scores of pairs, (p,), and the function that takes their gradients back."""
@@ -134,9 +136,9 @@ class PairScorer:
         scores, backprop = self.model.begin_update(pairs)
 
         def take_back(gradient: np.ndarray) -> None:
-            backprop(ops.asarray2f(SCALE * gradient[:, None]))
+            backprop(ops.asarray2f(self.scale * gradient[:, None]))
 
-        return SCALE * ops.to_numpy(scores)[:, 0], take_back
+        return self.scale * ops.to_numpy(scores)[:, 0], take_back
 
     def to_bytes(self) -> bytes:
         shim, head = shim_of(self.tower), self.model.layers[1]
@@ -148,6 +150,7 @@ class PairScorer:
             "name": str(self.tower.attrs["name"]),
             "size": self.tower.attrs["reader"].size,
             "of_sets": self.of_sets,
+            "scale": self.scale,
             "head": pack_arrays(arrays),
             "transformer": dump_transformer(shim.tokenizer, shim._model),
         }
@@ -158,7 +161,7 @@ class PairScorer:
         """What ``to_bytes`` gave. Raises ValueError where it is anything else."""
         content: Any = srsly.msgpack_loads(data)
         if content["format"] != FORMAT:
-            raise ValueError(f"the cross-encoder has the format {content['format']!r:.20}")
+            raise ValueError(Errors.E884)
         tower = _tower(str(content["name"]), int(content["size"]), bool(content["of_sets"]))
         message: Any = srsly.msgpack_loads(content["transformer"])
         shim_of(tower).set_transformer(*load_transformer(message, attention_kind()))
@@ -171,7 +174,10 @@ class PairScorer:
                 raise ValueError(f"{name} has the shape {head[name].shape}, not {shape}")
             if not np.isfinite(head[name]).all():
                 raise ValueError(f"{name} has numbers that are not finite")
-        return cls(_with_head(tower, head["W"], head["b"]), str(content["retriever"]))
+        scale = float(content["scale"])
+        if not 0 < scale < np.inf:
+            raise ValueError(f"the scale is {scale}")
+        return cls(_with_head(tower, head["W"], head["b"]), str(content["retriever"]), scale)
 
 
 @dataclass(frozen=True, eq=False)

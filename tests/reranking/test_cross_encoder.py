@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
+import srsly
 from thinc.api import set_dropout_rate
 
 from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import probability
+from spacy_arbo_el.encoders.shim import EncoderShim, shim_of
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
@@ -34,8 +36,14 @@ SECTION = {
     "set_size": 1,
     "ranker": {"@misc": "spacy-arbo-el.BestEvidence.v1"},
 }
+SETS = {**SECTION, "window": 18, "text": 10, "set_size": 3}
+# With more candidates than are read together.
 IN_RANKER = {
     **SECTION,
+    "n_reranked": 5,
+    "window": 20,
+    "text": 12,
+    "set_size": 2,
     "as_feature": True,
     "ranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1", "pretrained": False},
 }
@@ -65,7 +73,7 @@ def nlp(tiny_bert):
 @pytest.fixture(scope="module")
 def sets(tiny_bert):
     """One that reads three candidates together. Don't change it."""
-    return with_scorer(tiny_bert, section={**SECTION, "window": 18, "text": 10, "set_size": 3})
+    return with_scorer(tiny_bert, section=SETS)
 
 
 @pytest.fixture(scope="module")
@@ -182,9 +190,64 @@ def test_the_order_of_the_candidates_of_a_set_changes_no_score(sets):
         ]
     scores, others = (scorer(part).reshape(-1, 5) for part in pairs)
     np.testing.assert_allclose(scores[:, within], others, atol=1e-5)
-    # The titles are those of the candidates.
-    marked = scorer.tokenizer.specials[4]
-    assert all((part.ids[part.offsets[part.passage] + part.last] == marked).all() for part in pairs)
+    for part, table in zip(pairs, (candidates, candidates[:, within])):
+        for number, entity in enumerate(table.ravel().tolist()):
+            begin = part.offsets[part.passage[number]]
+            title = part.ids[begin + part.first[number] : begin + part.last[number]]
+            names = stages.datastore.kb.entities.at(entity).names
+            assert any(read_pieces(scorer, name)[: len(title)] == title.tolist() for name in names)
+
+
+def read_pieces(scorer, text):
+    return scorer.tokenizer.read([text]).ids.tolist()
+
+
+def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, sets):
+    other = with_scorer(tiny_bert, section=SETS, entities=ENTITIES[::-1])
+    linker = find_linker(other)
+    linker.kb.remove([ENTITIES[0].id])
+    linker.kb.add([ENTITIES[0]])
+    found = []
+    for nlp in (sets, other):
+        stages = find_linker(nlp).stages
+        batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+        positions = stages.datastore.kb.entities.positions_of([e.id for e in ENTITIES[:3]])
+        table = np.tile(positions, (len(batch), 1))
+        with stages.datastore.reading():
+            pairs = stages.reranker.pairs(batch, table, stages.context)
+        found.append(stages.reranker.scorer(pairs))
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["nlp", "sets"])
+def test_token_types_are_those_of_the_two_parts(request, kind, monkeypatch):
+    stages = find_linker(request.getfixturevalue(kind)).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(request.getfixturevalue(kind))))
+    scorer, seen = stages.reranker.scorer, []
+    with stages.datastore.reading():
+        candidates = np.tile(np.arange(5), (len(batch), 1))
+        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    shim, predict = shim_of(scorer.tower), EncoderShim.predict
+
+    def keep(self, inputs):
+        if self is shim:
+            seen.append(inputs.kwargs)
+        return predict(self, inputs)
+
+    monkeypatch.setattr(EncoderShim, "predict", keep)
+    # A part of the pairs of a passage, too.
+    for part in (pairs, pairs.take(np.arange(0, len(pairs), 2))):
+        seen.clear()
+        scorer(part)
+        for kwargs in seen:
+            rows = (
+                kwargs[key].tolist() for key in ("input_ids", "attention_mask", "token_type_ids")
+            )
+            for ids, mask, types in zip(*rows):
+                first = ids.index(scorer.tokenizer.specials[1]) + 1
+                assert types == [int(i >= first and mask[i]) for i in range(len(ids))]
+                assert sum(types) > 0
+    np.testing.assert_allclose(scorer(part), scorer(pairs)[::2], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["nlp", "sets"])
@@ -372,6 +435,16 @@ def test_a_set_size_of_another_form_than_that_of_training_is_refused(nlp, sets):
     with pytest.raises(ValueError, match="E871"):
         replace(three, set_size=4).from_bytes(three.to_bytes())
     assert replace(three, set_size=2).from_bytes(three.to_bytes()).scorer.of_sets
+
+
+def test_what_another_version_has_trained_is_refused(nlp):
+    reranker = find_linker(nlp).reranker
+    content = srsly.msgpack_loads(reranker.to_bytes())
+    for change in ({"format": 1}, {"scale": np.nan}):
+        scorer = {**srsly.msgpack_loads(content["scorer"]), **change}
+        data = srsly.msgpack_dumps({**content, "scorer": srsly.msgpack_dumps(scorer)})
+        with pytest.raises(ValueError, match="E884|the scale is nan"):
+            reranker.from_bytes(data)
 
 
 # Round trips
