@@ -111,7 +111,7 @@ def test_the_config_of_a_mention_scorer_is_copied_and_resolves_to_the_defaults(b
     text = (CONFIGS / "mention_scorer.cfg").read_text(encoding="utf8")
     assert (builder.PACKAGED / "mention_scorer.cfg").read_text(encoding="utf8") == text
     parts = registry.resolve(Config().from_str(text))
-    training = RerankerTraining(max_epochs=2, learn_rate=0.0002)
+    training = RerankerTraining(learn_rate=0.0002)
     expected = {"mention_scorer": MentionPairs(), "pairs": NearestPairs(), "training": training}
     assert parts == expected
 

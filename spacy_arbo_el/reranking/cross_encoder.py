@@ -74,8 +74,8 @@ class CrossEncoder:
     as_feature: bool = True
     sure: float = 1.0
     window: int = 48
-    text: int = 16
-    set_size: int = 8
+    text: int = 48
+    set_size: int = 1
     scorer: Optional[Scorer] = field(default=None, repr=False)
     vector_curves: Optional[Calibration] = field(default=None, repr=False)
     fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
@@ -308,8 +308,8 @@ def cross_encoder(
     as_feature: bool = True,
     sure: float = 1.0,
     window: int = 48,
-    text: int = 16,
-    set_size: int = 8,
+    text: int = 48,
+    set_size: int = 1,
 ) -> CrossEncoder:
     """Read the first candidates together with the mention, and score them.
 

@@ -20,9 +20,9 @@ from ..io import pack_arrays, unpack_arrays
 
 # The standard deviation of the linear layer's first weights, as BERT's.
 FIRST_WEIGHTS = 0.02
-# What the outputs of a layer that begins with zeros are multiplied by. Adam moves all weights about
-# equally far in a step, so that such a layer would learn too slowly.
-SCALE_OF_ZEROS = 20.0
+# What the outputs of a layer on titles are multiplied by where it begins with zeros. Adam moves all
+# weights about equally far in a step, and this layer would learn too slowly.
+SCALE_OF_SETS = 20.0
 FORMAT = 2
 
 
@@ -98,7 +98,8 @@ class PairScorer:
             shim_of(tower).set_transformer(*load_transformer(copy, attention_kind()))
             tower.initialize()
         tokenizer_of(tower, size)
-        spread, scale = (0.0, SCALE_OF_ZEROS) if of_zeros else (FIRST_WEIGHTS, 1.0)
+        spread = 0.0 if of_zeros else FIRST_WEIGHTS
+        scale = SCALE_OF_SETS if of_zeros and of_sets else 1.0
         rng = np.random.default_rng(seed)
         weights = rng.normal(0, spread, (1, tower.get_dim("nO"))).astype(np.float32)
         return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever, scale)

@@ -68,9 +68,9 @@ class RerankerTraining:
     name: str = ""
     n_candidates: int = 8
     residual: bool = True
-    max_epochs: int = 1
+    max_epochs: int = 2
     batch_size: int = 16
-    learn_rate: float = 1e-4
+    learn_rate: float = 5e-5
     warmup: float = 0.1
     dropout: float = 0.1
     seed: int = 0
