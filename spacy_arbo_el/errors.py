@@ -233,8 +233,8 @@ class Errors(metaclass=_Coded):
         "(such as [CLS] and [SEP]). Choose an encoder model, such as one of BERT's family."
     )
     E206 = (
-        "The encoder {name!r} reads at most {limit} word pieces at a time, but a window, "
-        "passage, text or set of candidates has up to {size}. Lower its setting."
+        "The encoder {name!r} reads at most {limit} word pieces at a time, but the window, the "
+        "passage or the text is set to {size}. Set it to at most {limit}."
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
@@ -556,9 +556,9 @@ class Errors(metaclass=_Coded):
         "ranker."
     )
     E871 = (
-        "The cross-encoder was trained for passages of at most {trained} word pieces, but with "
-        "window, text and set_size as they are set now, passages have up to {size}. Lower one of "
-        "these settings, or train again: spacy arbo rerank."
+        "The cross-encoder was trained for pairs of at most {trained} word pieces, but window and "
+        "text are set to {size} together. Set them to at most that, or train again: spacy arbo "
+        "rerank."
     )
     E872 = (
         "The encoder {name!r} has no second token type for the entity of a pair. Choose a model "
@@ -596,15 +596,6 @@ class Errors(metaclass=_Coded):
         "Train one: spacy arbo rerank."
     )
     E882 = "There is no oracle {value!r}. Choose self or union; union needs --with."
-    E884 = (
-        "It was trained by another version of spacy_arbo_el. Train it again: spacy arbo rerank, "
-        "with --mentions for a mention scorer."
-    )
-    E883 = (
-        "With set_size = {size}, the cross-encoder would read candidates in another way than in "
-        "training: one at a time, or several together. Set it as in training, or train again: "
-        "spacy arbo rerank."
-    )
     E879 = (
         "The section [reranker] is {found}, which is not trained by this command. It needs "
         '@misc = "spacy-arbo-el.CrossEncoder.v1".'

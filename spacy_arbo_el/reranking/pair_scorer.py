@@ -1,4 +1,4 @@
-"""The model of a cross-encoder: a transformer over pairs, and a linear layer."""
+"""The model of a cross-encoder: a transformer over pairs, and a linear layer on [CLS]."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Protocol, Tuple
@@ -9,7 +9,7 @@ from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d
 
 from ..encoders.inputs import SpanInputs
-from ..encoders.pooling import ClsPooling, SpanMeanPooling
+from ..encoders.pooling import ClsPooling
 from ..encoders.saved import dump_transformer, load_transformer
 from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from ..encoders.transformer import build_transformer_encoder
@@ -20,10 +20,7 @@ from ..io import pack_arrays, unpack_arrays
 
 # The standard deviation of the linear layer's first weights, as BERT's.
 FIRST_WEIGHTS = 0.02
-# What the outputs of a layer on titles are multiplied by where it begins with zeros. Adam moves all
-# weights about equally far in a step, and this layer would learn too slowly.
-SCALE_OF_SETS = 20.0
-FORMAT = 2
+FORMAT = 1
 
 
 class Scorer(Protocol):
@@ -41,19 +38,14 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PairScorer:
-    """A transformer over pairs with a linear layer.
-
-    The layer is on [CLS] where each pair is a passage. Where a passage has several, it is on the
-    mean of the title and its marker.
+    """A transformer over pairs with a linear layer on [CLS].
 
     model: The two as a thinc model: pairs -> (p, 1).
     retriever: The fingerprint of the linker's encoder when this was trained.
-    scale: What the outputs of the linear layer are multiplied by.
     """
 
     model: Model
     retriever: str
-    scale: float = 1.0
 
     @classmethod
     def create(
@@ -65,17 +57,15 @@ class PairScorer:
         name: str = "",
         seed: int = 0,
         of_zeros: bool = False,
-        of_sets: bool = False,
     ) -> "PairScorer":
         """An untrained one, which has the word pieces of an encoder of mentions.
 
         source: The encoder of mentions, a transformer tower.
-        size: The most word pieces of a passage.
+        size: The most word pieces of a pair.
         retriever: The fingerprint of the linker's encoder.
         name: A Hugging Face name or a folder to take the weights from; "" for those of ``source``.
         seed: Determines the weights of the linear layer.
         of_zeros: Whether these are 0, and so all scores, until it is trained.
-        of_sets: Whether passages have several pairs.
 
         Raises ValueError where the transformer has no second token type, reads fewer word pieces,
         or has another vocabulary than ``source``.
@@ -88,7 +78,7 @@ class PairScorer:
         if not towers:
             raise ValueError(Errors.E874)
         own = loaded_shim(towers[0])
-        tower = _tower(name or towers[0].attrs["name"], size, of_sets)
+        tower = _tower(name or towers[0].attrs["name"], size)
         if name:
             tower.initialize()
             if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
@@ -99,10 +89,9 @@ class PairScorer:
             tower.initialize()
         tokenizer_of(tower, size)
         spread = 0.0 if of_zeros else FIRST_WEIGHTS
-        scale = SCALE_OF_SETS if of_zeros and of_sets else 1.0
         rng = np.random.default_rng(seed)
         weights = rng.normal(0, spread, (1, tower.get_dim("nO"))).astype(np.float32)
-        return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever, scale)
+        return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
 
     @property
     def scorer(self) -> "PairScorer":
@@ -114,11 +103,6 @@ class PairScorer:
         return self.model.layers[0]
 
     @property
-    def of_sets(self) -> bool:
-        """Whether passages have several pairs."""
-        return isinstance(self.tower.attrs["pooling"], SpanMeanPooling)
-
-    @property
     def tokenizer(self) -> WordPieceTokenizer:
         """What cuts the texts of entities into word pieces."""
         return shim_of(self.tower).word_pieces
@@ -128,18 +112,13 @@ class PairScorer:
             return np.zeros(0, dtype=np.float32)
         if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
             raise ValueError(Errors.E875.format(name=self.tower.attrs["name"]))
-        scores = self.model.ops.to_numpy(self.model.predict(pairs))[:, 0]
-        return check_scores(self.scale * scores)
+        return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
 
     def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
         """The scores of pairs, (p,), and the function that takes their gradients back."""
         ops: Any = self.model.ops
         scores, backprop = self.model.begin_update(pairs)
-
-        def take_back(gradient: np.ndarray) -> None:
-            backprop(ops.asarray2f(self.scale * gradient[:, None]))
-
-        return self.scale * ops.to_numpy(scores)[:, 0], take_back
+        return ops.to_numpy(scores)[:, 0], lambda d: backprop(ops.asarray2f(d[:, None])) and None
 
     def to_bytes(self) -> bytes:
         shim, head = shim_of(self.tower), self.model.layers[1]
@@ -150,8 +129,6 @@ class PairScorer:
             "retriever": self.retriever,
             "name": str(self.tower.attrs["name"]),
             "size": self.tower.attrs["reader"].size,
-            "of_sets": self.of_sets,
-            "scale": self.scale,
             "head": pack_arrays(arrays),
             "transformer": dump_transformer(shim.tokenizer, shim._model),
         }
@@ -162,8 +139,8 @@ class PairScorer:
         """What ``to_bytes`` gave. Raises ValueError where it is anything else."""
         content: Any = srsly.msgpack_loads(data)
         if content["format"] != FORMAT:
-            raise ValueError(Errors.E884)
-        tower = _tower(str(content["name"]), int(content["size"]), bool(content["of_sets"]))
+            raise ValueError(f"the cross-encoder has the format {content['format']!r:.20}")
+        tower = _tower(str(content["name"]), int(content["size"]))
         message: Any = srsly.msgpack_loads(content["transformer"])
         shim_of(tower).set_transformer(*load_transformer(message, attention_kind()))
         tower.initialize()
@@ -175,10 +152,7 @@ class PairScorer:
                 raise ValueError(f"{name} has the shape {head[name].shape}, not {shape}")
             if not np.isfinite(head[name]).all():
                 raise ValueError(f"{name} has numbers that are not finite")
-        scale = float(content["scale"])
-        if not 0 < scale < np.inf:
-            raise ValueError(f"the scale is {scale}")
-        return cls(_with_head(tower, head["W"], head["b"]), str(content["retriever"]), scale)
+        return cls(_with_head(tower, head["W"], head["b"]), str(content["retriever"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,10 +185,9 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _tower(name: str, size: int, of_sets: bool) -> Model[SpanInputs, Floats2d]:
+def _tower(name: str, size: int) -> Model[SpanInputs, Floats2d]:
     """A transformer over pairs, without weights."""
-    pooling = SpanMeanPooling() if of_sets else ClsPooling()
-    tower = build_transformer_encoder(name, size, pooling)
+    tower = build_transformer_encoder(name, size, ClsPooling())
     tower.attrs["pairs"] = True
     return tower
 

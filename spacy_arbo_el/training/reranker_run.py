@@ -77,9 +77,7 @@ class RerankerRun:
             rows, table = _distinct(learned.batch, rows, table)
             self.report(f"Training on {len(rows)} mentions, each string once in a document")
             held_out = self._labelled(dev, training.n_candidates)
-            scorer = self._scorer(
-                reranker.size, training, of_zeros=training.residual, of_sets=reranker.set_size > 1
-            )
+            scorer = self._scorer(reranker.size, training, training.residual)
             weight = fit_weight(held_out.table) if training.residual else 0.0
             curves = linker.calibration.times(weight) if training.residual else None
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
@@ -151,19 +149,11 @@ class RerankerRun:
         if checkpoint is not None:
             write_finished(checkpoint.path, checkpoint.history)
 
-    def _scorer(
-        self,
-        size: int,
-        training: RerankerTraining,
-        *,
-        of_zeros: bool = False,
-        of_sets: bool = False,
-    ) -> PairScorer:
+    def _scorer(self, size: int, training: RerankerTraining, of_zeros: bool = False) -> PairScorer:
         """The untrained scorer.
 
-        size: The most word pieces of a passage.
+        size: The most word pieces of a pair.
         of_zeros: Whether its scores are 0 at first.
-        of_sets: Whether candidates are read together.
         """
         encoder = self.linker.encoder
         return PairScorer.create(
@@ -173,7 +163,6 @@ class RerankerRun:
             name=training.name,
             seed=training.seed,
             of_zeros=of_zeros,
-            of_sets=of_sets,
         )
 
     def _labelled(
