@@ -18,6 +18,9 @@ WIDTH = 8
 MIN_MENTIONS = 10
 # How strongly the curves are drawn to each other, in mentions.
 PENALTY = 1.0
+# Between which the logarithms of the two slopes and the shift are searched, for standardised
+# similarities. Without bounds a step of the search can overflow.
+BOUNDS = ((-5.0, 5.0), (-5.0, 5.0), (-20.0, 20.0))
 # Those of texts and of exemplars.
 Curves = Tuple[Curve, Curve]
 
@@ -140,7 +143,8 @@ def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Curves:
     nearest = [of_kind.max(axis=1) for of_kind in similarities]
     text, exemplar = (of_kind[np.isfinite(of_kind)].mean() for of_kind in nearest)
     starts = np.zeros(3), np.array([0.0, 0.0, text - exemplar])
-    ends = [minimize(loss, start, jac=True, method="L-BFGS-B") for start in starts]
+    options: Any = {"jac": True, "method": "L-BFGS-B", "bounds": BOUNDS}
+    ends = [minimize(loss, start, **options) for start in starts]
     found = min(ends, key=lambda end: float(end.fun)).x
     slopes = [float(slope) for slope in np.exp(found[:2]) / spread]
     shift = float(spread * found[2])

@@ -76,11 +76,23 @@ def test_evidence_is_the_nearest_text_and_exemplar_of_each_entity(seed, m):
 @given(st.integers(0, 1 << 30), st.sampled_from([-0.3, -0.1, 0.0, 0.1, 0.3]))
 def test_the_better_evidence_is_chosen_whatever_its_scale(seed, shift):
     """Exemplars that are all more similar than texts, or all less, do not decide by that."""
-    texts, exemplars, gold = world(seed, shift=shift)
+    # Many mentions, so that chance decides about less than two of a hundred.
+    texts, exemplars, gold = world(seed, m=2000, shift=shift)
     neighbours = neighbours_of(texts, exemplars)
     fitted = fit_evidence(neighbours, gold, Calibration())
     known = replace(Calibration(), exemplar=(12.0, -6.0 - 12.0 * shift))
     assert accuracy(fitted, neighbours, gold) >= accuracy(known, neighbours, gold) - 0.02
+
+
+@pytest.mark.parametrize("shift", [-0.3, 0.0, 0.3])
+@pytest.mark.parametrize("seed", [5666, 0, 1, 2, 3])
+def test_the_search_for_curves_stays_finite(seed, shift):
+    """A step without bounds overflowed on some of these."""
+    texts, exemplars, gold = world(seed, shift=shift)
+    with np.errstate(over="raise", invalid="raise"):
+        fitted = fit_evidence(neighbours_of(texts, exemplars), gold, Calibration())
+    assert np.isfinite([*fitted.entity, *fitted.exemplar]).all()
+    assert fitted.entity[0] > 0 and fitted.exemplar[0] > 0
 
 
 def test_less_reliable_evidence_counts_less():
