@@ -9,7 +9,6 @@ since the mentions of a document are not independent of each other.
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import List, NamedTuple, Tuple
 
@@ -18,12 +17,12 @@ import spacy
 from scipy.stats import bootstrap
 
 from spacy_arbo_el.corpora.reader import MentionCorpus
+from spacy_arbo_el.evaluation.cross_encoder import rows_of_cross_encoder
 from spacy_arbo_el.evaluation.report import outcomes_of_stages
-from spacy_arbo_el.inference.consensus import Consensus
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.reranking.cross_encoder import CrossEncoder
 
 RESAMPLES = 5000
+WITHOUT = "without the cross-encoder"
 
 
 class Counts(NamedTuple):
@@ -69,18 +68,15 @@ def counts_of(model: Path, corpus: Path, folds: int, consensus: bool) -> Counts:
     """Link a corpus with and without the cross-encoder of a pipeline."""
     nlp = spacy.load(model)
     linker = find_linker(nlp)
-    reranker = linker.reranker
-    if not isinstance(reranker, CrossEncoder) or reranker.scorer is None:
+    if not rows_of_cross_encoder(linker.stages):
         raise SystemExit(f"{model} has no trained cross-encoder: give a pipeline of arbo rerank")
     examples = list(MentionCorpus(corpus)(nlp))
 
     def variants(stages):
-        if consensus:
-            stages = replace(stages, inference=Consensus(stages.inference.n_exemplars))
-        return {
-            "before": replace(stages, reranker=stages.reranker.ranker),
-            "after": stages,
-        }
+        rows = {"": stages, **rows_of_cross_encoder(stages)}
+        after = "consensus" if consensus else ""
+        before = f"{after}, {WITHOUT}" if consensus else WITHOUT
+        return {"before": rows[before], "after": rows[after]}
 
     found = outcomes_of_stages(nlp, examples, variants, folds=folds)
     # Outcomes come part by part. Those without a gold mention are none here: mentions are given.

@@ -105,6 +105,8 @@ def test_counts_leave_out_mentions_without_annotation(tiny_bert, tmp_path):
     assert (found.before <= found.mentions).all() and (found.after <= found.mentions).all()
     assert found.before.sum() > 0 and found.after.sum() > 0
     assert sorted(found.mentions) == [0, *sorted(len(doc.ents) for doc in docs[1:])]
+    in_consensus = paired.counts_of(tmp_path / "model", tmp_path / "dev.spacy", 2, True)
+    assert (in_consensus.mentions == found.mentions).all() and in_consensus.after.sum() > 0
     find_linker(nlp).reranker = replace(find_linker(nlp).reranker, scorer=None)
     save_pipeline(nlp, tmp_path / "untrained")
     with pytest.raises(SystemExit, match="no trained cross-encoder"):

@@ -143,8 +143,7 @@ def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Curves:
     nearest = [of_kind.max(axis=1) for of_kind in similarities]
     text, exemplar = (of_kind[np.isfinite(of_kind)].mean() for of_kind in nearest)
     starts = np.zeros(3), np.array([0.0, 0.0, text - exemplar])
-    options: Any = {"jac": True, "method": "L-BFGS-B", "bounds": BOUNDS}
-    ends = [minimize(loss, start, **options) for start in starts]
+    ends = [minimize(loss, start, jac=True, method="L-BFGS-B", bounds=BOUNDS) for start in starts]
     found = min(ends, key=lambda end: float(end.fun)).x
     slopes = [float(slope) for slope in np.exp(found[:2]) / spread]
     shift = float(spread * found[2])
