@@ -1,7 +1,7 @@
 """The curves of texts and of exemplars, fitted together, so that the better evidence is chosen."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -21,8 +21,14 @@ PENALTY = 1.0
 # Between which the logarithms of the two slopes and the shift are searched, for standardised
 # similarities. Without bounds a step of the search can overflow.
 BOUNDS = ((-5.0, 5.0), (-5.0, 5.0), (-20.0, 20.0))
+# The edges of the simplex that the search ends with.
+SIMPLEX = 1.0
+# Below which differences of parameters and of the loss the simplex stops.
+TOLERANCES = {"xatol": 1e-4, "fatol": 1e-7}
 # Those of texts and of exemplars.
 Curves = Tuple[Curve, Curve]
+# From parameters to a value and its gradient.
+Loss = Callable[[np.ndarray], Tuple[float, np.ndarray]]
 
 
 class Evidence(NamedTuple):
@@ -112,8 +118,6 @@ def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Curves:
 
     correct: (m, c) bool, at least one in each row.
     """
-    from scipy.optimize import minimize
-
     similarities = np.stack([evidence.texts, evidence.exemplars])
     known = np.isfinite(similarities)
     centre, spread = similarities[known].mean(), similarities[known].std() or 1.0
@@ -142,10 +146,28 @@ def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Curves:
     # has no gradient.
     nearest = [of_kind.max(axis=1) for of_kind in similarities]
     text, exemplar = (of_kind[np.isfinite(of_kind)].mean() for of_kind in nearest)
-    starts = np.zeros(3), np.array([0.0, 0.0, text - exemplar])
-    ends = [minimize(loss, start, jac=True, method="L-BFGS-B", bounds=BOUNDS) for start in starts]
-    found = min(ends, key=lambda end: float(end.fun)).x
+    found = _minimum(loss, [np.zeros(3), np.array([0.0, 0.0, text - exemplar])])
     slopes = [float(slope) for slope in np.exp(found[:2]) / spread]
     shift = float(spread * found[2])
     centre = float(centre)
     return (slopes[0], -slopes[0] * centre), (slopes[1], slopes[1] * (shift - centre))
+
+
+def _minimum(loss: Loss, starts: List[np.ndarray]) -> np.ndarray:
+    """(3,) the parameters of the smallest loss that a search from the given starts ends at.
+
+    loss: The value at (3,) parameters, and the gradient.
+    """
+    from scipy.optimize import minimize
+
+    def value(parameters: np.ndarray) -> float:
+        return loss(parameters)[0]
+
+    ends = []
+    for start in starts:
+        end = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=BOUNDS).x
+        # The loss has an edge wherever the better evidence of a candidate changes. A search by
+        # gradients stops at some of them, far from the minimum; a simplex passes over them.
+        options = {"initial_simplex": end + SIMPLEX * np.eye(4, 3, -1), **TOLERANCES}
+        ends.append(minimize(value, end, method="Nelder-Mead", bounds=BOUNDS, options=options))
+    return min(ends, key=lambda end: float(end.fun)).x
