@@ -12,6 +12,7 @@ from spacy.tokens import Span
 from spacy.util import import_file
 
 from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
@@ -80,6 +81,18 @@ def test_each_document_is_in_one_fold(count, number):
 def test_nothing_to_train_on(count, number):
     with pytest.raises(ValueError, match=f"not {number} and {count}"):
         folds.split([document(i, ["flu"]) for i in range(count)], number)
+
+
+def test_halves_are_the_two_folds(tmp_path, monkeypatch):
+    docs = [document(i, ["flu", "mumps"]) for i in range(7)]
+    write_docbin(docs, tmp_path / "all.spacy")
+    paths = [str(tmp_path / name) for name in ("all.spacy", "a.spacy", "b.spacy")]
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.setattr("sys.argv", ["halves.py", *paths])
+    import_file("halves", BENCHMARKS / "halves.py").main()
+    for path, part in zip(paths[1:], folds.split(docs, 2)):
+        half = list(read_docs(path, NLP.vocab))
+        assert [doc.to_json() for doc in half] == [doc.to_json() for doc in part]
 
 
 def counts(differences):
