@@ -1,12 +1,15 @@
 """A scorer of edges between mentions, which reads both together (arborescence paper, §3.3)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
+import srsly
 from spacy.util import registry
 
 from ..arrays import TopK
+from ..calibration.calibration import Calibration
+from ..calibration.logistic import Curve
 from ..encoders.inputs import SpanInputs
 from ..encoders.windows import check_size
 from ..errors import Errors, Warnings
@@ -27,11 +30,14 @@ class MentionPairs:
         neighbours any more, since a similarity cannot be compared with a score.
     window: The most word pieces of each of the two mentions with its context.
     scorer: What ``arbo rerank --mentions`` has trained; None for nothing.
+    curve: The curve of the log-odds by similarity that are added to the scores; None for scores of
+        their own. The scorer was trained with it, so it stays when the linker is calibrated again.
     """
 
     n_scored: int = 4
     window: int = 48
     scorer: Optional[Scorer] = field(default=None, repr=False)
+    curve: Optional[Curve] = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_count("mention_scorer.n_scored", self.n_scored, 1)
@@ -60,10 +66,22 @@ class MentionPairs:
             warn_once(Warnings.W910)
         others, mentions = nearest.ids[valid], np.broadcast_to(own[:, None], valid.shape)[valid]
         scores = np.full(valid.shape, -np.inf, dtype=np.float32)
-        scores[valid] = self.score(inputs, mentions, others)
+        read = self.score(inputs, mentions, others)
+        scores[valid] = self.with_similarities(read, nearest.scores[valid])
         order = np.lexsort((nearest.ids, -scores), axis=1)
         ids = np.where(valid, nearest.ids, -1)
         return TopK(np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1))
+
+    def with_similarities(self, scores: np.ndarray, similarities: np.ndarray) -> np.ndarray:
+        """(p,) float32, the scores of pairs of mentions with the log-odds by similarity added.
+
+        scores: (p,) float32, what the scorer gives.
+        similarities: (p,) float32, those of the vectors.
+        """
+        if self.curve is None:
+            return scores
+        slope, offset = self.curve
+        return (scores + slope * similarities + offset).astype(np.float32)
 
     def score(self, inputs: SpanInputs, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(p,) float32, the mean of the scores of each pair of mentions both ways round.
@@ -99,28 +117,33 @@ class MentionPairs:
         return self if self.scorer is None else replace(self, scorer=CachedScorer(self.scorer))
 
     def to_bytes(self) -> bytes:
-        return b"" if self.scorer is None else self.scorer.scorer.to_bytes()
+        if self.scorer is None:
+            return b""
+        return srsly.msgpack_dumps({"scorer": self.scorer.scorer.to_bytes(), "curve": self.curve})
 
     def from_bytes(self, data: bytes) -> "MentionPairs":
         """What was trained. Raises ValueError where it was trained for a smaller window."""
         if not data:
-            return replace(self, scorer=None)
-        scorer = PairScorer.from_bytes(data)
+            return replace(self, scorer=None, curve=None)
+        content: Any = srsly.msgpack_loads(data)
+        scorer = PairScorer.from_bytes(content["scorer"])
         trained = scorer.tower.attrs["reader"].size
         if trained < self.size:
             raise ValueError(Errors.E910.format(size=self.window, trained=trained // 2))
-        return replace(self, scorer=scorer)
+        curve = content["curve"] and Calibration.from_config({"mention": content["curve"]}).mention
+        return replace(self, scorer=scorer, curve=curve)
 
 
 @registry.misc("spacy-arbo-el.MentionPairs.v1")
 def mention_pairs(n_scored: int = 4, window: int = 48) -> MentionPairs:
     """Score the edges between mentions by reading both together.
 
-    The scores take the place of the similarities of vectors, for inference and for discovery, and
-    the curves "mention", "same_mention" and "same_new_entity" of the calibration are fitted on
-    them. Use it where mentions decide by each other, and where linking may take several times as
-    long. ``python -m spacy arbo rerank --mentions`` trains it for a trained pipeline, whose encoder
-    stays as it is. Until it is trained, similarities stay::
+    By default, a score is the log-odds by the similarity of the vectors and what the model adds to
+    them, see ``RerankerTraining.v1``. The scores take the place of the similarities, for inference
+    and for discovery, and the curves "mention", "same_mention" and "same_new_entity" of the
+    calibration are fitted on them. Use it where mentions decide by each other, and where linking
+    may take several times as long. ``python -m spacy arbo rerank --mentions`` trains it for a
+    trained pipeline, whose encoder stays as it is. Until it is trained, similarities stay::
 
         [components.arbo_linker.mention_scorer]
         @misc = "spacy-arbo-el.MentionPairs.v1"

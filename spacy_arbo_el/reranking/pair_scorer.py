@@ -20,10 +20,6 @@ from ..io import pack_arrays, unpack_arrays
 
 # The standard deviation of the linear layer's first weights, as BERT's.
 FIRST_WEIGHTS = 0.02
-# How often the output of a linear layer that begins with zeros counts. Each step of training moves
-# a weight by the learning rate at most, which suits a transformer and is too little for weights
-# that begin with nothing. It is a power of two, so that it is multiplied in without rounding.
-SCALE_OF_ZEROS = 16.0
 FORMAT = 1
 
 
@@ -46,12 +42,10 @@ class PairScorer:
 
     model: The two as a thinc model: pairs -> (p, 1).
     retriever: The fingerprint of the linker's encoder when this was trained.
-    scale: What the output of the linear layer is multiplied with. Saved weights have it in them.
     """
 
     model: Model
     retriever: str
-    scale: float = 1.0
 
     @classmethod
     def create(
@@ -62,7 +56,6 @@ class PairScorer:
         *,
         name: str = "",
         seed: int = 0,
-        of_zeros: bool = False,
     ) -> "PairScorer":
         """An untrained one, which has the word pieces of an encoder of mentions.
 
@@ -71,8 +64,6 @@ class PairScorer:
         retriever: The fingerprint of the linker's encoder.
         name: A Hugging Face name or a folder to take the weights from; "" for those of ``source``.
         seed: Determines the weights of the linear layer.
-        of_zeros: Whether these are 0, and so all scores, until it is trained; see
-            ``SCALE_OF_ZEROS``.
 
         Raises ValueError where the transformer has no second token type, reads fewer word pieces,
         or has another vocabulary than ``source``.
@@ -95,11 +86,9 @@ class PairScorer:
             shim_of(tower).set_transformer(*load_transformer(copy, attention_kind()))
             tower.initialize()
         tokenizer_of(tower, size)
-        spread = 0.0 if of_zeros else FIRST_WEIGHTS
         rng = np.random.default_rng(seed)
-        weights = rng.normal(0, spread, (1, tower.get_dim("nO"))).astype(np.float32)
-        model = _with_head(tower, weights, np.zeros(1, dtype=np.float32))
-        return cls(model, retriever, SCALE_OF_ZEROS if of_zeros else 1.0)
+        weights = rng.normal(0, FIRST_WEIGHTS, (1, tower.get_dim("nO"))).astype(np.float32)
+        return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
 
     @property
     def scorer(self) -> "PairScorer":
@@ -120,8 +109,7 @@ class PairScorer:
             return np.zeros(0, dtype=np.float32)
         if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
             raise ValueError(Errors.E875.format(name=self.tower.attrs["name"]))
-        scores = self.scale * self.model.ops.to_numpy(self.model.predict(pairs))[:, 0]
-        return check_scores(scores)
+        return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
 
     def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
         """The scores of pairs, (p,), and the function that takes their gradients back."""
@@ -129,14 +117,14 @@ class PairScorer:
         scores, backprop = self.model.begin_update(pairs)
 
         def backprop_scores(gradient: np.ndarray) -> None:
-            backprop(ops.asarray2f(self.scale * gradient[:, None]))
+            backprop(ops.asarray2f(gradient[:, None]))
 
-        return self.scale * ops.to_numpy(scores)[:, 0], backprop_scores
+        return ops.to_numpy(scores)[:, 0], backprop_scores
 
     def to_bytes(self) -> bytes:
         shim, head = shim_of(self.tower), self.model.layers[1]
         ops: Any = self.model.ops
-        arrays = {name: self.scale * ops.to_numpy(head.get_param(name)) for name in ("W", "b")}
+        arrays = {name: ops.to_numpy(head.get_param(name)) for name in ("W", "b")}
         content: Dict[str, Any] = {
             "format": FORMAT,
             "retriever": self.retriever,

@@ -1,12 +1,13 @@
 """The pairs of mentions that a mention scorer learns from."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
 
 from ..arrays import TopK
+from ..calibration.logistic import Curve, fit_logistic
 from ..encoders.inputs import SpanInputs
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import Identity
@@ -25,6 +26,7 @@ class LabelledPairs:
     scorer: Reads them.
     inputs: The spans of the mentions.
     first, second: (p,) int64, the two mentions of each pair.
+    similarities: (p,) float32, those of their vectors.
     correct: (p,) bool.
     """
 
@@ -32,6 +34,7 @@ class LabelledPairs:
     inputs: SpanInputs
     first: np.ndarray
     second: np.ndarray
+    similarities: np.ndarray
     correct: np.ndarray
 
     def __len__(self) -> int:
@@ -39,8 +42,8 @@ class LabelledPairs:
 
     def take(self, rows: np.ndarray) -> "LabelledPairs":
         """The given pairs."""
-        columns = (column[rows] for column in (self.first, self.second, self.correct))
-        return LabelledPairs(self.scorer, self.inputs, *columns)
+        columns = (self.first, self.second, self.similarities, self.correct)
+        return LabelledPairs(self.scorer, self.inputs, *(column[rows] for column in columns))
 
     def one_way(self, seed: int) -> "LabelledPairs":
         """The same pairs, half of them the other way round, at random."""
@@ -53,11 +56,18 @@ class LabelledPairs:
 
     def loss(self, scores: np.ndarray) -> Tuple[float, np.ndarray]:
         """The mean binary cross entropy of the pairs, and its gradient."""
-        return binary_loss(scores, self.correct)
+        return binary_loss(self._scored(scores), self.correct)
 
     def accuracy(self, scores: np.ndarray) -> float:
         """The share of pairs on whose right side of 0 the score is."""
-        return float(((scores > 0) == self.correct).mean())
+        return float(((self._scored(scores) > 0) == self.correct).mean())
+
+    def _scored(self, scores: np.ndarray) -> np.ndarray:
+        return self.scorer.with_similarities(scores, self.similarities)
+
+    def curve(self) -> Optional[Curve]:
+        """From similarities to log-odds that a pair is right; None where there is no such curve."""
+        return fit_logistic(self.similarities, self.correct)
 
 
 def binary_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray]:
@@ -102,10 +112,15 @@ class NearestPairs:
         check_count("pairs.n_wrong", self.n_wrong, 1)
         check_count("pairs.n_searched", self.n_searched, 1)
 
+    @classmethod
+    def every(cls, count: int) -> "NearestPairs":
+        """Each mention with all of its ``count`` nearest mentions: the edges that are scored."""
+        return cls(count, count, count)
+
     def __call__(
         self, batch: MentionBatch, identities: Sequence[Identity], settings: RetrieverSettings
-    ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs, each once: two mentions, (p,) int64 each, and whether they are right, (p,).
+    ) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs, each once: the last four fields of ``LabelledPairs``.
 
         batch: Encoded mentions.
         identities: The entity of each; those without one are left out.
@@ -113,7 +128,7 @@ class NearestPairs:
         """
         numbers = identity_numbers(identities)
         known = numbers[:, 0] >= 0
-        ends = [np.zeros((2, 0), dtype=np.int64)]
+        ends, similarities = [np.zeros((2, 0), dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
         for nearest in self._searches(batch, settings):
             nearest = nearest.where(known[nearest.ids] & known[:, None])
             same = are_same(numbers[:, None], numbers[nearest.ids])
@@ -121,10 +136,12 @@ class NearestPairs:
                 chosen = nearest.valid & kind
                 chosen &= np.cumsum(chosen, axis=1) <= count
                 ends.append(np.stack([np.nonzero(chosen)[0], nearest.ids[chosen]]))
+                similarities.append(nearest.scores[chosen])
         low, high = np.sort(np.concatenate(ends, axis=1), axis=0)
-        pairs = np.unique(low * len(batch) + high)
+        pairs, place = np.unique(low * len(batch) + high, return_index=True)
         first, second = pairs // max(len(batch), 1), pairs % max(len(batch), 1)
-        return first, second, are_same(numbers[first], numbers[second])
+        correct = are_same(numbers[first], numbers[second])
+        return first, second, np.concatenate(similarities)[place], correct
 
     def _searches(self, batch: MentionBatch, settings: RetrieverSettings) -> List[TopK]:
         """The nearest mentions in the document, and in the corpus."""

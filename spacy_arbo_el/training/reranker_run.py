@@ -77,7 +77,7 @@ class RerankerRun:
             rows, table = _distinct(learned.batch, rows, table)
             self.report(f"Training on {len(rows)} mentions, each string once in a document")
             held_out = self._labelled(dev, training.n_candidates)
-            scorer = self._scorer(reranker.size, training, training.residual)
+            scorer = self._scorer(reranker.size, training)
             weight = fit_weight(held_out.table) if training.residual else 0.0
             curves = linker.calibration.times(weight) if training.residual else None
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
@@ -104,13 +104,22 @@ class RerankerRun:
         with self.linker.datastore.reading():
             scorer = self._scorer(mention_scorer.size, training)
             mention_scorer = replace(mention_scorer, scorer=scorer)
-            learned, held_out = (
-                self._labelled_pairs(docs, mention_scorer, parts["pairs"]) for docs in (train, dev)
-            )
+            learned = self._labelled_pairs(train, mention_scorer, parts["pairs"])
+            edges = NearestPairs.every(mention_scorer.n_scored)
+            held_out = self._labelled_pairs(dev, mention_scorer, edges)
             if learned.correct.all() or not learned.correct.any():
                 raise ValueError(Errors.E911.format(count=len(learned.inputs)))
             share = learned.correct.mean()
             self.report(f"Training on {len(learned)} pairs, {share:.3f} of the same entity")
+            if training.residual:
+                curve = held_out.curve() or learned.curve()
+                mention_scorer = replace(mention_scorer, curve=curve)
+                learned = replace(learned, scorer=mention_scorer)
+                held_out = replace(held_out, scorer=mention_scorer)
+                if len(held_out):
+                    nothing = np.zeros(len(held_out), dtype=np.float32)
+                    accuracy = held_out.accuracy(nothing)
+                    self.report(f"Dev accuracy by similarity {accuracy:.4f}, {len(held_out)} edges")
             trainer = self._trainer(scorer, training, train, dev)
             trainer.train(
                 learned.one_way(training.seed),
@@ -149,12 +158,8 @@ class RerankerRun:
         if checkpoint is not None:
             write_finished(checkpoint.path, checkpoint.history)
 
-    def _scorer(self, size: int, training: RerankerTraining, of_zeros: bool = False) -> PairScorer:
-        """The untrained scorer.
-
-        size: The most word pieces of a pair.
-        of_zeros: Whether its scores are 0 at first.
-        """
+    def _scorer(self, size: int, training: RerankerTraining) -> PairScorer:
+        """The untrained scorer. size: The most word pieces of a pair."""
         encoder = self.linker.encoder
         return PairScorer.create(
             encoder.model.get_ref("mention"),
@@ -162,7 +167,6 @@ class RerankerRun:
             encoder.fingerprint,
             name=training.name,
             seed=training.seed,
-            of_zeros=of_zeros,
         )
 
     def _labelled(
@@ -195,8 +199,8 @@ class RerankerRun:
         flat = [span for part in spans for group in part for span in group]
         identities = identities_of(stages.datastore.kb, flat)
         if len(batch) < 2:
-            none = np.zeros(0, dtype=np.int64)
-            return LabelledPairs(scorer, batch.inputs, none, none, none.astype(bool))
+            none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+            return LabelledPairs(scorer, batch.inputs, none, none, nothing, none.astype(bool))
         pairs = nearest(batch, identities, stages.datastore.settings)
         return LabelledPairs(scorer, batch.inputs, *pairs)
 

@@ -18,12 +18,7 @@ from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.reranking.cross_encoder import CrossEncoder, cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
 from spacy_arbo_el.reranking.pair_rerankers import cached
-from spacy_arbo_el.reranking.pair_scorer import (
-    SCALE_OF_ZEROS,
-    CachedScorer,
-    PairScorer,
-    check_scores,
-)
+from spacy_arbo_el.reranking.pair_scorer import CachedScorer, PairScorer, check_scores
 
 from ..encoders.numpy_tower import build_hashed_encoder
 from ..linker.conftest import build
@@ -129,27 +124,21 @@ def test_the_order_is_that_of_the_scores(nlp):
     assert (after.candidates.ids[:, 0] == best[:, 0]).all()
 
 
-@pytest.mark.parametrize("scale", [1.0, SCALE_OF_ZEROS])
-def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp, scale):
+def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp):
     stages = find_linker(nlp).stages
     batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
     scorer = PairScorer.from_bytes(stages.reranker.scorer.to_bytes())
     candidates = np.tile(np.arange(3), (len(batch), 1))
     with stages.datastore.reading():
         pairs = stages.reranker.pairs(batch, candidates, stages.context)
-    np.testing.assert_array_equal(
-        replace(scorer, scale=scale)(pairs), np.float32(scale) * scorer(pairs)
-    )
-    scorer = replace(scorer, scale=scale)
     saved = PairScorer.from_bytes(scorer.to_bytes())
-    assert saved.scale == 1.0
     np.testing.assert_array_equal(saved(pairs), scorer(pairs))
     gradient = np.random.default_rng(0).normal(size=len(pairs)).astype(np.float32)
     set_dropout_rate(scorer.model, 0.0)
     scores, backprop = scorer.begin_update(pairs)
-    np.testing.assert_allclose(scores, scorer(pairs), atol=1e-3 * scale)
+    np.testing.assert_allclose(scores, scorer(pairs), atol=1e-3)
     backprop(gradient)
-    head, step = scorer.model.layers[1], 1e-2 / scale
+    head, step = scorer.model.layers[1], 1e-2
     for name, place in (("W", (0, 3)), ("b", 0)):
         moved = head.get_param(name).copy()
         moved[place] += step

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
@@ -134,6 +134,40 @@ def test_scores_are_the_mean_of_both_ways_round_and_best_first(nlp):
         assert found.mentions.scores[row][kept] == pytest.approx(
             [-score for score, _ in expected], abs=1e-3
         )
+
+
+@given(st.floats(0.1, 20), st.floats(-10, 10))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_log_odds_by_similarity_are_added_to_the_scores(nlp, slope, offset):
+    stages = find_linker(nlp).stages
+    batch = read(nlp, docs_of(nlp))
+    nearest = replace(stages, mention_scorer=None).retrieve(batch).mentions
+    nearest = nearest.first(stages.mention_scorer.n_scored)
+    plain = stages.mention_scorer.cached()
+    added = replace(plain, curve=(slope, offset))
+    fingerprint = stages.encoder.fingerprint
+    found = [part(batch.inputs, nearest, fingerprint) for part in (plain, added)]
+    for row in range(len(batch)):
+        similarity, before, after = (
+            dict(zip(table.ids[row].tolist(), table.scores[row].tolist()))
+            for table in (nearest, *found)
+        )
+        assert before.keys() == after.keys()
+        for mention in before.keys() - {-1}:
+            expected = before[mention] + slope * similarity[mention] + offset
+            assert after[mention] == pytest.approx(expected, rel=1e-4, abs=1e-3)
+    assert (np.diff(np.nan_to_num(found[1].scores, neginf=-1e9), axis=1) <= 0).all()
+
+
+def test_the_curve_is_saved(nlp):
+    part = find_linker(nlp).mention_scorer
+    for curve in (None, (3.0, -1.5)):
+        given = replace(part, curve=curve)
+        assert given.from_bytes(given.to_bytes()).curve == curve
+    assert part.from_bytes(replace(part, curve=(3.0, -1.5)).to_bytes()).curve == (3.0, -1.5)
+    assert replace(part, curve=(3.0, -1.5)).from_bytes(b"").curve is None
+    with pytest.raises(ValueError, match="E401"):
+        part.from_bytes(replace(part, curve=(-1.0, 0.0)).to_bytes())
 
 
 class Counting:

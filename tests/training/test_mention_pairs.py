@@ -17,6 +17,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import annotated_batches, identities_of
 from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.training.mention_pairs import (
+    LabelledPairs,
     NearestPairs,
     are_same,
     binary_loss,
@@ -37,10 +38,12 @@ SETTINGS = {
 }
 
 
-def run(nlp, folder, report=lambda line: None, resume=False, every=0, train=TRAIN, **settings):
+def run(
+    nlp, folder, report=lambda line: None, resume=False, every=0, train=TRAIN, dev=DEV, **settings
+):
     config = read_config(None, {**SETTINGS, **settings}, "mention_scorer")
     runs = RerankerRun(find_linker(nlp), config, folder, report)
-    return runs.train_mentions(docs_of(nlp, train), docs_of(nlp, DEV), resume=resume, every=every)
+    return runs.train_mentions(docs_of(nlp, train), docs_of(nlp, dev), resume=resume, every=every)
 
 
 # Pairs
@@ -72,7 +75,7 @@ def test_pairs_are_the_nearest_right_and_wrong_mentions(tiny_bert, match_types):
     batch, identities, stages = mentions_of(nlp, docs)
     assert sum(not identity for identity in identities) == 7
     settings = stages.datastore.settings
-    first, second, correct = NearestPairs(1, 2, 9)(batch, identities, settings)
+    first, second, similarities, correct = NearestPairs(1, 2, 9)(batch, identities, settings)
     expected = set()
     similarity = settings.similarity.blocks(batch.encoded, batch.encoded)
     for row, own in enumerate(identities):
@@ -91,6 +94,7 @@ def test_pairs_are_the_nearest_right_and_wrong_mentions(tiny_bert, match_types):
     for a, b, is_right in zip(first.tolist(), second.tolist(), correct.tolist()):
         assert is_right == bool(identities[a] & identities[b])
     assert correct.any() and not correct.all()
+    np.testing.assert_allclose(similarities, similarity[first, second], atol=1e-5)
 
 
 @given(st.lists(st.sets(st.sampled_from("abcd"), max_size=3), max_size=8))
@@ -128,9 +132,33 @@ def test_it_learns_which_mentions_are_the_same(tiny_bert, tmp_path):
     before = find_linker(nlp).encoder.fingerprint
     run(nlp, tmp_path, lines.append, **{"training.max_epochs": 60, "training.dropout": 0.0})
     assert re.search(r"Training on \d+ pairs, 0\.\d+ of the same entity", lines[0])
-    losses = [float(re.search(r"loss ([\d.]+)", line).group(1)) for line in lines[1:]]
+    assert re.fullmatch(r"Dev accuracy by similarity [01]\.\d+, \d+ edges", lines[1])
+    losses = [float(re.search(r"loss ([\d.]+)", line).group(1)) for line in lines[2:]]
     assert losses[0] > 0.4 and losses[-1] < 0.2, lines
     assert find_linker(nlp).encoder.fingerprint == before, "the encoder stays as it is"
+
+
+def test_it_learns_what_to_add_to_the_log_odds_by_similarity(tiny_bert, tmp_path):
+    nlp, dev = build_tiny(tiny_bert), (*DEV, *TRAIN)
+    # With so many neighbours that similarities of random vectors say something.
+    settings = {"training.max_epochs": 1, "mention_scorer.n_scored": 40}
+    own = run(nlp, tmp_path / "own", **settings, **{"training.residual": False})
+    assert own.curve is None
+    lines = []
+    added = run(nlp, tmp_path / "added", lines.append, dev=dev, **settings)
+    batch, identities, stages = mentions_of(nlp, docs_of(nlp, dev))
+    pairs = NearestPairs(40, 40, 40)(batch, identities, stages.datastore.settings)
+    examples = LabelledPairs(added, batch.inputs, *pairs)
+    assert added.curve == pytest.approx(examples.curve()), "fitted on documents not trained on"
+    nothing = np.zeros(len(examples), dtype=np.float32)
+    slope, offset = added.curve
+    by_similarity = slope * examples.similarities + offset
+    accuracy = ((by_similarity > 0) == examples.correct).mean()
+    assert f"Dev accuracy by similarity {accuracy:.4f}, {len(examples)} edges" in lines
+    assert examples.accuracy(nothing) == pytest.approx(accuracy)
+    assert examples.loss(nothing)[0] == pytest.approx(
+        binary_loss(by_similarity, examples.correct)[0], rel=1e-4
+    )
 
 
 @pytest.mark.slow
