@@ -1,5 +1,6 @@
 """``arbo rerank``: train a cross-encoder or a mention scorer for a trained pipeline."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Optional
 
@@ -22,6 +23,7 @@ def rerank_command(
     ),
     mentions: bool = Opt(False, "--mentions", help="Train a scorer of pairs of mentions instead"),
     config: Optional[Path] = Opt(None, "--config", "-c", help="Config; by default the package's"),
+    limit: int = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit"),
     resume: bool = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint"),
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: after each epoch only"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
@@ -65,7 +67,8 @@ def rerank_command(
         settings = read_config(config, overrides, section)
         nlp = load_pipeline(model)
         linker = find_linker(nlp)
-        corpus, held_out = (list(read_docs(path, nlp.vocab)) for path in (train, dev))
+        corpus = list(islice(read_docs(train, nlp.vocab), limit or None))
+        held_out = list(read_docs(dev, nlp.vocab))
         run = RerankerRun(linker, settings, output, msg.info)
         if resume and saved.is_dir() and run.has_ended(corpus, held_out):
             msg.info(f"The training in {output} has ended: nothing is left to do")

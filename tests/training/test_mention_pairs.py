@@ -218,6 +218,8 @@ def test_the_command_saves_a_pipeline_that_links_with_its_scores(tiny_bert, tmp_
     names = [str(tmp_path / name) for name in ("model", "train.spacy", "dev.spacy")]
     settings = [part for key, value in overrides.items() for part in (f"--{key}", str(value))]
     command = ["rerank", *names, "--output", str(tmp_path / "out"), "--mentions", *settings]
+    nothing = CliRunner().invoke(arbo_cli, [*command, "--limit", "1"])
+    assert nothing.exit_code == 1 and "E911" in nothing.output, "one document has one mention"
     result = CliRunner().invoke(arbo_cli, command)
     assert result.exit_code == 0, result.output
     assert "mention scorer" in " ".join(result.output.split())
