@@ -54,7 +54,7 @@ class RerankerTraining:
     n_candidates: Among how many candidates of a mention the gold entity is to be found. A mention
         scorer has none.
     residual: Whether the model learns what to add to the log-odds that a candidate, or an edge
-        between mentions, has by vectors, so that it begins with their order. False for scores of
+        between mentions, has by vectors, so that it begins near their order. False for scores of
         its own, as in the paper.
     max_epochs: How often each mention, or pair of mentions, is trained on.
     batch_size: The number of mentions in a step, each with all its candidates; for a mention

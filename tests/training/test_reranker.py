@@ -16,6 +16,7 @@ from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import gold_positions
 from spacy_arbo_el.pipelines import save_pipeline
+from spacy_arbo_el.reranking import pair_scorer
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.training.candidates import TrainingCandidates
 from spacy_arbo_el.training.losses import set_loss
@@ -79,9 +80,9 @@ def test_without_anything_to_fit_it_on_the_weight_is_one():
     assert fit_weight(equal) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_residual_begins_with_the_ranking_by_vectors(tiny_bert, tmp_path, monkeypatch):
-    """Before the first step the scores of the model are 0."""
+def test_a_residual_that_adds_nothing_has_the_ranking_by_vectors(tiny_bert, tmp_path, monkeypatch):
     nlp = build_tiny(tiny_bert)
+    monkeypatch.setattr(pair_scorer, "FIRST_WEIGHTS", 0.0)
     linker, lines = find_linker(nlp), []
     monkeypatch.setattr(RerankerTrainer, "step", lambda self, examples: 0.0)
     monkeypatch.setattr("thinc.api.Model.finish_update", lambda self, optimizer: None)
