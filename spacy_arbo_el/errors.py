@@ -596,6 +596,11 @@ class Errors(metaclass=_Coded):
         "Train one: spacy arbo rerank."
     )
     E882 = "There is no oracle {value!r}. Choose self or union; union needs --with."
+    E883 = (
+        "By vectors, the gold entities of all {count} mentions to train on have a probability of "
+        "at least {sure}, so that a cross-encoder has little to learn. Train on them all the same "
+        "with --training.sure 1.0."
+    )
     E879 = (
         "The section [reranker] is {found}, which is not trained by this command. It needs "
         '@misc = "spacy-arbo-el.CrossEncoder.v1".'

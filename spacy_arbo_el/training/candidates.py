@@ -24,6 +24,7 @@ from ..mentions.labels import gold_positions, is_gold
 from ..reranking.best_evidence import log_odds_by_vectors
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
+from .losses import softmax
 from .sealed import seal, unseal
 
 FORMAT = 3
@@ -64,6 +65,15 @@ class TrainingCandidates:
     def correct(self) -> np.ndarray:
         """(m, k) bool, the candidates that are gold."""
         return is_gold(self.candidates, self.gold)
+
+    def gold_probability(self, weight: float) -> np.ndarray:
+        """(m,) float64, the probability of gold entities in a softmax over candidates by vectors.
+
+        weight: What the log-odds are multiplied by.
+        """
+        scores = np.where(self.candidates >= 0, weight * self.scores, -np.inf)
+        _, probabilities = softmax(scores.astype(np.float64))
+        return np.where(self.correct, probabilities, 0.0).sum(axis=1)
 
     def for_training(self) -> Tuple[np.ndarray, "TrainingCandidates"]:
         """The mentions whose gold entity is in the knowledge base, and their candidates.

@@ -56,6 +56,8 @@ class RerankerTraining:
     residual: Whether the model learns what to add to the log-odds that a candidate, or an edge
         between mentions, has by vectors, so that it begins near their order. False for scores of
         its own, as in the paper.
+    sure: Mentions whose gold entity has at least this probability by vectors are not trained on: there
+        is little to learn from them. 1.0 trains on all. A mention scorer is trained on all pairs.
     max_epochs: How often each mention, or pair of mentions, is trained on.
     batch_size: The number of mentions in a step, each with all its candidates; for a mention
         scorer, the number of pairs.
@@ -68,6 +70,7 @@ class RerankerTraining:
     name: str = ""
     n_candidates: int = 8
     residual: bool = True
+    sure: float = 0.95
     max_epochs: int = 2
     batch_size: int = 16
     learn_rate: float = 5e-5
@@ -77,6 +80,7 @@ class RerankerTraining:
 
     def __post_init__(self) -> None:
         check_count("training.n_candidates", self.n_candidates, 2)
+        check_share("training.sure", self.sure)
         check_count("training.max_epochs", self.max_epochs, 1)
         check_count("training.batch_size", self.batch_size, 1)
         check_positive("training.learn_rate", self.learn_rate)

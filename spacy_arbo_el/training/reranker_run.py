@@ -75,11 +75,18 @@ class RerankerRun:
                 raise ValueError(Errors.E878.format(count=len(learned)))
             self.report(_recall_lines(learned.table))
             rows, table = _distinct(learned.batch, rows, table)
-            self.report(f"Training on {len(rows)} mentions, each string once in a document")
             held_out = self._labelled(dev, training.n_candidates)
-            scorer = self._scorer(reranker.size, training)
-            weight = fit_weight(held_out.table) if training.residual else 0.0
+            weight = fit_weight(held_out.table)
+            kept = np.flatnonzero(table.gold_probability(weight) < training.sure)
+            self.report(
+                f"Training on {len(kept)} of {len(rows)} mentions, each string once in a document"
+            )
+            if not len(kept):
+                raise ValueError(Errors.E883.format(count=len(rows), sure=training.sure))
+            rows, table = rows[kept], table.take(kept)
+            weight = weight if training.residual else 0.0
             curves = linker.calibration.times(weight) if training.residual else None
+            scorer = self._scorer(reranker.size, training)
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
             chosen = LabelledMentions(learned.batch.take(rows), table)
             examples = (

@@ -91,6 +91,19 @@ def test_a_missing_gold_entity_takes_the_place_of_the_last_candidate():
     assert table.candidates[1].tolist() == [5, 6, 7], "the table itself stays"
 
 
+def test_the_probability_of_gold_entities_is_that_of_a_softmax():
+    table = TrainingCandidates(
+        np.array([[5, 6, 7], [5, 6, 7], [5, -1, -1], [5, 6, 7]]),
+        np.array([[3, 2, 1], [3, 2, 1], [3, -np.inf, -np.inf], [3, 2, 1]], dtype=np.float32),
+        np.array([[6, 7], [9, -1], [5, -1], [5, -1]]),
+        np.zeros((4, 2), dtype=np.float32),
+        np.zeros((2, 2)),
+    )
+    odds = np.exp([1.5, 1.0, 0.5])
+    expected = [odds[1:].sum() / odds.sum(), 0.0, 1.0, odds[0] / odds.sum()]
+    np.testing.assert_allclose(table.gold_probability(0.5), expected)
+
+
 def test_a_mention_without_entities_has_no_candidates(tiny_bert):
     tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
     nlp = build([], model=tower)

@@ -180,9 +180,27 @@ def test_a_string_of_a_document_is_trained_on_once(tiny_bert, tmp_path, monkeypa
     text = "The [Amazon|river] is not [amazon|shop]. The [amazon|river] is wide."
     docs = [annotated(nlp, text), annotated(nlp, text + " Yes.")]
     calls = stopping_at(monkeypatch, 99)
-    config = read_config(None, {**SETTINGS, "training.max_epochs": 1, "training.batch_size": 9})
+    changed = {"training.max_epochs": 1, "training.batch_size": 9, "training.sure": 1.0}
+    config = read_config(None, {**SETTINGS, **changed})
     RerankerRun(find_linker(nlp), config, tmp_path, lines.append).train(docs, docs)
-    assert calls == [4] and any("Training on 4 mentions" in line for line in lines)
+    assert calls == [4] and any("Training on 4 of 4 mentions" in line for line in lines)
+
+
+def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, tmp_path, monkeypatch):
+    nlp = build_tiny(tiny_bert)
+    monkeypatch.setattr("spacy_arbo_el.training.reranker_run.fit_weight", lambda table: 1.0)
+    trained = stopping_at(monkeypatch, 99)
+    once = {"training.max_epochs": 1, "training.batch_size": 99}
+    run(nlp, tmp_path / "all", **once, **{"training.sure": 1.0})
+    learned = RerankerRun(find_linker(nlp), read_config(None, SETTINGS), tmp_path)._labelled(
+        docs_of(nlp, TRAIN), 4
+    )
+    probability = learned.table.for_training()[1].gold_probability(1.0)
+    limit = float(np.median(probability))
+    run(nlp, tmp_path / "unsure", **once, **{"training.sure": limit})
+    assert 0 < trained[1] < trained[0] and trained[1] <= (probability < limit).sum()
+    with pytest.raises(ValueError, match="E883"):
+        run(nlp, tmp_path / "none", **once, **{"training.sure": 0.0})
 
 
 def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert, tmp_path):
@@ -193,7 +211,7 @@ def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert, tmp_p
     config["reranker"] = {"@misc": "spacy-arbo-el.BestEvidence.v1"}
     with pytest.raises(ValueError, match="E879"):
         RerankerRun(find_linker(empty), config, tmp_path).train([], [])
-    for wrong in ({"warmup": 0.0}, {"batch_size": 0}, {"n_candidates": 1}, {"learn_rate": 0.0}):
+    for wrong in ({"warmup": 0.0}, {"batch_size": 0}, {"n_candidates": 1}, {"sure": 1.1}):
         with pytest.raises(ValueError, match="training"):
             RerankerTraining(**wrong)
 
