@@ -56,8 +56,9 @@ class RerankerTraining:
     residual: Whether the model learns what to add to the log-odds that a candidate, or an edge
         between mentions, has by vectors, so that it begins near their order. False for scores of
         its own, as in the paper.
-    sure: Mentions whose gold entity has at least this probability by vectors are not trained on: there
-        is little to learn from them. 1.0 trains on all. A mention scorer is trained on all pairs.
+    sure: Mentions whose gold entity has at least this probability by vectors are not trained on,
+        since there is little to add. 1.0 trains on all. Without ``residual``, and for a mention
+        scorer, it has no effect.
     max_epochs: How often each mention, or pair of mentions, is trained on.
     batch_size: The number of mentions in a step, each with all its candidates; for a mention
         scorer, the number of pairs.

@@ -76,15 +76,12 @@ class RerankerRun:
             self.report(_recall_lines(learned.table))
             rows, table = _distinct(learned.batch, rows, table)
             held_out = self._labelled(dev, training.n_candidates)
-            weight = fit_weight(held_out.table)
-            kept = np.flatnonzero(table.gold_probability(weight) < training.sure)
+            weight = fit_weight(held_out.table) if training.residual else 0.0
+            kept = _unsure(table, weight, training)
             self.report(
                 f"Training on {len(kept)} of {len(rows)} mentions, each string once in a document"
             )
-            if not len(kept):
-                raise ValueError(Errors.E883.format(count=len(rows), sure=training.sure))
             rows, table = rows[kept], table.take(kept)
-            weight = weight if training.residual else 0.0
             curves = linker.calibration.times(weight) if training.residual else None
             scorer = self._scorer(reranker.size, training)
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
@@ -278,6 +275,22 @@ def _distinct(
         first.setdefault((record.key[0], record.normalized.lower(), record.kb_ids), place)
     places = np.array(list(first.values()), dtype=np.int64)
     return rows[places], table.take(places)
+
+
+def _unsure(table: TrainingCandidates, weight: float, training: RerankerTraining) -> np.ndarray:
+    """(n,) int64, the mentions to train on: where something is to be added to the log-odds.
+
+    A model with scores of its own learns from all mentions.
+
+    weight: That of the log-odds by vectors.
+    """
+    if not training.residual or training.sure == 1.0:
+        return np.arange(len(table.candidates))
+    kept = np.flatnonzero(table.gold_probability(weight) < training.sure)
+    if not len(kept):
+        message = Errors.E883.format(count=len(table.candidates), sure=training.sure)
+        raise ValueError(message)
+    return kept
 
 
 def _recall_lines(table: TrainingCandidates) -> str:

@@ -199,6 +199,9 @@ def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, tmp_pat
     limit = float(np.median(probability))
     run(nlp, tmp_path / "unsure", **once, **{"training.sure": limit})
     assert 0 < trained[1] < trained[0] and trained[1] <= (probability < limit).sum()
+    own = {"training.sure": limit, "training.residual": False}
+    run(nlp, tmp_path / "own", **once, **own)
+    assert trained[2] == trained[0], "scores of its own are learned from all mentions"
     with pytest.raises(ValueError, match="E883"):
         run(nlp, tmp_path / "none", **once, **{"training.sure": 0.0})
 
