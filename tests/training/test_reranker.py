@@ -214,7 +214,8 @@ def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert, tmp_p
     config["reranker"] = {"@misc": "spacy-arbo-el.BestEvidence.v1"}
     with pytest.raises(ValueError, match="E879"):
         RerankerRun(find_linker(empty), config, tmp_path).train([], [])
-    for wrong in ({"warmup": 0.0}, {"batch_size": 0}, {"n_candidates": 1}, {"sure": 1.1}):
+    refused = [{"warmup": 0.0}, {"batch_size": 0}, {"n_candidates": 1}, {"learn_rate": 0.0}]
+    for wrong in (*refused, {"sure": 1.1}):
         with pytest.raises(ValueError, match="training"):
             RerankerTraining(**wrong)
 
