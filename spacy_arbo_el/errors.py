@@ -601,6 +601,15 @@ class Errors(metaclass=_Coded):
         "at least {sure}, so that a cross-encoder has little to learn. Train on them all the same "
         "with --training.sure 1.0."
     )
+    E884 = (
+        "{folds} folds need at least as many documents with annotated mentions, and there are only "
+        "{count} to train on. Take fewer folds, or --training.folds 0."
+    )
+    E885 = (
+        "The encoders of the folds are to be trained as the pipeline was, but its config does not "
+        "say when training ends: patience is {patience}, max_epochs {epochs}, max_steps {steps}. "
+        "Give the number of steps it was trained for: --training.fold_steps."
+    )
     E879 = (
         "The section [reranker] is {found}, which is not trained by this command. It needs "
         '@misc = "spacy-arbo-el.CrossEncoder.v1".'

@@ -69,7 +69,7 @@ def rerank_command(
         linker = find_linker(nlp)
         corpus = list(islice(read_docs(train, nlp.vocab), limit or None))
         held_out = list(read_docs(dev, nlp.vocab))
-        run = RerankerRun(linker, settings, output, msg.info)
+        run = RerankerRun(nlp, settings, output, msg.info)
         if resume and saved.is_dir() and run.has_ended(corpus, held_out):
             msg.info(f"The training in {output} has ended: nothing is left to do")
             return

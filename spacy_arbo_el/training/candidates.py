@@ -95,15 +95,14 @@ class TrainingCandidates:
 
 
 def make_candidates(
-    linker: ArboLinker, batches: Iterable[MentionBatch], count: int
+    stages: LinkingStages, batches: Iterable[MentionBatch], count: int
 ) -> TrainingCandidates:
     """The first candidates of annotated mentions by vectors, without exemplars of their document.
 
-    linker: The linker, whose encoder is trained.
+    stages: Those of a linker whose encoder is trained.
     batches: The mentions, which need not be encoded.
     count: How many candidates a mention has at most.
     """
-    stages = linker.stages
     candidates = [[TopK.empty(0, count)] for _ in range(2)]
     gold = [TopK.empty(0, 1)]
     with stages.datastore.reading():

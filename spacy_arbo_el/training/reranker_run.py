@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.language import Language
@@ -11,7 +11,7 @@ from spacy.util import registry
 from thinc.api import Config
 
 from ..errors import Errors
-from ..linker import ArboLinker
+from ..linker import ArboLinker, find_linker
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, identities_of
 from ..reranking.cross_encoder import CrossEncoder
@@ -25,6 +25,7 @@ from .candidates import (
     write_candidates,
 )
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
+from .cross_fitting import CrossFitting
 from .mention_pairs import LabelledPairs, NearestPairs
 from .reranker import (
     CandidatePairs,
@@ -41,18 +42,23 @@ CANDIDATES, CHECKPOINT = "candidates.bin", "checkpoint.bin"
 
 @dataclass(frozen=True)
 class RerankerRun:
-    """A training of a scorer of pairs for a linker, in a folder.
+    """A training of a scorer of pairs for a pipeline's linker, in a folder.
 
-    linker: The linker, whose encoder stays as it is.
+    nlp: The trained pipeline. The encoder of its linker stays as it is.
     config: With the sections of what is trained, and no variables.
     folder: For the candidates and the checkpoint.
     report: Takes the lines of the log.
     """
 
-    linker: ArboLinker
+    nlp: Language
     config: Config
     folder: Path
     report: Callable[[str], None] = print
+
+    @property
+    def linker(self) -> ArboLinker:
+        """The linker of the pipeline."""
+        return find_linker(self.nlp)
 
     def train(
         self, train: Sequence[Doc], dev: Sequence[Doc], *, resume: bool = False, every: int = 0
@@ -69,14 +75,15 @@ class RerankerRun:
         if not isinstance(reranker, CrossEncoder):
             raise ValueError(Errors.E879.format(found=type(reranker).__name__))
         with linker.datastore.reading():
-            learned = self._labelled(train, training.n_candidates, self.folder / CANDIDATES)
+            held_out = self._labelled(dev, training.n_candidates)
+            weight = fit_weight(held_out.table)
+            learned = self._to_learn(train, training, weight)
             rows, table = learned.table.for_training()
             if not len(rows):
                 raise ValueError(Errors.E878.format(count=len(learned)))
-            self.report(_recall_lines(learned.table))
+            self.report(_recall_lines(learned.table, training.folds))
             rows, table = _distinct(learned.batch, rows, table)
-            held_out = self._labelled(dev, training.n_candidates)
-            weight = fit_weight(held_out.table) if training.residual else 0.0
+            weight = weight if training.residual else 0.0
             kept = _unsure(table, weight, training)
             self.report(
                 f"Training on {len(kept)} of {len(rows)} mentions, each string once in a document"
@@ -173,6 +180,33 @@ class RerankerRun:
             seed=training.seed,
         )
 
+    def _to_learn(
+        self, docs: Sequence[Doc], training: RerankerTraining, weight: float
+    ) -> LabelledMentions:
+        """The annotated mentions to train on, with their candidates.
+
+        weight: That of the log-odds by vectors of unseen mentions.
+        """
+        count = training.n_candidates
+        if not training.folds:
+            return self._labelled(docs, count, self.folder / CANDIDATES)
+        batch = MentionBatch.concat(self._read(docs))
+        cross_fitting = CrossFitting(
+            self.nlp,
+            self.linker,
+            training.folds,
+            training.fold_steps,
+            training.seed,
+            self.folder,
+            self.report,
+        )
+        return LabelledMentions(batch, cross_fitting.candidates(docs, batch, count, weight))
+
+    def _read(self, docs: Sequence[Doc]) -> List[MentionBatch]:
+        """The annotated mentions of documents, not encoded."""
+        stages = self.linker.stages
+        return [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
+
     def _labelled(
         self, docs: Sequence[Doc], count: int, path: Optional[Path] = None
     ) -> LabelledMentions:
@@ -180,15 +214,14 @@ class RerankerRun:
 
         path: The file to keep candidates in; None for no file.
         """
-        linker, stages = self.linker, self.linker.stages
-        parts = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
+        linker, parts = self.linker, self._read(docs)
         batch = MentionBatch.concat(parts)
         pipeline, corpus = pipeline_fingerprint(linker, count), fingerprint_of_docs(docs)
         if path is not None and path.is_file():
             table = read_candidates(path, linker.kb, pipeline, corpus)
             self.report(f"Candidates from {path}")
         else:
-            table = make_candidates(linker, parts, count)
+            table = make_candidates(linker.stages, parts, count)
             if path is not None:
                 write_candidates(path, table, linker.kb, pipeline, corpus)
         return LabelledMentions(batch, table)
@@ -293,11 +326,14 @@ def _unsure(table: TrainingCandidates, weight: float, training: RerankerTraining
     return kept
 
 
-def _recall_lines(table: TrainingCandidates) -> str:
+def _recall_lines(table: TrainingCandidates, folds: int) -> str:
     """What the training candidates have, in words."""
     (first, among), (first_with, among_with) = table.recall.tolist()
     count = table.candidates.shape[1]
+    line = f"Training candidates: recall@1 {first:.4f}, recall@{count} {among:.4f}"
+    if folds:
+        return f"{line} by the encoders of {folds} folds, which were trained on other documents"
     return (
-        f"Training candidates: recall@1 {first:.4f}, recall@{count} {among:.4f} without the "
-        f"exemplars of the mention's document; with them {first_with:.4f} and {among_with:.4f}"
+        f"{line} without the exemplars of the mention's document; with them {first_with:.4f} and "
+        f"{among_with:.4f}"
     )

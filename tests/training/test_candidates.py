@@ -36,7 +36,7 @@ def build_tiny(tiny_bert):
 def candidates_of(linker, docs, count):
     stages = linker.stages
     parts = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
-    return make_candidates(linker, parts, count)
+    return make_candidates(linker.stages, parts, count)
 
 
 def docs_of(nlp, texts=TRAIN):

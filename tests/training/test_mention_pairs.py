@@ -42,7 +42,7 @@ def run(
     nlp, folder, report=lambda line: None, resume=False, every=0, train=TRAIN, dev=DEV, **settings
 ):
     config = read_config(None, {**SETTINGS, **settings}, "mention_scorer")
-    runs = RerankerRun(find_linker(nlp), config, folder, report)
+    runs = RerankerRun(nlp, config, folder, report)
     return runs.train_mentions(docs_of(nlp, train), docs_of(nlp, dev), resume=resume, every=every)
 
 
@@ -190,12 +190,12 @@ def test_nothing_to_learn_from_is_refused(tiny_bert, tmp_path):
 
 
 def test_other_parts_are_refused(tiny_bert, tmp_path):
-    linker = find_linker(build_tiny(tiny_bert))
+    nlp = build_tiny(tiny_bert)
     for section in ("mention_scorer", "pairs"):
         config = Config(read_config(None, SETTINGS, "mention_scorer"))
         config[section] = {"@misc": "spacy-arbo-el.BestEvidence.v1"}
         with pytest.raises(ValueError, match=f"E912.*{section}"):
-            RerankerRun(linker, config, tmp_path).train_mentions([], [])
+            RerankerRun(nlp, config, tmp_path).train_mentions([], [])
     for wrong in ({"n_right": 0}, {"n_wrong": 0}, {"n_searched": 0}):
         with pytest.raises(ValueError, match="pairs"):
             NearestPairs(**wrong)

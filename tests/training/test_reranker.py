@@ -48,7 +48,7 @@ def docs_of(nlp, texts):
 
 def run(nlp, folder, report=lambda line: None, resume=False, every=0, **settings):
     config = read_config(None, {**SETTINGS, **settings})
-    runs = RerankerRun(find_linker(nlp), config, folder, report)
+    runs = RerankerRun(nlp, config, folder, report)
     return runs.train(docs_of(nlp, TRAIN), docs_of(nlp, DEV), resume=resume, every=every)
 
 
@@ -154,7 +154,7 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, mo
     last = run(nlp, tmp_path / "cut", resume=True, **settings)
     assert weights(last) == weights(whole) and not calls
     # After its end, a new run begins.
-    RerankerRun(find_linker(nlp), read_config(None, SETTINGS), tmp_path / "cut").finish()
+    RerankerRun(nlp, read_config(None, SETTINGS), tmp_path / "cut").finish()
     with pytest.raises(KeyboardInterrupt):
         run(nlp, tmp_path / "cut", resume=True, **settings)
 
@@ -182,7 +182,7 @@ def test_a_string_of_a_document_is_trained_on_once(tiny_bert, tmp_path, monkeypa
     calls = stopping_at(monkeypatch, 99)
     changed = {"training.max_epochs": 1, "training.batch_size": 9, "training.sure": 1.0}
     config = read_config(None, {**SETTINGS, **changed})
-    RerankerRun(find_linker(nlp), config, tmp_path, lines.append).train(docs, docs)
+    RerankerRun(nlp, config, tmp_path, lines.append).train(docs, docs)
     assert calls == [4] and any("Training on 4 of 4 mentions" in line for line in lines)
 
 
@@ -192,7 +192,7 @@ def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, tmp_pat
     trained = stopping_at(monkeypatch, 99)
     once = {"training.max_epochs": 1, "training.batch_size": 99}
     run(nlp, tmp_path / "all", **once, **{"training.sure": 1.0})
-    learned = RerankerRun(find_linker(nlp), read_config(None, SETTINGS), tmp_path)._labelled(
+    learned = RerankerRun(nlp, read_config(None, SETTINGS), tmp_path)._labelled(
         docs_of(nlp, TRAIN), 4
     )
     probability = learned.table.for_training()[1].gold_probability(1.0)
@@ -213,7 +213,7 @@ def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert, tmp_p
     config = Config(read_config(None, SETTINGS))
     config["reranker"] = {"@misc": "spacy-arbo-el.BestEvidence.v1"}
     with pytest.raises(ValueError, match="E879"):
-        RerankerRun(find_linker(empty), config, tmp_path).train([], [])
+        RerankerRun(empty, config, tmp_path).train([], [])
     refused = [{"warmup": 0.0}, {"batch_size": 0}, {"n_candidates": 1}, {"learn_rate": 0.0}]
     for wrong in (*refused, {"sure": 1.1}):
         with pytest.raises(ValueError, match="training"):
