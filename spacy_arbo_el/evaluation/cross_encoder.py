@@ -100,7 +100,7 @@ class OracleCandidates:
 
     def with_gold(self) -> "OracleCandidates":
         """The gold entity in the place of the last candidate where it is missing (SELF)."""
-        return replace(self, table=self.table.for_training()[1])
+        return replace(self, table=self.table.with_gold()[1])
 
     def within(self, kb: ArboKB, other: ArboKB) -> "OracleCandidates":
         """The same candidates as positions in another knowledge base; those that it lacks are left
@@ -134,7 +134,7 @@ class OracleCandidates:
         joined = _each_once(np.concatenate([*tables, empty], axis=1))
         scores = self.by_vectors.scores_or_least(joined)
         table = replace(self.table, candidates=joined, scores=scores)
-        return replace(self, table=table.for_training()[1])
+        return replace(self, table=table.with_gold()[1])
 
 
 def _each_once(candidates: np.ndarray) -> np.ndarray:

@@ -75,7 +75,7 @@ class TrainingCandidates:
         _, probabilities = softmax(scores.astype(np.float64))
         return np.where(self.correct, probabilities, 0.0).sum(axis=1)
 
-    def for_training(self) -> Tuple[np.ndarray, "TrainingCandidates"]:
+    def with_gold(self) -> Tuple[np.ndarray, "TrainingCandidates"]:
         """The mentions whose gold entity is in the knowledge base, and their candidates.
 
         A gold entity that is not among them takes the place of the last one.

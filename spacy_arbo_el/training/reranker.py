@@ -51,8 +51,9 @@ class RerankerTraining:
 
     name: A Hugging Face name or a folder to start from, with the vocabulary of the linker's encoder
         of mentions; "" to start from that encoder.
-    n_candidates: Among how many candidates of a mention the gold entity is to be found. A mention
-        scorer has none.
+    n_candidates: Among how many candidates of a mention the gold entity is to be found. Without
+        ``residual``, a gold entity that is not among them takes the place of the last; with it,
+        such mentions are not trained on. A mention scorer has none.
     residual: Whether the model learns what to add to the log-odds that a candidate, or an edge
         between mentions, has by vectors, so that it begins near their order. False for scores of
         its own, as in the paper.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 from spacy.language import Language
@@ -25,6 +25,7 @@ from .candidates import (
     write_candidates,
 )
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
+from .chosen_mentions import mentions_to_train_on
 from .cross_fitting import CrossFitting
 from .mention_pairs import LabelledPairs, NearestPairs
 from .reranker import (
@@ -78,21 +79,13 @@ class RerankerRun:
             held_out = self._labelled(dev, training.n_candidates)
             weight = fit_weight(held_out.table)
             learned = self._to_learn(train, training, weight)
-            rows, table = learned.table.for_training()
-            if not len(rows):
-                raise ValueError(Errors.E878.format(count=len(learned)))
             self.report(_recall_lines(learned.table, training.folds))
-            rows, table = _distinct(learned.batch, rows, table)
             weight = weight if training.residual else 0.0
-            kept = _unsure(table, weight, training)
-            self.report(
-                f"Training on {len(kept)} of {len(rows)} mentions, each string once in a document"
-            )
-            rows, table = rows[kept], table.take(kept)
+            chosen = mentions_to_train_on(learned, weight, training)
+            self.report(f"Training on {len(chosen)} of {len(learned)} mentions")
             curves = linker.calibration.times(weight) if training.residual else None
             scorer = self._scorer(reranker.size, training)
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
-            chosen = LabelledMentions(learned.batch.take(rows), table)
             examples = (
                 CandidatePairs(mentions, reranker, linker.stages.context, weight)
                 for mentions in (chosen, held_out)
@@ -290,40 +283,6 @@ def set_mention_scorer(
     linker.calibration = linker.calibration.for_mention_scorer()
     settings = nlp.get_pipe_config(linker.name)
     settings["mention_scorer"], settings["calibration"] = config, linker.calibration.to_config()
-
-
-def _distinct(
-    batch: MentionBatch, rows: np.ndarray, table: TrainingCandidates
-) -> Tuple[np.ndarray, TrainingCandidates]:
-    """The first of a document's mentions with the same string and entities.
-
-    Two of them say little more than one. Trained on both, a model learns the string's entity in
-    this document by heart.
-
-    rows: (n,) int64, mentions.
-    table: Their candidates, n rows.
-    """
-    first: Dict[Any, int] = {}
-    for place, record in enumerate(batch.records[row] for row in rows.tolist()):
-        first.setdefault((record.key[0], record.normalized.lower(), record.kb_ids), place)
-    places = np.array(list(first.values()), dtype=np.int64)
-    return rows[places], table.take(places)
-
-
-def _unsure(table: TrainingCandidates, weight: float, training: RerankerTraining) -> np.ndarray:
-    """(n,) int64, the mentions to train on: where something is to be added to the log-odds.
-
-    A model with scores of its own learns from all mentions.
-
-    weight: That of the log-odds by vectors.
-    """
-    if not training.residual or training.sure == 1.0:
-        return np.arange(len(table.candidates))
-    kept = np.flatnonzero(table.gold_probability(weight) < training.sure)
-    if not len(kept):
-        message = Errors.E883.format(count=len(table.candidates), sure=training.sure)
-        raise ValueError(message)
-    return kept
 
 
 def _recall_lines(table: TrainingCandidates, folds: int) -> str:

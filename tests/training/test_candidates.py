@@ -83,7 +83,7 @@ def test_a_missing_gold_entity_takes_the_place_of_the_last_candidate():
         np.array([[2, 0], [-4, -5], [-6, 0], [0, 0]], dtype=np.float32),
         np.zeros((2, 2)),
     )
-    rows, ready = table.for_training()
+    rows, ready = table.with_gold()
     assert rows.tolist() == [0, 1, 2], "the last has no gold entity in the knowledge base"
     assert ready.candidates.tolist() == [[5, 6, 7], [5, 6, 9], [5, 3, -1]]
     assert ready.scores.tolist() == [[3, 2, 1], [3, 2, -4], [3, -6, -np.inf]]
@@ -109,7 +109,7 @@ def test_a_mention_without_entities_has_no_candidates(tiny_bert):
     nlp = build([], model=tower)
     table = candidates_of(find_linker(nlp), docs_of(nlp), 4)
     assert (table.candidates == -1).all() and table.recall.tolist() == [[0, 0], [0, 0]]
-    assert table.for_training()[0].tolist() == []
+    assert table.with_gold()[0].tolist() == []
 
 
 def written(linker, docs, path):

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.reranking import pair_scorer
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.training.candidates import TrainingCandidates
+from spacy_arbo_el.training.chosen_mentions import mentions_to_train_on
 from spacy_arbo_el.training.losses import set_loss
 from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, fit_weight
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
@@ -138,7 +140,7 @@ def stopping_at(monkeypatch, step):
 @pytest.mark.slow
 def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, monkeypatch):
     nlp = build_tiny(tiny_bert)
-    settings = {"training.max_epochs": 3}
+    settings = {"training.max_epochs": 3, "training.n_candidates": 8}
     whole = run(nlp, tmp_path / "whole", **settings)
     again = run(nlp, tmp_path / "again", **settings)
     assert weights(whole) == weights(again), "a run is reproducible"
@@ -174,36 +176,49 @@ def test_a_loss_that_is_no_number_stops_the_training(tiny_bert, tmp_path, monkey
         run(build_tiny(tiny_bert), tmp_path)
 
 
-def test_a_string_of_a_document_is_trained_on_once(tiny_bert, tmp_path, monkeypatch):
+def learned_by(nlp, docs, count):
+    """All annotated mentions of documents, with so many candidates."""
+    runs = RerankerRun(nlp, read_config(None, SETTINGS), Path("unused"))
+    return runs._labelled(docs, count)
+
+
+def test_a_string_of_a_document_is_trained_on_once(tiny_bert):
     """Two mentions of the same string and entity, and one of another entity."""
-    nlp, lines = build_tiny(tiny_bert), []
+    nlp = build_tiny(tiny_bert)
     text = "The [Amazon|river] is not [amazon|shop]. The [amazon|river] is wide."
     docs = [annotated(nlp, text), annotated(nlp, text + " Yes.")]
-    calls = stopping_at(monkeypatch, 99)
-    changed = {"training.max_epochs": 1, "training.batch_size": 9, "training.sure": 1.0}
-    config = read_config(None, {**SETTINGS, **changed})
-    RerankerRun(nlp, config, tmp_path, lines.append).train(docs, docs)
-    assert calls == [4] and any("Training on 4 of 4 mentions" in line for line in lines)
+    training = RerankerTraining(sure=1.0)
+    chosen = mentions_to_train_on(learned_by(nlp, docs, 8), 1.0, training)
+    found = [(record.key[0], record.kb_ids) for record in chosen.batch.records]
+    assert len(found) == 4 and len(set(found)) == 4
 
 
-def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, tmp_path, monkeypatch):
+@pytest.mark.parametrize("sure", [0.0, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("count", [2, 4])
+def test_mentions_are_trained_on_where_something_can_be_added(tiny_bert, sure, count):
     nlp = build_tiny(tiny_bert)
-    monkeypatch.setattr("spacy_arbo_el.training.reranker_run.fit_weight", lambda table: 1.0)
-    trained = stopping_at(monkeypatch, 99)
-    once = {"training.max_epochs": 1, "training.batch_size": 99}
-    run(nlp, tmp_path / "all", **once, **{"training.sure": 1.0})
-    learned = RerankerRun(nlp, read_config(None, SETTINGS), tmp_path)._labelled(
-        docs_of(nlp, TRAIN), 4
-    )
-    probability = learned.table.for_training()[1].gold_probability(1.0)
-    limit = float(np.median(probability))
-    run(nlp, tmp_path / "unsure", **once, **{"training.sure": limit})
-    assert 0 < trained[1] < trained[0] and trained[1] <= (probability < limit).sum()
-    own = {"training.sure": limit, "training.residual": False}
-    run(nlp, tmp_path / "own", **once, **own)
-    assert trained[2] == trained[0], "scores of its own are learned from all mentions"
-    with pytest.raises(ValueError, match="E883"):
-        run(nlp, tmp_path / "none", **once, **{"training.sure": 0.0})
+    learned = learned_by(nlp, docs_of(nlp, TRAIN), count)
+    expected, distinct = [], set()
+    for row, record in enumerate(learned.batch.records):
+        which = (record.key[0], record.normalized.lower(), record.kb_ids)
+        candidates = learned.table.candidates[row]
+        chances = np.exp(2.0 * learned.table.scores[row].astype(float))
+        gold = chances[np.isin(candidates, learned.table.gold[row])].sum()
+        if gold and which not in distinct and (sure == 1.0 or gold / chances.sum() < sure):
+            expected.append(record)
+        distinct.add(which)
+    training = RerankerTraining(sure=sure)
+    if not expected:
+        with pytest.raises(ValueError, match="E883"):
+            mentions_to_train_on(learned, 2.0, training)
+        return
+    chosen = mentions_to_train_on(learned, 2.0, training)
+    assert list(chosen.batch.records) == expected
+    assert chosen.table.correct.any(axis=1).all()
+    own = RerankerTraining(sure=sure, residual=False)
+    all_of_them = mentions_to_train_on(learned, 0.0, own)
+    assert len(all_of_them) == len(distinct), "scores of its own are learned from all mentions"
+    assert all_of_them.table.correct.any(axis=1).all()
 
 
 def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert, tmp_path):

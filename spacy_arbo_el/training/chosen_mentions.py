@@ -1,0 +1,52 @@
+"""The mentions that a cross-encoder is trained on: those that it can learn something from."""
+
+from typing import Any, Dict
+
+import numpy as np
+
+from ..errors import Errors
+from ..mentions.batch import MentionBatch
+from .reranker import LabelledMentions, RerankerTraining
+
+
+def mentions_to_train_on(
+    learned: LabelledMentions, weight: float, training: RerankerTraining
+) -> LabelledMentions:
+    """Those of the annotated mentions to train on, with the gold entity among their candidates.
+
+    Of a document's mentions with the same string and entities, the first is taken. A model that
+    learns what to add to the log-odds is trained where that can help: not where vectors are sure of
+    the gold entity, and not where it is not among the candidates. A model with scores of its own
+    learns from all.
+
+    learned: Annotated mentions with the candidates that were retrieved.
+    weight: That of the log-odds by vectors.
+    training: The settings.
+
+    Raises ValueError where there are none.
+    """
+    rows, table = learned.table.with_gold()
+    if not len(rows):
+        raise ValueError(Errors.E878.format(count=len(learned)))
+    first = _first_of_each(learned.batch.take(rows))
+    rows, table = rows[first], table.take(first)
+    if training.residual:
+        is_chosen = learned.table.correct[rows].any(axis=1)
+        if training.sure < 1.0:
+            is_chosen &= table.gold_probability(weight) < training.sure
+        if not is_chosen.any():
+            raise ValueError(Errors.E883.format(count=len(rows), sure=training.sure))
+        rows, table = rows[is_chosen], table.take(is_chosen)
+    return LabelledMentions(learned.batch.take(rows), table)
+
+
+def _first_of_each(batch: MentionBatch) -> np.ndarray:
+    """(n,) int64, the first of a document's mentions with the same string and entities.
+
+    Two of them say little more than one. Trained on both, a model learns the string's entity in
+    this document by heart.
+    """
+    first: Dict[Any, int] = {}
+    for place, record in enumerate(batch.records):
+        first.setdefault((record.key[0], record.normalized.lower(), record.kb_ids), place)
+    return np.array(list(first.values()), dtype=np.int64)
