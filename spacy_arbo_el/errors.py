@@ -597,9 +597,9 @@ class Errors(metaclass=_Coded):
     )
     E882 = "There is no oracle {value!r}. Choose self or union; union needs --with."
     E883 = (
-        "Of {count} mentions to train on, none has its gold entity among its candidates with a "
-        "probability by vectors below {sure}, so that a cross-encoder has nothing to add. Train on "
-        "more candidates (--training.n_candidates), or with --training.sure 1.0."
+        "By vectors, the gold entities of all {count} mentions to train on have a probability of "
+        "at least {sure}, so that a cross-encoder has little to learn. Train on them all the same "
+        "with --training.sure 1.0."
     )
     E884 = (
         "{folds} folds need at least as many documents with annotated mentions, and there are only "

@@ -15,9 +15,8 @@ def mentions_to_train_on(
     """Those of the annotated mentions to train on, with the gold entity among their candidates.
 
     Of a document's mentions with the same string and entities, the first is taken. A model that
-    learns what to add to the log-odds is trained where that can help: not where vectors are sure of
-    the gold entity, and not where it is not among the candidates. A model with scores of its own
-    learns from all.
+    learns what to add to the log-odds is not trained where vectors are sure of the gold entity,
+    since there is little to add. A model with scores of its own learns from all.
 
     learned: Annotated mentions with the candidates that were retrieved.
     weight: That of the log-odds by vectors.
@@ -30,13 +29,11 @@ def mentions_to_train_on(
         raise ValueError(Errors.E878.format(count=len(learned)))
     first = _first_of_each(learned.batch.take(rows))
     rows, table = rows[first], table.take(first)
-    if training.residual:
-        is_chosen = learned.table.correct[rows].any(axis=1)
-        if training.sure < 1.0:
-            is_chosen &= table.gold_probability(weight) < training.sure
-        if not is_chosen.any():
+    if training.residual and training.sure < 1.0:
+        unsure = np.flatnonzero(table.gold_probability(weight) < training.sure)
+        if not len(unsure):
             raise ValueError(Errors.E883.format(count=len(rows), sure=training.sure))
-        rows, table = rows[is_chosen], table.take(is_chosen)
+        rows, table = rows[unsure], table.take(unsure)
     return LabelledMentions(learned.batch.take(rows), table)
 
 

@@ -12,6 +12,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
@@ -50,8 +51,8 @@ class CrossFitting:
     nlp: The trained pipeline, whose config the encoders are trained with.
     linker: Its linker. Its curves turn similarities into log-odds.
     folds: The number of folds, at least 2.
-    steps: The steps that each encoder is trained for; 0 for as many passes over its documents as
-        the config says.
+    steps: The steps that each encoder is trained for; 0 for as many as the config says for all
+        documents.
     seed: Determines the folds.
     folder: For the candidates of each fold, ``candidates-1.bin`` and so on. A fold whose file is
         there is not trained again.
@@ -147,8 +148,8 @@ def trained_anew(
     nlp: The pipeline. Of its components, only the linker is trained.
     linker: Its linker. The other one gets a copy of its knowledge base, with the same positions.
     docs: The annotated documents to train on.
-    steps: The number of steps; 0 for as many passes over the documents as the config says.
-    share: The share of the config's documents that these are.
+    steps: The number of steps; 0 for as many as the config says for all documents.
+    share: The share of all documents that these are.
 
     Raises ValueError where neither ``steps`` nor the config says when training ends.
     """
@@ -190,14 +191,18 @@ def _config_of_linker(nlp: Language, linker: ArboLinker) -> Config:
 
 
 def _end_of_training(training: Dict[str, Any], steps: int, share: float) -> Tuple[int, int]:
-    """How many epochs and steps a training has at most; 0 for any number."""
+    """How many epochs and steps a training has at most; 0 for any number.
+
+    There are more epochs than the config has, so that there are as many steps.
+    """
     if steps:
         return 0, steps
     epochs, most, patience = (training[name] for name in ("max_epochs", "max_steps", "patience"))
-    if patience or not (epochs > 0 or most):
+    epochs = max(epochs, 0)
+    if patience or not (epochs or most):
         message = Errors.E885.format(patience=patience, epochs=epochs, steps=most)
         raise ValueError(message)
-    return epochs, max(round(most * share), 1) if most else 0
+    return ceil(epochs / share), most
 
 
 def _scaled(table: TrainingCandidates, factor: float) -> TrainingCandidates:

@@ -51,9 +51,8 @@ class RerankerTraining:
 
     name: A Hugging Face name or a folder to start from, with the vocabulary of the linker's encoder
         of mentions; "" to start from that encoder.
-    n_candidates: Among how many candidates of a mention the gold entity is to be found. Without
-        ``residual``, a gold entity that is not among them takes the place of the last; with it,
-        such mentions are not trained on. A mention scorer has none.
+    n_candidates: Among how many candidates of a mention the gold entity is to be found. If it is
+        not among them, it takes the place of the last one. A mention scorer has none.
     residual: Whether the model learns what to add to the log-odds that a candidate, or an edge
         between mentions, has by vectors, so that it begins near their order. False for scores of
         its own, as in the paper.
@@ -63,8 +62,8 @@ class RerankerTraining:
     folds: In so many folds of the documents, the candidates of mentions come from encoders that are
         trained anew on the documents of the other folds, see ``CrossFitting``; 0 for the pipeline's
         own encoder, which has learned these mentions. A mention scorer has none.
-    fold_steps: The steps that each of these encoders is trained for; 0 for as many passes over the
-        documents as the pipeline's config says.
+    fold_steps: The steps that each of these encoders is trained for; 0 for as many as the
+        pipeline's config says for all documents.
     max_epochs: How often each mention, or pair of mentions, is trained on.
     batch_size: The number of mentions in a step, each with all its candidates; for a mention
         scorer, the number of pairs.

@@ -120,10 +120,13 @@ def test_positions_are_those_of_a_knowledge_base_that_was_edited(nlp, tmp_path):
 @pytest.mark.parametrize(
     "config, steps, share, expected",
     [
-        ({"max_epochs": 2, "max_steps": 0}, 0, 0.5, 6),
-        ({"max_epochs": 0, "max_steps": 4}, 0, 0.5, 2),
-        ({"max_epochs": 0, "max_steps": 1}, 0, 0.1, 1),
-        ({"max_epochs": 1, "max_steps": 20}, 0, 0.5, 3),
+        # A pass over these documents has three steps.
+        ({"max_epochs": 2, "max_steps": 0}, 0, 1.0, 6),
+        ({"max_epochs": 1, "max_steps": 0}, 0, 0.5, 6),
+        ({"max_epochs": 2, "max_steps": 0}, 0, 0.8, 9),
+        ({"max_epochs": 0, "max_steps": 4}, 0, 0.5, 4),
+        ({"max_epochs": -1, "max_steps": 1}, 0, 0.1, 1),
+        ({"max_epochs": 1, "max_steps": 5}, 0, 0.5, 5),
         ({"max_epochs": 1, "max_steps": 1, "patience": 9}, 5, 0.5, 5),
     ],
 )
