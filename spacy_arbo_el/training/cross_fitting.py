@@ -25,7 +25,6 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 
 from ..arrays import TopK
-from ..corpora.reader import unlinked
 from ..errors import Errors
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker, find_linker
@@ -157,7 +156,8 @@ def trained_anew(
     training = resolve_settings(config["training"])
     epochs, most = _end_of_training(training, steps, share)
     anew = load_model_from_config(config, auto_fill=True)
-    examples = [Example(unlinked(doc), doc) for doc in docs]
+    # A linker learns from references only.
+    examples = [Example(doc, doc) for doc in docs]
     content, trained = linker.kb.to_bytes(), find_linker(anew)
     trained.initialize(
         lambda: examples, nlp=anew, kb_loader=lambda vocab: ArboKB(vocab).from_bytes(content)
