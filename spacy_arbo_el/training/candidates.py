@@ -8,10 +8,11 @@ right, and nothing is learned. So candidates come without the exemplars of the m
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
 
 import numpy as np
 import srsly
+from spacy.tokens import Doc
 
 from ..arrays import TopK
 from ..errors import Errors
@@ -20,7 +21,7 @@ from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import gold_positions, is_gold
+from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..reranking.best_evidence import log_odds_by_vectors
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
@@ -92,6 +93,11 @@ class TrainingCandidates:
         candidates[missing, last[missing]] = gold[missing, first_gold]
         scores[missing, last[missing]] = chosen.gold_scores[missing, first_gold]
         return rows, replace(chosen, candidates=candidates, scores=scores)
+
+
+def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> List[MentionBatch]:
+    """The annotated mentions of documents in batches, not encoded."""
+    return [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
 
 
 def make_candidates(
@@ -196,6 +202,29 @@ def pipeline_fingerprint(linker: ArboLinker, count: int) -> str:
     )
     text = f"{linker.trainer.fingerprint()} {settings!r}"
     return hashlib.blake2b(text.encode("utf8"), digest_size=16).hexdigest()
+
+
+def read_or_make_candidates(
+    path: Path,
+    kb: ArboKB,
+    pipeline: str,
+    corpus: str,
+    make: Callable[[], TrainingCandidates],
+    report: Callable[[str], None],
+) -> TrainingCandidates:
+    """Those of a file; where there is no file, they are made and written.
+
+    make: Makes them.
+    report: Takes a line of the log where the file is there.
+
+    The others are those of ``write_candidates``. Raises ValueError as ``read_candidates`` does.
+    """
+    if path.is_file():
+        report(f"Candidates from {path}")
+        return read_candidates(path, kb, pipeline, corpus)
+    table = make()
+    write_candidates(path, table, kb, pipeline, corpus)
+    return table
 
 
 def write_candidates(

@@ -29,17 +29,16 @@ from ..errors import Errors
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker, find_linker
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import annotated_batches
 from ..mentions.records import text_fingerprint
 from .candidates import (
     TrainingCandidates,
+    annotated_mentions,
     make_candidates,
     pipeline_fingerprint,
-    read_candidates,
-    write_candidates,
+    read_or_make_candidates,
 )
 from .loop import resolve_settings
-from .reranker import fit_weight
+from .reranker import RerankerTraining, fit_weight
 from .resume import fingerprint_of_docs
 
 
@@ -47,77 +46,75 @@ from .resume import fingerprint_of_docs
 class CrossFitting:
     """Makes the candidates of training mentions by encoders of other documents.
 
-    nlp: The trained pipeline, whose config the encoders are trained with.
-    linker: Its linker. Its curves turn similarities into log-odds.
-    folds: The number of folds, at least 2.
-    steps: The steps that each encoder is trained for; 0 for as many as the config says for all
-        documents.
-    seed: Determines the folds.
+    nlp: The trained pipeline, whose config the encoders are trained with. The curves of its linker
+        turn similarities into log-odds.
+    training: The settings, with at least 2 folds. Its seed determines them.
     folder: For the candidates of each fold, ``candidates-1.bin`` and so on. A fold whose file is
         there is not trained again.
     report: Takes the lines of the log.
     """
 
     nlp: Language
-    linker: ArboLinker
-    folds: int
-    steps: int
-    seed: int
+    training: RerankerTraining
     folder: Path
     report: Callable[[str], None] = print
 
     def candidates(
-        self, docs: Sequence[Doc], batch: MentionBatch, count: int, weight: float
+        self, docs: Sequence[Doc], batch: MentionBatch, weight: float
     ) -> TrainingCandidates:
         """The candidates of the annotated mentions of documents.
 
         docs: Annotated documents that the linker was trained on.
         batch: Their m annotated mentions.
-        count: How many candidates a mention has at most.
         weight: That of the log-odds by vectors of unseen mentions. The log-odds of each fold are
             scaled so that it is theirs too.
         RETURNS: m rows.
         """
+        folds, seed = self.training.folds, self.training.seed
         key_of_row = [record.key[0] for record in batch.records]
-        fold_of = split_documents(key_of_row, self.folds, self.seed)
+        fold_of = split_documents(key_of_row, folds, seed)
         fold_of_row = np.array([fold_of[key] for key in key_of_row])
         # Documents without annotated mentions are in no fold: all encoders are trained on them.
         fold_of_doc = [fold_of.get(text_fingerprint(doc.text), -1) for doc in docs]
         tables = []
-        for fold in range(self.folds):
+        for fold in range(folds):
             held_out = [doc for doc, own in zip(docs, fold_of_doc) if own == fold]
             others = [doc for doc, own in zip(docs, fold_of_doc) if own != fold]
-            table = self._of_fold(fold + 1, held_out, others, count)
+            table = self._of_fold(fold + 1, held_out, others)
             tables.append(_scaled(table, fit_weight(table) / weight))
         order = np.argsort(fold_of_row, kind="stable")
         return _concat(tables).take(np.argsort(order))
 
     def _of_fold(
-        self, number: int, held_out: Sequence[Doc], others: Sequence[Doc], count: int
+        self, number: int, held_out: Sequence[Doc], others: Sequence[Doc]
     ) -> TrainingCandidates:
         """The candidates of the mentions of a fold.
 
         number: That of the fold, from 1.
         held_out: The documents of the fold.
         others: The documents to train on.
-        count: How many candidates a mention has at most.
         """
-        kb, name = self.linker.kb, f"fold {number} of {self.folds}"
-        path = self.folder / f"candidates-{number}.bin"
-        pipeline = f"{pipeline_fingerprint(self.linker, count)}, {name}, {self.steps} steps"
-        corpus = f"{fingerprint_of_docs(held_out)} {fingerprint_of_docs(others)}"
-        if path.is_file():
-            self.report(f"Candidates from {path}")
-        else:
-            start, share = time.perf_counter(), len(others) / (len(others) + len(held_out))
-            with trained_anew(self.nlp, self.linker, others, self.steps, share) as fold:
-                stages = replace(fold.stages, calibration=self.linker.calibration)
-                parts = [stages.read(spans) for spans in annotated_batches(stages.reader, held_out)]
-                table = make_candidates(stages, parts, count)
-            write_candidates(path, table, kb, pipeline, corpus)
+        training, linker = self.training, find_linker(self.nlp)
+        name, count = f"fold {number} of {training.folds}", training.n_candidates
+        steps, share = training.fold_steps, len(others) / (len(others) + len(held_out))
+
+        def make() -> TrainingCandidates:
+            start = time.perf_counter()
+            with trained_anew(self.nlp, linker, others, steps, share) as fold:
+                stages = replace(fold.stages, calibration=linker.calibration)
+                table = make_candidates(stages, annotated_mentions(stages, held_out), count)
             seconds = time.perf_counter() - start
             self.report(f"{name}: encoder trained on {len(others)} documents, {seconds:.0f} s")
-        return read_candidates(path, kb, pipeline, corpus)
+            return table
+
+        return read_or_make_candidates(
+            self.folder / f"candidates-{number}.bin",
+            linker.kb,
+            f"{pipeline_fingerprint(linker, count)}, {name}, {steps} steps",
+            f"{fingerprint_of_docs(held_out)} {fingerprint_of_docs(others)}",
+            make,
+            self.report,
+        )
 
 
 def split_documents(keys: Sequence[str], folds: int, seed: int) -> Dict[str, int]:
@@ -158,9 +155,11 @@ def trained_anew(
     anew = load_model_from_config(config, auto_fill=True)
     # A linker learns from references only.
     examples = [Example(doc, doc) for doc in docs]
-    content, trained = linker.kb.to_bytes(), find_linker(anew)
+    trained = find_linker(anew)
     trained.initialize(
-        lambda: examples, nlp=anew, kb_loader=lambda vocab: ArboKB(vocab).from_bytes(content)
+        lambda: examples,
+        nlp=anew,
+        kb_loader=lambda vocab: ArboKB(vocab).from_bytes(linker.kb.to_bytes()),
     )
     updates = train_while_improving(
         anew,
@@ -184,7 +183,7 @@ def trained_anew(
 
 def _config_of_linker(nlp: Language, linker: ArboLinker) -> Config:
     """The config of a pipeline with nothing but its linker."""
-    config = nlp.config.interpolate().copy()
+    config = nlp.config.interpolate()
     config["nlp"]["pipeline"], config["nlp"]["disabled"] = [linker.name], []
     config["components"] = {linker.name: config["components"][linker.name]}
     return config

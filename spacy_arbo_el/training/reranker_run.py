@@ -1,8 +1,9 @@
 """A run of ``arbo rerank``: what is trained for a trained pipeline, in a folder."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 import numpy as np
 from spacy.language import Language
@@ -19,10 +20,10 @@ from ..reranking.mention_pairs import MentionPairs
 from ..reranking.pair_scorer import PairScorer
 from .candidates import (
     TrainingCandidates,
+    annotated_mentions,
     make_candidates,
     pipeline_fingerprint,
-    read_candidates,
-    write_candidates,
+    read_or_make_candidates,
 )
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
 from .chosen_mentions import mentions_to_train_on
@@ -180,25 +181,11 @@ class RerankerRun:
 
         weight: That of the log-odds by vectors of unseen mentions.
         """
-        count = training.n_candidates
         if not training.folds:
-            return self._labelled(docs, count, self.folder / CANDIDATES)
-        batch = MentionBatch.concat(self._read(docs))
-        cross_fitting = CrossFitting(
-            self.nlp,
-            self.linker,
-            training.folds,
-            training.fold_steps,
-            training.seed,
-            self.folder,
-            self.report,
-        )
-        return LabelledMentions(batch, cross_fitting.candidates(docs, batch, count, weight))
-
-    def _read(self, docs: Sequence[Doc]) -> List[MentionBatch]:
-        """The annotated mentions of documents, not encoded."""
-        stages = self.linker.stages
-        return [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
+            return self._labelled(docs, training.n_candidates, self.folder / CANDIDATES)
+        batch = MentionBatch.concat(annotated_mentions(self.linker.stages, docs))
+        cross_fitting = CrossFitting(self.nlp, training, self.folder, self.report)
+        return LabelledMentions(batch, cross_fitting.candidates(docs, batch, weight))
 
     def _labelled(
         self, docs: Sequence[Doc], count: int, path: Optional[Path] = None
@@ -207,17 +194,15 @@ class RerankerRun:
 
         path: The file to keep candidates in; None for no file.
         """
-        linker, parts = self.linker, self._read(docs)
-        batch = MentionBatch.concat(parts)
-        pipeline, corpus = pipeline_fingerprint(linker, count), fingerprint_of_docs(docs)
-        if path is not None and path.is_file():
-            table = read_candidates(path, linker.kb, pipeline, corpus)
-            self.report(f"Candidates from {path}")
+        linker = self.linker
+        parts = annotated_mentions(linker.stages, docs)
+        make = partial(make_candidates, linker.stages, parts, count)
+        if path is None:
+            table = make()
         else:
-            table = make_candidates(linker.stages, parts, count)
-            if path is not None:
-                write_candidates(path, table, linker.kb, pipeline, corpus)
-        return LabelledMentions(batch, table)
+            pipeline, corpus = pipeline_fingerprint(linker, count), fingerprint_of_docs(docs)
+            table = read_or_make_candidates(path, linker.kb, pipeline, corpus, make, self.report)
+        return LabelledMentions(MentionBatch.concat(parts), table)
 
     def _labelled_pairs(
         self, docs: Sequence[Doc], scorer: MentionPairs, nearest: NearestPairs

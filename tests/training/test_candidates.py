@@ -7,10 +7,10 @@ import pytest
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.mentions.labels import annotated_batches
 from spacy_arbo_el.training.candidates import (
     ExemplarDocuments,
     TrainingCandidates,
+    annotated_mentions,
     make_candidates,
     neighbours_for_training,
     pipeline_fingerprint,
@@ -34,9 +34,7 @@ def build_tiny(tiny_bert):
 
 
 def candidates_of(linker, docs, count):
-    stages = linker.stages
-    parts = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
-    return make_candidates(linker.stages, parts, count)
+    return make_candidates(linker.stages, annotated_mentions(linker.stages, docs), count)
 
 
 def docs_of(nlp, texts=TRAIN):

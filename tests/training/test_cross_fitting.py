@@ -11,8 +11,9 @@ from spacy.language import Language
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.batch import MentionBatch
-from spacy_arbo_el.mentions.labels import annotated_batches, gold_positions
-from spacy_arbo_el.training import cross_fitting
+from spacy_arbo_el.mentions.labels import gold_positions
+from spacy_arbo_el.training import candidates, cross_fitting
+from spacy_arbo_el.training.candidates import annotated_mentions
 from spacy_arbo_el.training.cross_fitting import CrossFitting, split_documents, trained_anew
 from spacy_arbo_el.training.reranker import RerankerTraining, fit_weight
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
@@ -42,10 +43,7 @@ def docs_of(nlp, texts=TRAIN):
 
 
 def batch_of(nlp, docs):
-    stages = find_linker(nlp).stages
-    return MentionBatch.concat(
-        [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
-    )
+    return MentionBatch.concat(annotated_mentions(find_linker(nlp).stages, docs))
 
 
 def run(nlp, folder, lines, **settings):
@@ -82,7 +80,8 @@ def test_a_mention_has_the_candidates_of_an_encoder_that_has_not_seen_its_docume
     docs = docs_of(nlp, [*TRAIN, TRAIN[0], "Nothing here."])
     linker, batch = find_linker(nlp), batch_of(nlp, docs)
     before = linker.to_bytes()
-    table = CrossFitting(nlp, linker, 3, 2, 0, tmp_path).candidates(docs, batch, 4, 0.5)
+    training = RerankerTraining(folds=3, fold_steps=2, n_candidates=4)
+    table = CrossFitting(nlp, training, tmp_path).candidates(docs, batch, 0.5)
     assert linker.to_bytes() == before, "the pipeline stays as it is"
     expected = {}
     for learned, of_fold, made in seen:
@@ -95,8 +94,8 @@ def test_a_mention_has_the_candidates_of_an_encoder_that_has_not_seen_its_docume
             expected[record.key] = made.candidates[row], made.scores[row] * factor
     assert len(seen) == 3
     for row, record in enumerate(batch.records):
-        candidates, scores = expected[record.key]
-        assert (table.candidates[row] == candidates).all()
+        ids, scores = expected[record.key]
+        assert (table.candidates[row] == ids).all()
         np.testing.assert_allclose(table.scores[row], scores, rtol=1e-6)
     gold = gold_positions(linker.kb, [record.kb_ids for record in batch.records])
     assert (table.gold == gold).all()
@@ -110,7 +109,8 @@ def test_positions_are_those_of_a_knowledge_base_that_was_edited(nlp, tmp_path):
     linker.kb.merge("car", "maker")
     docs = docs_of(nlp)
     batch = batch_of(nlp, docs)
-    table = CrossFitting(nlp, linker, 2, 1, 0, tmp_path).candidates(docs, batch, 7, 1.0)
+    training = RerankerTraining(folds=2, fold_steps=1, n_candidates=7)
+    table = CrossFitting(nlp, training, tmp_path).candidates(docs, batch, 1.0)
     gold = gold_positions(linker.kb, [record.kb_ids for record in batch.records])
     assert (table.gold == gold).all() and (table.gold >= 0).any() and (table.gold < 0).any()
     found = set(linker.kb.ids_of(table.candidates[table.candidates >= 0]).tolist())
@@ -165,14 +165,14 @@ def test_without_a_known_end_of_training_the_steps_are_asked_for(nlp, tmp_path):
 
 def test_an_interrupted_run_trains_only_the_folds_that_are_left(nlp, tmp_path, monkeypatch):
     whole, lines = run(nlp, tmp_path / "whole", []), []
-    write_candidates = cross_fitting.write_candidates
+    write_candidates = candidates.write_candidates
 
     def stop(path, *args):
         if path.name == "candidates-2.bin":
             raise KeyboardInterrupt
         write_candidates(path, *args)
 
-    monkeypatch.setattr(cross_fitting, "write_candidates", stop)
+    monkeypatch.setattr(candidates, "write_candidates", stop)
     with pytest.raises(KeyboardInterrupt):
         run(nlp, tmp_path / "cut", lines)
     monkeypatch.undo()

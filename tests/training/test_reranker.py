@@ -182,15 +182,20 @@ def learned_by(nlp, docs, count):
     return runs._labelled(docs, count)
 
 
-def test_a_string_of_a_document_is_trained_on_once(tiny_bert):
+def test_a_string_of_a_document_is_trained_on_once(tiny_bert, tmp_path, monkeypatch):
     """Two mentions of the same string and entity, and one of another entity."""
-    nlp = build_tiny(tiny_bert)
+    nlp, lines = build_tiny(tiny_bert), []
     text = "The [Amazon|river] is not [amazon|shop]. The [amazon|river] is wide."
     docs = [annotated(nlp, text), annotated(nlp, text + " Yes.")]
     training = RerankerTraining(sure=1.0)
     chosen = mentions_to_train_on(learned_by(nlp, docs, 8), 1.0, training)
     found = [(record.key[0], record.kb_ids) for record in chosen.batch.records]
     assert len(found) == 4 and len(set(found)) == 4
+    calls = stopping_at(monkeypatch, 99)
+    changed = {"training.max_epochs": 1, "training.batch_size": 9, "training.sure": 1.0}
+    config = read_config(None, {**SETTINGS, **changed})
+    RerankerRun(nlp, config, tmp_path, lines.append).train(docs, docs)
+    assert calls == [4] and any("Training on 4 of 6 mentions" in line for line in lines)
 
 
 @pytest.mark.parametrize("sure", [0.0, 0.3, 0.6, 1.0])
