@@ -587,6 +587,10 @@ class Errors(metaclass=_Coded):
         "None of the {count} annotated mentions to train on has a gold entity that is in the "
         "knowledge base, so that a cross-encoder has nothing to learn from."
     )
+    E879 = (
+        "The section [reranker] is {found}, which is not trained by this command. It needs "
+        '@misc = "spacy-arbo-el.CrossEncoder.v1".'
+    )
     E880 = (
         "The pipelines of --with find other annotated mentions than the one that is evaluated. A "
         "union of candidates needs the same mentions and the same knowledge base."
@@ -610,9 +614,19 @@ class Errors(metaclass=_Coded):
         "say when training ends: patience is {patience}, max_epochs {epochs}, max_steps {steps}. "
         "Give the number of steps it was trained for: --training.fold_steps."
     )
-    E879 = (
-        "The section [reranker] is {found}, which is not trained by this command. It needs "
-        '@misc = "spacy-arbo-el.CrossEncoder.v1".'
+    E886 = (
+        "The training config of this pipeline freezes {name!r}, so that it does not say how the "
+        "encoder was trained. Give the pipeline the [training] section of the linker's training, "
+        "or use --training.folds 0."
+    )
+    E887 = (
+        "{path} has the candidates of another encoder: {found}. The encoder of these settings is: "
+        "{expected}. Remove all candidates-*.bin of the folder to train the encoders of the folds "
+        "anew, or use the settings of that time."
+    )
+    E888 = (
+        "Fold {number} has {expected} annotated mentions, and candidates of {found}. The linker "
+        "finds other mentions than its config says: save the pipeline and load it again."
     )
 
     # Large runs, on one machine or many: E890 to E909

@@ -271,6 +271,13 @@ class Database:
         """Write values into the manifest."""
         self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
 
+    def remove_rows(self) -> None:
+        """Remove all that is written about vectors, so that every entity is to be encoded."""
+        for table in ("owned", "text", "dead", "dirty", "block"):
+            self.many(f"DELETE FROM {table}", [()])
+        self.many("INSERT INTO dirty SELECT position FROM entity", [()])
+        self.set(rows=0, width=0, files=0, encoder="", verbalization="", index="")
+
     def copy(self, path: Optional[Path]) -> "Database":
         """A copy in a new file, or in memory."""
         if path is not None:

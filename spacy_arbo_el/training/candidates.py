@@ -1,24 +1,17 @@
-"""The candidates that a cross-encoder learns to choose from, made once and kept in a file.
+"""The candidates that a cross-encoder learns to choose from.
 
 A mention of the training corpus is stored as an exemplar, and in abstracts most mentions stand
 beside one of the same string and entity. With these exemplars, the first candidate is nearly always
 right, and nothing is learned. So candidates come without the exemplars of the mention's document.
 """
 
-import hashlib
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Tuple
 
 import numpy as np
-import srsly
 from spacy.tokens import Doc
 
 from ..arrays import TopK
-from ..errors import Errors
-from ..io import pack_arrays, unpack_arrays, write_file
-from ..kb.knowledge_base import ArboKB
-from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions, is_gold
@@ -26,11 +19,6 @@ from ..reranking.best_evidence import log_odds_by_vectors
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .losses import softmax
-from .sealed import seal, unseal
-
-FORMAT = 3
-_KIND = "candidates"
-_ARRAYS = ("candidates", "scores", "gold", "gold_scores", "recall")
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,98 +173,3 @@ def _recall(candidates: np.ndarray, gold: np.ndarray) -> List[float]:
     if not len(correct):
         return [0.0, 0.0]
     return [float(correct[:, 0].mean()), float(correct.any(axis=1).mean())]
-
-
-# Files
-
-
-def pipeline_fingerprint(linker: ArboLinker, count: int) -> str:
-    """A hash of what candidates depend on: encoder, entities, exemplars and settings."""
-    stages = linker.stages
-    settings = (
-        stages.datastore.settings,
-        stages.calibration,
-        stages.inference.n_exemplars,
-        stages.reader.settings,
-        count,
-    )
-    text = f"{linker.trainer.fingerprint()} {settings!r}"
-    return hashlib.blake2b(text.encode("utf8"), digest_size=16).hexdigest()
-
-
-def read_or_make_candidates(
-    path: Path,
-    kb: ArboKB,
-    pipeline: str,
-    corpus: str,
-    make: Callable[[], TrainingCandidates],
-    report: Callable[[str], None],
-) -> TrainingCandidates:
-    """Those of a file; where there is no file, they are made and written.
-
-    make: Makes them.
-    report: Takes a line of the log where the file is there.
-
-    The others are those of ``write_candidates``. Raises ValueError as ``read_candidates`` does.
-    """
-    if path.is_file():
-        report(f"Candidates from {path}")
-        return read_candidates(path, kb, pipeline, corpus)
-    table = make()
-    write_candidates(path, table, kb, pipeline, corpus)
-    return table
-
-
-def write_candidates(
-    path: Path, table: TrainingCandidates, kb: ArboKB, pipeline: str, corpus: str
-) -> None:
-    """Write candidates, all or nothing.
-
-    kb: What positions refer to. The file has the ids of entities.
-    pipeline: See ``pipeline_fingerprint``.
-    corpus: See ``fingerprint_of_docs``.
-    """
-    positions = np.unique(np.concatenate([table.candidates.ravel(), table.gold.ravel()]))
-    positions = positions[positions >= 0]
-    arrays = {
-        "candidates": _numbers(table.candidates, positions),
-        "scores": table.scores,
-        "gold": _numbers(table.gold, positions),
-        "gold_scores": table.gold_scores,
-        "recall": table.recall,
-    }
-    content: Dict[str, Any] = {
-        "format": FORMAT,
-        "pipeline": pipeline,
-        "corpus": corpus,
-        "ids": kb.ids_of(positions).tolist(),
-        "arrays": pack_arrays(arrays),
-    }
-    write_file(path, seal(_KIND, srsly.msgpack_dumps(content)))
-
-
-def read_candidates(path: Path, kb: ArboKB, pipeline: str, corpus: str) -> TrainingCandidates:
-    """What ``write_candidates`` wrote.
-
-    Raises ValueError where it is of another pipeline or corpus, or damaged.
-    """
-    try:
-        content: Any = srsly.msgpack_loads(unseal(_KIND, path.read_bytes()))
-        if content["format"] != FORMAT:
-            raise ValueError(f"its format is {content['format']!r:.20}, not {FORMAT}")
-        found = {"pipeline": content["pipeline"], "corpus": content["corpus"]}
-        arrays = unpack_arrays(content["arrays"])
-        candidates, scores, gold, gold_scores, recall = (arrays[name] for name in _ARRAYS)
-        ids = list(content["ids"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(Errors.E877.format(path=path, problem=error)) from None
-    for what, expected in (("pipeline", pipeline), ("corpus", corpus)):
-        if found[what] != expected:
-            raise ValueError(Errors.E876.format(path=path, what=what))
-    positions = np.append(kb.entities.positions_of(ids), -1)
-    return TrainingCandidates(positions[candidates], scores, positions[gold], gold_scores, recall)
-
-
-def _numbers(table: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Where each position is among ``positions``; -1 stays."""
-    return np.where(table >= 0, np.searchsorted(positions, table), -1)

@@ -18,13 +18,8 @@ from ..mentions.labels import annotated_batches, identities_of
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.mention_pairs import MentionPairs
 from ..reranking.pair_scorer import PairScorer
-from .candidates import (
-    TrainingCandidates,
-    annotated_mentions,
-    make_candidates,
-    pipeline_fingerprint,
-    read_or_make_candidates,
-)
+from .candidate_files import CandidatesFile, pipeline_fingerprint
+from .candidates import TrainingCandidates, annotated_mentions, make_candidates
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
 from .chosen_mentions import mentions_to_train_on
 from .cross_fitting import CrossFitting
@@ -77,9 +72,13 @@ class RerankerRun:
         if not isinstance(reranker, CrossEncoder):
             raise ValueError(Errors.E879.format(found=type(reranker).__name__))
         with linker.datastore.reading():
+            crossed = self._cross_fitting(train, training)
             held_out = self._labelled(dev, training.n_candidates)
             weight = fit_weight(held_out.table)
-            learned = self._to_learn(train, training, weight)
+            if crossed is None:
+                learned = self._labelled(train, training.n_candidates, self.folder / CANDIDATES)
+            else:
+                learned = LabelledMentions(crossed.batch, crossed.candidates(weight))
             self.report(_recall_lines(learned.table, training.folds))
             weight = weight if training.residual else 0.0
             chosen = mentions_to_train_on(learned, weight, training)
@@ -174,18 +173,13 @@ class RerankerRun:
             seed=training.seed,
         )
 
-    def _to_learn(
-        self, docs: Sequence[Doc], training: RerankerTraining, weight: float
-    ) -> LabelledMentions:
-        """The annotated mentions to train on, with their candidates.
-
-        weight: That of the log-odds by vectors of unseen mentions.
-        """
+    def _cross_fitting(
+        self, docs: Sequence[Doc], training: RerankerTraining
+    ) -> Optional[CrossFitting]:
+        """That of the documents to train on; None without folds."""
         if not training.folds:
-            return self._labelled(docs, training.n_candidates, self.folder / CANDIDATES)
-        batch = MentionBatch.concat(annotated_mentions(self.linker.stages, docs))
-        cross_fitting = CrossFitting(self.nlp, training, self.folder, self.report)
-        return LabelledMentions(batch, cross_fitting.candidates(docs, batch, weight))
+            return None
+        return CrossFitting.of(self.nlp, training, docs, self.folder, self.report)
 
     def _labelled(
         self, docs: Sequence[Doc], count: int, path: Optional[Path] = None
@@ -201,7 +195,8 @@ class RerankerRun:
             table = make()
         else:
             pipeline, corpus = pipeline_fingerprint(linker, count), fingerprint_of_docs(docs)
-            table = read_or_make_candidates(path, linker.kb, pipeline, corpus, make, self.report)
+            file = CandidatesFile(path, linker.kb, pipeline, corpus)
+            table = file.find_or_make(make, self.report)
         return LabelledMentions(MentionBatch.concat(parts), table)
 
     def _labelled_pairs(

@@ -1,11 +1,8 @@
 """The candidates that a cross-encoder learns from: without exemplars of the mention's document."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.training.candidates import (
     ExemplarDocuments,
@@ -13,11 +10,7 @@ from spacy_arbo_el.training.candidates import (
     annotated_mentions,
     make_candidates,
     neighbours_for_training,
-    pipeline_fingerprint,
-    read_candidates,
-    write_candidates,
 )
-from spacy_arbo_el.training.resume import fingerprint_of_docs
 
 from ..linker.conftest import build
 from ..linker.world import TRAIN, annotated
@@ -108,48 +101,3 @@ def test_a_mention_without_entities_has_no_candidates(tiny_bert):
     table = candidates_of(find_linker(nlp), docs_of(nlp), 4)
     assert (table.candidates == -1).all() and table.recall.tolist() == [[0, 0], [0, 0]]
     assert table.with_gold()[0].tolist() == []
-
-
-def written(linker, docs, path):
-    table = candidates_of(linker, docs, 4)
-    names = pipeline_fingerprint(linker, 4), fingerprint_of_docs(docs)
-    write_candidates(path, table, linker.kb, *names)
-    return table, names
-
-
-def test_a_file_of_candidates_survives_and_is_refused_for_others(tiny_bert, tmp_path):
-    nlp = build_tiny(tiny_bert)
-    linker, docs, path = find_linker(nlp), docs_of(nlp), tmp_path / "candidates.bin"
-    table, (pipeline, corpus) = written(linker, docs, path)
-    again = read_candidates(path, linker.kb, pipeline, corpus)
-    for name in ("candidates", "scores", "gold", "gold_scores", "recall"):
-        assert (getattr(again, name) == getattr(table, name)).all()
-    # Another corpus, another number of candidates, another setting, another knowledge base.
-    other = fingerprint_of_docs(docs[:-1])
-    with pytest.raises(ValueError, match="E876.*corpus"):
-        read_candidates(path, linker.kb, pipeline, other)
-    with pytest.raises(ValueError, match="E876.*pipeline"):
-        read_candidates(path, linker.kb, pipeline_fingerprint(linker, 8), corpus)
-    before, curve = linker.calibration, (3.0, -1.0)
-    linker.calibration = replace(before, entity=curve)
-    assert pipeline_fingerprint(linker, 4) != pipeline
-    linker.calibration = before
-    assert pipeline_fingerprint(linker, 4) == pipeline
-    aliases = [f"alias {i}" for i in range(9)]
-    linker.kb.add(Entity("new", "something new", aliases=aliases))
-    added = pipeline_fingerprint(linker, 4)
-    assert added != pipeline
-    linker.kb.update(Entity("new", "something new", aliases=[*aliases[:-1], "another"]))
-    assert pipeline_fingerprint(linker, 4) not in (pipeline, added), "the last alias counts"
-
-
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])
-def test_a_damaged_file_of_candidates_is_refused(nlp, tmp_path, damage):
-    linker, path = find_linker(nlp), tmp_path / "candidates.bin"
-    _, names = written(linker, docs_of(nlp), path)
-    data = path.read_bytes()
-    flipped = bytes([*data[:-9], data[-9] ^ 1, *data[-8:]])
-    damaged = {"cut": data[: len(data) // 2], "flipped": flipped, "empty": b"", "other": b"x" * 99}
-    path.write_bytes(damaged[damage])
-    with pytest.raises(ValueError, match="E877"):
-        read_candidates(path, linker.kb, *names)

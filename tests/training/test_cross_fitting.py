@@ -1,22 +1,25 @@
 """Candidates by encoders that were trained on other documents."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.language import Language
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.batch import MentionBatch
+from spacy_arbo_el.mentions.getters import GroupSpans
 from spacy_arbo_el.mentions.labels import gold_positions
-from spacy_arbo_el.training import candidates, cross_fitting
+from spacy_arbo_el.training import cross_fitting
+from spacy_arbo_el.training.candidate_files import CandidatesFile
 from spacy_arbo_el.training.candidates import annotated_mentions
-from spacy_arbo_el.training.cross_fitting import CrossFitting, split_documents, trained_anew
-from spacy_arbo_el.training.reranker import RerankerTraining, fit_weight
+from spacy_arbo_el.training.cross_fitting import CrossFitting, split_documents
+from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, fit_weight
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
+from spacy_arbo_el.training.retraining import Retraining
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated
@@ -46,9 +49,10 @@ def batch_of(nlp, docs):
     return MentionBatch.concat(annotated_mentions(find_linker(nlp).stages, docs))
 
 
-def run(nlp, folder, lines, **settings):
+def run(nlp, folder, lines, resume=False, every=0, **settings):
     config = read_config(None, {**SETTINGS, **settings})
-    return RerankerRun(nlp, config, folder, lines.append).train(docs_of(nlp), docs_of(nlp, DEV))
+    runs = RerankerRun(nlp, config, folder, lines.append)
+    return runs.train(docs_of(nlp), docs_of(nlp, DEV), resume=resume, every=every)
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=20), st.integers(2, 5), st.integers(0, 9))
@@ -81,7 +85,7 @@ def test_a_mention_has_the_candidates_of_an_encoder_that_has_not_seen_its_docume
     linker, batch = find_linker(nlp), batch_of(nlp, docs)
     before = linker.to_bytes()
     training = RerankerTraining(folds=3, fold_steps=2, n_candidates=4)
-    table = CrossFitting(nlp, training, tmp_path).candidates(docs, batch, 0.5)
+    table = CrossFitting.of(nlp, training, docs, tmp_path).candidates(0.5)
     assert linker.to_bytes() == before, "the pipeline stays as it is"
     expected = {}
     for learned, of_fold, made in seen:
@@ -110,69 +114,40 @@ def test_positions_are_those_of_a_knowledge_base_that_was_edited(nlp, tmp_path):
     docs = docs_of(nlp)
     batch = batch_of(nlp, docs)
     training = RerankerTraining(folds=2, fold_steps=1, n_candidates=7)
-    table = CrossFitting(nlp, training, tmp_path).candidates(docs, batch, 1.0)
+    table = CrossFitting.of(nlp, training, docs, tmp_path).candidates(1.0)
     gold = gold_positions(linker.kb, [record.kb_ids for record in batch.records])
     assert (table.gold == gold).all() and (table.gold >= 0).any() and (table.gold < 0).any()
     found = set(linker.kb.ids_of(table.candidates[table.candidates >= 0]).tolist())
     assert found <= {*(entity.id for entity in ENTITIES), "moon"} - {"planet", "car"}
 
 
-@pytest.mark.parametrize(
-    "config, steps, share, expected",
-    [
-        # A pass over these documents has three steps.
-        ({"max_epochs": 2, "max_steps": 0}, 0, 1.0, 6),
-        ({"max_epochs": 1, "max_steps": 0}, 0, 0.5, 6),
-        ({"max_epochs": 2, "max_steps": 0}, 0, 0.8, 9),
-        ({"max_epochs": 0, "max_steps": 4}, 0, 0.5, 4),
-        ({"max_epochs": -1, "max_steps": 1}, 0, 0.1, 1),
-        ({"max_epochs": 1, "max_steps": 5}, 0, 0.5, 5),
-        ({"max_epochs": 1, "max_steps": 1, "patience": 9}, 5, 0.5, 5),
-    ],
-)
-def test_an_encoder_is_trained_for_as_long_as_the_config_says(
-    nlp, monkeypatch, config, steps, share, expected
-):
-    batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": 4, "get_length": None}
-    optimizer = {"@optimizers": "Adam.v1", "learn_rate": 0.001, "use_averages": True}
-    nlp.config["training"].update(
-        {"patience": 0, "batcher": batcher, "optimizer": optimizer, **config}
-    )
-    calls = []
-    update = Language.update
-    monkeypatch.setattr(
-        Language, "update", lambda self, *args, **kw: calls.append(1) or update(self, *args, **kw)
-    )
-    linker = find_linker(nlp)
-    with trained_anew(nlp, linker, docs_of(nlp), steps, share) as trained:
-        averaged = trained.encoder.fingerprint
-        assert len(calls) == expected and averaged != linker.encoder.fingerprint
-    assert trained.encoder.fingerprint != averaged or expected == 1
-
-
-def test_without_a_known_end_of_training_the_steps_are_asked_for(nlp, tmp_path):
-    for wrong in ({"patience": 9, "max_steps": 9}, {"patience": 0, "max_steps": 0}):
-        nlp.config["training"].update({"max_epochs": 0, **wrong})
-        with pytest.raises(ValueError, match="E885.*fold_steps"):
-            run(nlp, tmp_path, [], **{"training.fold_steps": 0})
+def test_wrong_settings_are_refused_before_anything_is_made(nlp, tmp_path):
     with pytest.raises(ValueError, match="E884.*13 folds.*12"):
         run(nlp, tmp_path, [], **{"training.folds": 13})
+    nlp.config["training"].update(max_epochs=0, max_steps=9, patience=9)
+    with pytest.raises(ValueError, match="E885.*fold_steps"):
+        run(nlp, tmp_path, [], **{"training.fold_steps": 0})
     assert not list(tmp_path.glob("candidates*"))
     for wrong in ({"folds": 1}, {"folds": -2}, {"fold_steps": -1}):
         with pytest.raises(ValueError, match="training.fold"):
             RerankerTraining(**wrong)
 
 
+def stop_before(monkeypatch, name):
+    """Interrupt a run before it writes a file of candidates."""
+    write = CandidatesFile.write
+
+    def stop(self, table):
+        if self.path.name == name:
+            raise KeyboardInterrupt
+        write(self, table)
+
+    monkeypatch.setattr(CandidatesFile, "write", stop)
+
+
 def test_an_interrupted_run_trains_only_the_folds_that_are_left(nlp, tmp_path, monkeypatch):
     whole, lines = run(nlp, tmp_path / "whole", []), []
-    write_candidates = candidates.write_candidates
-
-    def stop(path, *args):
-        if path.name == "candidates-2.bin":
-            raise KeyboardInterrupt
-        write_candidates(path, *args)
-
-    monkeypatch.setattr(candidates, "write_candidates", stop)
+    stop_before(monkeypatch, "candidates-2.bin")
     with pytest.raises(KeyboardInterrupt):
         run(nlp, tmp_path / "cut", lines)
     monkeypatch.undo()
@@ -180,8 +155,57 @@ def test_an_interrupted_run_trains_only_the_folds_that_are_left(nlp, tmp_path, m
     resumed = run(nlp, tmp_path / "cut", lines)
     assert resumed.to_bytes() == whole.to_bytes()
     text = "\n".join(lines)
-    assert "candidates-1.bin" in text and "fold 2 of 2: encoder trained on 6 documents" in text
+    assert "candidates-1.bin" in text and "fold 1 of 2" not in text
+    assert "fold 2 of 2: training an encoder on 6 documents for 2 steps" in text
     assert "by the encoders of 2 folds" in text
+
+
+def test_a_run_is_resumed_in_the_training_of_the_cross_encoder(nlp, tmp_path, monkeypatch):
+    whole = run(nlp, tmp_path / "whole", [], **{"training.batch_size": 4})
+    step, calls = RerankerTrainer.step, []
+
+    def stop(self, *args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return step(self, *args)
+
+    monkeypatch.setattr(RerankerTrainer, "step", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(nlp, tmp_path / "cut", [], every=1, **{"training.batch_size": 4})
+    monkeypatch.undo()
+    lines = []
+    resumed = run(nlp, tmp_path / "cut", lines, resume=True, **{"training.batch_size": 4})
+    assert "Resuming after step 2" in lines and resumed.to_bytes() == whole.to_bytes()
+
+
+@pytest.mark.parametrize("left", [1, 2])
+def test_files_of_other_settings_are_refused_before_a_fold_is_trained(
+    nlp, tmp_path, monkeypatch, left
+):
+    run(nlp, tmp_path, [])
+    (tmp_path / f"candidates-{3 - left}.bin").unlink()
+    monkeypatch.setattr(Retraining, "trained", None)
     for changed in ({"training.folds": 3}, {"training.fold_steps": 3}, {"training.seed": 1}):
-        with pytest.raises(ValueError, match="E876.*candidates-1.bin"):
-            run(nlp, tmp_path / "cut", [], **changed)
+        with pytest.raises(ValueError, match=rf"E887(?s:.*)candidates-{left}.bin.*Remove all"):
+            run(nlp, tmp_path, [], **changed)
+    with pytest.raises(ValueError, match="E876.*another pipeline"):
+        run(nlp, tmp_path, [], **{"training.n_candidates": 3})
+    nlp.config["training"]["dropout"] = 0.3
+    with pytest.raises(ValueError, match="E887.*2 steps, settings"):
+        run(nlp, tmp_path, [])
+
+
+def test_a_linker_that_finds_other_mentions_than_its_config_says_is_refused(nlp, tmp_path):
+    # The config does not know of this.
+    linker = find_linker(nlp)
+    settings = replace(linker.stages.reader.settings, getter=GroupSpans("sc"))
+    reader = replace(linker.stages.reader, settings=settings)
+    linker.stages = replace(linker.stages, reader=reader)
+    docs = docs_of(nlp)
+    for doc in docs:
+        doc.spans["sc"] = doc.ents[:1]
+    training = RerankerTraining(folds=2, fold_steps=1, n_candidates=4)
+    with pytest.raises(ValueError, match="E888.*Fold 1 has 6 .* of [789]"):
+        CrossFitting.of(nlp, training, docs, tmp_path).candidates(1.0)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,162 @@
+"""Training a pipeline's linker once more: as the pipeline's config says, for as many steps."""
+
+import io
+import shutil
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config
+
+from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.training.loop import train
+from spacy_arbo_el.training.retraining import Retraining
+
+from ..linker.conftest import build
+from ..linker.world import TRAIN, annotated, write_corpus
+from .test_loop import CONFIG, settings_of
+
+BATCHER = {"@batchers": "spacy.batch_by_sequence.v1", "size": 4, "get_length": None}
+OPTIMIZER = {"@optimizers": "Adam.v1", "learn_rate": 0.001, "use_averages": True}
+
+
+@pytest.fixture
+def nlp(tiny_bert):
+    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
+    pipeline = build(model=tower)
+    pipeline.config["training"].update(batcher=BATCHER, optimizer=OPTIMIZER, patience=0, seed=0)
+    return pipeline
+
+
+@pytest.fixture
+def updates(monkeypatch):
+    """Counts the steps of training."""
+    calls, update = [], Language.update
+    monkeypatch.setattr(
+        Language, "update", lambda self, *args, **kw: calls.append(1) or update(self, *args, **kw)
+    )
+    return calls
+
+
+def docs_of(nlp, texts=TRAIN):
+    return [annotated(nlp, text) for text in texts]
+
+
+def trained(retraining, docs):
+    """The fingerprint of the trained encoder."""
+    with retraining.trained(docs) as linker:
+        return linker.encoder.fingerprint
+
+
+@pytest.mark.slow
+def test_the_encoder_is_the_one_that_training_gives(tiny_bert, tmp_path):
+    paths = write_corpus(tmp_path)
+    more = {
+        "paths.encoder": str(tiny_bert),
+        "corpora.train.shuffle": False,
+        "training.optimizer.use_averages": True,
+        "training.max_steps": 7,
+    }
+    config = load_config(CONFIG, overrides=settings_of(paths, **more))
+    train(init_nlp(config), tmp_path / "out", stdout=io.StringIO())
+    nlp = spacy.load(tmp_path / "out" / "model-last")
+    docs = list(read_docs(tmp_path / "train.spacy", nlp.vocab))
+    assert trained(Retraining.of(nlp, docs, 0, 0), docs) == find_linker(nlp).encoder.fingerprint
+
+
+@pytest.mark.parametrize(
+    "config, steps, expected",
+    [
+        # A pass over thirteen documents has four steps, one over six or seven of them has two.
+        ({"max_epochs": 1, "max_steps": 0}, 0, 4),
+        ({"max_epochs": 2, "max_steps": 0}, 0, 8),
+        # spaCy counts from 0.
+        ({"max_epochs": 2, "max_steps": 5}, 0, 6),
+        ({"max_epochs": 2, "max_steps": 99}, 0, 8),
+        ({"max_epochs": 0, "max_steps": 3}, 0, 4),
+        ({"max_epochs": -1, "max_steps": 1}, 0, 2),
+        ({"max_epochs": 1, "max_steps": 1, "patience": 9}, 5, 5),
+    ],
+)
+def test_part_of_the_documents_is_trained_on_for_as_many_steps_as_all(
+    nlp, updates, config, steps, expected
+):
+    nlp.config["training"].update(config)
+    docs = docs_of(nlp, [*TRAIN, "Nobody saw [Mercury|planet]."])
+    retraining = Retraining.of(nlp, docs, steps, 0)
+    assert retraining.steps == expected and not updates
+    before, prints = find_linker(nlp).to_bytes(), []
+    for part in (docs[:6], docs[6:]):
+        with retraining.trained(part) as linker:
+            averaged = linker.encoder.fingerprint
+        prints += [averaged, linker.encoder.fingerprint]
+        assert len(updates) == expected
+        updates.clear()
+    assert find_linker(nlp).to_bytes() == before, "the pipeline stays as it is"
+    assert len(set(prints)) == 4, "averaged weights are those of the context"
+
+
+def test_without_a_known_end_of_training_the_steps_are_asked_for(nlp):
+    for wrong in ({"patience": 9, "max_steps": 9}, {"patience": 0, "max_steps": 0}):
+        nlp.config["training"].update({"max_epochs": 0, **wrong})
+        with pytest.raises(ValueError, match="E885.*fold_steps"):
+            Retraining.of(nlp, docs_of(nlp), 0, 0)
+
+
+def test_a_linker_that_the_config_freezes_is_not_trained(nlp):
+    nlp.config["training"]["frozen_components"] = ["arbo_linker"]
+    with pytest.raises(ValueError, match="E886.*'arbo_linker'"):
+        Retraining.of(nlp, docs_of(nlp), 3, 0)
+
+
+def test_a_renamed_linker_behind_other_components_is_trained_alone(nlp, updates):
+    docs = docs_of(nlp)
+    expected = trained(Retraining.of(nlp, docs, 3, 0), docs)
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.rename_pipe("arbo_linker", "linker")
+    assert trained(Retraining.of(nlp, docs, 3, 0), docs) == expected
+
+
+def test_what_training_does_not_need_may_be_gone(nlp, tmp_path):
+    expected = trained(Retraining.of(nlp, docs_of(nlp), 3, 0), docs_of(nlp))
+    config = nlp.config
+    config["training"]["logger"] = {"@loggers": "not.Installed.v1"}
+    config["training"]["before_to_disk"] = {"@callbacks": "not.Installed.v1"}
+    config["initialize"]["components"] = {
+        "arbo_linker": {"kb_loader": {"@misc": "spacy-arbo-el.KBFromPath.v1", "path": None}}
+    }
+    config["corpora"] = {"train": {"@readers": "spacy.Corpus.v1", "path": "gone"}}
+    nlp.to_disk(tmp_path / "pipeline")
+    again = spacy.load(tmp_path / "pipeline")
+    assert trained(Retraining.of(again, docs_of(again), 3, 0), docs_of(again)) == expected
+
+
+def test_an_encoder_that_is_gone_is_noticed_before_training(tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path / "encoder")
+    tower = {"name": str(tmp_path / "encoder"), "window": 32, "precision": "float32"}
+    nlp = build(model={"mention": tower})
+    retraining = Retraining.of(nlp, docs_of(nlp), 3, 0)
+    retraining.check()
+    shutil.rmtree(tmp_path / "encoder")
+    with pytest.raises((ValueError, OSError), match="arbo-E2.*encoder"):
+        retraining.check()
+
+
+def test_settings_are_told_apart_and_a_seed_is_always_set(nlp):
+    docs, first = docs_of(nlp), str(Retraining.of(nlp, docs_of(nlp), 3, 0))
+    assert str(Retraining.of(nlp, docs, 3, 1)) == first and "3 steps" in first
+    assert str(Retraining.of(nlp, docs, 4, 0)) != first
+    nlp.config["training"]["seed"] = None
+    assert str(Retraining.of(nlp, docs, 3, 0)) == first, "that of the run, where there is none"
+    assert str(Retraining.of(nlp, docs, 3, 1)) != first
+    assert trained(Retraining.of(nlp, docs, 2, 1), docs) == trained(
+        Retraining.of(nlp, docs, 2, 1), docs
+    )
+    nlp.config["training"].update(seed=0, dropout=0.3)
+    assert str(Retraining.of(nlp, docs, 3, 0)) != first
+    nlp.config["training"].update(dropout=0.1, eval_frequency=7)
+    assert str(Retraining.of(nlp, docs, 3, 0)) == first
+    nlp.get_pipe_config("arbo_linker")["objective"]["loss"]["weight"] = 2.0
+    assert str(Retraining.of(nlp, docs, 3, 0)) != first
