@@ -22,15 +22,16 @@ SMALL = {
 }
 
 
-def save_tiny(folder: Path, kind: str) -> Path:
+def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:
     """Write a random transformer, which reads ``POSITIONS`` word pieces, and its tokenizer.
 
     kind: "bert", "distilbert", "roberta" or "mpnet".
+    seed: Determines the weights.
     """
     folder.mkdir(parents=True)
     tokenizer = _byte_level(folder) if kind == "roberta" else _word_piece(folder, kind)
     tokenizer.save_pretrained(str(folder))
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS}
     if kind == "distilbert":
         config = transformers.DistilBertConfig(

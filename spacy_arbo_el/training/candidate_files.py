@@ -1,9 +1,9 @@
 """Files of the candidates that a cross-encoder learns from, so that they are made once."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 import srsly
@@ -22,20 +22,21 @@ _ARRAYS = ("candidates", "scores", "gold", "gold_scores", "recall")
 
 @dataclass(frozen=True)
 class CandidatesFile:
-    """A file of candidates, which is refused for others than those it was made for.
+    """A file of candidates. It is refused for another pipeline, corpus or encoder.
 
     path: The file.
     kb: What positions refer to. The file has the ids of entities.
     pipeline: See ``pipeline_fingerprint``.
     corpus: See ``fingerprint_of_docs``.
-    encoder: How the encoder of a fold was trained, in words; "" for the pipeline's own.
+    encoder: The settings that the encoder of a fold was trained with, by name; none for the
+        pipeline's own.
     """
 
     path: Path
     kb: ArboKB
     pipeline: str
     corpus: str
-    encoder: str = ""
+    encoder: Dict[str, Any] = field(default_factory=dict)
 
     def find(self) -> Optional[TrainingCandidates]:
         """What the file has; None where there is no file.
@@ -48,8 +49,8 @@ class CandidatesFile:
             content: Any = srsly.msgpack_loads(unseal(_KIND, self.path.read_bytes()))
             if content["format"] != FORMAT:
                 raise ValueError(f"its format is {content['format']!r:.20}, not {FORMAT}")
-            names = ("pipeline", "encoder", "corpus")
-            pipeline, encoder, corpus = (str(content[name]) for name in names)
+            pipeline, corpus = content["pipeline"], content["corpus"]
+            encoder = dict(content["encoder"])
             arrays = unpack_arrays(content["arrays"])
             candidates, scores, gold, gold_scores, recall = (arrays[name] for name in _ARRAYS)
             ids = list(content["ids"])
@@ -58,9 +59,9 @@ class CandidatesFile:
         if pipeline != self.pipeline:
             raise ValueError(Errors.E876.format(path=self.path, what="pipeline"))
         # Before the corpus, since other settings also put other documents into a fold.
-        if encoder != self.encoder:
-            message = Errors.E887.format(path=self.path, found=encoder, expected=self.encoder)
-            raise ValueError(message)
+        different = _differences(encoder, srsly.msgpack_loads(srsly.msgpack_dumps(self.encoder)))
+        if different:
+            raise ValueError(Errors.E887.format(path=self.path, settings=", ".join(different)))
         if corpus != self.corpus:
             raise ValueError(Errors.E876.format(path=self.path, what="corpus"))
         positions = np.append(self.kb.entities.positions_of(ids), -1)
@@ -120,6 +121,15 @@ def pipeline_fingerprint(linker: ArboLinker, count: int) -> str:
     )
     text = f"{linker.trainer.fingerprint()} {settings!r}"
     return hashlib.blake2b(text.encode("utf8"), digest_size=16).hexdigest()
+
+
+def _differences(before: Dict[str, Any], now: Dict[str, Any]) -> List[str]:
+    """The settings that differ, with their values."""
+    return [
+        f"{name} was {before.get(name)!r:.40} and is {now.get(name)!r:.40}"
+        for name in {**before, **now}
+        if before.get(name) != now.get(name)
+    ]
 
 
 def _numbers(table: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -88,17 +88,25 @@ class CrossFitting:
         report: Takes the lines of the log.
 
         Raises ValueError where there are fewer documents than folds, where a file has candidates of
-        other settings, and as ``Retraining.of`` does.
+        other settings, where the documents of a fold give no batch, and as ``Retraining.of`` does.
         """
         linker, count = find_linker(nlp), training.n_candidates
         batch = MentionBatch.concat(annotated_mentions(linker.stages, docs))
-        keys = [record.key[0] for record in batch.records]
-        fold_of = split_documents(keys, training.folds, training.seed)
-        fold_of_row = np.array([fold_of[key] for key in keys])
+        documents = [record.key[0] for record in batch.records]
+        fold_of = split_documents(documents, training.folds, training.seed)
+        fold_of_row = np.array([fold_of[key] for key in documents])
         # Documents without annotated mentions are in no fold: all encoders are trained on them.
         fold_of_doc = [fold_of.get(text_fingerprint(doc.text), -1) for doc in docs]
         retraining = Retraining.of(nlp, docs, training.fold_steps, training.seed)
+        untrained = retraining.untrained()
+        _check_mentions(batch, annotated_mentions(untrained.stages, docs))
         pipeline = pipeline_fingerprint(linker, count)
+        encoder = {
+            "training.folds": training.folds,
+            "training.seed of the cross-encoder": training.seed,
+            "the first weights": untrained.encoder.fingerprint,
+            **retraining.settings,
+        }
         folds: List[Fold] = []
         for fold in range(training.folds):
             held_out = [doc for doc, own in zip(docs, fold_of_doc) if own == fold]
@@ -108,12 +116,11 @@ class CrossFitting:
                 linker.kb,
                 pipeline,
                 f"{fingerprint_of_docs(held_out)} {fingerprint_of_docs(others)}",
-                f"fold {fold + 1} of {training.folds} (seed {training.seed}), {retraining}",
+                encoder,
             )
+            retraining.check_batches(others)
             rows = np.flatnonzero(fold_of_row == fold)
             folds.append(Fold(fold + 1, rows, held_out, others, file, file.find()))
-        if any(fold.table is None for fold in folds):
-            retraining.check()
         return cls(linker, batch, folds, retraining, count, report)
 
     def candidates(self, weight: float) -> TrainingCandidates:
@@ -134,6 +141,8 @@ class CrossFitting:
             self.report(f"Candidates from {fold.file.path}")
             return fold.table
         table = self._make(fold)
+        # The encoder of the fold is not in use any more.
+        release_memory()
         fold.file.write(table)
         return table
 
@@ -146,10 +155,6 @@ class CrossFitting:
             stages = replace(trained.stages, calibration=self.linker.calibration)
             mentions = annotated_mentions(stages, fold.held_out)
             table = make_candidates(stages, mentions, self.n_candidates)
-        if len(table.candidates) != len(fold.rows):
-            counts = {"expected": len(fold.rows), "found": len(table.candidates)}
-            raise ValueError(Errors.E888.format(number=fold.number, **counts))
-        release_memory()
         self.report(f"{name}: done after {time.perf_counter() - start:.0f} s")
         return table
 
@@ -168,6 +173,18 @@ def split_documents(keys: Sequence[str], folds: int, seed: int) -> Dict[str, int
         raise ValueError(Errors.E884.format(folds=folds, count=len(distinct)))
     numbers = np.random.default_rng(seed).permutation(len(distinct)) % folds
     return dict(zip(distinct, numbers.tolist()))
+
+
+def _check_mentions(own: MentionBatch, others: Sequence[MentionBatch]) -> None:
+    """Raise ValueError where a linker of the config finds other mentions than the pipeline's own.
+
+    own: What the pipeline's linker finds.
+    others: What the other one finds.
+    """
+    keys = [record.key for record in own.records]
+    other_keys = [record.key for batch in others for record in batch.records]
+    if keys != other_keys:
+        raise ValueError(Errors.E888.format(own=len(keys), other=len(other_keys)))
 
 
 def _scaled(table: TrainingCandidates, factor: float) -> TrainingCandidates:

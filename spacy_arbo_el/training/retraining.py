@@ -1,12 +1,10 @@
 """Training the linker of a pipeline once more, from the beginning, on chosen documents."""
 
-import hashlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Dict, Iterator, Sequence
+from typing import Any, Dict, Iterator, List, Sequence
 
-import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -16,11 +14,12 @@ from thinc.api import fix_random_seed
 from ..errors import Errors
 from ..linker import ArboLinker, find_linker
 from .loop import resolve_settings
+from .resume import flat_settings
 
 # What decides how an encoder is trained, in the section of the linker and in that of the training.
-_OF_LINKER = ("mentions", "model", "objective", "retriever")
+_OF_LINKER = ("inference", "mentions", "model", "objective", "retriever")
 _OF_TRAINING = ("accumulate_gradient", "batcher", "before_update", "dropout", "optimizer", "seed")
-# What has no part in it, and may need what is not there any more.
+# Not used here. Their functions may not be installed any more.
 _LEFT_OUT: Dict[str, Any] = {
     "logger": {"@loggers": "spacy.ConsoleLogger.v1"},
     "before_to_disk": None,
@@ -52,7 +51,7 @@ class Retraining:
         nlp: The pipeline.
         docs: The annotated documents that the linker was trained on.
         steps: The number of steps; 0 for as many as the config says for these documents.
-        seed: That of the training, where the config has none.
+        seed: The seed to use where the config has none.
 
         Raises ValueError where the config freezes the linker, or where neither ``steps`` nor the
         config says when training ends.
@@ -67,17 +66,33 @@ class Retraining:
         steps = steps or _count_steps(nlp, training, docs)
         return cls(nlp, name, config["components"][name], training, steps)
 
-    def __str__(self) -> str:
-        """For people, with a hash of the settings."""
-        used = {name: self.component[name] for name in _OF_LINKER}
-        used.update((name, self.training[name]) for name in _OF_TRAINING)
-        text = srsly.json_dumps(used, sort_keys=True)
-        digest = hashlib.blake2b(text.encode("utf8"), digest_size=4).hexdigest()
-        return f"{self.steps} steps, settings {digest}"
+    @property
+    def settings(self) -> Dict[str, Any]:
+        """All that decides how the encoder is trained, by dotted names."""
+        component = {name: self.component[name] for name in _OF_LINKER}
+        training = {name: self.training[name] for name in _OF_TRAINING}
+        sections = {"components": {self.name: component}, "training": training}
+        return {"steps": self.steps, **dict(flat_settings(sections))}
 
-    def check(self) -> None:
-        """Raise ValueError where the encoder cannot be loaded."""
-        find_linker(self._new_pipeline()).model.initialize()
+    def untrained(self) -> ArboLinker:
+        """A linker with the weights that training begins with, and without a knowledge base.
+
+        Raises ValueError where the encoder cannot be loaded.
+        """
+        linker = find_linker(self._new_pipeline())
+        linker.model.initialize()
+        linker.encoder.weights_changed()
+        return linker
+
+    def check_batches(self, docs: Sequence[Doc]) -> None:
+        """Raise ValueError where the batcher of the config makes no batch of documents."""
+        examples, batcher = _examples(docs), resolve_settings(self.training)["batcher"]
+        try:
+            batch, problem = next(iter(batcher(examples)), None), "it gives no batch"
+        except ValueError as error:
+            batch, problem = None, str(error)
+        if not batch:
+            raise ValueError(Errors.E889.format(count=len(docs), problem=problem))
 
     @contextmanager
     def trained(self, docs: Sequence[Doc]) -> Iterator[ArboLinker]:
@@ -90,14 +105,13 @@ class Retraining:
         fix_random_seed(self.training["seed"])
         nlp = self._new_pipeline()
         linker, knowledge_base = find_linker(nlp), find_linker(self.nlp).kb
-        # A linker learns from references only.
-        examples = [Example(doc, doc) for doc in docs]
+        examples = _examples(docs)
         linker.initialize(lambda: examples, nlp=nlp, kb_loader=knowledge_base.without_vectors)
         training = resolve_settings(self.training)
         updates = train_while_improving(
             nlp,
             training["optimizer"],
-            # A pass has at least one step.
+            # There are never more passes than steps.
             create_train_batches(nlp, lambda _: examples, training["batcher"], self.steps),
             lambda: (0.0, {}),
             dropout=training["dropout"],
@@ -133,6 +147,11 @@ def _count_steps(nlp: Language, training: Dict[str, Any], docs: Sequence[Doc]) -
     most = most + 1 if most else 0
     if not epochs:
         return most
-    examples, batcher = [Example(doc, doc) for doc in docs], resolve_settings(training)["batcher"]
+    examples, batcher = _examples(docs), resolve_settings(training)["batcher"]
     batches = create_train_batches(nlp, lambda _: examples, batcher, epochs)
     return sum(1 for _ in islice(batches, most or None))
+
+
+def _examples(docs: Sequence[Doc]) -> List[Example]:
+    # A linker learns from references only.
+    return [Example(doc, doc) for doc in docs]

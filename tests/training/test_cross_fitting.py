@@ -1,5 +1,6 @@
 """Candidates by encoders that were trained on other documents."""
 
+import shutil
 from collections import Counter
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from spacy_arbo_el.training.retraining import Retraining
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated
+from ..tiny import save_tiny
 
 SETTINGS = {
     "reranker.window": 32,
@@ -186,13 +188,17 @@ def test_files_of_other_settings_are_refused_before_a_fold_is_trained(
     run(nlp, tmp_path, [])
     (tmp_path / f"candidates-{3 - left}.bin").unlink()
     monkeypatch.setattr(Retraining, "trained", None)
-    for changed in ({"training.folds": 3}, {"training.fold_steps": 3}, {"training.seed": 1}):
-        with pytest.raises(ValueError, match=rf"E887(?s:.*)candidates-{left}.bin.*Remove all"):
+    for changed, name in (
+        ({"training.folds": 3}, "training.folds was 2 and is 3"),
+        ({"training.fold_steps": 3}, "steps was 2 and is 3"),
+        ({"training.seed": 1}, "training.seed .* was 0 and is 1"),
+    ):
+        with pytest.raises(ValueError, match=rf"E887.*candidates-{left}.bin.*{name}.*Remove all"):
             run(nlp, tmp_path, [], **changed)
     with pytest.raises(ValueError, match="E876.*another pipeline"):
         run(nlp, tmp_path, [], **{"training.n_candidates": 3})
     nlp.config["training"]["dropout"] = 0.3
-    with pytest.raises(ValueError, match="E887.*2 steps, settings"):
+    with pytest.raises(ValueError, match="E887.*: training.dropout was 0.1 and is 0.3"):
         run(nlp, tmp_path, [])
 
 
@@ -206,6 +212,24 @@ def test_a_linker_that_finds_other_mentions_than_its_config_says_is_refused(nlp,
     for doc in docs:
         doc.spans["sc"] = doc.ents[:1]
     training = RerankerTraining(folds=2, fold_steps=1, n_candidates=4)
-    with pytest.raises(ValueError, match="E888.*Fold 1 has 6 .* of [789]"):
-        CrossFitting.of(nlp, training, docs, tmp_path).candidates(1.0)
-    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="E888.*finds 12 annotated.*finds 20"):
+        CrossFitting.of(nlp, training, docs, tmp_path)
+
+
+def test_files_of_an_encoder_with_other_first_weights_are_refused(tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path / "encoder")
+    tower = {"name": str(tmp_path / "encoder"), "window": 32, "precision": "float32"}
+    nlp = build(model={"mention": tower})
+    run(nlp, tmp_path, [])
+    save_tiny(tmp_path / "another", "bert", seed=1)
+    shutil.rmtree(tmp_path / "encoder")
+    (tmp_path / "another").rename(tmp_path / "encoder")
+    with pytest.raises(ValueError, match="E887.*the first weights was"):
+        run(nlp, tmp_path, [])
+
+
+def test_documents_of_a_fold_without_a_batch_are_refused_before_training(nlp, tmp_path):
+    batcher = {"@batchers": "spacy-arbo-el.batch_by_concept.v1", "n_concepts": 8, "n_mentions": 1}
+    nlp.config["training"]["batcher"] = batcher
+    with pytest.raises(ValueError, match="E889.*6 documents"):
+        run(nlp, tmp_path, [])

@@ -138,25 +138,51 @@ def test_an_encoder_that_is_gone_is_noticed_before_training(tiny_bert, tmp_path)
     tower = {"name": str(tmp_path / "encoder"), "window": 32, "precision": "float32"}
     nlp = build(model={"mention": tower})
     retraining = Retraining.of(nlp, docs_of(nlp), 3, 0)
-    retraining.check()
+    print_of_first = retraining.untrained().encoder.fingerprint
+    assert trained(retraining, docs_of(nlp)) != print_of_first
     shutil.rmtree(tmp_path / "encoder")
     with pytest.raises((ValueError, OSError), match="arbo-E2.*encoder"):
-        retraining.check()
+        retraining.untrained()
 
 
-def test_settings_are_told_apart_and_a_seed_is_always_set(nlp):
-    docs, first = docs_of(nlp), str(Retraining.of(nlp, docs_of(nlp), 3, 0))
-    assert str(Retraining.of(nlp, docs, 3, 1)) == first and "3 steps" in first
-    assert str(Retraining.of(nlp, docs, 4, 0)) != first
+def test_documents_without_a_batch_are_refused(nlp):
+    def checked(docs, **batcher):
+        nlp.config["training"]["batcher"] = batcher
+        Retraining.of(nlp, docs_of(nlp), 3, 0).check_batches(docs)
+
+    by_words = {"@batchers": "spacy.batch_by_words.v1", "discard_oversize": True, "tolerance": 0.0}
+    checked(docs_of(nlp), **by_words, size=100)
+    with pytest.raises(ValueError, match="E889.*12 documents.*no batch"):
+        checked(docs_of(nlp), **by_words, size=2)
+    by_concept = {"@batchers": "spacy-arbo-el.batch_by_concept.v1", "n_mentions": 1}
+    checked(docs_of(nlp), **by_concept, n_concepts=8)
+    with pytest.raises(ValueError, match="E889.*2 documents.*E615"):
+        checked(docs_of(nlp)[:2], **by_concept, n_concepts=8)
+
+
+def settings_with(nlp, steps=3, seed=0):
+    return Retraining.of(nlp, docs_of(nlp), steps, seed).settings
+
+
+def test_all_that_decides_how_an_encoder_is_trained_is_among_the_settings(nlp):
+    first = settings_with(nlp)
+    assert first["steps"] == 3 and first["training.batcher.size"] == 4
+    assert first["components.arbo_linker.model.mention.window"] == 32
+    assert settings_with(nlp, seed=1) == first
     nlp.config["training"]["seed"] = None
-    assert str(Retraining.of(nlp, docs, 3, 0)) == first, "that of the run, where there is none"
-    assert str(Retraining.of(nlp, docs, 3, 1)) != first
-    assert trained(Retraining.of(nlp, docs, 2, 1), docs) == trained(
-        Retraining.of(nlp, docs, 2, 1), docs
-    )
+    assert settings_with(nlp) == first, "that of the run, where there is none"
+    assert settings_with(nlp, seed=1) == {**first, "training.seed": 1}
     nlp.config["training"].update(seed=0, dropout=0.3)
-    assert str(Retraining.of(nlp, docs, 3, 0)) != first
+    assert settings_with(nlp) == {**first, "training.dropout": 0.3}
     nlp.config["training"].update(dropout=0.1, eval_frequency=7)
-    assert str(Retraining.of(nlp, docs, 3, 0)) == first
-    nlp.get_pipe_config("arbo_linker")["objective"]["loss"]["weight"] = 2.0
-    assert str(Retraining.of(nlp, docs, 3, 0)) != first
+    assert settings_with(nlp) == first
+    # With links that are written into the text, an encoder learns from other texts.
+    nlp.get_pipe_config("arbo_linker")["inference"]["n_exemplars"] += 1
+    assert settings_with(nlp) != first
+
+
+def test_without_a_seed_in_the_config_an_encoder_is_trained_reproducibly(nlp):
+    nlp.config["training"]["seed"] = None
+    docs = docs_of(nlp)
+    prints = {trained(Retraining.of(nlp, docs, 2, seed), docs) for seed in (1, 1, 2)}
+    assert len(prints) == 2
