@@ -79,6 +79,7 @@ class Retraining:
 
         Raises ValueError where the encoder cannot be loaded.
         """
+        fix_random_seed(self.training["seed"])
         linker = find_linker(self._new_pipeline())
         linker.model.initialize()
         linker.encoder.weights_changed()

@@ -145,6 +145,24 @@ def test_an_encoder_that_is_gone_is_noticed_before_training(tiny_bert, tmp_path)
         retraining.untrained()
 
 
+def test_first_weights_that_are_drawn_are_always_the_same(tiny_bert):
+    encoder = {
+        "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
+        "name": str(tiny_bert),
+        "window": 32,
+        "pooling": {"@misc": "spacy-arbo-el.SpanMeanPooling.v1"},
+    }
+    projection = {
+        "@architectures": "spacy-arbo-el.Projection.v1",
+        "width": 8,
+        "encoder": encoder,
+    }
+    nlp = build(model={"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": projection})
+    retraining = Retraining.of(nlp, docs_of(nlp), 3, 0)
+    prints = {retraining.untrained().encoder.fingerprint for _ in range(2)}
+    assert len(prints) == 1 and trained(retraining, docs_of(nlp)) not in prints
+
+
 def test_documents_without_a_batch_are_refused(nlp):
     def checked(docs, **batcher):
         nlp.config["training"]["batcher"] = batcher
