@@ -1,9 +1,14 @@
-"""Checks of the settings of registered parts: one message for each kind of oddity."""
+"""Settings: one message for each kind of oddity in those of registered parts; comparison of two."""
 
 import math
-from typing import Any, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
 from .errors import Errors
+
+
+def different_keys(some: Mapping[str, Any], others: Mapping[str, Any]) -> List[str]:
+    """The settings with different values; one that is missing has None."""
+    return [key for key in {**some, **others} if some.get(key) != others.get(key)]
 
 
 def check_count(name: str, value: Any, least: int = 0, most: Optional[int] = None) -> None:

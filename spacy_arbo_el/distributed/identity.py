@@ -11,6 +11,7 @@ import spacy
 from .. import __version__
 from ..errors import Errors
 from ..io import check_exists
+from ..settings import different_keys
 from ..temporary import is_temporary
 
 # Packages beside this one of which another version may give other links.
@@ -82,5 +83,7 @@ def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:
 
 def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
     """The settings in which two runs differ, for people; "" for none."""
-    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-    return "; ".join(f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}" for name in names)
+    return "; ".join(
+        f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}"
+        for name in different_keys(ours, theirs)
+    )

@@ -271,10 +271,14 @@ class Database:
         """Write values into the manifest."""
         self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
 
+    def empty(self, *tables: str) -> None:
+        """Delete all that is in tables."""
+        for table in tables:
+            self.many(f"DELETE FROM {table}", [()])
+
     def remove_rows(self) -> None:
         """Remove all that is written about vectors, so that every entity is to be encoded."""
-        for table in ("owned", "text", "dead", "dirty", "block"):
-            self.many(f"DELETE FROM {table}", [()])
+        self.empty("owned", "text", "dead", "dirty", "block")
         self.many("INSERT INTO dirty SELECT position FROM entity", [()])
         self.set(rows=0, width=0, files=0, encoder="", verbalization="", index="")
 

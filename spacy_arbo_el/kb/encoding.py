@@ -236,10 +236,9 @@ def replace_layout(database: Database, layout: EntityVectorRows) -> bool:
     )
     same = not dead and all(np.array_equal(*pair) for pair in zip(before, after))
     if not same:
-        for table in ("text", "owned", "dead", "dirty"):
-            database.many(f"DELETE FROM {table}", [()])
+        database.empty("text", "owned", "dead", "dirty")
         store_layout(database, 0, layout)
-    database.many("DELETE FROM block", [()])
+    database.empty("block")
     return not same
 
 

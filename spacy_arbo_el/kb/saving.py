@@ -79,7 +79,7 @@ def write(database: Database, rows: VectorRows, index: Optional[AttachedIndex], 
 
 
 def _write_rows(database: Database, rows: VectorRows, files: RowFiles) -> None:
-    database.many("DELETE FROM block", [()])
+    database.empty("block")
     last_sums = (0, 0)
     for start, block in rows.blocks():
         vectors = block.astype(rows.dtype)

@@ -12,6 +12,7 @@ from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays, write_file
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
+from ..settings import different_keys
 from .candidates import TrainingCandidates
 from .sealed import seal, unseal
 
@@ -127,8 +128,7 @@ def _differences(before: Dict[str, Any], now: Dict[str, Any]) -> List[str]:
     """The settings that differ, with their values."""
     return [
         f"{name} was {before.get(name)!r:.40} and is {now.get(name)!r:.40}"
-        for name in {**before, **now}
-        if before.get(name) != now.get(name)
+        for name in different_keys(before, now)
     ]
 
 

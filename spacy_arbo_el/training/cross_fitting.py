@@ -10,8 +10,9 @@ of the others, with the pipeline's own config, and gives the candidates of the f
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence
+from typing import Callable, Dict, List, Sequence
 
 import numpy as np
 from spacy.language import Language
@@ -21,7 +22,9 @@ from ..arrays import TopK
 from ..errors import Errors
 from ..linker import ArboLinker, find_linker
 from ..mentions.batch import MentionBatch
-from ..mentions.records import text_fingerprint
+from ..mentions.labels import annotated_batches
+from ..mentions.reader import MentionReader
+from ..mentions.records import keys_of, text_fingerprint
 from .candidate_files import CandidatesFile, pipeline_fingerprint
 from .candidates import TrainingCandidates, annotated_mentions, make_candidates
 from .memory import release_memory
@@ -39,7 +42,6 @@ class Fold:
     held_out: Its documents.
     others: The documents to train on.
     file: Where its candidates are kept.
-    table: What the file has; None where there is no file yet.
     """
 
     number: int
@@ -47,7 +49,6 @@ class Fold:
     held_out: Sequence[Doc]
     others: Sequence[Doc]
     file: CandidatesFile
-    table: Optional[TrainingCandidates]
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class CrossFitting:
         fold_of_doc = [fold_of.get(text_fingerprint(doc.text), -1) for doc in docs]
         retraining = Retraining.of(nlp, docs, training.fold_steps, training.seed)
         untrained = retraining.untrained()
-        _check_mentions(batch, annotated_mentions(untrained.stages, docs))
+        _check_mentions(batch, untrained.stages.reader, docs)
         pipeline = pipeline_fingerprint(linker, count)
         encoder = {
             "training.folds": training.folds,
@@ -119,8 +120,10 @@ class CrossFitting:
                 encoder,
             )
             retraining.check_batches(others)
+            # A file of other settings is refused before the first fold is trained.
+            file.find()
             rows = np.flatnonzero(fold_of_row == fold)
-            folds.append(Fold(fold + 1, rows, held_out, others, file, file.find()))
+            folds.append(Fold(fold + 1, rows, held_out, others, file))
         return cls(linker, batch, folds, retraining, count, report)
 
     def candidates(self, weight: float) -> TrainingCandidates:
@@ -137,13 +140,9 @@ class CrossFitting:
 
     def _of_fold(self, fold: Fold) -> TrainingCandidates:
         """The candidates of the mentions of a fold."""
-        if fold.table is not None:
-            self.report(f"Candidates from {fold.file.path}")
-            return fold.table
-        table = self._make(fold)
+        table = fold.file.find_or_make(partial(self._make, fold), self.report)
         # The encoder of the fold is not in use any more.
         release_memory()
-        fold.file.write(table)
         return table
 
     def _make(self, fold: Fold) -> TrainingCandidates:
@@ -175,14 +174,16 @@ def split_documents(keys: Sequence[str], folds: int, seed: int) -> Dict[str, int
     return dict(zip(distinct, numbers.tolist()))
 
 
-def _check_mentions(own: MentionBatch, others: Sequence[MentionBatch]) -> None:
+def _check_mentions(batch: MentionBatch, reader: MentionReader, docs: Sequence[Doc]) -> None:
     """Raise ValueError where a linker of the config finds other mentions than the pipeline's own.
 
-    own: What the pipeline's linker finds.
-    others: What the other one finds.
+    batch: What the pipeline's linker finds.
+    reader: That of the other one.
+    docs: The annotated documents.
     """
-    keys = [record.key for record in own.records]
-    other_keys = [record.key for batch in others for record in batch.records]
+    keys = [record.key for record in batch.records]
+    groups = (spans for part in annotated_batches(reader, docs) for spans in part)
+    other_keys = [key for spans in groups for key in keys_of(spans)]
     if keys != other_keys:
         raise ValueError(Errors.E888.format(own=len(keys), other=len(other_keys)))
 

@@ -12,6 +12,7 @@ from spacy.training import Example
 from thinc.api import Config, Optimizer
 
 from ..errors import Errors
+from ..settings import different_keys
 from .checkpoint import (
     Checkpoint,
     Evaluation,
@@ -217,7 +218,7 @@ def is_same_run(checkpoint: Checkpoint, settings: RunSettings, batches: Batches)
 def _different_keys(saved: str, config: str) -> List[str]:
     """The settings that differ between two configs."""
     old, new = (dict(flat_settings(Config().from_str(text))) for text in (saved, config))
-    return [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    return different_keys(old, new)
 
 
 def flat_settings(settings: Dict[str, Any], prefix: str = "") -> Iterator[Tuple[str, Any]]:

@@ -14,7 +14,7 @@ from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 from spacy_arbo_el.kb.entity import Entity
 
-from ..tiny import dual_encoder, save_tiny
+from ..tiny import dual_encoder, projected_tower, save_tiny
 
 TEXTS, TEXT_OF = ["the cold flu of a river"], np.array([0, 0])
 OFFSETS = np.array([[4, 8], [9, 12]])
@@ -124,17 +124,7 @@ def test_gradients_of_the_projection_by_finite_differences(projected):
 
 def test_a_pipeline_with_a_projection_links_and_comes_back_from_disk(tiny_bert, tmp_path):
     nlp = spacy.blank("en")
-    encoder = {
-        "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
-        "name": str(tiny_bert),
-        "window": 24,
-        "pooling": {"@misc": "spacy-arbo-el.SpanMeanPooling.v1"},
-    }
-    mention = {
-        "@architectures": "spacy-arbo-el.Projection.v1",
-        "encoder": encoder,
-        "width": 5,
-    }
+    mention = projected_tower(tiny_bert, 5)
     model = {"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": mention}
     linker = nlp.add_pipe("arbo_linker", config={"model": model, "threshold": 0.0})
     linker.set_kb([Entity("f", "flu"), Entity("r", "river")])

@@ -17,7 +17,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.reranking.best_evidence import log_odds_by_vectors
 
-from ..linker.conftest import build
+from ..linker.conftest import build, build_tiny
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples
 from ..reranking.test_cross_encoder import IN_RANKER, with_scorer
 
@@ -45,10 +45,7 @@ def test_a_linker_with_a_cross_encoder_has_rows_without_it(nlp):
     data = examples(nlp, [*DEV, *TRAIN])
     rows = compare_inference(nlp, data, folds=2)
     assert set(rows) == {"names alone", "names + exemplars", "as configured", *EXTRA}
-    plain = build(
-        model={"mention": {"name": model_of(nlp), "window": 32, "precision": "float32"}},
-        reranker=IN_RANKER["ranker"],
-    )
+    plain = build_tiny(model_of(nlp), reranker=IN_RANKER["ranker"])
     expected = compare_inference(plain, examples(plain, [*DEV, *TRAIN]), folds=2)
     assert rows["without the cross-encoder"] == expected["as configured"]
     assert rows["names alone"] == expected["names alone"]

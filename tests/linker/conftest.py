@@ -36,6 +36,12 @@ def build(entities=ENTITIES, train=TRAIN, key="", **config):
     return nlp
 
 
+def build_tiny(folder, *args, **config):
+    """As ``build``, with the transformer of a folder, such as that of ``tiny_bert``."""
+    tower = {"name": str(folder), "window": 32, "precision": "float32"}
+    return build(*args, model={"mention": tower}, **config)
+
+
 @pytest.fixture(scope="session")
 def shared_nlp():
     """An untrained pipeline over the small world. Don't change it."""

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -80,6 +80,11 @@ def annotated(nlp: Language, marked: str, key: str = "", label: str = "THING") -
     else:
         doc.ents = spans
     return doc
+
+
+def docs_of(nlp: Language, texts: Sequence[str] = TRAIN) -> List[Doc]:
+    """Marked texts as documents with gold mentions."""
+    return [annotated(nlp, text) for text in texts]
 
 
 def without_links(doc: Doc, key: str = "") -> Doc:

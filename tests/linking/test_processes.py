@@ -11,7 +11,7 @@ import torch
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
-from ..linker.conftest import build
+from ..linker.conftest import build_tiny
 from ..linker.world import DEV, ENTITIES, annotated
 
 N_PROCESSES = 3
@@ -41,8 +41,7 @@ def test_processes_read_one_state_while_another_edits(tiny_bert, tmp_path, attac
     threads, calls, edits = torch.get_num_threads(), attacks(15, 2500), 0
     # A forked process has no threads of torch.
     torch.set_num_threads(1)
-    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
-    nlp = build(model=tower)
+    nlp = build_tiny(tiny_bert)
     folder, new = tmp_path / "kb", Entity("new", "zorblat")
     ArboKB(nlp.vocab, ENTITIES).to_disk(folder)
     nlp.get_pipe("arbo_linker").set_kb(folder)

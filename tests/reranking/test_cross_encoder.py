@@ -21,7 +21,7 @@ from spacy_arbo_el.reranking.pair_rerankers import cached
 from spacy_arbo_el.reranking.pair_scorer import CachedScorer, PairScorer, check_scores
 
 from ..encoders.numpy_tower import build_hashed_encoder
-from ..linker.conftest import build
+from ..linker.conftest import build_tiny
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples
 from ..tiny import dual_encoder, save_tiny
 
@@ -42,8 +42,7 @@ IN_RANKER = {
 
 def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **config):
     """A pipeline whose cross-encoder has random weights, so that it turns links at random."""
-    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
-    nlp = build(entities, model=tower, reranker=section, **config)
+    nlp = build_tiny(tiny_bert, entities, reranker=section, **config)
     linker = find_linker(nlp)
     source = linker.model.get_ref("mention")
     scorer = PairScorer.create(source, linker.reranker.size, linker.encoder.fingerprint)
@@ -94,8 +93,7 @@ def docs_of(nlp, texts=(*DEV, *TRAIN)):
 
 
 def test_without_training_links_are_those_of_the_ranker_inside(tiny_bert):
-    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
-    plain, with_section = build(model=tower), build(model=tower, reranker=SECTION)
+    plain, with_section = build_tiny(tiny_bert), build_tiny(tiny_bert, reranker=SECTION)
     found, expected = (list(n.pipe(docs_of(n))) for n in (with_section, plain))
     assert links(found) == links(expected) and scores(found) == scores(expected)
     assert find_linker(with_section).reranker.to_bytes() == b""

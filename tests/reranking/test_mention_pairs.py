@@ -23,7 +23,7 @@ from spacy_arbo_el.reranking.mention_pairs import MentionPairs
 from spacy_arbo_el.reranking.pair_inputs import pairs_of_mentions
 from spacy_arbo_el.reranking.pair_scorer import CachedScorer, PairScorer
 
-from ..linker.conftest import build
+from ..linker.conftest import build_tiny
 from ..linker.world import DEV, TRAIN, annotated, without_links
 from .test_pair_inputs import MENTIONS, TEXT, literal_mention, word_pieces  # noqa: F401
 from .test_pair_inputs import read as read_text
@@ -46,8 +46,7 @@ def scorer_of(linker, sharpness=500):
 
 
 def with_scorer(tiny_bert, section=SECTION, trained=True, **config):
-    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
-    nlp = build(model=tower, mention_scorer=section, **config)
+    nlp = build_tiny(tiny_bert, mention_scorer=section, **config)
     linker = find_linker(nlp)
     if section and trained:
         linker.mention_scorer = replace(linker.mention_scorer, scorer=scorer_of(linker))

@@ -10,18 +10,18 @@ from spacy_arbo_el.training.candidate_files import CandidatesFile, pipeline_fing
 from spacy_arbo_el.training.candidates import annotated_mentions, make_candidates
 from spacy_arbo_el.training.resume import fingerprint_of_docs
 
-from ..linker.conftest import build
-from ..linker.world import TRAIN, annotated
+from ..linker.conftest import build_tiny
+from ..linker.world import docs_of
 
 
 @pytest.fixture
 def nlp(tiny_bert):
-    return build(model={"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}})
+    return build_tiny(tiny_bert)
 
 
 def written(nlp, path):
     """A file of candidates, and these candidates."""
-    linker, docs = find_linker(nlp), [annotated(nlp, text) for text in TRAIN]
+    linker, docs = find_linker(nlp), docs_of(nlp)
     table = make_candidates(linker.stages, annotated_mentions(linker.stages, docs), 4)
     names = pipeline_fingerprint(linker, 4), fingerprint_of_docs(docs)
     file = CandidatesFile(path, linker.kb, *names, {"steps": 40, "rate": 0.5})

@@ -12,8 +12,8 @@ from spacy_arbo_el.training.candidates import (
     neighbours_for_training,
 )
 
-from ..linker.conftest import build
-from ..linker.world import TRAIN, annotated
+from ..linker.conftest import build_tiny
+from ..linker.world import docs_of
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +22,8 @@ def nlp(tiny_bert):
     return build_tiny(tiny_bert)
 
 
-def build_tiny(tiny_bert):
-    return build(model={"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}})
-
-
 def candidates_of(linker, docs, count):
     return make_candidates(linker.stages, annotated_mentions(linker.stages, docs), count)
-
-
-def docs_of(nlp, texts=TRAIN):
-    return [annotated(nlp, text) for text in texts]
 
 
 def test_neighbours_have_no_exemplars_of_their_document(nlp):
@@ -96,8 +88,7 @@ def test_the_probability_of_gold_entities_is_that_of_a_softmax():
 
 
 def test_a_mention_without_entities_has_no_candidates(tiny_bert):
-    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
-    nlp = build([], model=tower)
+    nlp = build_tiny(tiny_bert, [])
     table = candidates_of(find_linker(nlp), docs_of(nlp), 4)
     assert (table.candidates == -1).all() and table.recall.tolist() == [[0, 0], [0, 0]]
     assert table.with_gold()[0].tolist() == []

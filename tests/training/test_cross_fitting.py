@@ -22,8 +22,8 @@ from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, f
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
 from spacy_arbo_el.training.retraining import Retraining
 
-from ..linker.conftest import build
-from ..linker.world import DEV, ENTITIES, TRAIN, annotated
+from ..linker.conftest import build_tiny
+from ..linker.world import DEV, ENTITIES, TRAIN, docs_of
 from ..tiny import save_tiny
 
 SETTINGS = {
@@ -39,12 +39,7 @@ SETTINGS = {
 
 @pytest.fixture
 def nlp(tiny_bert):
-    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
-    return build(model=tower)
-
-
-def docs_of(nlp, texts=TRAIN):
-    return [annotated(nlp, text) for text in texts]
+    return build_tiny(tiny_bert)
 
 
 def batch_of(nlp, docs):
@@ -218,8 +213,7 @@ def test_a_linker_that_finds_other_mentions_than_its_config_says_is_refused(nlp,
 
 def test_files_of_an_encoder_with_other_first_weights_are_refused(tiny_bert, tmp_path):
     shutil.copytree(tiny_bert, tmp_path / "encoder")
-    tower = {"name": str(tmp_path / "encoder"), "window": 32, "precision": "float32"}
-    nlp = build(model={"mention": tower})
+    nlp = build_tiny(tmp_path / "encoder")
     run(nlp, tmp_path, [])
     save_tiny(tmp_path / "another", "bert", seed=1)
     shutil.rmtree(tmp_path / "encoder")

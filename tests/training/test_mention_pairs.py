@@ -25,10 +25,10 @@ from spacy_arbo_el.training.mention_pairs import (
 )
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
 
-from ..linker.conftest import build
-from ..linker.world import DEV, TRAIN, annotated
+from ..linker.conftest import build_tiny
+from ..linker.world import DEV, TRAIN, annotated, docs_of
 from ..tiny import save_tiny
-from .test_reranker import build_tiny, docs_of, stopping_at
+from .test_reranker import stopping_at
 
 SETTINGS = {
     "mention_scorer.window": 20,
@@ -203,7 +203,7 @@ def test_other_parts_are_refused(tiny_bert, tmp_path):
 
 def test_an_encoder_without_token_types_is_refused(tmp_path):
     name = str(save_tiny(tmp_path / "distilbert", "distilbert"))
-    nlp = build(model={"mention": {"name": name, "window": 32, "precision": "float32"}})
+    nlp = build_tiny(name)
     with pytest.raises(ValueError, match="E872"):
         run(nlp, tmp_path / "out")
 

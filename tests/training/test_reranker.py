@@ -26,8 +26,8 @@ from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, f
 from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
-from ..linker.conftest import build
-from ..linker.world import DEV, TRAIN, annotated
+from ..linker.conftest import build, build_tiny
+from ..linker.world import DEV, TRAIN, annotated, docs_of
 
 SETTINGS = {
     "reranker.window": 32,
@@ -37,15 +37,6 @@ SETTINGS = {
     "training.learn_rate": 0.01,
     "training.batch_size": 6,
 }
-
-
-def build_tiny(tiny_bert, **config):
-    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
-    return build(model=tower, **config)
-
-
-def docs_of(nlp, texts):
-    return [annotated(nlp, text) for text in texts]
 
 
 def run(nlp, folder, report=lambda line: None, resume=False, every=0, **settings):

@@ -14,8 +14,9 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.training.loop import train
 from spacy_arbo_el.training.retraining import Retraining
 
-from ..linker.conftest import build
-from ..linker.world import TRAIN, annotated, write_corpus
+from ..linker.conftest import build, build_tiny
+from ..linker.world import TRAIN, docs_of, write_corpus
+from ..tiny import projected_tower
 from .test_loop import CONFIG, settings_of
 
 BATCHER = {"@batchers": "spacy.batch_by_sequence.v1", "size": 4, "get_length": None}
@@ -24,8 +25,7 @@ OPTIMIZER = {"@optimizers": "Adam.v1", "learn_rate": 0.001, "use_averages": True
 
 @pytest.fixture
 def nlp(tiny_bert):
-    tower = {"mention": {"name": str(tiny_bert), "window": 32, "precision": "float32"}}
-    pipeline = build(model=tower)
+    pipeline = build_tiny(tiny_bert)
     pipeline.config["training"].update(batcher=BATCHER, optimizer=OPTIMIZER, patience=0, seed=0)
     return pipeline
 
@@ -38,10 +38,6 @@ def updates(monkeypatch):
         Language, "update", lambda self, *args, **kw: calls.append(1) or update(self, *args, **kw)
     )
     return calls
-
-
-def docs_of(nlp, texts=TRAIN):
-    return [annotated(nlp, text) for text in texts]
 
 
 def trained(retraining, docs):
@@ -135,8 +131,7 @@ def test_what_training_does_not_need_may_be_gone(nlp, tmp_path):
 
 def test_an_encoder_that_is_gone_is_noticed_before_training(tiny_bert, tmp_path):
     shutil.copytree(tiny_bert, tmp_path / "encoder")
-    tower = {"name": str(tmp_path / "encoder"), "window": 32, "precision": "float32"}
-    nlp = build(model={"mention": tower})
+    nlp = build_tiny(tmp_path / "encoder")
     retraining = Retraining.of(nlp, docs_of(nlp), 3, 0)
     print_of_first = retraining.untrained().encoder.fingerprint
     assert trained(retraining, docs_of(nlp)) != print_of_first
@@ -146,18 +141,8 @@ def test_an_encoder_that_is_gone_is_noticed_before_training(tiny_bert, tmp_path)
 
 
 def test_first_weights_that_are_drawn_are_always_the_same(tiny_bert):
-    encoder = {
-        "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
-        "name": str(tiny_bert),
-        "window": 32,
-        "pooling": {"@misc": "spacy-arbo-el.SpanMeanPooling.v1"},
-    }
-    projection = {
-        "@architectures": "spacy-arbo-el.Projection.v1",
-        "width": 8,
-        "encoder": encoder,
-    }
-    nlp = build(model={"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": projection})
+    mention = projected_tower(tiny_bert, 8)
+    nlp = build(model={"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": mention})
     retraining = Retraining.of(nlp, docs_of(nlp), 3, 0)
     prints = {retraining.untrained().encoder.fingerprint for _ in range(2)}
     assert len(prints) == 1 and trained(retraining, docs_of(nlp)) not in prints
