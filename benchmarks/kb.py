@@ -10,7 +10,6 @@ in the same run. The large knowledge base is built once into FOLDER and then reu
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -37,6 +36,7 @@ from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from spacy_arbo_el.retrieval.index.quantizers import IVF
 from spacy_arbo_el.retrieval.similarity import Cosine
+from spacy_arbo_el.training.memory import peak_megabytes, resident_megabytes
 
 WIDTH, TOPIC, CLUSTER = 384, 2000, 200
 K = 64
@@ -83,15 +83,6 @@ def title_only(entity: Entity) -> List[Tuple[str, str]]:
     return [(entity.title, "")]
 
 
-def megabytes() -> float:
-    with open("/proc/self/status", encoding="utf8") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1e3
-
-
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-
-
 def timed(function: Callable, *args: Any) -> Tuple[float, Any]:
     """Seconds and result of a call."""
     start = time.perf_counter()
@@ -125,10 +116,10 @@ def create(path: Path, count: int) -> Dict:
 
 
 def opening(path: Path, count: int) -> Dict:
-    before = megabytes()
+    before = resident_megabytes()
     seconds, kb = timed(ArboKB.for_reading, path)
     first, _ = timed(kb.get, f"Q{count // 2}")
-    return {"seconds": seconds, "first entity": first, "MB": megabytes() - before}
+    return {"seconds": seconds, "first entity": first, "MB": resident_megabytes() - before}
 
 
 def searching(path: Path, count: int, queries: int, n_probes: int, rescore_factor: float) -> Dict:
@@ -144,8 +135,8 @@ def searching(path: Path, count: int, queries: int, n_probes: int, rescore_facto
     return {
         "batch ms per query": 1000 * seconds / queries,
         "single median ms": 1000 * statistics.median(single),
-        "resident MB": megabytes(),
-        "peak MB": peak(),
+        "resident MB": resident_megabytes(),
+        "peak MB": peak_megabytes(),
     }
 
 
@@ -171,7 +162,7 @@ def comparing(path: Path, count: int, mentions: int = 300, candidates: int = 24)
     datastore: Any = SimpleNamespace(
         kb=load_kb(path, vocab), exemplars=ExemplarStore(), normalizer=None
     )
-    before = peak()
+    before = peak_megabytes()
     read_seconds, strings = timed(EntityStrings, datastore, 1, 3)
     rng, seconds = np.random.default_rng(0), []
     for _ in range(5):
@@ -183,7 +174,7 @@ def comparing(path: Path, count: int, mentions: int = 300, candidates: int = 24)
         "at first s": read_seconds,
         "batch of new candidates s": min(seconds),
         "batch of known ones s": known,
-        "additional peak MB": peak() - before,
+        "additional peak MB": peak_megabytes() - before,
     }
 
 
@@ -204,10 +195,10 @@ def importing(path: Path, count: int) -> Dict:
     with source.open("w", encoding="utf8") as file:
         for i in range(count):
             file.write(json.dumps(entity(i).to_dict()) + "\n")
-    before = peak()
+    before = peak_megabytes()
     seconds, _ = timed(build_kb, path, source)
     source.unlink()
-    return {"entities per second": count / seconds, "additional peak MB": peak() - before}
+    return {"entities per second": count / seconds, "additional peak MB": peak_megabytes() - before}
 
 
 STEPS: Dict[str, Callable[..., Dict]] = {

@@ -43,9 +43,22 @@ def _c_library() -> Any:
 
 def resident_megabytes() -> int:
     """The resident memory of this process in MB; 0 where the system does not say."""
+    return _status_megabytes("VmRSS")
+
+
+def peak_megabytes() -> int:
+    """The most resident memory that this process has had, in MB; 0 where the system does not say.
+
+    ``ru_maxrss`` of ``getrusage`` is another number: it begins with the memory of the process that
+    started this one.
+    """
+    return _status_megabytes("VmHWM")
+
+
+def _status_megabytes(name: str) -> int:
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:
         return 0
-    sizes = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
+    sizes = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
     return int(sizes[0]) // 1024 if sizes else 0
