@@ -29,15 +29,15 @@ from spacy_arbo_el.linker import find_linker
 FORWARD_TOKENS, BACKWARD_TOKENS = 1536, 2560
 
 
-def padded_batches(pairs, tokens: int) -> List[Dict[str, torch.Tensor]]:
+def padded_batches(scorer, pairs, tokens: int) -> List[Dict[str, torch.Tensor]]:
     """The inputs of a transformer for pairs, sorted by length."""
-    batches = []
-    for rows in length_batches(pairs.lengths, tokens, mixed=True):
-        part = pairs.take(rows)
+    batches, sep = [], int(scorer.tokenizer.specials[1])
+    for passages in length_batches(pairs.lengths, tokens, mixed=True):
+        part = pairs.take(pairs.spans_in(passages))
         ids = torch.from_numpy(part.padded(0))
-        places = torch.arange(ids.shape[1])
-        mask = places < torch.from_numpy(part.lengths)[:, None]
-        types = (places >= torch.from_numpy(part.first)[:, None]) & mask
+        mask = torch.arange(ids.shape[1]) < torch.from_numpy(part.lengths)[:, None]
+        is_sep = (ids == sep).long()
+        types = (is_sep.cumsum(dim=1) > is_sep) & mask
         keys = ("input_ids", "attention_mask", "token_type_ids")
         batches.append(dict(zip(keys, (ids, mask.long(), types.long()))))
     return batches
@@ -45,7 +45,7 @@ def padded_batches(pairs, tokens: int) -> List[Dict[str, torch.Tensor]]:
 
 def bare_forward(scorer, pairs) -> float:
     """Seconds of the transformer alone."""
-    shim, batches = shim_of(scorer.tower), padded_batches(pairs, FORWARD_TOKENS)
+    shim, batches = shim_of(scorer.tower), padded_batches(scorer, pairs, FORWARD_TOKENS)
     shim._model.eval()
     start = time.perf_counter()
     with torch.no_grad(), shim.autocast():
@@ -56,7 +56,7 @@ def bare_forward(scorer, pairs) -> float:
 
 def bare_backward(scorer, pairs) -> float:
     """Seconds of the transformer's forward and backward pass."""
-    shim, batches = shim_of(scorer.tower), padded_batches(pairs, BACKWARD_TOKENS)
+    shim, batches = shim_of(scorer.tower), padded_batches(scorer, pairs, BACKWARD_TOKENS)
     shim._model.train()
     start = time.perf_counter()
     for batch in batches:
@@ -116,7 +116,8 @@ def main() -> None:
     examples = list(MentionCorpus(args.corpus, limit=args.limit)(nlp))
     docs = [example.predicted for example in examples]
     pairs = all_pairs(linker, docs)
-    few = pairs.take(np.arange(min(args.pairs, len(pairs))))
+    # Whole passages.
+    few = pairs.take(np.flatnonzero(pairs.passage <= pairs.passage[: args.pairs].max()))
     mentions = len(linker.reader.read_docs(docs))
     linking(linker, docs, reranker)
     seconds: Dict[str, List[float]] = {}

@@ -233,8 +233,8 @@ class Errors(metaclass=_Coded):
         "(such as [CLS] and [SEP]). Choose an encoder model, such as one of BERT's family."
     )
     E206 = (
-        "The encoder {name!r} reads at most {limit} word pieces at a time, but the window, the "
-        "passage or the text is set to {size}. Set it to at most {limit}."
+        "The encoder {name!r} reads at most {limit} word pieces at a time, but a window, "
+        "passage, text or set of candidates has up to {size}. Lower its setting."
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
@@ -556,9 +556,9 @@ class Errors(metaclass=_Coded):
         "ranker."
     )
     E871 = (
-        "The cross-encoder was trained for pairs of at most {trained} word pieces, but window and "
-        "text are set to {size} together. Set them to at most that, or train again: spacy arbo "
-        "rerank."
+        "The cross-encoder was trained to read {trained} in a passage, but window, text and "
+        "set_size are now those of passages with {now}. Use the settings of its training, or train "
+        "again: spacy arbo rerank."
     )
     E872 = (
         "The encoder {name!r} has no second token type for the entity of a pair. Choose a model "

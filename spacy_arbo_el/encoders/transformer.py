@@ -18,7 +18,7 @@ from .pooling import ClsPooling, Pooling, pooled_width
 from .protocol import TowerReader
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from .windows import TitledWindowReader, WindowReader
-from .word_pieces import TITLE_PLACE
+from .word_pieces import SEP_PLACE, TITLE_PLACE
 
 Backprop = Callable[[Floats2d], None]
 
@@ -298,8 +298,9 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
         is_text = (ids == int(shim.word_pieces.specials[TITLE_PLACE])).any(dim=1, keepdim=True)
         inputs["token_type_ids"] = is_text.expand(ids.shape).long()
     if model.attrs.get("pairs"):
-        first = torch.from_numpy(X.first.astype(np.int64)).to(device)
-        is_second = torch.arange(ids.shape[1], device=device) >= first[:, None]
+        # The second part begins behind the first [SEP].
+        is_sep = (ids == int(shim.word_pieces.specials[SEP_PLACE])).long()
+        is_second = is_sep.cumsum(dim=1) - is_sep > 0
         inputs["token_type_ids"] = (is_second & mask.bool()).long()
     outputs = run(ArgsKwargs(args=(), kwargs=inputs))
     places = (

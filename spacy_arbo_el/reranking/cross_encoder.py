@@ -53,7 +53,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class CrossEncoder:
-    """Scores the first candidates by reading each with the mention; see ``cross_encoder``.
+    """Scores the first candidates by reading them with the mention; see ``cross_encoder``.
 
     ranker: Ranks the candidates before.
     n_reranked: How many candidates of a mention are scored. The others follow them.
@@ -61,6 +61,7 @@ class CrossEncoder:
     sure: Mentions whose first candidate has at least this probability before are left as they are.
     window: The most word pieces of the mention's part.
     text: The most word pieces of the entity's part.
+    set_size: How many candidates of a mention are read together.
     scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
     vector_curves: The curves of the log-odds by vectors that are added to the scores; None for
         scores of their own. The scorer was trained with them, so they stay when the linker is
@@ -74,6 +75,7 @@ class CrossEncoder:
     sure: float = 1.0
     window: int = 48
     text: int = 48
+    set_size: int = 1
     scorer: Optional[Scorer] = field(default=None, repr=False)
     vector_curves: Optional[Calibration] = field(default=None, repr=False)
     fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
@@ -83,13 +85,14 @@ class CrossEncoder:
         check_share("reranker.sure", self.sure)
         check_size("reranker.window", self.window)
         check_size("reranker.text", self.text)
+        check_count("reranker.set_size", self.set_size, 1)
         if self.as_feature and not isinstance(self.ranker, FeatureRanker):
             raise ValueError(Errors.E870.format(ranker=type(self.ranker).__name__))
 
     @property
     def size(self) -> int:
-        """The most word pieces of a pair."""
-        return self.window + self.text
+        """The most word pieces of a passage."""
+        return self.window + self.text * self.set_size
 
     def __call__(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
@@ -142,8 +145,15 @@ class CrossEncoder:
         names = strings.index.nearest_names(batch.normalized, candidates)[rows, columns]
         entity_rows = pieces.row_of[entities]
         titles = pieces.nearest_names(entity_rows, names)
+        number = np.cumsum(candidates >= 0, axis=1)[rows, columns] - 1
+        sets = np.cumsum(number % self.set_size == 0) - 1
+        # Places in a set say nothing of the ranking: otherwise the model would learn to repeat it.
+        order = np.lexsort((pieces.shuffled.rows[entity_rows], sets))
         pair_format = PairFormat(self.window, self.text, tokenizer.specials)
-        return pair_format.pairs(batch.inputs, pieces, rows, entity_rows, titles)
+        pairs = pair_format.pairs(
+            batch.inputs, pieces, rows[order], entity_rows[order], titles[order], sets
+        )
+        return pairs.reordered(np.argsort(order))
 
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
         assert self.scorer is not None
@@ -276,9 +286,8 @@ class CrossEncoder:
             return replace(self, scorer=None, ranker=ranker, vector_curves=None, fitted=nothing)
         content: Any = srsly.msgpack_loads(data)
         scorer = PairScorer.from_bytes(content["scorer"]) if content["scorer"] else None
-        if scorer is not None and scorer.tower.attrs["reader"].size < self.size:
-            trained = scorer.tower.attrs["reader"].size
-            raise ValueError(Errors.E871.format(size=self.size, trained=trained))
+        if scorer is not None:
+            self._check_form(scorer)
         curves = content.get("vector_curves")
         return replace(
             self,
@@ -287,6 +296,19 @@ class CrossEncoder:
             vector_curves=None if curves is None else Calibration.from_config(curves),
             fitted=CrossEncoderFit.from_bytes(content["fitted"]),
         )
+
+    def _check_form(self, scorer: PairScorer) -> None:
+        """Raise ValueError where the scorer was trained on other or shorter passages."""
+        of_sets, size = self.set_size > 1, scorer.tower.attrs["reader"].size
+        if scorer.of_sets != of_sets or size < self.size:
+            trained, now = _form(scorer.of_sets, size), _form(of_sets, self.size)
+            raise ValueError(Errors.E871.format(trained=trained, now=now))
+
+
+def _form(of_sets: bool, size: int) -> str:
+    """The passages of a scorer, in words."""
+    candidates = "several candidates" if of_sets else "one candidate"
+    return f"{candidates} and at most {size} word pieces"
 
 
 @registry.misc("spacy-arbo-el.CrossEncoder.v1")
@@ -297,8 +319,9 @@ def cross_encoder(
     sure: float = 1.0,
     window: int = 48,
     text: int = 48,
+    set_size: int = 1,
 ) -> CrossEncoder:
-    """Read each of the first candidates together with the mention, and score it.
+    """Read the first candidates together with the mention, and score them.
 
     By default, the score is the log-odds of the candidate by vectors and what the model adds to
     them, see ``RerankerTraining.v1``.
@@ -316,7 +339,8 @@ def cross_encoder(
         @misc = "spacy-arbo-el.FeatureRanker.v1"
 
     It reads the word pieces that the linker's encoder of mentions reads, so that this must be a
-    transformer. The cost is one pass over ``window + text`` word pieces for each candidate.
+    transformer. The cost is one pass over at most ``window + set_size * text`` word pieces for each
+    set of candidates.
 
     ranker: Ranks the candidates before.
     n_reranked: How many candidates of a mention are scored. The others follow them, in their order.
@@ -326,6 +350,11 @@ def cross_encoder(
         scores all.
     window: The most word pieces of the mention and the text round it. There are no more than the
         encoder of mentions reads.
-    text: The most word pieces of the names, types and description of a candidate.
+    text: The most word pieces of the names, types and description of a candidate. Give more where
+        descriptions decide.
+    set_size: How many candidates of a mention are read together, in one pass, and so compared with
+        each other. 1 reads each with the mention alone, as in the paper. Where ``n_reranked`` is
+        larger, train with as many candidates (``n_candidates`` of ``RerankerTraining.v1``): only
+        then are scores of two sets comparable.
     """
-    return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text)
+    return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text, set_size)

@@ -5,9 +5,10 @@
     [CLS] left [START] mention [END] right [SEP] title [TITLE] other names; types description [SEP]
     [CLS] left [START] mention [END] right [SEP] left [START] mention [END] right [SEP]
 
-(Arborescence paper, §3.3.) The first part has token type 0, the second part 1. The title is the
-name that is most similar to the mention. A mention's part is cut from what the linker's encoder of
-mentions reads, so that no document is tokenized again.
+(Arborescence paper, §3.3.) The first part has token type 0, the second part 1. Where several
+candidates of a mention are read together, their parts follow each other, all with token type 1. The
+title is the name that is most similar to the mention. A mention's part is cut from what the
+linker's encoder of mentions reads, so that no document is tokenized again.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import List, Tuple
 
 import numpy as np
 
+from ..arrays import offsets_of, ragged_ranges
 from ..encoders.inputs import SpanInputs, assemble
 from ..encoders.windows import share_context
 from .entity_pieces import EntityPieces
@@ -25,7 +27,7 @@ Segment = Tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class PairFormat:
-    """The sizes of the two parts of a pair, and its special tokens.
+    """The sizes of the parts of a passage, and its special tokens.
 
     window: The most word pieces of the mention's part, [CLS] and [SEP] included.
     text: The most word pieces of the entity's part, [SEP] included.
@@ -43,6 +45,7 @@ class PairFormat:
         mention_of: np.ndarray,
         entity_of: np.ndarray,
         name_of: np.ndarray,
+        set_of: np.ndarray,
     ) -> SpanInputs:
         """The pairs of mentions and entities.
 
@@ -51,23 +54,28 @@ class PairFormat:
         mention_of: (p,) int64, the mention of each pair.
         entity_of: (p,) int64, the row of its entity in ``pieces``.
         name_of: (p,) int64, the name that is its title; any where the entity has none.
-        RETURNS: p passages with one span each: the entity's part.
+        set_of: (p,) int64, the passage of each pair: 0, 1 and so on, in this order. Pairs of one
+            passage have the same mention.
+        RETURNS: Passages with one span for each pair: the entity's title and its marker.
         """
         n_mention = len(mentions.ids)
-        first_special = n_mention + pieces.ids.length
         flat = np.concatenate([mentions.ids, pieces.ids.rows, self.specials])
-        cls, sep, start, end, title = _special_segments(first_special, len(mention_of))
-        left, head, tail, right = _mention_segments(mentions, mention_of, self.window - 4)
+        first_special = n_mention + pieces.ids.length
+        _, first_of = np.unique(set_of, return_index=True)
+        cls, sep, start, end, _ = _special_segments(first_special, len(first_of))
+        budget = self.window - 4
+        left, head, tail, right = _mention_segments(mentions, mention_of[first_of], budget)
+        first_part = assemble(flat, *zip(cls, left, start, head, tail, end, right, sep))
+        _, sep, _, _, title = _special_segments(first_special, len(mention_of))
         name, before, after, types, description = (
             (starts + n_mention, lengths)
             for starts, lengths in self._entity_segments(pieces, entity_of, name_of)
         )
-        first_part = [cls, left, start, head, tail, end, right, sep]
-        segments = [*first_part, name, title, before, after, types, description, sep]
-        ids, offsets = assemble(flat, *zip(*segments))
-        first = sum((lengths for _, lengths in first_part), np.zeros(len(mention_of), np.int64))
-        last = np.diff(offsets) - 1
-        return SpanInputs.one_span_each(ids, offsets, first, last, first + name[1])
+        others = assemble(flat, *zip(name, title, before, after, types, description, sep))
+        ids, offsets, first = _joined(first_part, others, set_of)
+        last = first + name[1]
+        places = (array.astype(np.int32) for array in (first, last, last))
+        return SpanInputs(ids, offsets, set_of, *places)
 
     def _entity_segments(
         self, pieces: EntityPieces, rows: np.ndarray, names: np.ndarray
@@ -103,6 +111,32 @@ class PairFormat:
             budget = budget - length
             kept[place] = (begin, length)
         return kept[0], kept[1], kept[2], kept[3], kept[4]
+
+
+def _joined(
+    first: Tuple[np.ndarray, np.ndarray],
+    others: Tuple[np.ndarray, np.ndarray],
+    passage_of: np.ndarray,
+) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Passages of a first part and any number of others.
+
+    first: The word pieces of the first parts, and their offsets.
+    others: The same of the others.
+    passage_of: (p,) int64, the passage of each of the others, in order.
+    RETURNS: The word pieces of the passages, their offsets, and where each of the others begins in
+        its passage.
+    """
+    (first_ids, first_offsets), (other_ids, other_offsets) = first, others
+    count = len(first_offsets) - 1
+    starts = np.concatenate([first_offsets[:-1], len(first_ids) + other_offsets[:-1]])
+    lengths = np.concatenate([np.diff(first_offsets), np.diff(other_offsets)])
+    passage = np.concatenate([np.arange(count), passage_of])
+    order = np.argsort(passage, kind="stable")
+    ids = np.concatenate([first_ids, other_ids])[ragged_ranges(starts[order], lengths[order])]
+    ends = np.bincount(passage, weights=lengths, minlength=count).astype(np.int64)
+    offsets, begin = offsets_of(ends), np.empty(len(order), dtype=np.int64)
+    begin[order] = offsets_of(lengths[order])[:-1]
+    return ids, offsets, begin[count:] - offsets[passage_of]
 
 
 def pairs_of_mentions(

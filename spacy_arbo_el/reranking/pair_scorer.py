@@ -1,4 +1,4 @@
-"""The model of a cross-encoder: a transformer over pairs, and a linear layer on [CLS]."""
+"""The model of a cross-encoder: a transformer over pairs, and a linear layer."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Protocol, Tuple
@@ -9,7 +9,7 @@ from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d
 
 from ..encoders.inputs import SpanInputs
-from ..encoders.pooling import ClsPooling
+from ..encoders.pooling import ClsPooling, SpanMeanPooling
 from ..encoders.saved import dump_transformer, load_transformer
 from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from ..encoders.transformer import build_transformer_encoder
@@ -20,7 +20,7 @@ from ..io import pack_arrays, unpack_arrays
 
 # The standard deviation of the linear layer's first weights, as BERT's.
 FIRST_WEIGHTS = 0.02
-FORMAT = 1
+FORMAT = 2
 
 
 class Scorer(Protocol):
@@ -38,7 +38,10 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PairScorer:
-    """A transformer over pairs with a linear layer on [CLS].
+    """A transformer over pairs with a linear layer.
+
+    The layer is on [CLS] where each pair is a passage. Where a passage has several, it is on the
+    mean of the title and its marker.
 
     model: The two as a thinc model: pairs -> (p, 1).
     retriever: The fingerprint of the linker's encoder when this was trained.
@@ -56,14 +59,16 @@ class PairScorer:
         *,
         name: str = "",
         seed: int = 0,
+        of_sets: bool = False,
     ) -> "PairScorer":
         """An untrained one, which has the word pieces of an encoder of mentions.
 
         source: The encoder of mentions, a transformer tower.
-        size: The most word pieces of a pair.
+        size: The most word pieces of a passage.
         retriever: The fingerprint of the linker's encoder.
         name: A Hugging Face name or a folder to take the weights from; "" for those of ``source``.
         seed: Determines the weights of the linear layer.
+        of_sets: Whether passages have several pairs.
 
         Raises ValueError where the transformer has no second token type, reads fewer word pieces,
         or has another vocabulary than ``source``.
@@ -76,7 +81,7 @@ class PairScorer:
         if not towers:
             raise ValueError(Errors.E874)
         own = loaded_shim(towers[0])
-        tower = _tower(name or towers[0].attrs["name"], size)
+        tower = _tower(name or towers[0].attrs["name"], size, of_sets)
         if name:
             tower.initialize()
             if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
@@ -98,6 +103,11 @@ class PairScorer:
     def tower(self) -> Model:
         """The transformer."""
         return self.model.layers[0]
+
+    @property
+    def of_sets(self) -> bool:
+        """Whether passages have several pairs."""
+        return isinstance(self.tower.attrs["pooling"], SpanMeanPooling)
 
     @property
     def tokenizer(self) -> WordPieceTokenizer:
@@ -130,6 +140,7 @@ class PairScorer:
             "retriever": self.retriever,
             "name": str(self.tower.attrs["name"]),
             "size": self.tower.attrs["reader"].size,
+            "of_sets": self.of_sets,
             "head": pack_arrays(arrays),
             "transformer": dump_transformer(shim.tokenizer, shim._model),
         }
@@ -141,7 +152,7 @@ class PairScorer:
         content: Any = srsly.msgpack_loads(data)
         if content["format"] != FORMAT:
             raise ValueError(f"the cross-encoder has the format {content['format']!r:.20}")
-        tower = _tower(str(content["name"]), int(content["size"]))
+        tower = _tower(str(content["name"]), int(content["size"]), bool(content["of_sets"]))
         message: Any = srsly.msgpack_loads(content["transformer"])
         shim_of(tower).set_transformer(*load_transformer(message, attention_kind()))
         tower.initialize()
@@ -186,9 +197,10 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _tower(name: str, size: int) -> Model[SpanInputs, Floats2d]:
+def _tower(name: str, size: int, of_sets: bool) -> Model[SpanInputs, Floats2d]:
     """A transformer over pairs, without weights."""
-    tower = build_transformer_encoder(name, size, ClsPooling())
+    pooling = SpanMeanPooling() if of_sets else ClsPooling()
+    tower = build_transformer_encoder(name, size, pooling)
     tower.attrs["pairs"] = True
     return tower
 

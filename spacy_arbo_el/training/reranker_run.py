@@ -84,7 +84,7 @@ class RerankerRun:
             chosen = mentions_to_train_on(learned, weight, training)
             self.report(f"Training on {len(chosen)} of {len(learned)} mentions")
             curves = linker.calibration.times(weight) if training.residual else None
-            scorer = self._scorer(reranker.size, training)
+            scorer = self._scorer(reranker.size, training, reranker.set_size > 1)
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
             examples = (
                 CandidatePairs(mentions, reranker, linker.stages.context, weight)
@@ -162,8 +162,12 @@ class RerankerRun:
         if checkpoint is not None:
             write_finished(checkpoint.path, checkpoint.history)
 
-    def _scorer(self, size: int, training: RerankerTraining) -> PairScorer:
-        """The untrained scorer. size: The most word pieces of a pair."""
+    def _scorer(self, size: int, training: RerankerTraining, of_sets: bool = False) -> PairScorer:
+        """The untrained scorer.
+
+        size: The most word pieces of a passage.
+        of_sets: Whether passages have several pairs.
+        """
         encoder = self.linker.encoder
         return PairScorer.create(
             encoder.model.get_ref("mention"),
@@ -171,6 +175,7 @@ class RerankerRun:
             encoder.fingerprint,
             name=training.name,
             seed=training.seed,
+            of_sets=of_sets,
         )
 
     def _cross_fitting(

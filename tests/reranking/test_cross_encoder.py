@@ -10,6 +10,7 @@ from thinc.api import set_dropout_rate
 
 from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import probability
+from spacy_arbo_el.encoders.shim import EncoderShim, shim_of
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
@@ -31,10 +32,17 @@ SECTION = {
     "as_feature": False,
     "window": 24,
     "text": 16,
+    "set_size": 1,
     "ranker": {"@misc": "spacy-arbo-el.BestEvidence.v1"},
 }
+SETS = {**SECTION, "window": 18, "text": 10, "set_size": 3}
+# With more candidates than are read together.
 IN_RANKER = {
     **SECTION,
+    "n_reranked": 5,
+    "window": 20,
+    "text": 12,
+    "set_size": 2,
     "as_feature": True,
     "ranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1", "pretrained": False},
 }
@@ -45,7 +53,8 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **con
     nlp = build_tiny(tiny_bert, entities, reranker=section, **config)
     linker = find_linker(nlp)
     source = linker.model.get_ref("mention")
-    scorer = PairScorer.create(source, linker.reranker.size, linker.encoder.fingerprint)
+    size, of_sets = linker.reranker.size, linker.reranker.set_size > 1
+    scorer = PairScorer.create(source, size, linker.encoder.fingerprint, of_sets=of_sets)
     head = scorer.model.layers[1]
     head.set_param("W", head.get_param("W") * 50)
     curves = linker.calibration.times(weight) if weight else None
@@ -57,6 +66,12 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **con
 def nlp(tiny_bert):
     """Don't change it."""
     return with_scorer(tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def sets(tiny_bert):
+    """One that reads three candidates together. Don't change it."""
+    return with_scorer(tiny_bert, section=SETS)
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +137,120 @@ def test_the_order_is_that_of_the_scores(nlp):
     assert (after.candidates.ids[:, 0] == best[:, 0]).all()
 
 
-def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp):
-    stages = find_linker(nlp).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+def test_candidates_of_a_mention_are_read_in_sets(sets):
+    stages = find_linker(sets).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(sets)))
+    candidates = np.tile(np.array([0, -1, 1, 2, 3, 4]), (len(batch), 1))
+    candidates[0] = -1
+    candidates[1, 2:] = -1
+    with stages.datastore.reading():
+        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    expected = [1, *[3, 2] * (len(batch) - 2)]
+    assert np.bincount(pairs.passage).tolist() == expected
+    # Alone in its passage, a candidate is read as one at a time.
+    one_at_a_time = replace(stages.reranker, set_size=1)
+    with stages.datastore.reading():
+        single = one_at_a_time.pairs(batch, candidates, stages.context)
+    first = slice(pairs.offsets[0], pairs.offsets[1])
+    assert single.passages == len(single) == len(pairs)
+    assert (single.last - single.first == pairs.last - pairs.first).all()
+    assert (pairs.ids[first] == single.ids[first]).all()
+
+
+def test_a_candidate_is_scored_with_those_of_its_set_only(sets):
+    """The fourth candidate is in a set of its own: it changes no score of the first three."""
+    linker = find_linker(sets)
+    stages = linker.stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(sets)[:1])).take(np.array([0]))
+
+    def scored(candidates):
+        with stages.datastore.reading():
+            table = np.array([candidates])
+            return linker.reranker.scorer(linker.reranker.pairs(batch, table, stages.context))
+
+    three, four, other = scored([0, 1, 2]), scored([0, 1, 2, 3]), scored([0, 1, 4])
+    np.testing.assert_allclose(four[:3], three, atol=1e-5)
+    assert abs(other[0] - three[0]) > 1e-4
+
+
+def test_the_order_of_the_candidates_of_a_set_changes_no_score(sets):
+    """Otherwise a model would learn to repeat the ranking."""
+    stages = find_linker(sets).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(sets)))
+    scorer, rng = stages.reranker.scorer, np.random.default_rng(0)
+    candidates = rng.permuted(np.tile(np.arange(5), (len(batch), 1)), axis=1)
+    within = np.hstack([rng.permutation(3), 3 + rng.permutation(2)])
+    with stages.datastore.reading():
+        pairs = [
+            stages.reranker.pairs(batch, table, stages.context)
+            for table in (candidates, candidates[:, within])
+        ]
+    scores, others = (scorer(part).reshape(-1, 5) for part in pairs)
+    np.testing.assert_allclose(scores[:, within], others, atol=1e-5)
+    for part, table in zip(pairs, (candidates, candidates[:, within])):
+        for number, entity in enumerate(table.ravel().tolist()):
+            begin = part.offsets[part.passage[number]]
+            title = part.ids[begin + part.first[number] : begin + part.last[number]]
+            names = stages.datastore.kb.entities.at(entity).names
+            assert any(read_pieces(scorer, name)[: len(title)] == title.tolist() for name in names)
+
+
+def read_pieces(scorer, text):
+    return scorer.tokenizer.read([text]).ids.tolist()
+
+
+def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, sets):
+    other = with_scorer(tiny_bert, section=SETS, entities=ENTITIES[::-1])
+    linker = find_linker(other)
+    linker.kb.remove([ENTITIES[0].id])
+    linker.kb.add([ENTITIES[0]])
+    found = []
+    for nlp in (sets, other):
+        stages = find_linker(nlp).stages
+        batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+        positions = stages.datastore.kb.entities.positions_of([e.id for e in ENTITIES[:3]])
+        table = np.tile(positions, (len(batch), 1))
+        with stages.datastore.reading():
+            pairs = stages.reranker.pairs(batch, table, stages.context)
+        found.append(stages.reranker.scorer(pairs))
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["nlp", "sets"])
+def test_token_types_are_those_of_the_two_parts(request, kind, monkeypatch):
+    stages = find_linker(request.getfixturevalue(kind)).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(request.getfixturevalue(kind))))
+    scorer, seen = stages.reranker.scorer, []
+    with stages.datastore.reading():
+        candidates = np.tile(np.arange(5), (len(batch), 1))
+        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    shim, predict = shim_of(scorer.tower), EncoderShim.predict
+
+    def keep(self, inputs):
+        if self is shim:
+            seen.append(inputs.kwargs)
+        return predict(self, inputs)
+
+    monkeypatch.setattr(EncoderShim, "predict", keep)
+    # A part of the pairs of a passage, too.
+    for part in (pairs, pairs.take(np.arange(0, len(pairs), 2))):
+        seen.clear()
+        scorer(part)
+        for kwargs in seen:
+            rows = (
+                kwargs[key].tolist() for key in ("input_ids", "attention_mask", "token_type_ids")
+            )
+            for ids, mask, types in zip(*rows):
+                first = ids.index(scorer.tokenizer.specials[1]) + 1
+                assert types == [int(i >= first and mask[i]) for i in range(len(ids))]
+                assert sum(types) > 0
+    np.testing.assert_allclose(scorer(part), scorer(pairs)[::2], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["nlp", "sets"])
+def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(request, kind):
+    stages = find_linker(request.getfixturevalue(kind)).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(request.getfixturevalue(kind))))
     scorer = PairScorer.from_bytes(stages.reranker.scorer.to_bytes())
     candidates = np.tile(np.arange(3), (len(batch), 1))
     with stages.datastore.reading():
@@ -291,7 +417,7 @@ def test_nan_is_an_error(tiny_bert):
 def test_settings_that_do_not_fit_are_refused(nlp):
     with pytest.raises(ValueError, match="E870"):
         cross_encoder(BestEvidence())
-    for settings in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}):
+    for settings in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}, {"set_size": 0}):
         with pytest.raises(ValueError, match="E"):
             cross_encoder(feature_ranker(), **settings)
     reranker = find_linker(nlp).reranker
@@ -299,11 +425,22 @@ def test_settings_that_do_not_fit_are_refused(nlp):
         replace(reranker, window=200).from_bytes(reranker.to_bytes())
 
 
+def test_a_set_size_of_another_form_than_that_of_training_is_refused(nlp, sets):
+    one, three = find_linker(nlp).reranker, find_linker(sets).reranker
+    with pytest.raises(ValueError, match="E871.*several candidates.*one candidate"):
+        replace(three, set_size=1).from_bytes(three.to_bytes())
+    with pytest.raises(ValueError, match="E871.*one candidate.*several candidates"):
+        replace(one, window=10, text=10, set_size=2).from_bytes(one.to_bytes())
+    with pytest.raises(ValueError, match="E871.*at most 48 word pieces.*at most 58"):
+        replace(three, set_size=4).from_bytes(three.to_bytes())
+    assert replace(three, set_size=2).from_bytes(three.to_bytes()).scorer.of_sets
+
+
 # Round trips
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 64])
-@pytest.mark.parametrize("kind", ["nlp", "fitted"])
+@pytest.mark.parametrize("kind", ["nlp", "sets", "fitted"])
 def test_call_equals_pipe(request, kind, batch_size):
     nlp = request.getfixturevalue(kind)
     expected = [nlp(doc) for doc in docs_of(nlp)]
@@ -312,7 +449,7 @@ def test_call_equals_pipe(request, kind, batch_size):
     assert scores(found) == pytest.approx(scores(expected), abs=1.1e-4)
 
 
-@pytest.mark.parametrize("kind", ["nlp", "fitted"])
+@pytest.mark.parametrize("kind", ["nlp", "sets", "fitted"])
 def test_to_bytes_and_to_disk_and_back(request, kind, tmp_path):
     nlp = request.getfixturevalue(kind)
     expected = list(nlp.pipe(docs_of(nlp)))

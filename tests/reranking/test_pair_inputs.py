@@ -80,9 +80,11 @@ def literal_pair(word_pieces, window, text, mention_ids, entity, name):
     return literal_mention(word_pieces, window, *mention_ids), second
 
 
-@settings(max_examples=40)
-@given(window=st.integers(8, 40), text=st.integers(8, 40), as_document=st.booleans())
-def test_pairs_are_those_of_a_literal_procedure(word_pieces, window, text, as_document):
+@settings(max_examples=60)
+@given(data=st.data())
+def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
+    window, text = (data.draw(st.integers(8, 40)) for _ in range(2))
+    as_document = data.draw(st.booleans())
     offsets, text_of = np.array(MENTIONS), np.zeros(len(MENTIONS), dtype=np.int64)
     if as_document:
         inputs = document_passages(word_pieces, 256, 9, [TEXT], text_of, offsets)
@@ -97,7 +99,12 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, window, text, as_do
     entity_rows = pieces.row_of[entities]
     titles = pieces.nearest_names(entity_rows, nearest)
     pair_format = PairFormat(window, text, word_pieces.specials)
-    pairs = pair_format.pairs(inputs, pieces, rows, entity_rows, titles)
+    # Whether each pair begins a passage.
+    begins = rows != np.roll(rows, 1)
+    begins |= data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    sets = np.cumsum(begins) - 1
+    pairs = pair_format.pairs(inputs, pieces, rows, entity_rows, titles, sets)
+    assert pairs.passage.tolist() == sets.tolist()
     whole = read(word_pieces, TEXT)
     for number, (mention, entity) in enumerate(zip(rows.tolist(), entities.tolist())):
         start, end = MENTIONS[mention]
@@ -107,11 +114,19 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, window, text, as_do
         first, second = literal_pair(
             word_pieces, window, text, sides, ENTITIES[entity], int(nearest[number])
         )
-        ids = pairs.ids[pairs.offsets[number] : pairs.offsets[number + 1]].tolist()
+        if begins[number]:
+            expected = first
         at = int(pairs.first[number])
-        assert (ids[:at], ids[at:]) == (first, second)
-        assert pairs.last[number] == len(ids) - 1
-        assert ids[pairs.marker[number]] == word_pieces.specials[4]
+        assert at == len(expected)
+        expected = expected + second
+        assert pairs.last[number] == pairs.marker[number]
+        assert expected[pairs.marker[number]] == word_pieces.specials[4]
+        assert expected.index(word_pieces.specials[4], at) == pairs.marker[number]
+        if number + 1 == len(rows) or begins[number + 1]:
+            passage = int(sets[number])
+            ids = pairs.ids[pairs.offsets[passage] : pairs.offsets[passage + 1]].tolist()
+            assert ids == expected
+    assert pairs.passages == begins.sum()
 
 
 def test_the_name_nearest_to_the_mention_is_the_title(word_pieces):
@@ -142,6 +157,7 @@ def test_the_description_is_cut_first_and_the_title_last(word_pieces):
     title = pieces.first_name.rows[row, 0]
     tokens = word_pieces.tokenizer
     for size, expected in ((8, "d [TITLE] river bank ; d d"), (40, "cold cold")):
-        pairs = PairFormat(32, size, word_pieces.specials).pairs(inputs, pieces, zero, row, title)
-        text = tokens.decode(pairs.ids[pairs.first[0] : pairs.last[0]])
-        assert expected in text and pairs.last[0] - pairs.first[0] + 1 == size
+        pair_format = PairFormat(32, size, word_pieces.specials)
+        pairs = pair_format.pairs(inputs, pieces, zero, row, title, zero)
+        text = tokens.decode(pairs.ids[pairs.first[0] : -1])
+        assert expected in text and len(pairs.ids) - pairs.first[0] == size
