@@ -625,3 +625,8 @@ def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
     raise ValueError(
         f"The pipeline {nlp.pipe_names} has no arbo_linker{f' {name!r}' if name else ''}."
     )
+
+
+def name_of_linker(nlp: Language, linker: ArboLinker) -> str:
+    """The name of a linker in the pipeline, which ``nlp.rename_pipe`` may have changed."""
+    return next(name for name, pipe in nlp.components if pipe is linker)

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 
 from ..discovery.clustering import Discovery
 from ..errors import Errors
-from ..linker import ArboLinker, find_linker
+from ..linker import ArboLinker, find_linker, name_of_linker
 from ..linking.stages import LinkingStages
 from .calibrate import Fitted, fit_calibration
 from .holdout import remove_entities, with_removed_as_nil
@@ -156,7 +156,7 @@ def _with_exemplars(stages: LinkingStages, count: int) -> LinkingStages:
 def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> None:
     """Use the tuned settings in a pipeline's linker, and write them to its config."""
     linker = find_linker(nlp, name)
-    config = nlp.get_pipe_config(linker.name)
+    config = nlp.get_pipe_config(name_of_linker(nlp, linker))
     linker.threshold = config["threshold"] = result.threshold
     if result.fitted is not None:
         result.fitted.install(linker)

@@ -12,7 +12,7 @@ from spacy.util import registry
 from thinc.api import Config
 
 from ..errors import Errors
-from ..linker import ArboLinker, find_linker
+from ..linker import ArboLinker, find_linker, name_of_linker
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, identities_of
 from ..reranking.cross_encoder import CrossEncoder
@@ -254,7 +254,7 @@ def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, conf
     config: The section that describes it; it becomes part of the pipeline's config.
     """
     linker.reranker = reranker
-    nlp.get_pipe_config(linker.name)["reranker"] = config
+    nlp.get_pipe_config(name_of_linker(nlp, linker))["reranker"] = config
 
 
 def set_mention_scorer(
@@ -266,7 +266,7 @@ def set_mention_scorer(
     """
     linker.mention_scorer = scorer
     linker.calibration = linker.calibration.for_mention_scorer()
-    settings = nlp.get_pipe_config(linker.name)
+    settings = nlp.get_pipe_config(name_of_linker(nlp, linker))
     settings["mention_scorer"], settings["calibration"] = config, linker.calibration.to_config()
 
 

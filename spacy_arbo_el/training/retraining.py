@@ -12,7 +12,7 @@ from spacy.training.loop import create_train_batches, train_while_improving
 from thinc.api import fix_random_seed
 
 from ..errors import Errors
-from ..linker import ArboLinker, find_linker
+from ..linker import ArboLinker, find_linker, name_of_linker
 from .loop import resolve_settings
 from .resume import flat_settings
 
@@ -57,7 +57,7 @@ class Retraining:
         config says when training ends.
         """
         linker, config = find_linker(nlp), nlp.config.interpolate()
-        name = next(name for name, pipe in nlp.pipeline if pipe is linker)
+        name = name_of_linker(nlp, linker)
         training = {**config["training"], **_LEFT_OUT}
         if name in training["frozen_components"]:
             raise ValueError(Errors.E886.format(name=name))
