@@ -23,6 +23,7 @@ import torch
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.encoders.inputs import length_batches
 from spacy_arbo_el.encoders.shim import shim_of
+from spacy_arbo_el.encoders.transformer import in_second_part
 from spacy_arbo_el.evaluation.report import outcomes_of_stages
 from spacy_arbo_el.linker import find_linker
 
@@ -31,13 +32,12 @@ FORWARD_TOKENS, BACKWARD_TOKENS = 1536, 2560
 
 def padded_batches(scorer, pairs, tokens: int) -> List[Dict[str, torch.Tensor]]:
     """The inputs of a transformer for pairs, sorted by length."""
-    batches, sep = [], int(scorer.tokenizer.specials[1])
+    batches = []
     for passages in length_batches(pairs.lengths, tokens, mixed=True):
         part = pairs.take(pairs.spans_in(passages))
         ids = torch.from_numpy(part.padded(0))
         mask = torch.arange(ids.shape[1]) < torch.from_numpy(part.lengths)[:, None]
-        is_sep = (ids == sep).long()
-        types = (is_sep.cumsum(dim=1) > is_sep) & mask
+        types = in_second_part(ids, scorer.tokenizer.specials) & mask
         keys = ("input_ids", "attention_mask", "token_type_ids")
         batches.append(dict(zip(keys, (ids, mask.long(), types.long()))))
     return batches

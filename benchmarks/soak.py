@@ -31,20 +31,13 @@ from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
+from spacy_arbo_el.training.memory import resident_megabytes
 
 N_THREADS = 8
 # Documents between two passes of the bare encoder.
 BLOCK = 200
 # Tokens on each side of a mention, in a short document.
 CONTEXT = 12
-
-
-def resident_mb() -> float:
-    """The memory of this process, in MB."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def short_documents(nlp, corpus: Path):
@@ -82,7 +75,7 @@ def soak(model: Path, corpus: Path, n_documents: int, stream: bool) -> None:
             reference()
             linking += linked - start
             encoding += time.perf_counter() - linked
-        memory.append(resident_mb())
+        memory.append(resident_megabytes())
         ratios.append(encoding / linking)
         kept, count = len(linker.new_entities.rows), blocks * BLOCK
         print(

@@ -233,8 +233,9 @@ class Errors(metaclass=_Coded):
         "(such as [CLS] and [SEP]). Choose an encoder model, such as one of BERT's family."
     )
     E206 = (
-        "The encoder {name!r} reads at most {limit} word pieces at a time, but a window, "
-        "passage, text or set of candidates has up to {size}. Lower its setting."
+        "The encoder {name!r} reads at most {limit} word pieces at a time, but up to {size} are "
+        "asked for. Lower the setting window, passage or text. A cross-encoder reads window + "
+        "set_size * text, a mention scorer 2 * window."
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
@@ -556,9 +557,9 @@ class Errors(metaclass=_Coded):
         "ranker."
     )
     E871 = (
-        "The cross-encoder was trained to read {trained} in a passage, but window, text and "
-        "set_size are now those of passages with {now}. Use the settings of its training, or train "
-        "again: spacy arbo rerank."
+        "The cross-encoder was trained on passages with {trained}, but window, text and set_size "
+        "now give passages with {now}. Use the settings of its training, or train again: spacy "
+        "arbo rerank."
     )
     E872 = (
         "The encoder {name!r} has no second token type for the entity of a pair. Choose a model "

@@ -49,7 +49,7 @@ from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
 from .linking.iteration import iteration_of
 from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
-from .linking.settings import LiveSettings
+from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .mentions.getters import gold_mentions_example
@@ -629,4 +629,4 @@ def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
 
 def name_of_linker(nlp: Language, linker: ArboLinker) -> str:
     """The name of a linker in the pipeline, which ``nlp.rename_pipe`` may have changed."""
-    return next(name for name, pipe in nlp.components if pipe is linker)
+    return name_in_pipeline(linker, nlp) or linker.name

@@ -112,11 +112,6 @@ class SpanInputs:
             self.marker[spans],
         )
 
-    def reordered(self, spans: np.ndarray) -> "SpanInputs":
-        """All spans in another order; the passages stay as they are."""
-        places = (array[spans] for array in (self.passage, self.first, self.last, self.marker))
-        return SpanInputs(self.ids, self.offsets, *places)
-
     def spans_in(self, passages: np.ndarray) -> np.ndarray:
         """The numbers of the spans in some passages, passage by passage in the order given."""
         order = np.argsort(self.passage, kind="stable")

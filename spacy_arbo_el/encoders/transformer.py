@@ -18,7 +18,7 @@ from .pooling import ClsPooling, Pooling, pooled_width
 from .protocol import TowerReader
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from .windows import TitledWindowReader, WindowReader
-from .word_pieces import SEP_PLACE, TITLE_PLACE
+from .word_pieces import END_PLACE, SEP_PLACE, TITLE_PLACE
 
 Backprop = Callable[[Floats2d], None]
 
@@ -286,6 +286,19 @@ def _begin_recomputed(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backpr
     return vectors, backprop
 
 
+def in_second_part(ids: torch.Tensor, specials: np.ndarray) -> torch.Tensor:
+    """Where the second part of passages is, as bool of the shape of ``ids``.
+
+    It begins behind the first [SEP] that follows an [END]: a title of the document ends with one
+    too, and stands before the mention.
+
+    specials: (5,) int64, the ids of [CLS], [SEP], [START], [END] and [TITLE].
+    """
+    behind_mention = (ids == int(specials[END_PLACE])).cumsum(dim=1) > 0
+    is_sep = ((ids == int(specials[SEP_PLACE])) & behind_mention).long()
+    return is_sep.cumsum(dim=1) > is_sep
+
+
 def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torch.Tensor:
     """Run the transformer on the passages: (n, width), one vector per span."""
     shim = shim_of(model)
@@ -298,9 +311,7 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
         is_text = (ids == int(shim.word_pieces.specials[TITLE_PLACE])).any(dim=1, keepdim=True)
         inputs["token_type_ids"] = is_text.expand(ids.shape).long()
     if model.attrs.get("pairs"):
-        # The second part begins behind the first [SEP].
-        is_sep = (ids == int(shim.word_pieces.specials[SEP_PLACE])).long()
-        is_second = is_sep.cumsum(dim=1) - is_sep > 0
+        is_second = in_second_part(ids, shim.word_pieces.specials)
         inputs["token_type_ids"] = (is_second & mask.bool()).long()
     outputs = run(ArgsKwargs(args=(), kwargs=inputs))
     places = (

@@ -46,8 +46,16 @@ class LiveSettings(Dict[str, Any]):
         nlp.get_pipe_config(name).update(copy.deepcopy(dict(self)))
 
 
+def name_in_pipeline(component: Any, nlp: Language) -> Optional[str]:
+    """The name of a component in a pipeline, which ``nlp.rename_pipe`` may have changed.
+
+    RETURNS: None where the pipeline does not have it.
+    """
+    return next((name for name, other in nlp.components if other is component), None)
+
+
 def _find_config(component: Any, nlp: Optional[Language]) -> Optional[Config]:
-    for name, other in nlp.components if nlp is not None else ():
-        if other is component:
-            return nlp.get_pipe_config(name)  # type: ignore[union-attr]
-    return None
+    if nlp is None:
+        return None
+    name = name_in_pipeline(component, nlp)
+    return None if name is None else nlp.get_pipe_config(name)

@@ -23,7 +23,7 @@ from .entity_pieces import cached_pieces
 from .entity_strings import EntityStrings
 from .feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from .features import CandidateFeatures
-from .pair_inputs import PairFormat
+from .pair_inputs import PairFormat, evenly_in_sets
 from .pair_rerankers import unfitted
 from .pair_scorer import CachedScorer, PairScorer, Scorer
 from .protocol import Ranking, RankingContext, Reranker
@@ -131,7 +131,10 @@ class CrossEncoder:
     def pairs(
         self, batch: MentionBatch, candidates: np.ndarray, context: RankingContext
     ) -> SpanInputs:
-        """The pairs of mentions and candidates, mention by mention.
+        """The pairs of mentions and candidates: a span each, mention by mention.
+
+        Up to ``set_size`` candidates of a mention share a passage. Which ones do, and in which
+        order, depends on the ids of these candidates alone.
 
         candidates: (m, c) int64 positions of entities, -1 for none.
         """
@@ -145,15 +148,15 @@ class CrossEncoder:
         names = strings.index.nearest_names(batch.normalized, candidates)[rows, columns]
         entity_rows = pieces.row_of[entities]
         titles = pieces.nearest_names(entity_rows, names)
-        number = np.cumsum(candidates >= 0, axis=1)[rows, columns] - 1
-        sets = np.cumsum(number % self.set_size == 0) - 1
-        # Places in a set say nothing of the ranking: otherwise the model would learn to repeat it.
-        order = np.lexsort((pieces.shuffled.rows[entity_rows], sets))
+        # Neither a set nor a place in it says anything of the ranking: otherwise the model would
+        # learn to repeat it.
+        keys = pieces.shuffled.rows[entity_rows]
+        order, sets = evenly_in_sets(rows, keys, self.set_size)
         pair_format = PairFormat(self.window, self.text, tokenizer.specials)
         pairs = pair_format.pairs(
             batch.inputs, pieces, rows[order], entity_rows[order], titles[order], sets
         )
-        return pairs.reordered(np.argsort(order))
+        return pairs.take(np.argsort(order))
 
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
         assert self.scorer is not None

@@ -35,8 +35,8 @@ class EntityPieces:
         follows each name.
     first_name: (e, 2) int64, the first name of each entity and the one after its last.
     description, types: (e, 2) int64, the first word piece of the text and the one after its last.
-    shuffled: (e,) int64, a number of each entity that depends on its id alone and says nothing of
-        it: to bring entities in an order.
+    shuffled: (e,) int64, a hash of each entity's id, by which candidates that are read together are
+        ordered.
     compared: (r,) int64, the name that each string of a ``StringIndex`` is, counted from the
         entity's first name.
     first_compared: (e,) int64, the first of these of each entity.

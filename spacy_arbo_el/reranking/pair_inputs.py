@@ -16,7 +16,7 @@ from typing import List, Tuple
 
 import numpy as np
 
-from ..arrays import offsets_of, ragged_ranges
+from ..arrays import offsets_of
 from ..encoders.inputs import SpanInputs, assemble
 from ..encoders.windows import share_context
 from .entity_pieces import EntityPieces
@@ -61,18 +61,22 @@ class PairFormat:
         n_mention = len(mentions.ids)
         flat = np.concatenate([mentions.ids, pieces.ids.rows, self.specials])
         first_special = n_mention + pieces.ids.length
-        _, first_of = np.unique(set_of, return_index=True)
-        cls, sep, start, end, _ = _special_segments(first_special, len(first_of))
-        budget = self.window - 4
-        left, head, tail, right = _mention_segments(mentions, mention_of[first_of], budget)
-        first_part = assemble(flat, *zip(cls, left, start, head, tail, end, right, sep))
-        _, sep, _, _, title = _special_segments(first_special, len(mention_of))
+        cls, sep, start, end, title = _special_segments(first_special, len(mention_of))
+        left, head, tail, right = _mention_segments(mentions, mention_of, self.window - 4)
+        begins = np.diff(set_of, prepend=-1) > 0
+        # The mention's part stands once in a passage, before the first candidate.
+        first_part = [
+            (starts, np.where(begins, lengths, 0))
+            for starts, lengths in (cls, left, start, head, tail, end, right, sep)
+        ]
         name, before, after, types, description = (
             (starts + n_mention, lengths)
             for starts, lengths in self._entity_segments(pieces, entity_of, name_of)
         )
-        others = assemble(flat, *zip(name, title, before, after, types, description, sep))
-        ids, offsets, first = _joined(first_part, others, set_of)
+        segments = [*first_part, name, title, before, after, types, description, sep]
+        ids, ends = assemble(flat, *zip(*segments))
+        offsets = ends[np.append(np.flatnonzero(begins), len(begins))]
+        first = ends[:-1] - offsets[set_of] + sum(lengths for _, lengths in first_part)
         last = first + name[1]
         places = (array.astype(np.int32) for array in (first, last, last))
         return SpanInputs(ids, offsets, set_of, *places)
@@ -113,30 +117,25 @@ class PairFormat:
         return kept[0], kept[1], kept[2], kept[3], kept[4]
 
 
-def _joined(
-    first: Tuple[np.ndarray, np.ndarray],
-    others: Tuple[np.ndarray, np.ndarray],
-    passage_of: np.ndarray,
-) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Passages of a first part and any number of others.
+def evenly_in_sets(
+    mention_of: np.ndarray, keys: np.ndarray, size: int
+) -> Tuple[np.ndarray, np.ndarray]:
+    """Candidates in sets of at most ``size``, those of a mention in sets of about the same size.
 
-    first: The word pieces of the first parts, and their offsets.
-    others: The same of the others.
-    passage_of: (p,) int64, the passage of each of the others, in order.
-    RETURNS: The word pieces of the passages, their offsets, and where each of the others begins in
-        its passage.
+    mention_of: (p,) int64, the mention of each candidate, in order.
+    keys: (p,) int64, by which the candidates of a mention are ordered and distributed.
+    RETURNS: (p,) int64, the candidates set by set, and (p,) int64, the set of each of these: 0, 1
+        and so on.
     """
-    (first_ids, first_offsets), (other_ids, other_offsets) = first, others
-    count = len(first_offsets) - 1
-    starts = np.concatenate([first_offsets[:-1], len(first_ids) + other_offsets[:-1]])
-    lengths = np.concatenate([np.diff(first_offsets), np.diff(other_offsets)])
-    passage = np.concatenate([np.arange(count), passage_of])
-    order = np.argsort(passage, kind="stable")
-    ids = np.concatenate([first_ids, other_ids])[ragged_ranges(starts[order], lengths[order])]
-    ends = np.bincount(passage, weights=lengths, minlength=count).astype(np.int64)
-    offsets, begin = offsets_of(ends), np.empty(len(order), dtype=np.int64)
-    begin[order] = offsets_of(lengths[order])[:-1]
-    return ids, offsets, begin[count:] - offsets[passage_of]
+    _, first, number, counts = np.unique(
+        mention_of, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.lexsort((keys, mention_of))
+    n_sets = -(-counts // size)
+    place = np.arange(len(mention_of)) - first[number]
+    sets = offsets_of(n_sets)[:-1][number] + place % n_sets[number]
+    by_set = np.argsort(sets, kind="stable")
+    return order[by_set], sets[by_set]
 
 
 def pairs_of_mentions(

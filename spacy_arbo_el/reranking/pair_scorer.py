@@ -32,7 +32,10 @@ class Scorer(Protocol):
         ...
 
     def __call__(self, pairs: SpanInputs) -> np.ndarray:
-        """(p,) float32, comparable among the candidates of a mention. Errors: E873 for NaN."""
+        """(p,) float32, comparable among the candidates of a mention. Errors: E873 for NaN.
+
+        Where candidates are read together, each is compared with those of its passage.
+        """
         ...
 
 
@@ -151,7 +154,9 @@ class PairScorer:
         """What ``to_bytes`` gave. Raises ValueError where it is anything else."""
         content: Any = srsly.msgpack_loads(data)
         if content["format"] != FORMAT:
-            raise ValueError(f"the cross-encoder has the format {content['format']!r:.20}")
+            raise ValueError(
+                "another version of spacy_arbo_el has trained it; train it again: spacy arbo rerank"
+            )
         tower = _tower(str(content["name"]), int(content["size"]), bool(content["of_sets"]))
         message: Any = srsly.msgpack_loads(content["transformer"])
         shim_of(tower).set_transformer(*load_transformer(message, attention_kind()))
@@ -169,7 +174,7 @@ class PairScorer:
 
 @dataclass(frozen=True, eq=False)
 class CachedScorer:
-    """Scores each pair once. The weights of the scorer inside must stay as they are.
+    """Scores each pair of a passage once. The weights of the scorer inside must stay as they are.
 
     inner: What scores.
     """

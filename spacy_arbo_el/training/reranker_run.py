@@ -71,6 +71,7 @@ class RerankerRun:
         reranker, training = parts["reranker"], parts["training"]
         if not isinstance(reranker, CrossEncoder):
             raise ValueError(Errors.E879.format(found=type(reranker).__name__))
+        scorer = self._scorer(reranker.size, training, reranker.set_size > 1)
         with linker.datastore.reading():
             crossed = self._cross_fitting(train, training)
             held_out = self._labelled(dev, training.n_candidates)
@@ -84,7 +85,6 @@ class RerankerRun:
             chosen = mentions_to_train_on(learned, weight, training)
             self.report(f"Training on {len(chosen)} of {len(learned)} mentions")
             curves = linker.calibration.times(weight) if training.residual else None
-            scorer = self._scorer(reranker.size, training, reranker.set_size > 1)
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
             examples = (
                 CandidatePairs(mentions, reranker, linker.stages.context, weight)

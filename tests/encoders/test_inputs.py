@@ -54,16 +54,6 @@ def test_concat_gives_all_passages_and_spans_in_order(parts):
 
 
 @given(span_inputs(), st.data())
-def test_reordered_gives_the_spans_in_another_order_and_the_same_passages(inputs, data):
-    order = np.array(data.draw(st.permutations(range(len(inputs)))), dtype=np.int64)
-    found = inputs.reordered(order)
-    check_types(found, inputs)
-    keys = inputs.keys()
-    assert found.keys() == [keys[i] for i in order]
-    assert found.ids is inputs.ids and found.offsets is inputs.offsets
-
-
-@given(span_inputs(), st.data())
 def test_spans_in_gives_the_spans_of_each_passage_in_order(inputs, data):
     passages = data.draw(numbers_below(inputs.passages))
     expected = [i for p in passages for i in range(len(inputs)) if inputs.passage[i] == p]

@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from thinc.api import set_dropout_rate
 
 from spacy_arbo_el.calibration.calibration import Calibration
@@ -72,6 +74,12 @@ def nlp(tiny_bert):
 def sets(tiny_bert):
     """One that reads three candidates together. Don't change it."""
     return with_scorer(tiny_bert, section=SETS)
+
+
+@pytest.fixture(scope="module")
+def titled(tiny_bert):
+    """One whose encoder reads the first words of the document with each mention."""
+    return with_scorer(tiny_bert, section={**SECTION, "window": 32}, title=4)
 
 
 @pytest.fixture(scope="module")
@@ -157,42 +165,41 @@ def test_candidates_of_a_mention_are_read_in_sets(sets):
     assert (pairs.ids[first] == single.ids[first]).all()
 
 
-def test_a_candidate_is_scored_with_those_of_its_set_only(sets):
-    """The fourth candidate is in a set of its own: it changes no score of the first three."""
-    linker = find_linker(sets)
-    stages = linker.stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(sets)[:1])).take(np.array([0]))
+def scored(nlp, table):
+    """The scores of candidates of the mentions of the first document, as ``table``."""
+    stages = find_linker(nlp).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)[:1])).take(np.arange(len(table)))
+    with stages.datastore.reading():
+        pairs = stages.reranker.pairs(batch, np.array(table), stages.context)
+    return stages.reranker.scorer(pairs).reshape(len(table), -1)
 
-    def scored(candidates):
-        with stages.datastore.reading():
-            table = np.array([candidates])
-            return linker.reranker.scorer(linker.reranker.pairs(batch, table, stages.context))
 
-    three, four, other = scored([0, 1, 2]), scored([0, 1, 2, 3]), scored([0, 1, 4])
-    np.testing.assert_allclose(four[:3], three, atol=1e-5)
+def test_candidates_of_a_set_are_compared(sets):
+    three, other = scored(sets, [[0, 1, 2]])[0], scored(sets, [[0, 1, 4]])[0]
     assert abs(other[0] - three[0]) > 1e-4
 
 
-def test_the_order_of_the_candidates_of_a_set_changes_no_score(sets):
-    """Otherwise a model would learn to repeat the ranking."""
+@given(st.permutations(range(5)))
+@settings(max_examples=10)
+def test_the_order_of_candidates_changes_no_score(sets, order):
+    """Otherwise a model would learn to repeat the ranking. There are more than a set has."""
+    expected = scored(sets, [list(range(5))])[0]
+    np.testing.assert_allclose(scored(sets, [order])[0], expected[list(order)], atol=1e-5)
+
+
+def test_each_candidate_of_a_set_has_its_title(sets):
     stages = find_linker(sets).stages
     batch = stages.encode(stages.reader.read_docs(docs_of(sets)))
-    scorer, rng = stages.reranker.scorer, np.random.default_rng(0)
-    candidates = rng.permuted(np.tile(np.arange(5), (len(batch), 1)), axis=1)
-    within = np.hstack([rng.permutation(3), 3 + rng.permutation(2)])
+    table = np.random.default_rng(0).permuted(np.tile(np.arange(5), (len(batch), 1)), axis=1)
     with stages.datastore.reading():
-        pairs = [
-            stages.reranker.pairs(batch, table, stages.context)
-            for table in (candidates, candidates[:, within])
-        ]
-    scores, others = (scorer(part).reshape(-1, 5) for part in pairs)
-    np.testing.assert_allclose(scores[:, within], others, atol=1e-5)
-    for part, table in zip(pairs, (candidates, candidates[:, within])):
-        for number, entity in enumerate(table.ravel().tolist()):
-            begin = part.offsets[part.passage[number]]
-            title = part.ids[begin + part.first[number] : begin + part.last[number]]
-            names = stages.datastore.kb.entities.at(entity).names
-            assert any(read_pieces(scorer, name)[: len(title)] == title.tolist() for name in names)
+        pairs = stages.reranker.pairs(batch, table, stages.context)
+    assert np.bincount(pairs.passage).max() == 3
+    for number, entity in enumerate(table.ravel().tolist()):
+        begin = pairs.offsets[pairs.passage[number]]
+        title = pairs.ids[begin + pairs.first[number] : begin + pairs.last[number]].tolist()
+        names = stages.datastore.kb.entities.at(entity).names
+        read = (read_pieces(stages.reranker.scorer, name) for name in names)
+        assert any(ids[: len(title)] == title for ids in read)
 
 
 def read_pieces(scorer, text):
@@ -216,15 +223,21 @@ def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, sets):
     np.testing.assert_allclose(*found, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["nlp", "sets"])
+@pytest.mark.parametrize("kind", ["nlp", "sets", "titled"])
 def test_token_types_are_those_of_the_two_parts(request, kind, monkeypatch):
-    stages = find_linker(request.getfixturevalue(kind)).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(request.getfixturevalue(kind))))
+    nlp = request.getfixturevalue(kind)
+    stages = find_linker(nlp).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
     scorer, seen = stages.reranker.scorer, []
     with stages.datastore.reading():
         candidates = np.tile(np.arange(5), (len(batch), 1))
         pairs = stages.reranker.pairs(batch, candidates, stages.context)
     shim, predict = shim_of(scorer.tower), EncoderShim.predict
+    # Where the first candidate of each passage begins.
+    borders = {}
+    for passage, first in zip(pairs.passage.tolist(), pairs.first.tolist()):
+        ids = tuple(pairs.ids[pairs.offsets[passage] : pairs.offsets[passage + 1]].tolist())
+        borders[ids] = min(first, borders.get(ids, first))
 
     def keep(self, inputs):
         if self is shim:
@@ -232,19 +245,17 @@ def test_token_types_are_those_of_the_two_parts(request, kind, monkeypatch):
         return predict(self, inputs)
 
     monkeypatch.setattr(EncoderShim, "predict", keep)
-    # A part of the pairs of a passage, too.
-    for part in (pairs, pairs.take(np.arange(0, len(pairs), 2))):
+    # Some of the pairs of a passage, too.
+    for part in (pairs, pairs.take(np.arange(1, len(pairs), 2))):
         seen.clear()
-        scorer(part)
+        found = scorer(part)
         for kwargs in seen:
-            rows = (
-                kwargs[key].tolist() for key in ("input_ids", "attention_mask", "token_type_ids")
-            )
-            for ids, mask, types in zip(*rows):
-                first = ids.index(scorer.tokenizer.specials[1]) + 1
-                assert types == [int(i >= first and mask[i]) for i in range(len(ids))]
-                assert sum(types) > 0
-    np.testing.assert_allclose(scorer(part), scorer(pairs)[::2], atol=1e-5)
+            keys = ("input_ids", "attention_mask", "token_type_ids")
+            for ids, mask, types in zip(*(kwargs[key].tolist() for key in keys)):
+                length = sum(mask)
+                border = borders[tuple(ids[:length])]
+                assert types == [int(border <= i < length) for i in range(len(ids))]
+    np.testing.assert_allclose(found, scorer(pairs)[1::2], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["nlp", "sets"])
@@ -377,7 +388,7 @@ def test_another_vocabulary_is_refused(tiny, tmp_path):
 
 
 def test_a_pair_that_the_transformer_cannot_read_is_refused(tiny):
-    with pytest.raises(ValueError, match="E206"):
+    with pytest.raises(ValueError, match="E206.*4096.*window \\+ set_size \\* text"):
         PairScorer.create(tiny.model.get_ref("mention"), 4096, "")
 
 
@@ -417,9 +428,9 @@ def test_nan_is_an_error(tiny_bert):
 def test_settings_that_do_not_fit_are_refused(nlp):
     with pytest.raises(ValueError, match="E870"):
         cross_encoder(BestEvidence())
-    for settings in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}, {"set_size": 0}):
+    for wrong in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}, {"set_size": 0}):
         with pytest.raises(ValueError, match="E"):
-            cross_encoder(feature_ranker(), **settings)
+            cross_encoder(feature_ranker(), **wrong)
     reranker = find_linker(nlp).reranker
     with pytest.raises(ValueError, match="E871"):
         replace(reranker, window=200).from_bytes(reranker.to_bytes())
@@ -482,6 +493,14 @@ def test_scores_are_remembered_while_an_encoder_is_cached(nlp):
             assert (found.candidates.ids == expected.candidates.ids).all()
     assert linker.reranker is before
     assert cached(BestEvidence()) == BestEvidence()
+
+
+def test_a_remembered_score_is_that_of_the_same_set(sets):
+    tables = [[0, 1, 2]], [[0, 1, 3]], [[2, 1, 0]], [[0, 1, 2]]
+    expected = [scored(sets, table) for table in tables]
+    with find_linker(sets).cached_encoder():
+        found = [scored(sets, table) for table in tables]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 # Fitting and explaining

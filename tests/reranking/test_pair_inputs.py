@@ -10,7 +10,7 @@ from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.reranking.entity_pieces import EntityPieces
-from spacy_arbo_el.reranking.pair_inputs import PairFormat
+from spacy_arbo_el.reranking.pair_inputs import PairFormat, evenly_in_sets
 
 from .strings import index_of
 
@@ -161,3 +161,21 @@ def test_the_description_is_cut_first_and_the_title_last(word_pieces):
         pairs = pair_format.pairs(inputs, pieces, zero, row, title, zero)
         text = tokens.decode(pairs.ids[pairs.first[0] : -1])
         assert expected in text and len(pairs.ids) - pairs.first[0] == size
+
+
+@given(st.data())
+def test_candidates_are_spread_evenly_over_sets_and_in_the_order_of_their_keys(data):
+    counts = data.draw(st.lists(st.integers(0, 9), max_size=5))
+    size = data.draw(st.integers(1, 5))
+    mention_of = np.repeat(np.arange(len(counts)), counts)
+    keys = np.array(data.draw(st.permutations(range(len(mention_of)))), dtype=np.int64)
+    order, sets = evenly_in_sets(mention_of, keys, size)
+    expected = []
+    for mention, count in enumerate(counts):
+        own = sorted(np.flatnonzero(mention_of == mention).tolist(), key=lambda i: keys[i])
+        n_sets = -(-count // size)
+        expected += [own[number::n_sets] for number in range(n_sets)]
+    found = [order[sets == number].tolist() for number in range(len(expected))]
+    assert found == expected and len(order) == len(mention_of)
+    assert (np.diff(sets) >= 0).all()
+    assert all(0 < len(candidates) <= size for candidates in found)
