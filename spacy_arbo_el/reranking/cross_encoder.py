@@ -61,7 +61,7 @@ class CrossEncoder:
     sure: Mentions whose first candidate has at least this probability before are left as they are.
     window: The most word pieces of the mention's part.
     text: The most word pieces of the entity's part.
-    set_size: How many candidates of a mention are read together.
+    set_size: The most candidates of a mention that are read together.
     scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
     vector_curves: The curves of the log-odds by vectors that are added to the scores; None for
         scores of their own. The scorer was trained with them, so they stay when the linker is
@@ -355,9 +355,9 @@ def cross_encoder(
         encoder of mentions reads.
     text: The most word pieces of the names, types and description of a candidate. Give more where
         descriptions decide.
-    set_size: How many candidates of a mention are read together, in one pass, and so compared with
-        each other. 1 reads each with the mention alone, as in the paper. Where ``n_reranked`` is
-        larger, train with as many candidates (``n_candidates`` of ``RerankerTraining.v1``): only
-        then are scores of two sets comparable.
+    set_size: The most candidates of a mention that are read together, in one pass, and so compared
+        with each other. 1 reads each with the mention alone, as in the paper. Give ``n_reranked``
+        and ``n_candidates`` of ``RerankerTraining.v1`` the same number: more candidates are spread
+        over several sets, whose scores are compared.
     """
     return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text, set_size)
