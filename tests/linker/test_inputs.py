@@ -195,7 +195,7 @@ def test_predicted_and_reference_tokens_may_differ(nlp):
 
 
 def test_a_window_longer_than_the_model_reads():
-    with pytest.raises(ValueError, match="512 word pieces .* set to 600"):
+    with pytest.raises(ValueError, match="at most 512 word pieces .* up to 600"):
         build(model={"mention": {"window": 600}})
 
 
