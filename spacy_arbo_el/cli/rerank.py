@@ -39,7 +39,7 @@ def rerank_command(
     Example:
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked \\
-        --training.max_epochs 2 --reranker.window 64
+        --training.max_epochs 1 --reranker.n_reranked 16
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output scored --mentions
     """
     from spacy.cli._util import setup_gpu

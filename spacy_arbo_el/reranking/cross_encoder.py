@@ -94,6 +94,11 @@ class CrossEncoder:
         """The most word pieces of a passage."""
         return self.window + self.text * self.set_size
 
+    @property
+    def of_sets(self) -> bool:
+        """Whether a passage has several candidates."""
+        return self.set_size > 1
+
     def __call__(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
     ) -> Ranking:
@@ -302,9 +307,9 @@ class CrossEncoder:
 
     def _check_form(self, scorer: PairScorer) -> None:
         """Raise ValueError where the scorer was trained on other or shorter passages."""
-        of_sets, size = self.set_size > 1, scorer.tower.attrs["reader"].size
-        if scorer.of_sets != of_sets or size < self.size:
-            trained, now = _form(scorer.of_sets, size), _form(of_sets, self.size)
+        size = scorer.tower.attrs["reader"].size
+        if scorer.of_sets != self.of_sets or size < self.size:
+            trained, now = _form(scorer.of_sets, size), _form(self.of_sets, self.size)
             raise ValueError(Errors.E871.format(trained=trained, now=now))
 
 

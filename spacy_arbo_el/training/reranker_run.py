@@ -71,7 +71,7 @@ class RerankerRun:
         reranker, training = parts["reranker"], parts["training"]
         if not isinstance(reranker, CrossEncoder):
             raise ValueError(Errors.E879.format(found=type(reranker).__name__))
-        scorer = self._scorer(reranker.size, training, reranker.set_size > 1)
+        scorer = self._scorer(reranker.size, training, reranker.of_sets)
         with linker.datastore.reading():
             crossed = self._cross_fitting(train, training)
             held_out = self._labelled(dev, training.n_candidates)

@@ -55,7 +55,7 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **con
     nlp = build_tiny(tiny_bert, entities, reranker=section, **config)
     linker = find_linker(nlp)
     source = linker.model.get_ref("mention")
-    size, of_sets = linker.reranker.size, linker.reranker.set_size > 1
+    size, of_sets = linker.reranker.size, linker.reranker.of_sets
     scorer = PairScorer.create(source, size, linker.encoder.fingerprint, of_sets=of_sets)
     head = scorer.model.layers[1]
     head.set_param("W", head.get_param("W") * 50)
