@@ -691,6 +691,9 @@ class Errors(metaclass=_Coded):
         '@misc = "{expected}".'
     )
 
+    # Removed parts: E99x
+    E990 = "spacy-arbo-el.{name} was removed. {instead}"
+
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx
