@@ -1,5 +1,5 @@
 # make demo: the main job on the demo data. make test: all tests.
-# make attacks: the tests of docs/reliability.md in full, which take long.
+# make attacks: the tests of docs/reliability.md and those on random inputs in full, which take long.
 # Both do the set-up themselves, once.
 PYTHON ?= python3
 VENV ?= .venv
@@ -22,12 +22,12 @@ demo: $(READY)
 	. $(BIN)/activate && python -m spacy project run demo
 
 test: $(READY)
-	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --durations=10 \
+	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \
 		-n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 attacks: $(READY)
-	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m attack \
-		--attacks all $(PYTEST_ARGS)
+	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \
+		-m "attack or hypothesis" --attacks all --hypothesis-profile nightly $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

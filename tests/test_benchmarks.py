@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Span
 from spacy.util import import_file
@@ -44,7 +44,6 @@ def texts(docs):
 corpora = st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=6), min_size=1, max_size=6)
 
 
-@settings(max_examples=50, deadline=None)
 @given(corpora, st.integers(1, 4))
 def test_mentions_of_a_name(corpus, count):
     kept = texts(silver.at_most([document(i, names) for i, names in enumerate(corpus)], count))
@@ -65,7 +64,6 @@ def test_exemplars_have_neither_hidden_names_nor_documents_of_dev(tmp_path):
     assert texts(silver.without_mentions(docs)) == []
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(2, 9), st.integers(2, 9))
 def test_each_document_is_in_one_fold(count, number):
     docs = [document(i, ["flu"]) for i in range(count)]

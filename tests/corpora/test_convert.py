@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 import spacy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
@@ -11,8 +11,6 @@ from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.convert import convert_corpus, make_doc, select, write_docbin
 
 from .strategies import annotated_texts
-
-LIGHT = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def described(span):
@@ -28,7 +26,6 @@ def text_of(text, *mentions):
 
 
 @given(annotated_texts())
-@LIGHT
 def test_every_mention_keeps_its_exact_offsets(nlp, text):
     doc = make_doc(nlp, text)
     assert doc.text == text.text
@@ -41,7 +38,6 @@ def test_every_mention_keeps_its_exact_offsets(nlp, text):
 
 
 @given(annotated_texts())
-@LIGHT
 def test_spacy_file_keeps_text_spans_and_doc_id(nlp, text):
     doc = make_doc(nlp, text)
     data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
@@ -55,14 +51,12 @@ def test_spacy_file_keeps_text_spans_and_doc_id(nlp, text):
 
 
 @given(annotated_texts())
-@LIGHT
 def test_tokens_are_split_but_never_merged(nlp, text):
     starts = {token.idx for token in nlp.make_doc(text.text)}
     assert starts <= {token.idx for token in make_doc(nlp, text)}
 
 
 @given(annotated_texts())
-@LIGHT
 def test_doc_ents_are_the_longest_mentions_without_overlap(nlp, text):
     counts = Counter()
     doc = make_doc(nlp, text, counts=counts)

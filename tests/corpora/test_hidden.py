@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -100,7 +100,6 @@ def test_an_alias_takes_the_place_of_a_hidden_title():
     assert (entity.title, entity.aliases) == ("hydrophobia", ("lyssa",))
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.floats(0, 1), st.integers(0, 5))
 def test_share_and_seed(tmp_path_factory, share, seed):
     path = tmp_path_factory.mktemp("hidden")

@@ -5,7 +5,7 @@ import json
 import warnings
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import DocBin
 
@@ -118,7 +118,6 @@ BYTES = [
 
 @pytest.mark.parametrize("format", VALID)
 @given(data=st.data())
-@settings(max_examples=250, suppress_health_check=list(HealthCheck))
 def test_bytes_put_in_or_taken_out_are_errors_with_file_and_line(nlp, tmp_path, format, data):
     content = VALID[format] * data.draw(st.integers(1, 2))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -190,7 +189,6 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=3), json_values) | json_values | st.binary(max_size=30))
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 def test_any_concept_map_is_a_map_or_an_error_with_its_file(tmp_path, value):
     path = tmp_path / "concept_map.json"
     path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
@@ -212,7 +210,6 @@ def test_any_file_of_ids_is_read_or_an_error_with_file_and_line(tmp_path_factory
 
 @pytest.mark.parametrize("kind", ["flip", "cut"])
 @given(data=st.data())
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 def test_damaged_spacy_files_are_read_or_an_error_with_the_file(nlp, tmp_path, kind, data):
     path = tmp_path / "corpus.spacy"
     mention = AnnotatedMention(0, 3, "X", ("Q1",))

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
@@ -86,7 +86,6 @@ def test_duplicate_id_is_an_error_that_names_both_lines(write):
 
 
 @given(st.lists(annotated_texts(), max_size=4, unique_by=lambda text: text.id))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_write_jsonl_and_read_jsonl_round_trip(tmp_path, texts):
     path = tmp_path / "texts.jsonl"
     assert write_jsonl(texts, path) == len(texts)
@@ -129,7 +128,6 @@ CONTENTS = st.one_of(
 
 
 @given(CONTENTS)
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_bytes_are_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
     path = tmp_path / "fuzz.jsonl"
     path.write_bytes(content)

@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
@@ -123,7 +123,6 @@ CONTENTS = st.one_of(
 
 
 @given(CONTENTS)
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*came before")
 def test_any_bytes_are_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
     path = tmp_path / "fuzz.txt"

@@ -1,6 +1,6 @@
 import pytest
 import spacy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.util import registry
@@ -51,7 +51,6 @@ def test_predicted_documents_have_mentions_without_links(corpus):
 
 
 @given(annotated_texts().filter(lambda text: text.text))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_predicted_and_reference_have_the_same_tokens(nlp, tmp_path, text):
     path = tmp_path / "one.spacy"
     write_docbin([make_doc(nlp, text)], path)
@@ -132,7 +131,6 @@ def test_path_without_corpus_is_an_error(nlp, tmp_path):
 
 
 @given(st.binary(max_size=40), st.integers(0, 400))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_damaged_file_is_an_error_with_its_path(nlp, corpus, noise, cut):
     path = corpus.with_name("damaged.spacy")
     for content in (noise, corpus.read_bytes()[:cut]):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.calibration.calibration import Calibration
@@ -41,7 +41,6 @@ def grouped(numbers, vectors, decided, discovery, similarity=None, types=False):
 
 
 @given(st.data(), st.sampled_from(METHODS), st.sampled_from(SIMILARITIES))
-@settings(max_examples=60)
 def test_groups_do_not_depend_on_the_order_of_mentions(data, method, similarity):
     kinds = data.draw(st.lists(st.integers(0, 8), min_size=1, max_size=14))
     threshold = data.draw(st.sampled_from([0.0, 0.3, 0.6, 1.0]))

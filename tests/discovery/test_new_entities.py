@@ -362,7 +362,6 @@ def test_other_bytes_are_an_error(data):
 
 
 @given(st.data())
-@settings(max_examples=30)
 def test_cut_off_bytes_are_an_error(data):
     whole = of_groups([0, 0, 1]).to_bytes()
     cut = data.draw(st.integers(0, len(whole) - 1))
@@ -454,5 +453,5 @@ class Edits(RuleBasedStateMachine):
         assert sets == self.sets and len(self.entities) == len(self.sets)
 
 
-Edits.TestCase.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)
+Edits.TestCase.settings = settings(stateful_step_count=15)
 test_edits = Edits.TestCase

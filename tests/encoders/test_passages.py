@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
@@ -46,7 +46,6 @@ def documents(draw):
     return texts, np.array(text_of, dtype=np.int64), pairs
 
 
-@settings(max_examples=200, deadline=None)
 @given(documents(), st.integers(8, 40), st.integers(1, 4))
 def test_each_mention_is_whole_in_one_passage_of_its_document(tokenizer, document, size, most):
     texts, text_of, offsets = document
@@ -72,7 +71,6 @@ def test_each_mention_is_whole_in_one_passage_of_its_document(tokenizer, documen
         assert len(set(zip(inputs.passage.tolist(), text_of.tolist()))) == inputs.passages
 
 
-@settings(max_examples=50, deadline=None)
 @given(documents(), st.integers(8, 40), st.randoms())
 def test_a_passage_does_not_depend_on_other_documents_or_on_order(
     tokenizer, document, size, random

@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.loading import load_pretrained
@@ -173,7 +173,6 @@ def check_windows(tokenizer, texts, mentions, size, title=0):
         assert windows.readable[i] == readable
 
 
-@settings(max_examples=150)
 @given(documents(), st.integers(8, 40))
 @example((["a b"], [(0, 1, 2)]), 8)  # white space is a mention without pieces
 @example((["a", "\n \n", "b"], [(1, 0, 3), (0, 0, 1), (2, 0, 1)]), 8)  # a text without pieces
@@ -181,13 +180,11 @@ def test_windows_equal_the_oracle(tokenizer, drawn, size):
     check_windows(tokenizer, *drawn, size)
 
 
-@settings(max_examples=150)
 @given(documents(), st.integers(1, 12), st.integers(8, 24))
 def test_windows_with_a_title_equal_the_oracle(tokenizer, drawn, title, rest):
     check_windows(tokenizer, *drawn, title + 1 + rest, title)
 
 
-@settings(max_examples=100)
 @given(documents(), st.integers(8, 40))
 def test_windows_of_a_byte_level_tokenizer_equal_the_oracle(byte_level, drawn, size):
     check_windows(byte_level, *drawn, size)
@@ -284,7 +281,6 @@ def naive_entity_text(tokenizer, title, rest, size):
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(texts, texts), max_size=4), st.integers(8, 30))
 @example([("", ""), ("a", ""), ("", "a"), ("a " * 40, "b"), ("a", "b " * 40)], 10)
 def test_entity_texts_equal_the_oracle(tokenizer, pairs, size):

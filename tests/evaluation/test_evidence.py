@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
@@ -72,7 +72,6 @@ def test_evidence_is_the_nearest_text_and_exemplar_of_each_entity(seed, m):
                 assert evidence.exemplars[row, column] == of_exemplar.get(entity, -np.inf)
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 1 << 30), st.sampled_from([-0.3, -0.1, 0.0, 0.1, 0.3]))
 def test_the_better_evidence_is_chosen_whatever_its_scale(seed, shift):
     """Exemplars that are all more similar than texts, or all less, do not decide by that."""
@@ -109,7 +108,6 @@ def test_less_reliable_evidence_counts_less():
     assert found >= expected and found > 0.9
 
 
-@settings(max_examples=10)
 @given(st.integers(0, 1 << 30))
 def test_probabilities_are_how_often_the_best_candidate_is_right(seed):
     texts, exemplars, gold = world(seed, m=2000, text_noise=0.15, exemplar_noise=0.12)
@@ -122,7 +120,6 @@ def test_probabilities_are_how_often_the_best_candidate_is_right(seed):
     assert expected[likely].mean() == pytest.approx(right[likely].mean(), abs=0.08)
 
 
-@settings(max_examples=10)
 @given(st.integers(0, 1 << 30), st.floats(0.1, 30), st.floats(-5, 5))
 @example(28358541, 1.125, 4.0)  # The search stopped at an edge of the loss.
 def test_another_unit_of_similarity_changes_nothing(seed, scale, shift):

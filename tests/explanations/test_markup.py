@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 import spacy
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy import displacy
 from spacy.tokens import Doc, Span
@@ -114,7 +114,6 @@ PLAIN = Page(
 )
 
 
-@settings(max_examples=300)
 @given(
     st.tuples(one_line, one_line, one_line, any_text, one_line, one_line, any_text, any_text),
     st.sampled_from([TEMPLATE, "{}", "HTTPS://example.org/?q={}&x='{}'"]),
@@ -132,7 +131,6 @@ def test_evidence_page_has_the_elements_of_its_template_alone(fields, template):
     assert address == "#" or address.lower().startswith(("http://", "https://"))
 
 
-@settings(max_examples=200)
 @given(st.tuples(*[any_text] * 9))
 @example((VECTORS[1],) * 9)
 def test_page_of_new_entities_has_the_elements_of_its_template_alone(fields):

@@ -1,14 +1,13 @@
 """The minimax partition, compared with all simple paths."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from spacy_arbo_el import graph
 
 from .strategies import graphs, smallest_bottlenecks
 
 
-@settings(max_examples=1000, deadline=None)
 @given(graphs(most_mentions=5, most_edges=16))
 def test_minimax_links_each_mention_to_an_entity_with_the_smallest_bottleneck(drawn):
     entities, mentions, *_, threshold = drawn
@@ -24,7 +23,6 @@ def test_minimax_links_each_mention_to_an_entity_with_the_smallest_bottleneck(dr
             assert all((e, mention) not in best for e in range(entities))
 
 
-@settings(max_examples=300, deadline=None)
 @given(graphs())
 def test_minimax_and_arborescence_reach_the_same_mentions(drawn):
     minimax = graph.minimax(*drawn[:5], threshold=drawn[5])
@@ -32,7 +30,6 @@ def test_minimax_and_arborescence_reach_the_same_mentions(drawn):
     assert ((minimax.parent >= 0) == (arborescence.parent >= 0)).all()
 
 
-@settings(max_examples=300, deadline=None)
 @given(graphs())
 def test_minimax_and_arborescence_keep_the_same_heaviest_edge(drawn):
     # The lexicographically smallest arborescence has the smallest heaviest edge, as has minimax.

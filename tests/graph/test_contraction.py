@@ -1,7 +1,7 @@
 """The arborescence, compared with the paper's deletion procedure."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
@@ -9,7 +9,6 @@ from spacy_arbo_el import graph
 from .strategies import delete_literally, graphs
 
 
-@settings(max_examples=3000, deadline=None)
 @given(graphs())
 def test_arborescence_keeps_the_same_edges_as_literal_deletion(drawn):
     entities, mentions, source, target, weight, threshold = drawn
@@ -21,7 +20,6 @@ def test_arborescence_keeps_the_same_edges_as_literal_deletion(drawn):
     assert (forest.parent[~valid] == -1).all()
 
 
-@settings(max_examples=400, deadline=None)
 @given(graphs(most_entities=2, most_mentions=14, most_edges=60))
 def test_arborescence_of_larger_graphs_equals_literal_deletion(drawn):
     entities, mentions = drawn[:2]
@@ -30,7 +28,6 @@ def test_arborescence_of_larger_graphs_equals_literal_deletion(drawn):
     assert forest.edge.tolist() == [left.get(entities + m, -1) for m in range(mentions)]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 40), st.integers(1, 6))
 def test_arborescence_of_neighbour_graphs_with_distinct_weights_equals_literal_deletion(
     seed, mentions, k

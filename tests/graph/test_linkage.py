@@ -1,14 +1,13 @@
 """Undirected linking, compared with a naive single linkage."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from spacy_arbo_el import graph
 
 from .strategies import graphs, naive_single_linkage, path_to, same_cluster_pairs
 
 
-@settings(max_examples=1500, deadline=None)
 @given(graphs())
 def test_undirected_clusters_equal_naive_single_linkage(drawn):
     entities, mentions = drawn[:2]
@@ -23,7 +22,6 @@ def test_undirected_clusters_equal_naive_single_linkage(drawn):
         assert links.entity[mention] == (entity[0] if entity else -1)
 
 
-@settings(max_examples=300, deadline=None)
 @given(graphs())
 def test_undirected_forest_hangs_from_entities_by_edges_of_the_graph(drawn):
     entities, mentions, source, target, weight, threshold = drawn

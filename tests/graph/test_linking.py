@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
@@ -29,7 +29,6 @@ def clusters_at(drawn, threshold, method="arborescence", leftover="weak"):
 
 
 @methods
-@settings(max_examples=300, deadline=None)
 @given(graphs())
 def test_link_gives_consistent_paths_scores_and_clusters(method, drawn):
     entities, mentions, *_, threshold = drawn
@@ -50,7 +49,6 @@ def test_link_gives_consistent_paths_scores_and_clusters(method, drawn):
 
 @methods
 @leftovers
-@settings(max_examples=100, deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_links_and_clusters_do_not_depend_on_the_order_of_nodes(method, leftover, drawn, random):
     entities, mentions, source, target, weight, threshold = drawn
@@ -70,7 +68,6 @@ def test_links_and_clusters_do_not_depend_on_the_order_of_nodes(method, leftover
     )
 
 
-@settings(max_examples=300, deadline=None)
 @given(graphs(), st.permutations(range(24)))
 def test_link_depends_on_the_order_of_edges_for_equal_weights_only(drawn, order):
     entities, mentions, source, target, weight, threshold = drawn
@@ -86,7 +83,6 @@ def test_link_depends_on_the_order_of_edges_for_equal_weights_only(drawn, order)
 
 
 @methods
-@settings(max_examples=200, deadline=None)
 @given(graphs(most_entities=0))
 def test_new_clusters_nest_as_the_threshold_falls(method, drawn):
     for leftover in LEFTOVERS:
@@ -97,7 +93,6 @@ def test_new_clusters_nest_as_the_threshold_falls(method, drawn):
             finer = coarser
 
 
-@settings(max_examples=200, deadline=None)
 @given(graphs())
 def test_undirected_clusters_nest_as_the_threshold_falls(drawn):
     finer = set()
@@ -108,7 +103,6 @@ def test_undirected_clusters_nest_as_the_threshold_falls(drawn):
 
 
 @methods
-@settings(max_examples=200, deadline=None)
 @given(graphs())
 def test_linked_mentions_stay_linked_as_the_threshold_rises(method, drawn):
     before = np.zeros(drawn[1], bool)
@@ -119,7 +113,6 @@ def test_linked_mentions_stay_linked_as_the_threshold_rises(method, drawn):
 
 
 @methods
-@settings(max_examples=300, deadline=None)
 @given(graphs())
 def test_clusters_of_leftovers_are_components_of_the_edges_among_them(method, drawn):
     entities, mentions, source, target, weight, threshold = drawn
@@ -144,7 +137,6 @@ def test_clusters_of_leftovers_are_components_of_the_edges_among_them(method, dr
             assert cluster["arborescence"][i] != cluster["arborescence"][j] or weak
 
 
-@settings(max_examples=300, deadline=None)
 @given(graphs(most_entities=0))
 def test_trees_of_leftovers_have_one_root_each_that_nothing_can_enter(drawn):
     _, mentions, source, target, weight, threshold = drawn

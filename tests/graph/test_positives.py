@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
@@ -40,7 +40,6 @@ def clusters(draw, smallest=1):
     return vectors, similarity, np.concatenate([[0], np.cumsum(sizes)]), rng
 
 
-@settings(max_examples=150, deadline=None)
 @given(clusters(), st.sampled_from(["ip", "l2"]))
 def test_gold_parents_equal_the_arborescence_of_the_complete_graph(drawn, metric):
     vectors, similarity, offsets, _ = drawn
@@ -52,7 +51,6 @@ def test_gold_parents_equal_the_arborescence_of_the_complete_graph(drawn, metric
     assert parents.tolist() == expected
 
 
-@settings(max_examples=100, deadline=None)
 @given(clusters(), st.data())
 def test_gold_parents_of_queries_equal_those_of_all_mentions(drawn, data):
     vectors, similarity, offsets, rng = drawn
@@ -67,7 +65,6 @@ def test_gold_parents_of_queries_equal_those_of_all_mentions(drawn, data):
         )
 
 
-@settings(max_examples=150, deadline=None)
 @given(clusters(), st.sampled_from(["ip", "l2"]))
 def test_gold_parents_1nn_equal_the_arborescence_of_three_nodes(drawn, metric):
     vectors, similarity, offsets, _ = drawn
@@ -81,7 +78,6 @@ def test_gold_parents_1nn_equal_the_arborescence_of_three_nodes(drawn, metric):
             assert parents[query] == expected[0]
 
 
-@settings(max_examples=100, deadline=None)
 @given(clusters())
 def test_gold_parents_1rand_equal_the_arborescence_of_three_nodes(drawn):
     vectors, similarity, offsets, rng = drawn

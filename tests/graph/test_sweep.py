@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
@@ -18,7 +18,6 @@ levels = st.lists(
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("leftover", LEFTOVERS)
-@settings(max_examples=250, deadline=None)
 @given(graphs(), levels)
 def test_sweep_rows_equal_linking_at_each_threshold(method, leftover, drawn, thresholds):
     options = {"method": method, "leftover": leftover}
@@ -32,7 +31,6 @@ def test_sweep_rows_equal_linking_at_each_threshold(method, leftover, drawn, thr
 
 
 @pytest.mark.parametrize("leftover", LEFTOVERS)
-@settings(max_examples=400, deadline=None)
 @given(graphs(most_entities=0, most_mentions=12, most_edges=50), levels)
 def test_sweep_without_entities_equals_clustering_at_each_threshold(leftover, drawn, thresholds):
     swept = graph.sweep(*drawn[:5], thresholds=np.array(thresholds), leftover=leftover)

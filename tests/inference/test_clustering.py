@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
@@ -76,7 +76,6 @@ def link_with_all_edges(neighbours, method, min_logit):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=300, deadline=None)
 @given(documents(), st.sampled_from([-np.inf, -0.5, 0.5, 1.5]))
 def test_one_edge_from_outside_per_mention_links_like_all_edges(method, neighbours, min_logit):
     decisions = decide(Clustering(method), neighbours, CURVES, min_logit)

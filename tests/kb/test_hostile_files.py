@@ -8,7 +8,7 @@ import time
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
@@ -90,12 +90,7 @@ def read_or_refused(source, format):
 def test_changed_files_are_read_or_refused_by_file_and_line(kind, tmp_path, attacks):
     format = kind.split()[0]
 
-    @settings(
-        max_examples=attacks(60, 1000),
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(max_examples=attacks(25, 1000), database=None)
     @given(st.sampled_from(sorted(FILES[kind])), CHANGES, st.none() | st.floats(0, 1))
     def check(name, changes, cut):
         data = FILES[kind][name]

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.concepts import concept_map_of, read_concept_map
@@ -104,7 +104,6 @@ ENTITIES = st.builds(
 
 
 @given(st.lists(ENTITIES, max_size=4, unique_by=lambda entity: entity.id))
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 def test_jsonl_is_written_and_read_without_loss(tmp_path, entities):
     path = tmp_path / "kb.jsonl"
     assert write_entities_jsonl(entities, path) == len(entities)
@@ -125,7 +124,6 @@ def test_a_failed_write_leaves_the_old_file(write):
 
 
 @given(st.binary(max_size=40) | st.lists(TEXT, max_size=4).map(lambda x: "\n".join(x).encode()))
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("read", [read_entities_jsonl, read_medic_2012])
 def test_any_bytes_give_entities_or_an_error_with_file_and_line(tmp_path, read, content):
     path = tmp_path / "fuzz"

@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
@@ -159,7 +159,6 @@ def test_edits_in_memory(edits):
     np.testing.assert_array_equal(again.rows.array(), kb.rows.array())
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=EDITS, dtype=st.sampled_from(["float32", "float16"]))
 def test_edits_in_a_folder(edits, dtype, tmp_path):
     oracle = Oracle()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.inference.clustering import Clustering
@@ -52,7 +52,6 @@ def texts_with_mentions(draw):
     return text, np.array(pairs, dtype=np.int64).reshape(-1, 2), phrases
 
 
-@settings(max_examples=300)
 @given(texts_with_mentions())
 def test_insertions_leave_mentions_as_they_are(example):
     text, pairs, phrases = example

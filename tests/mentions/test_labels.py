@@ -1,7 +1,7 @@
 """Gold ids of entities that were merged."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
@@ -13,7 +13,6 @@ IDS = [f"e{i}" for i in range(5)]
 ids = st.sampled_from([*IDS, "unknown"])
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_ids_are_those_of_the_entities_that_they_lead_to(data):
     kb = ArboKB(Vocab(), map(Entity, IDS))

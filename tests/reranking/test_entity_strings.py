@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
@@ -65,7 +65,6 @@ def mention(text, normalized=None):
     return MentionRecord(("doc", 0, 1), (), text, normalized=normalized or text)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from([1, 2, 16384]))
 def test_updated_strings_are_those_that_are_read_anew(data, counted):
     datastore = datastore_of()

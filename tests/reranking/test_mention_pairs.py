@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
@@ -85,7 +85,6 @@ def read(nlp, docs):
 # What is read
 
 
-@settings(max_examples=30)
 @given(window=st.integers(8, 30), as_document=st.booleans())
 def test_pairs_are_those_of_a_literal_procedure(word_pieces, window, as_document):  # noqa: F811
     offsets, text_of = np.array(MENTIONS), np.zeros(len(MENTIONS), dtype=np.int64)
@@ -136,7 +135,6 @@ def test_scores_are_the_mean_of_both_ways_round_and_best_first(nlp):
 
 
 @given(st.floats(0.1, 20), st.floats(-10, 10))
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_log_odds_by_similarity_are_added_to_the_scores(nlp, slope, offset):
     stages = find_linker(nlp).stages
     batch = read(nlp, docs_of(nlp))

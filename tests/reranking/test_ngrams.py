@@ -3,7 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -23,7 +23,6 @@ def counted(strings, shortest, longest):
     ]
 
 
-@settings(max_examples=300)
 @given(st.lists(texts, max_size=5), st.integers(1, 6), st.integers(0, 3))
 @example(["a", "", "  "], 6, 0)
 def test_ngrams_are_those_of_scikit_learn(strings, shortest, more):

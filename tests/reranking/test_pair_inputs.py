@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.passages import document_passages
@@ -80,7 +80,6 @@ def literal_pair(word_pieces, window, text, mention_ids, entity, name):
     return literal_mention(word_pieces, window, *mention_ids), second
 
 
-@settings(max_examples=60)
 @given(data=st.data())
 def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
     window, text = (data.draw(st.integers(8, 40)) for _ in range(2))

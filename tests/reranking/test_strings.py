@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -19,7 +19,6 @@ words = st.text(alphabet="abcXY 67", max_size=8)
 groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
 @given(groups, st.data())
 def test_the_most_similar_string_of_each_entity(names, data):
     surface_forms = [data.draw(st.lists(words, max_size=2)) for _ in names]
@@ -104,7 +103,6 @@ def test_the_lengths_of_ngrams_are_settings():
         assert similarity == pytest.approx(expected)
 
 
-@settings(max_examples=150, deadline=None)
 @given(groups, st.data())
 def test_an_index_that_was_edited_is_equal_to_one_that_is_built_anew(names, data):
     names = list(names)
@@ -149,7 +147,6 @@ def test_replacing_again_and_again_leaves_garbage_that_is_measured():
     assert index.garbage == pytest.approx(6 / 8)
 
 
-@settings(max_examples=100, deadline=None)
 @given(groups, st.data())
 def test_names_need_not_be_counted_nor_kept(names, data):
     """Weights come from what is counted, in whatever order the names are read."""

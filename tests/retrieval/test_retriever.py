@@ -1,7 +1,7 @@
 """Exemplars as neighbours: the nearest ones, and the nearest one of each further entity."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
@@ -43,7 +43,6 @@ def naive(scores, owners, usable, count, n_entities):
     return taken
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     st.integers(0, 10_000),
     st.integers(0, 40),

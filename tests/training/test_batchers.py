@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.util import registry
 
@@ -48,7 +48,6 @@ def all_mentions(corpus):
     ]
 
 
-@settings(max_examples=50, deadline=None)
 @given(corpora, st.integers(1, 5))
 def test_batches_by_mention_hold_each_labelled_mention_once(documents, size):
     corpus = corpus_of(documents)
@@ -59,7 +58,6 @@ def test_batches_by_mention_hold_each_labelled_mention_once(documents, size):
     assert all(0 < len(batch) <= size for batch in batches)
 
 
-@settings(max_examples=50, deadline=None)
 @given(corpora, st.integers(1, 3), st.integers(1, 3))
 def test_batches_by_concept_hold_so_many_concepts_and_mentions(documents, n_concepts, n_mentions):
     corpus = corpus_of(documents)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from thinc.api import Adam, with_debug
 
@@ -41,7 +41,6 @@ def naive_cross_entropy(logits, positive, valid):
     return -torch.log(p[positive[valid]].sum())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([1.0, 5.0]))
 @pytest.mark.parametrize(
     "ours, naive",
@@ -170,7 +169,6 @@ def over_distances(naive):
     return of_squares
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000))
 @pytest.mark.parametrize(
     "loss, naive",
@@ -196,7 +194,6 @@ def test_losses_of_single_targets_equal_autograd(loss, naive, seed):
         np.testing.assert_allclose(gradient[i], row.grad.numpy(), atol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([None, 0.0, 0.1]))
 def test_multi_similarity_and_its_mining_equal_those_of_pytorch_metric_learning(seed, margin):
     """A batch of mentions, each of which has the others as targets."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.training.limits import (
@@ -57,7 +57,6 @@ def tables(low, high, min_width=0):
     )
 
 
-@settings(max_examples=100, deadline=None)
 @given(tables(-1, N_TEXTS - 1, 1), st.integers(1, 200))
 def test_a_budget_takes_as_many_columns_as_their_distinct_texts_allow(nodes, budget):
     got = NegativesWithinBudget(Given(nodes), budget)(nodes[:, 0], Table([]), None)
@@ -81,7 +80,6 @@ def test_a_budget_counts_texts_only():
         NegativesWithinBudget(Given(nodes), 0)
 
 
-@settings(max_examples=50, deadline=None)
 @given(tables(-1, N_TEXTS + 9), tables(-1, N_TEXTS + 9))
 def test_both_kinds_each_once(first, second):
     rows = min(len(first), len(second))
@@ -94,7 +92,6 @@ def test_both_kinds_each_once(first, second):
         ]
 
 
-@settings(max_examples=100, deadline=None)
 @given(tables(-1, N_TEXTS + 9), st.lists(st.integers(0, 2), min_size=10, max_size=10))
 def test_an_entity_is_no_negative_more_often_than_its_frequency_allows(nodes, cluster):
     table = Table([*cluster, 0, 1, 2])

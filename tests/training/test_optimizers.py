@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.util import load_config, registry
 from thinc.api import Adam
@@ -14,7 +14,6 @@ NAME, OPTIMIZER = "training.optimizer.@optimizers", "spacy-arbo-el.InterpolatedA
 make = registry.optimizers.get(OPTIMIZER)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.floats(0, 1), st.integers(0, 12), st.integers(0, 1000))
 def test_averages_lie_between_the_first_weights_and_the_present_ones(share, steps, seed):
     rng = np.random.default_rng(seed)

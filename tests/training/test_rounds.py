@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 from thinc.api import Adam, fix_random_seed
@@ -61,7 +61,6 @@ def naive(table, cache, texts, k):
     return pairs
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4))
 def test_negatives_are_the_entities_nearer_than_the_gold_one(seed, k):
     table, cache, texts, _ = world_of(seed)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.training import Example
 
@@ -58,7 +58,6 @@ def read(nlp, written_links):
     return linker, kept, revised, texts
 
 
-@settings(max_examples=200)
 @given(
     st.lists(st.integers(1, 6), min_size=1, max_size=6), st.floats(0.01, 0.99), st.integers(0, 9)
 )
@@ -116,7 +115,6 @@ def test_predicted_links_are_the_nearest_texts(nlp):
     assert texts[0].count("(") == 2
 
 
-@settings(max_examples=100)
 @given(span_inputs(), span_inputs(), st.data())
 def test_revised_spans_stand_in_for_those_that_are_stored(stored, new, data):
     rows = data.draw(st.permutations(range(len(stored) + 3)))[: len(new)]

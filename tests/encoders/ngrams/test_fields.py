@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import offsets_of
@@ -17,7 +17,6 @@ def lists_of(field):
     return [field.ids[a:b].tolist() for a, b in zip(field.offsets[:-1], field.offsets[1:])]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(NUMBERS, max_size=8), max_size=5))
 def test_averages_are_those_of_a_loop_over_ngrams(groups):
     table = np.random.default_rng(0).normal(size=(ROWS, 4)).astype(np.float32)

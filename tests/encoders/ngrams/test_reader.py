@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.checks import check_inputs
@@ -25,7 +25,6 @@ def passage(inputs: SpanInputs, span: int):
     return ids[:first], ids[first : last + 1], ids[last + 1 :]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=9), min_size=1, max_size=3), st.data())
 def test_passages_are_those_of_a_loop_over_mentions(groups, data):
     texts = [" ".join(group) for group in groups]

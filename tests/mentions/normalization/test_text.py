@@ -3,7 +3,7 @@
 import pickle
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.util import registry
 from thinc.api import Config
@@ -13,7 +13,6 @@ from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
 from spacy_arbo_el.mentions.normalization.text import inside_of, normalizer_chain, replace
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="ab ", max_size=30), st.data())
 def test_replacing_moves_every_offset(text, data):
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=8, unique=True).map(sorted))
