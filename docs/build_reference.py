@@ -131,7 +131,7 @@ def entry_points() -> Iterator[Tuple[str, str, str]]:
 
 
 def parts() -> List[Part]:
-    """All registered parts, in the order of setup.cfg."""
+    """All registered parts that are not removed, in the order of setup.cfg."""
     return [
         Part(
             name,
@@ -140,7 +140,7 @@ def parts() -> List[Part]:
             load(place),
         )
         for kind, name, place in entry_points()
-        if kind not in OTHER
+        if kind not in OTHER and ".removed:" not in place
     ]
 
 

@@ -47,7 +47,7 @@ from .linking.corpus_mentions import CorpusMentions
 from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
-from .linking.iteration import iteration_of
+from .linking.iteration import IterativePrediction
 from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
@@ -503,8 +503,10 @@ class ArboLinker(TrainablePipe):
         self, examples: Iterable[Example], rows: np.ndarray
     ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
         """The mentions to train on, read in texts with links where inference is iterative."""
-        iteration = iteration_of(self.inference)
-        if iteration is None or iteration.training is None or not len(rows):
+        iteration = self.inference
+        if not isinstance(iteration, IterativePrediction) or iteration.training is None:
+            return rows, None
+        if not len(rows):
             return rows, None
         spans = [self.reader.all_mentions(example.reference) for example in examples]
         return read_with_links(

@@ -23,3 +23,11 @@ def removed(name: str, instead: str, *settings: str) -> Callable[..., Any]:
     parameters = [Parameter(s, Parameter.KEYWORD_ONLY, default=None) for s in settings]
     build.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return build
+
+
+MARGIN = removed(
+    "Margin.v1",
+    "Use the inference procedure inside of it, such as Clustering.v1.",
+    "inference",
+    "min_difference",
+)

@@ -9,7 +9,6 @@ from spacy.tokens import Span
 from ..annotations import Link, named
 from ..calibration.logistic import probability
 from ..display import shown_probability
-from ..inference.margin import Margin
 from ..kb.entity import NIL
 from ..linking.stages import LinkingStages, RankedMentions
 from ..mentions.getters import offsets_of_span
@@ -139,9 +138,7 @@ class Explainer:
         if link.is_nil and score < self.threshold:
             return f"{place}, which is below the threshold of {self.threshold:g}"
         if link.is_nil:
-            close = ": another is nearly as probable"
-            reason = close if isinstance(self.stages.inference, Margin) else ""
-            return f"{place}, but the inference procedure left the mention out{reason}"
+            return f"{place}, but the inference procedure left the mention out"
         if rank == 0:
             return f"overruled by another cluster: {place}, but {_influence(link)}"
         return f"{place}: others are more probable"

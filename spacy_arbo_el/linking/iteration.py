@@ -126,13 +126,6 @@ class IterativePrediction:
         return batch
 
 
-def iteration_of(inference: Optional[Inference]) -> Optional[IterativePrediction]:
-    """The iterative prediction of a procedure that may stand round it; None where there is none."""
-    while inference is not None and not isinstance(inference, IterativePrediction):
-        inference = getattr(inference, "inference", None)
-    return inference
-
-
 def _first(
     stages: "LinkingStages", batch: MentionBatch
 ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ from ..reranking.protocol import Ranking, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
-from .iteration import iteration_of
+from .iteration import IterativePrediction
 from .links import Wording, make_links, numbers_within
 
 T = TypeVar("T")
@@ -238,9 +238,8 @@ class LinkingStages:
         """
         batch = self.encode(self.read(spans))
         with self.datastore.reading():
-            iteration = iteration_of(self.inference)
-            if iteration is not None:
-                batch = iteration.revised(self, spans, batch, _least_logit(threshold))
+            if isinstance(self.inference, IterativePrediction):
+                batch = self.inference.revised(self, spans, batch, _least_logit(threshold))
             ranked = self.rank_encoded(batch)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)

@@ -193,9 +193,9 @@ def test_the_number_of_exemplars_is_tuned_stored_and_saved(tmp_path):
     loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
     assert loaded.stages.inference == linker.stages.inference
     assert loaded.stages.inference.n_exemplars == result.n_exemplars
-    margin = {"@misc": "spacy-arbo-el.Margin.v1", "inference": VOTE}
-    with pytest.raises(ValueError, match="E723.*Margin"):
-        tune(build(train=TRAIN, inference=margin).get_pipe("arbo_linker"), docs, n_exemplars=[1])
+    iterative = {"@misc": "spacy-arbo-el.IterativePrediction.v1", "inference": VOTE}
+    with pytest.raises(ValueError, match="E723.*IterativePrediction"):
+        tune(build(train=TRAIN, inference=iterative).get_pipe("arbo_linker"), docs, n_exemplars=[1])
 
 
 def test_tune_command(nlp, tmp_path):

@@ -29,7 +29,6 @@ REFUSED = {
         "weight": SHARES,
     },
     "ExemplarVote.v1": {"n_exemplars": [0, *COUNTS], "temperature": [0.0, -1.0, NAN, INF]},
-    "Margin.v1": {"min_difference": SHARES},
     "Discovery.v1": {
         "threshold": [-0.1, 1.1, NAN, INF],
         "ngram_weight": [-0.1, 1.1, NAN, INF],
@@ -49,7 +48,6 @@ REFUSED = {
 }
 NEEDED = {
     "Retriever.v1": {"verbalization": None, "similarity": None, "index": None},
-    "Margin.v1": {"inference": None},
 }
 
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.independent import Independent
-from spacy_arbo_el.inference.margin import Margin
 from spacy_arbo_el.linking.insertions import insertions, write_links
-from spacy_arbo_el.linking.iteration import IterativePrediction, iteration_of
+from spacy_arbo_el.linking.iteration import IterativePrediction
 from spacy_arbo_el.mentions.normalization.text import replace as edited
 
 from ..linker.conftest import build
@@ -137,15 +136,6 @@ def test_only_links_are_written_in(nlp):
     iteration = linker.inference
     assert iteration.revised(linker.stages, [list(doc.ents)], batch, 40.0) is batch
     assert iteration.revised(linker.stages, [list(doc.ents)], batch, -np.inf) is not batch
-
-
-def test_another_procedure_may_stand_round_it(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    spans = [list(doc.ents) for doc in docs_of(nlp)]
-    inside = linker.stages.link(spans, 0.0).ranked.batch.encoded
-    margin = replace(linker.stages, inference=Margin(linker.inference))
-    assert np.array_equal(margin.link(spans, 0.0).ranked.batch.encoded, inside)
-    assert iteration_of(Independent()) is None and iteration_of(linker.inference) is not None
 
 
 def test_the_setting_is_saved(nlp, tmp_path):
