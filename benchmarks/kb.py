@@ -10,6 +10,7 @@ in the same run. The large knowledge base is built once into FOLDER and then reu
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -33,8 +34,8 @@ from spacy_arbo_el.kb.loaders import load_kb
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.retrieval.entity_search import EntitySearch
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
+from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.index.flat import FlatIndex
-from spacy_arbo_el.retrieval.index.quantizers import IVF
 from spacy_arbo_el.retrieval.similarity import Cosine
 from spacy_arbo_el.training.memory import peak_megabytes, resident_megabytes
 
@@ -90,6 +91,12 @@ def timed(function: Callable, *args: Any) -> Tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
+def lists(count: int, n_probes: int = 32, rescore: float = 4.0) -> FaissIndex:
+    """Inverted lists, about twice the square root of the number of entities, and 4-bit codes."""
+    n_lists = 1 << round(math.log2(2 * math.sqrt(count)))
+    return FaissIndex(f"IVF{n_lists},PQ{WIDTH // 4}x4fs", f"nprobe={n_probes}", rescore)
+
+
 def create(path: Path, count: int) -> Dict:
     """Build a knowledge base with float16 vectors and a quantised index."""
     synthetic = Synthetic(count)
@@ -101,7 +108,7 @@ def create(path: Path, count: int) -> Dict:
             added = time.perf_counter()
             kb.sync(title_only, synthetic.encode, "synthetic")
             encoded = time.perf_counter()
-            index = IVF()(kb.rows, Cosine())
+            index = lists(count)(kb.rows, Cosine())
             indexed = time.perf_counter()
             if index.attached:
                 kb.keep_index(index.attached)
@@ -122,10 +129,10 @@ def opening(path: Path, count: int) -> Dict:
     return {"seconds": seconds, "first entity": first, "MB": resident_megabytes() - before}
 
 
-def searching(path: Path, count: int, queries: int, n_probes: int, rescore_factor: float) -> Dict:
+def searching(path: Path, count: int, queries: int, n_probes: int, rescore: float) -> Dict:
     """Approximate search for entities, as the linker does it."""
     kb = ArboKB.for_reading(path)
-    index = IVF(n_probes=n_probes, rescore_factor=rescore_factor)(kb.rows, Cosine(), kb.index)
+    index = lists(count, n_probes, rescore)(kb.rows, Cosine(), kb.index)
     search = EntitySearch(kb.rows, kb.owners(), index, Cosine())
     vectors = Synthetic(count).queries(queries)
     rounds = [timed(search.nearest, vectors, K) for _ in range(3)]
@@ -263,7 +270,7 @@ def main() -> None:
                 result["times exact"] = (
                     exact_result["raw ms per query"] / result["batch ms per query"]
                 )
-            show(f"IVF pq4, {n_probes} probes, rescore {factor}", result)
+            show(f"{lists(count, n_probes).factory}, {n_probes} probes, rescore {factor}", result)
     if "strings" in wanted:
         for path, size in ((small, count // 100), (large, count)):
             show(f"strings of {size:,}", run("strings", str(path), size))

@@ -15,6 +15,7 @@ query at a time; with ``--synthetic``, recall@100 of exact search over vectors i
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -247,29 +248,23 @@ def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: Optional[np.
 
 def _indexes(rows: Any, similarity: Any) -> Iterator[Tuple[str, Any]]:
     """The indexes that are compared, the exact one first. Each kind is built once."""
-    from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
+    from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
     from spacy_arbo_el.retrieval.index.flat import Flat
-    from spacy_arbo_el.retrieval.index.quantizers import HNSW, IVF, default_lists
 
     yield "exact", Flat()(rows, similarity)
-    lists = default_lists(len(rows))
-    ivf = {}
-    for part, factor in ((64, 4.0), (16, 4.0), (4, 4.0), (4, 16.0)):
-        probes = max(lists // part, 1)
-        name = f"IVF-PQ, {probes} of {lists} lists, {factor:g} times as many rescored"
-        ivf[name] = IVF(n_probes=probes, rescore_factor=factor)
-    hnsw = {f"HNSW, ef_search = {ef}": HNSW(ef_search=ef) for ef in (96, 400, 1600)}
-    kinds: List[Dict[str, Any]] = [hnsw, ivf]
-    for kind in kinds:
-        index = None
-        for name, settings in kind.items():
-            if index is None:
-                index = settings(rows, similarity)
-            else:
-                parameters, factor = settings.parameters(index.index), settings.rescore_factor
-                about = index.about
-                index = ApproximateIndex(index.index, rows, similarity, about, parameters, factor)
-            yield name, index
+    lists = 1 << round(math.log2(2 * math.sqrt(len(rows))))
+    hnsw = [FaissIndex("HNSW32", f"efSearch={count}", 2.0) for count in (96, 400, 1600)]
+    factory = f"IVF{lists},PQ{rows.width // 4}x4fs"
+    ivf = [
+        FaissIndex(factory, f"nprobe={max(lists // part, 1)}", rescore)
+        for part, rescore in ((64, 4.0), (16, 4.0), (4, 4.0), (4, 16.0))
+    ]
+    for kind in (hnsw, ivf):
+        attached = None
+        for build in kind:
+            index = build(rows, similarity, attached)
+            attached = index.attached
+            yield f"{build.factory} {build.search}, {build.rescore:g} times rescored", index
 
 
 def main() -> None:

@@ -277,7 +277,11 @@ class Errors(metaclass=_Coded):
     )
 
     E303 = "Can't read the search index {path}: {problem}. Build it again with spacy arbo index."
-    E305 = "A search index can't have the codes {value!r}. Choose one of: {choices}."
+    E305 = (
+        "FaissIndex.v1 can't use factory = {factory!r} with search = {search!r}: {problem}. Give "
+        'strings of FAISS, such as factory = "IVF2048,SQ8" with search = "nprobe=64", or factory = '
+        '"HNSW32" with search = "efSearch=128".'
+    )
 
     # Inference: E4xx
     E401 = (
@@ -718,7 +722,7 @@ class Warnings(metaclass=_Coded):
 
     W303 = (
         "FAISS can't search the index {kind!r} on a GPU, so it is searched on the CPU. An index "
-        'with codes = "pq8" or "sq8" is searched on the GPU.'
+        'with factory = "IVF2048,SQ8" or "IVF2048,PQ48" is searched on the GPU.'
     )
 
     # The component: W5xx

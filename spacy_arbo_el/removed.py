@@ -25,6 +25,21 @@ def removed(name: str, instead: str, *settings: str) -> Callable[..., Any]:
     return build
 
 
+IVF = removed(
+    "IVF.v1",
+    'Use FaissIndex.v1 with factory = "IVF2048,PQ96x4fs", search = "nprobe=32" and rescore = 4.0: '
+    "n_lists (by default about twice the square root of the number of vectors), codes and "
+    'n_probes (by default one list in 64). In place of codes = "pq4" stands PQ with a quarter of '
+    'the width of the vectors and x4fs, of "pq8" PQ with an eighth, of "sq8" SQ8, of "sq4" SQ4, '
+    'of "float16" SQfp16, of "float32" Flat.',
+    *("n_lists", "n_probes", "codes", "rescore_factor"),
+)
+HNSW = removed(
+    "HNSW.v1",
+    'Use FaissIndex.v1 with factory = "HNSW32", search = "efSearch=96" and rescore = 2.0: n_links '
+    'and ef_search. With codes = "sq8", factory is "HNSW32,SQ8".',
+    *("n_links", "ef_construction", "ef_search", "codes", "rescore_factor"),
+)
 MARGIN = removed(
     "Margin.v1",
     "Use the inference procedure inside of it, such as Clustering.v1.",

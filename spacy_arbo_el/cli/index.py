@@ -14,36 +14,42 @@ if TYPE_CHECKING:
 
     from ..kb.vectors import VectorRows
     from ..linker import ArboLinker
-    from ..retrieval.index.benchmark import Builder, Measurement
+    from ..retrieval.index.benchmark import Measurement
+    from ..retrieval.index.faiss_index import FaissIndex
     from ..retrieval.similarity import Similarity
 
 
 def index_command(
     # fmt: off
     path: Optional[Path] = Arg(None, help="Folder of a knowledge base with vectors"),
+    index: List[str] = Opt(
+        ..., "--index", "-i", help='Factory and search strings of FAISS, "HNSW32 efSearch=128"'
+    ),
+    rescore: float = Opt(4.0, "--rescore", help="Candidates that are rescored, for each result"),
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose similarity is used"),
     corpus: Optional[Path] = Opt(None, "--corpus", help=".spacy file whose mentions are queries"),
     exemplars: bool = Opt(
         False, "--exemplars", help="Compare indexes for the exemplars of --model instead"
     ),
     queries: int = Opt(500, "--queries", help="Number of queries"),
-    keep: int = Opt(0, "--keep", help="Number of the index to store"),
+    keep: bool = Opt(False, "--keep", help="Store the index, where one is given"),
     # fmt: on
 ) -> None:
     """Compare search indexes.
 
-    They search a knowledge base, or the exemplars of a pipeline. Several kinds are built, and their
-    speed and recall printed. Queries are vectors of entities or exemplars, or with --model and
-    --corpus those of mentions. Times are per query, in a batch of all, compared with exact search
-    over the same vectors.
-    With --keep, one index is stored in the folder. A pipeline whose config asks for the same index
+    They search a knowledge base, or the exemplars of a pipeline. They are built, and their speed
+    and recall printed. Queries are vectors of entities or exemplars, or with --model and --corpus
+    those of mentions. Times are per query, in a batch of all, compared with exact search over the
+    same vectors. Give indexes with the same factory string one after the other: it is built once.
+    With --keep, the index is stored in the folder. A pipeline whose config asks for the same index
     then loads it. An index for exemplars is built when the pipeline is loaded.
 
     \b
     Example:
-      python -m spacy arbo index kb --model out/model-best --corpus dev.spacy
-      python -m spacy arbo index --exemplars --model out/model-best --corpus dev.spacy
+      python -m spacy arbo index kb -i "IVF1024,SQ8 nprobe=16" -i "IVF1024,SQ8 nprobe=64"
+      python -m spacy arbo index --exemplars -m out/model-best -i "HNSW32 efSearch=128"
     """
+    from ..retrieval.index.faiss_index import FaissIndex
     from ..retrieval.similarity import Cosine
     from .kb_edit import load_linker
 
@@ -51,14 +57,20 @@ def index_command(
         msg.fail("--exemplars takes a pipeline by --model, no folder and no --keep.", exits=1)
     if not exemplars and path is None:
         msg.fail("Give the folder of a knowledge base, or --exemplars and --model.", exits=1)
+    if keep and len(index) > 1:
+        msg.fail("--keep takes one --index.", exits=1)
     with errors_for_people():
+        builders = []
+        for strings in index:
+            factory, _, search = strings.partition(" ")
+            builders.append(FaissIndex(factory, search.strip(), rescore))
         linker = load_linker(model) if model else None
         similarity = linker.similarity if linker else Cosine()
         mentions = _mention_vectors(linker, corpus, queries) if corpus and linker else None
         if path is not None:
-            _compare_for_kb(path, similarity, mentions, queries, keep)
+            _compare_for_kb(path, similarity, mentions, queries, builders, keep)
         elif linker is not None:
-            _compare_for_exemplars(linker, mentions, queries)
+            _compare_for_exemplars(linker, mentions, queries, builders)
 
 
 def _compare_for_kb(
@@ -66,40 +78,35 @@ def _compare_for_kb(
     similarity: "Similarity",
     mentions: Optional["np.ndarray"],
     queries: int,
-    keep: int,
+    builders: Sequence["FaissIndex"],
+    keep: bool,
 ) -> None:
-    """Print the table for a knowledge base, and store an index where one is to be kept.
+    """Print the table for a knowledge base, and store the index if it is to be kept.
 
     mentions: (m, width) float32, prepared; None to search for some of the entities.
-    keep: The number of the index to store; 0 for none.
     """
     from ..kb.knowledge_base import ArboKB
-    from ..retrieval.index.benchmark import builders_for, config_of
 
     with ArboKB.open(path) if keep else ArboKB.for_reading(path) as kb:
         if not len(kb.rows):
             msg.fail(f"{path} has no vectors yet: spacy arbo kb encode {path} MODEL", exits=1)
-        builders = builders_for(len(kb.rows))
-        if keep > len(builders):
-            msg.fail(f"There are {len(builders)} indexes, not {keep}.", exits=1)
-        chosen = builders[keep - 1 : keep] if keep else builders
-        results = _print_comparison(
-            kb.rows, similarity, mentions, queries, chosen, kb.owners() >= 0, keep or 1
-        )
+        usable = kb.owners() >= 0
+        results = _print_comparison(kb.rows, similarity, mentions, queries, builders, usable)
         if keep and results and results[0].index.attached:
             kb.keep_index(results[0].index.attached)
-            msg.good(f"Stored in {path}. For the config:")
-            print(config_of(chosen[0]))
+            msg.good(f"Stored in {path}.")
 
 
 def _compare_for_exemplars(
-    linker: "ArboLinker", mentions: Optional["np.ndarray"], queries: int
+    linker: "ArboLinker",
+    mentions: Optional["np.ndarray"],
+    queries: int,
+    builders: Sequence["FaissIndex"],
 ) -> None:
     """Print the table for the exemplars that a pipeline searches."""
     import numpy as np
 
     from ..kb.vectors import VectorRows
-    from ..retrieval.index.benchmark import builders_for
 
     with linker.datastore.reading() as retriever:
         rows = retriever.exemplar_rows
@@ -107,7 +114,6 @@ def _compare_for_exemplars(
             msg.fail("The pipeline has no exemplars.", exits=1)
         vectors = VectorRows(linker.datastore.exemplars.vectors[rows], rows)
         usable = np.ones(len(rows), dtype=bool)
-        builders = builders_for(len(rows))
         _print_comparison(vectors, linker.similarity, mentions, queries, builders, usable)
 
 
@@ -116,9 +122,8 @@ def _print_comparison(
     similarity: "Similarity",
     mentions: Optional["np.ndarray"],
     n_queries: int,
-    builders: Sequence["Builder"],
+    builders: Sequence["FaissIndex"],
     usable: "np.ndarray",
-    first_number: int = 1,
 ) -> List["Measurement"]:
     """Build and measure indexes, and print one row for each.
 
@@ -139,7 +144,7 @@ def _print_comparison(
     results: List[Measurement] = []
     allowed = None if usable.all() else usable
     for result in measure(rows, similarity, mentions, builders, usable=allowed):
-        _add_row(table, first_number + len(results), result)
+        _add_row(table, result)
         results.append(result)
     Console(width=130).print(table)
     if not results:
@@ -150,20 +155,17 @@ def _print_comparison(
 def _new_table() -> "Table":
     from rich.table import Table
 
-    return Table("", "Index", "Recall@1", "Recall@64", "ms", "× exact", "Build s", "MB")
+    return Table("Index", "Recall@1", "Recall@64", "ms", "× exact", "Build s", "MB")
 
 
-def _add_row(table: "Table", number: int, result: "Measurement") -> None:
-    from ..retrieval.index.benchmark import label_of
-
+def _add_row(table: "Table", result: "Measurement") -> None:
     table.add_row(
-        str(number),
-        label_of(result.builder),
+        f"{result.builder.factory} {result.builder.search}",
         *(f"{result.recall[count]:.4f}" for count in (1, 64)),
         f"{result.milliseconds:.3f}",
         f"{result.speedup:.1f}",
         f"{result.build_seconds:.1f}" if result.build_seconds else "–",
-        f"{result.size / 1e6:.1f}",
+        f"{result.index.size() / 1e6:.1f}",
     )
 
 

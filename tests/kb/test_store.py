@@ -13,7 +13,7 @@ from spacy_arbo_el.kb.checks import verify
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
-from spacy_arbo_el.retrieval.index.quantizers import IVF
+from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.similarity import Dot
 
 WORDS = st.text(st.sampled_from("abß Éx'\"%_"), max_size=6)
@@ -370,14 +370,14 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(600))
         writer.sync(Names(), by_number, "x")
-        writer.keep_index(IVF(n_lists=4)(writer.rows, Dot()).attached)
+        writer.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader = ArboKB.for_reading(tmp_path / "kb")
         assert reader.index.about["rows"] == 600
         writer.remove([f"e{i}" for i in range(300)])
         writer.sync(Names(), by_number, "y")
         assert reader.reload_if_changed() and reader.index is None and len(reader.rows) == 300
         assert not list((tmp_path / "kb").glob("index*"))
-        writer.keep_index(IVF(n_lists=4)(writer.rows, Dot()).attached)
+        writer.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         assert [p.name for p in (tmp_path / "kb").glob("index*")] == ["index-2.faiss"]
         assert reader.reload_if_changed() and reader.index.about["rows"] == 300
 
@@ -387,11 +387,11 @@ def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(300))
         writer.sync(Names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
-        writer.keep_index(IVF(n_lists=4)(writer.rows, Dot()).attached)
+        writer.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader = ArboKB.for_reading(tmp_path / "kb")
         reader.to_disk(tmp_path / "with")
-        writer.keep_index(IVF(n_lists=6)(writer.rows, Dot()).attached)
+        writer.keep_index(FaissIndex("IVF6,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader.to_disk(tmp_path / "without")
     assert verify(tmp_path / "with") == verify(tmp_path / "without") == []
-    assert ArboKB.for_reading(tmp_path / "with").index.about["kind"] == "ivf-4-pq4"
+    assert ArboKB.for_reading(tmp_path / "with").index.about["kind"] == "IVF4,SQ8"
     assert ArboKB.for_reading(tmp_path / "without").index is None

@@ -138,28 +138,31 @@ def test_build_options_of_tables_and_wikidata(tmp_path):
 
 
 def test_index_compares_and_stores_search_indexes(kb, model, tmp_path):
-    assert "has no vectors yet" in fail("index", kb)
+    lists = ("--index", "IVF256,PQ4x4fs nprobe=2")
+    assert "has no vectors yet" in fail("index", kb, *lists)
     succeed("kb", "encode", kb, model)
-    assert "Exact search is best" in succeed("index", kb, "--model", model)
+    assert "Exact search is best" in succeed("index", kb, "--model", model, *lists)
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "many") as many:
         many.add(Entity(f"e{i}", f"name {i}") for i in range(12_000))
         many.sync(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
         many.remove(["e5", "e7"])
-    table = succeed("index", tmp_path / "many", "--queries", "50")
-    assert table.count("IVF.v1") == 9 and table.count("HNSW.v1") == 2
-    output = succeed("index", tmp_path / "many", "--queries", "50", "--keep", "2")
-    assert 'codes = "pq4"' in output and "spacy-arbo-el.IVF.v1" in output
+    more = ("--index", "IVF256,PQ4x4fs  nprobe=64", "--index", "HNSW32 efSearch=64")
+    table = succeed("index", tmp_path / "many", "--queries", "50", *lists, *more)
+    assert "IVF256,PQ4x4fs nprobe=64" in table and "HNSW32 efSearch=64" in table
+    assert "Stored" in succeed("index", tmp_path / "many", "--queries", "50", *lists, "--keep")
     stored = ArboKB.for_reading(tmp_path / "many")
     assert stored.index.about["rows"] == 12_000 and stored.index.source.name == "index-1.faiss"
-    succeed("index", tmp_path / "many", "--queries", "50", "--keep", "1")
+    succeed("index", tmp_path / "many", "--queries", "50", "--index", "HNSW32 ", "--keep")
     assert [p.name for p in (tmp_path / "many").glob("index*")] == ["index-2.faiss"]
-    assert "ivf-256-pq4 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")
-    assert "11 indexes, not 99" in fail("index", tmp_path / "many", "--keep", "99")
+    assert "HNSW32 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")
+    assert "takes one --index" in fail("index", tmp_path / "many", "--keep", *lists, *more)
+    assert "could not parse" in fail("index", tmp_path / "many", "--index", "zip")
 
 
 def test_index_compares_search_indexes_for_the_exemplars_of_a_pipeline(model, tmp_path):
-    assert "Exact search is best" in succeed("index", "--exemplars", "--model", model)
+    graph = ("--index", "HNSW32 efSearch=64")
+    assert "Exact search is best" in succeed("index", "--exemplars", "--model", model, *graph)
     nlp = spacy.load(model)
     linker = find_linker(nlp)
     exemplars = linker.datastore.exemplars
@@ -170,8 +173,8 @@ def test_index_compares_search_indexes_for_the_exemplars_of_a_pipeline(model, tm
     vectors = rng.standard_normal((n, exemplars.vectors.shape[1])).astype(np.float32)
     linker.datastore.add_exemplars(copies, exemplars.inputs.take(rows), vectors)
     nlp.to_disk(tmp_path / "many")
-    table = succeed("index", "--exemplars", "--model", tmp_path / "many", "--queries", "50")
-    assert table.count("IVF.v1") == 9 and table.count("HNSW.v1") == 2
-    assert "takes a pipeline by --model" in fail("index", "--exemplars")
-    assert "takes a pipeline by --model" in fail("index", "kb", "--exemplars", "--model", model)
-    assert "Give the folder" in fail("index", "--model", model)
+    many = ("--model", tmp_path / "many", "--queries", "50")
+    assert "HNSW32 efSearch=64" in succeed("index", "--exemplars", *many, *graph)
+    assert "takes a pipeline by --model" in fail("index", "--exemplars", *graph)
+    assert "takes a pipeline by --model" in fail("index", "kb", "--exemplars", *many, *graph)
+    assert "Give the folder" in fail("index", *many, *graph)

@@ -41,13 +41,17 @@ REFUSED = {
         "min_ngram": [0, 4, *COUNTS],
         "max_ngram": [0, *COUNTS],
     },
-    "IVF.v1": {"n_lists": COUNTS, "n_probes": COUNTS, "rescore_factor": [0.0, -1.0, NAN, INF]},
-    "HNSW.v1": {"n_links": [0, 1, *COUNTS], "ef_search": [0, *COUNTS], "ef_construction": [0]},
+    "FaissIndex.v1": {
+        "factory": ["", "x", None],
+        "search": ["x", "nprobe=0", None],
+        "rescore": [0.0, -1.0, NAN, INF],
+    },
     "HardNegatives.v1": {"k": COUNTS, "mention_share": SHARES},
     "Mentions.v1": {"labels_discard": ["GENE", [1], [None]]},
 }
 NEEDED = {
     "Retriever.v1": {"verbalization": None, "similarity": None, "index": None},
+    "FaissIndex.v1": {"factory": "IVF64,SQ8", "search": "nprobe=8"},
 }
 
 

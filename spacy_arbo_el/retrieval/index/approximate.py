@@ -9,7 +9,7 @@ there are so many that they are added to it.
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Dict, Iterator, Optional
 
 import numpy as np
 
@@ -46,9 +46,8 @@ class ApproximateIndex:
 
     index: A trained FAISS index that holds the first ``index.ntotal`` rows, prepared.
     rows: All rows, raw.
-    about: What the index is: its kind, its settings, its metric.
-    parameters: Function from an ``IDSelector`` or None to FAISS's search parameters.
-    rescore_factor: How many candidates FAISS gives for each result that is asked for.
+    about: What the index is: its kind, its metric, its width.
+    rescore: How many candidates FAISS gives for each result that is asked for.
     """
 
     def __init__(
@@ -57,11 +56,10 @@ class ApproximateIndex:
         rows: VectorRows,
         similarity: Similarity,
         about: Dict[str, Any],
-        parameters: Callable[[Any], Any],
-        rescore_factor: float,
+        rescore: float,
     ):
         self.index, self.rows, self.similarity = index, rows, similarity
-        self.about, self.parameters, self.rescore_factor = about, parameters, rescore_factor
+        self.about, self.rescore = about, rescore
         self._on_gpu: Any = None
         if len(rows) - index.ntotal > MAX_TAIL:
             add_rows(index, rows, similarity)
@@ -83,7 +81,7 @@ class ApproximateIndex:
         check_width(queries, self.rows.width)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         k = min(k, len(self))
-        wanted = min(int(max(k, MIN_CANDIDATES) * self.rescore_factor), len(self))
+        wanted = min(int(max(k, MIN_CANDIDATES) * self.rescore), len(self))
         candidates = self._candidates(queries, wanted, allowed)
         return self._rescored(queries, candidates, k).resized(k)
 
@@ -95,11 +93,11 @@ class ApproximateIndex:
         if on_gpu() and self._is_on_gpu():
             rows = self._candidates_on_gpu(queries, k, allowed)
         else:
-            selector = None
+            parameters = None
             if allowed is not None:
                 bits = np.packbits(allowed[:late], bitorder="little")
-                selector = faiss.IDSelectorBitmap(bits)
-            _, rows = self.index.search(queries, k, params=self.parameters(selector))
+                parameters = restricted(self.index, faiss.IDSelectorBitmap(bits))
+            _, rows = self.index.search(queries, k, params=parameters)
         if rows.max(initial=-1) >= late:
             problem = f"it has the row {rows.max()}, and there are {late}"
             raise ValueError(Errors.E303.format(path="of the knowledge base", problem=problem))
@@ -128,6 +126,39 @@ class ApproximateIndex:
     def _rescored(self, queries: np.ndarray, candidates: np.ndarray, k: int) -> TopK:
         scores = rescoring.similarities(self.rows, queries, candidates, self.similarity)
         return rescoring.best(candidates, scores, k)
+
+
+def parts(index: Any) -> Iterator[Any]:
+    """A FAISS index and those that it consists of, the outermost first."""
+    index = faiss.downcast_index(index)
+    yield index
+    for name in ("index", "quantizer", "storage"):
+        if getattr(index, name, None) is not None:
+            yield from parts(getattr(index, name))
+
+
+def n_lists(index: Any) -> int:
+    """The number of inverted lists of a FAISS index; 0 where it has none."""
+    return getattr(faiss.try_extract_index_ivf(index), "nlist", 0)
+
+
+def restricted(index: Any, selector: Any) -> Any:
+    """FAISS's parameters for a search among some rows, else as the index is set.
+
+    selector: A FAISS ``IDSelector``. RuntimeError where FAISS can't search such an index with it.
+    """
+    index = faiss.downcast_index(index)
+    if isinstance(index, faiss.IndexPreTransform):
+        inner = restricted(index.index, selector)
+        return faiss.SearchParametersPreTransform(index_params=inner)
+    if isinstance(index, faiss.IndexIVF):
+        settings = {"nprobe": index.nprobe, "max_codes": index.max_codes}
+        return faiss.SearchParametersIVF(**settings, sel=selector)
+    if isinstance(index, faiss.IndexHNSW):
+        return faiss.SearchParametersHNSW(efSearch=index.hnsw.efSearch, sel=selector)
+    if isinstance(index, (faiss.IndexFlat, faiss.IndexScalarQuantizer)):
+        return faiss.SearchParameters(sel=selector)
+    raise RuntimeError("FAISS can't search such an index for entities of one type")
 
 
 def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:

@@ -1,8 +1,8 @@
-"""Speed, size and recall of index kinds, measured over the vectors that they are to search."""
+"""Speed, size and recall of indexes, measured over the vectors that they are to search."""
 
 import time
-from dataclasses import asdict, dataclass
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from dataclasses import dataclass
+from typing import Dict, Iterator, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -10,11 +10,9 @@ from ...arrays import TopK
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from .approximate import ApproximateIndex
+from .faiss_index import FaissIndex
 from .flat import FlatIndex
 from .protocol import Index
-from .quantizers import HNSW, IVF, default_lists
-
-Builder = Union[IVF, HNSW]
 
 
 @dataclass(frozen=True)
@@ -26,57 +24,29 @@ class Measurement:
     milliseconds: The time of a query, in a batch of all.
     speedup: How many times faster than exact search it is.
     build_seconds: How long it took to build; 0 where it is the same index as the one before it.
-    size: Bytes.
     index: The index itself.
     """
 
-    builder: Builder
+    builder: FaissIndex
     recall: Dict[int, float]
     milliseconds: float
     speedup: float
     build_seconds: float
-    size: int
     index: ApproximateIndex
-
-
-def label_of(builder: Builder) -> str:
-    """A builder on one line, such as "IVF.v1: n_lists 8, codes pq4"."""
-    values = ", ".join(f"{name} {value}" for name, value in asdict(builder).items())
-    return f"{type(builder).__name__}.v1: {values}"
-
-
-def config_of(builder: Builder) -> str:
-    """The section of a config that asks for a builder."""
-    lines = [
-        "[components.arbo_linker.retriever.index]",
-        f'@misc = "spacy-arbo-el.{type(builder).__name__}.v1"',
-    ]
-    for name, value in asdict(builder).items():
-        lines.append(f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}")
-    return "\n".join(lines)
-
-
-def builders_for(rows: int) -> List[Builder]:
-    """Builders worth measuring; those that search the same index come one after the other."""
-    n_lists = default_lists(rows)
-    builders: List[Builder] = []
-    for codes, factor in (("pq4", 4.0), ("sq8", 2.0), ("float32", 1.0)):
-        for n_probes in (max(n_lists // 128, 1), max(n_lists // 32, 2), max(n_lists // 8, 4)):
-            builders.append(IVF(n_lists, n_probes, codes, factor))
-    return [*builders, *(HNSW(ef_search=count, codes="sq8") for count in (64, 256))]
 
 
 def measure(
     rows: VectorRows,
     similarity: Similarity,
     queries: np.ndarray,
-    builders: Sequence[Builder],
+    builders: Sequence[FaissIndex],
     counts: Sequence[int] = (1, 64),
     usable: Optional[np.ndarray] = None,
 ) -> Iterator[Measurement]:
     """Build and search indexes one after the other; those that would be exact are left out.
 
     queries: (m, width) float32, prepared.
+    builders: Those that search the same index come one after the other.
     counts: The numbers of nearest rows that recall is measured for.
     usable: (rows,) bool, those that may be returned; None for all.
     """
@@ -99,7 +69,6 @@ def measure(
             1000 * seconds / len(queries),
             exact_seconds / seconds,
             0.0 if is_same else build_seconds,
-            index.size(),
             index,
         )
 

@@ -162,7 +162,7 @@ def rescore(nearest: TopK, queries: np.ndarray, vectors: np.ndarray, inner: bool
 class Flat:
     """Exact search. The default, and the right choice up to some hundred thousand vectors.
 
-    Above that, use ``IVF.v1``::
+    Above that, use ``FaissIndex.v1``::
 
         [components.arbo_linker.retriever.index]
         @misc = "spacy-arbo-el.FlatIndex.v1"

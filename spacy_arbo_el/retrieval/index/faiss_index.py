@@ -1,0 +1,173 @@
+"""The approximate index that a config names, in the notation of FAISS."""
+
+import math
+import re
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Iterator, Optional
+
+from spacy.util import registry
+
+from ...devices import on_gpu
+from ...errors import Errors, Warnings
+from ...kb.saving import AttachedIndex
+from ...kb.vectors import VectorRows
+from ...log import log
+from ...settings import check_positive
+from ..similarity import Similarity
+from .approximate import (
+    ApproximateIndex,
+    add_rows,
+    n_lists,
+    parts,
+    read_attached,
+    restricted,
+    sample,
+)
+from .flat import FlatIndex, faiss, faiss_has_gpu
+from .protocol import Index
+
+# Fewer rows than these are searched exactly: by an index without lists, by one with lists (per
+# list, as FAISS advises), and by any, since it may have codebooks of 256 entries.
+MIN_ROWS, MIN_ROWS_PER_LIST, MIN_TRAINING_ROWS = 10_000, 39, 256
+# Rows that an index is trained on, per list.
+TRAINING_ROWS_PER_LIST = 48
+# The width of vectors that settings are tried with, or a bit less.
+TRIAL_WIDTH = 512
+
+
+@registry.misc("spacy-arbo-el.FaissIndex.v1")
+@dataclass(frozen=True)
+class FaissIndex:
+    """Approximate search with FAISS, for some hundred thousand vectors or more.
+
+    The page on knowledge bases has settings for several sizes. ``spacy arbo index`` measures them
+    on your vectors::
+
+        [components.arbo_linker.retriever.index]
+        @misc = "spacy-arbo-el.FaissIndex.v1"
+        factory = "IVF2048,SQ8"
+        search = "nprobe=64"
+        rescore = 2.0
+
+    factory: The index, as FAISS's ``index_factory`` reads it: "HNSW32", "IVF4096,PQ48x4fs". Flat,
+        SQ, IVF and HNSW indexes, also behind transforms such as OPQ. Search is exact below 39 rows
+        per list, and below 10,000 rows where there are no lists.
+    search: Its parameters, as FAISS's ``ParameterSpace`` reads them: "nprobe=64", "efSearch=128".
+        "" for FAISS's own, which find little.
+    rescore: How many candidates are rescored with their own vectors, for each result.
+    """
+
+    factory: str
+    search: str
+    rescore: float = 4.0
+
+    def __post_init__(self) -> None:
+        check_positive("index.rescore", self.rescore)
+        if faiss is not None:
+            with self._errors_for_people():
+                width = _trial_width(self.factory)
+            self._new(width, faiss.METRIC_L2)
+
+    @property
+    def kind(self) -> str:
+        """All settings that the saved index depends on."""
+        return f"{self.factory} {self.search}" if "Construction" in self.search else self.factory
+
+    def __call__(
+        self,
+        rows: VectorRows,
+        similarity: Similarity,
+        attached: Optional[AttachedIndex] = None,
+        previous: Optional[Index] = None,
+    ) -> Index:
+        """An index over rows: exact where they are few, else the attached one or a new one."""
+        if len(rows) < MIN_TRAINING_ROWS or _must_be_exact():
+            return FlatIndex(similarity.prepare(rows.array()), similarity)
+        inner = similarity.metric == "ip"
+        new = self._new(rows.width, faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2)
+        if len(rows) < (MIN_ROWS_PER_LIST * n_lists(new) or MIN_ROWS):
+            return FlatIndex(similarity.prepare(rows.array()), similarity)
+        about = {
+            "kind": self.kind,
+            "metric": similarity.metric,
+            "normalize": similarity.normalize,
+            "width": rows.width,
+        }
+        index = read_attached(attached, about)
+        if index is None:
+            index = self._trained(new, rows, similarity)
+        with self._errors_for_people():
+            faiss.ParameterSpace().set_index_parameters(index, self.search)
+        return ApproximateIndex(index, rows, similarity, about, self.rescore)
+
+    def _new(self, width: int, metric: int) -> Any:
+        """An empty FAISS index. ValueError where FAISS or the linker can't use the settings."""
+        with self._errors_for_people():
+            index = faiss.index_factory(width, self.factory, metric)
+            faiss.ParameterSpace().set_index_parameters(index, self.search)
+            for part in parts(index):
+                _check(part)
+            restricted(index, None)
+            return index
+
+    def _trained(self, index: Any, rows: VectorRows, similarity: Similarity) -> Any:
+        log.info("Building the search index %s over %d vectors …", self.factory, len(rows))
+        for part in parts(index):
+            _set_clustering(part)
+        count = max(TRAINING_ROWS_PER_LIST * (n_lists(index) or 1024), MIN_ROWS)
+        with self._errors_for_people():
+            index.train(sample(rows, count, similarity))
+            add_rows(index, rows, similarity)
+        return index
+
+    @contextmanager
+    def _errors_for_people(self) -> Iterator[None]:
+        """Turn an error of FAISS into one that names the settings."""
+        try:
+            yield
+        except (RuntimeError, TypeError, MemoryError) as error:
+            # FAISS puts the place in its C++ code before the problem.
+            text = re.sub(r"^.*\.(cpp|h):\d+: (Error: )?", "", " ".join(str(error).split()))
+            problem = text or "out of memory"
+            raise ValueError(
+                Errors.E305.format(factory=self.factory, search=self.search, problem=problem)
+            ) from error
+
+
+def _trial_width(factory: str) -> int:
+    """A width of vectors that all product quantizers of a factory string can divide."""
+    divisor = math.lcm(*(int(count) or 1 for count in re.findall(r"PQ(\d+)", factory)))
+    return divisor * max(TRIAL_WIDTH // divisor, 1)
+
+
+def _check(part: Any) -> None:
+    """Raise RuntimeError where a part of a FAISS index can't be searched."""
+    if isinstance(part, faiss.IndexIVF) and not 1 <= part.nprobe < 1 << 31:
+        raise RuntimeError("nprobe must be at least 1")
+    if isinstance(part, faiss.IndexHNSW):
+        # With fewer than 2 links there are no neighbours at level 1, which is an error here, and
+        # would end the program where a row is added.
+        part.hnsw.nb_neighbors(1)
+        if part.hnsw.efSearch < 1 or part.hnsw.efConstruction < 1:
+            raise RuntimeError("efSearch and efConstruction must be at least 1")
+
+
+def _set_clustering(part: Any) -> None:
+    """Fewer rounds of k-means than FAISS's default, and no warnings for few rows."""
+    if isinstance(part, faiss.IndexIVF):
+        part.cp.niter, part.cp.min_points_per_centroid = 8, 1
+    if hasattr(part, "pq"):
+        part.pq.cp.min_points_per_centroid = 1
+
+
+def _must_be_exact() -> bool:
+    """Whether FAISS is missing, or can't use the GPU that there is. Warns if so."""
+    if faiss is None:
+        warnings.warn(Warnings.W301)
+        return True
+    if on_gpu() and not faiss_has_gpu():
+        warnings.warn(Warnings.W302)
+        return True
+    return False
