@@ -6,9 +6,7 @@ The mentions of all documents are clustered by their vectors, without a knowledg
 are those of this package, with edges from the 4 nearest mentions, and those of scikit-learn and
 SciPy. All use the same vectors. With "n-grams", mentions are compared by character n-grams too,
 with a weight that is tuned. The threshold of each method is the one with the best adjusted Rand
-index on the last documents of the training set. Where the pipeline has a mention scorer, the rows
-"pairs" have its scores on the same edges. Train it without those documents (`arbo rerank
---mentions`), on which its scores would be surer than on others. There are three settings:
+index on the last documents of the training set. There are three settings:
 
 ALL: All mentions are clustered and scored.
 ALL/UNSEEN: All mentions are clustered. Those of entities without a training mention are scored.
@@ -16,7 +14,6 @@ UNSEEN ONLY: Only the latter are clustered and scored.
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
@@ -29,11 +26,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.discovery.clustering import Discovery
-from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.evaluation.clusters import cluster_scores
 from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.records import gold_ids
 from spacy_arbo_el.retrieval.similarity import Cosine
 
@@ -42,20 +37,18 @@ class Mentions(NamedTuple):
     """Mentions with gold ids.
 
     vectors: (m, width) float32 of length 1.
-    inputs: The spans that they are encoded from.
     normalized: Their normalized surface forms in lower case.
     gold: Their gold ids, joined.
     """
 
     vectors: np.ndarray
-    inputs: SpanInputs
     normalized: List[str]
     gold: List[str]
 
     def take(self, rows: np.ndarray) -> "Mentions":
         chosen = rows.tolist()
         lists = ([values[i] for i in chosen] for values in (self.normalized, self.gold))
-        return Mentions(self.vectors[rows], self.inputs.take(rows), *lists)
+        return Mentions(self.vectors[rows], *lists)
 
 
 def read(linker, docs) -> Mentions:
@@ -66,11 +59,10 @@ def read(linker, docs) -> Mentions:
     vectors = Cosine().prepare(linker.encoder.encode_mentions(batch.inputs))
     gold = ["|".join(sorted(record.kb_ids)) for record in batch.records]
     normalized = [normalized.lower() for normalized in batch.normalized]
-    return Mentions(vectors, batch.inputs, normalized, gold)
+    return Mentions(vectors, normalized, gold)
 
 
-# From mentions and thresholds (distances: 1 - cosine, or minus a score) to the labels of the
-# mentions at each threshold.
+# From mentions and thresholds (distances: 1 - cosine) to the labels of the mentions at each one.
 Method = Callable[[Mentions, np.ndarray], List[np.ndarray]]
 
 
@@ -80,18 +72,6 @@ def by_graph(method: str, ngram_weight: float = 0.0) -> Method:
     def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
         features = discovery.features(mentions.vectors, mentions.normalized)
         return list(discovery.sweep(features, Cosine(), 1 - distances))
-
-    return cluster
-
-
-def by_pairs(method: str, stages: LinkingStages) -> Method:
-    """As ``by_graph``, on the same edges with the scores of the mention scorer."""
-    discovery = Discovery(n_neighbors=4, method=method)
-
-    def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
-        nearest = discovery.nearest(mentions.vectors, Cosine())
-        scored = stages.score_neighbours(mentions.inputs)(nearest)
-        return list(discovery.sweep(mentions.vectors, Cosine(), -distances, scored, True))
 
     return cluster
 
@@ -124,9 +104,8 @@ def by_string(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
     return [np.unique(mentions.normalized, return_inverse=True)[1]] * len(distances)
 
 
-# The distances to try: none, few and many; of scores, which are log-odds.
+# The distances to try: none, few and many.
 NONE, FEW, MANY = np.array([0.5]), np.linspace(0.02, 0.8, 6), np.linspace(0.02, 0.8, 40)
-SCORES = np.linspace(-8.0, 8.0, 65)
 OURS = {"weak components": "weak", "arborescences": "arborescence", "averages": "average"}
 # For each name the methods, of which the best is chosen, and the distances.
 METHODS: Dict[str, Tuple[List[Method], np.ndarray]] = {
@@ -173,17 +152,10 @@ def main() -> None:
     dev = read(linker, read_docs(options.dev, nlp.vocab))
     dev = dev.take(np.arange(min(options.mentions or len(dev.gold), len(dev.gold))))
     unseen = np.flatnonzero([gold not in seen for gold in dev.gold])
-    chosen = dict(METHODS)
-    if linker.stages.scores_mentions:
-        stages = replace(linker.stages, mention_scorer=linker.mention_scorer.cached())
-        chosen.update(
-            (f"ours: {name}, pairs", ([by_pairs(method, stages)], SCORES))
-            for name, method in OURS.items()
-        )
     print(f"{len(dev.gold)} mentions, {len(unseen)} of them of unseen entities", flush=True)
     print("| | distance | ALL: ARI | B³ | ALL/UNSEEN: ARI | B³ | UNSEEN ONLY: ARI | B³ |")
     print("|---" * 8 + "|", flush=True)
-    for name, (methods, distances) in chosen.items():
+    for name, (methods, distances) in METHODS.items():
         if name in options.without.split(","):
             continue
         method, distance, _ = tuned(methods, distances, part)

@@ -26,8 +26,8 @@ PACKAGED = CONFIGS.parent / "spacy_arbo_el" / "configs"
 TASKS = {"names": "linker", "descriptions": "descriptions", "exemplars-only": "exemplars_only"}
 # The config of `arbo pretrain` is in the package too.
 PRETRAIN = {"pretrain": "pretrain"}
-# The configs of `arbo rerank` have no pipeline, so there is nothing to build: they are copied.
-COPIED = ("reranker", "mention_scorer")
+# The config of `arbo rerank` has no pipeline, so there is nothing to build: it is copied.
+COPIED = ("reranker",)
 HEADER = (
     "# Made by configs/build.py from configs/base.cfg and configs/systems/{}.cfg: edit those.\n"
 )

@@ -235,7 +235,7 @@ class Errors(metaclass=_Coded):
     E206 = (
         "The encoder {name!r} reads at most {limit} word pieces at a time, but up to {size} are "
         "asked for. Lower the setting window, passage or text. A cross-encoder reads window + "
-        "set_size * text, a mention scorer 2 * window."
+        "set_size * text."
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
@@ -680,21 +680,6 @@ class Errors(metaclass=_Coded):
         "anew, or give the settings of that run to go on with it."
     )
 
-    # Scores of pairs of mentions: E910 to E919
-    E910 = (
-        "The mention scorer was trained for windows of at most {trained} word pieces, but window "
-        "is set to {size}. Set it to at most that, or train again: spacy arbo rerank --mentions."
-    )
-    E911 = (
-        "The {count} annotated mentions to train on have no neighbour of the same entity, or none "
-        "of another one, so that a mention scorer has nothing to learn from. It needs entities "
-        "with several mentions, and several entities."
-    )
-    E912 = (
-        "The section [{section}] is {found}, which is not what this command trains with. It needs "
-        '@misc = "{expected}".'
-    )
-
     # Removed parts: E99x
     E990 = "spacy-arbo-el.{name} was removed. {instead}"
 
@@ -786,13 +771,6 @@ class Warnings(metaclass=_Coded):
     W870 = (
         "The encoder of the linker has changed since its cross-encoder was trained: its candidates "
         "are others than the cross-encoder has learned from. Train it again: spacy arbo rerank."
-    )
-
-    # Scores of pairs of mentions: W91x
-    W910 = (
-        "The encoder of the linker has changed since its mention scorer was trained: the nearest "
-        "mentions are others than those it has learned from. Train it again: spacy arbo rerank "
-        "--mentions."
     )
 
     # Corpora of Wikipedia: W83x

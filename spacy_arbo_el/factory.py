@@ -9,7 +9,6 @@ from .discovery.clustering import Discovery
 from .inference.decisions import Inference
 from .linker import ArboLinker
 from .mentions.reader import MentionSettings
-from .reranking.mention_scorers import MentionScorer
 from .reranking.protocol import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
@@ -20,7 +19,6 @@ threshold = 0.5
 overwrite = true
 use_gold_ents = true
 extension = "arbo"
-mention_scorer = null
 
 [arbo_linker.calibration]
 entity = [12.3, -8.0]
@@ -160,7 +158,6 @@ def make_arbo_linker(
     reranker: Reranker,
     inference: Inference,
     discovery: Optional[Discovery],
-    mention_scorer: Optional[MentionScorer],
     objective: TrainingObjective,
     scorer: Optional[Callable],
     threshold: float,

@@ -54,7 +54,6 @@ from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
-from .reranking.mention_scorers import MentionScorer
 from .reranking.pair_rerankers import cached
 from .reranking.protocol import Reranker
 from .retrieval.datastore import Datastore
@@ -80,7 +79,6 @@ class ArboLinker(TrainablePipe):
     inference: Decides on links.
     discovery: Groups the mentions that no entity fits into new entities; None leaves each by
         itself.
-    mention_scorer: Scores the edges between mentions; None to leave them their similarities.
     objective: What training pulls closer and pushes apart.
     scorer: For ``nlp.evaluate``.
     threshold: The probability that a link must have, 0 to 1; a mention without one is NIL. 0.0
@@ -106,7 +104,6 @@ class ArboLinker(TrainablePipe):
         inference: Inference,
         objective: TrainingObjective,
         discovery: Optional[Discovery] = None,
-        mention_scorer: Optional[MentionScorer] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
         overwrite: bool = True,
@@ -139,7 +136,6 @@ class ArboLinker(TrainablePipe):
             inference,
             discovery,
             curves,
-            mention_scorer,
         )
         self.streaming = Stream()
         self.trainer = Trainer(name, model, datastore, objective)
@@ -174,7 +170,6 @@ class ArboLinker(TrainablePipe):
     reranker = StagePart[Reranker]()
     inference = StagePart[Inference]()
     discovery = StagePart[Optional[Discovery]]()
-    mention_scorer = StagePart[Optional[MentionScorer]]()
 
     @property
     def kb(self) -> ArboKB:
@@ -219,15 +214,11 @@ class ArboLinker(TrainablePipe):
     def cached_encoder(self) -> Iterator["ArboLinker"]:
         """Remember the vectors of mentions for a while, to link them again and again.
 
-        So are the scores of a cross-encoder and of a mention scorer. The weights must stay as they
-        are.
+        So are the scores of a cross-encoder. The weights must stay as they are.
         """
         encoder, reranker = CachedEncoder(self.encoder), self.reranker
-        remembering, mention_scorer = cached(reranker), self.mention_scorer
-        scorer = None if mention_scorer is None else mention_scorer.cached()
-        self.stages = replace(
-            self.stages.with_encoder(encoder), reranker=remembering, mention_scorer=scorer
-        )
+        remembering = cached(reranker)
+        self.stages = replace(self.stages.with_encoder(encoder), reranker=remembering)
         self.datastore.encoder = encoder
         try:
             yield self
@@ -235,8 +226,6 @@ class ArboLinker(TrainablePipe):
             self.stages = self.stages.with_encoder(self.encoder)
             if self.reranker is remembering:
                 self.reranker = reranker
-            if self.mention_scorer is scorer:
-                self.mention_scorer = mention_scorer
             self.datastore.encoder = self.encoder
 
     # Knowledge base and feedback
@@ -575,7 +564,6 @@ class ArboLinker(TrainablePipe):
             "reranker": self.reranker.from_bytes(b""),
             "inference": self.inference,
             "discovery": self.discovery,
-            "mention_scorer": self.mention_scorer and self.mention_scorer.from_bytes(b""),
             "objective": self.trainer.objective,
             "scorer": self.scorer,
             **self.cfg,
@@ -585,8 +573,8 @@ class ArboLinker(TrainablePipe):
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
         """Serialize.
 
-        exclude: Any of vocab, model, kb, exemplars, reranker, mention_scorer, corrections,
-            new_entities. Settings are those of the config.
+        exclude: Any of vocab, model, kb, exemplars, reranker, corrections, new_entities. Settings
+            are those of the config.
         """
         with self._one_state():
             return Serializer(self).to_bytes(exclude)

@@ -46,3 +46,6 @@ MARGIN = removed(
     "inference",
     "min_difference",
 )
+_SCORER = "Remove mention_scorer: edges between mentions have the similarity of their vectors."
+MENTION_PAIRS = removed("MentionPairs.v1", _SCORER, "n_scored", "window")
+NEAREST_PAIRS = removed("NearestPairs.v1", _SCORER, "n_right", "n_wrong", "n_searched")

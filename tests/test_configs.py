@@ -13,8 +13,6 @@ from thinc.api import Config, ConfigValidationError
 
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
-from spacy_arbo_el.reranking.mention_pairs import MentionPairs
-from spacy_arbo_el.training.mention_pairs import NearestPairs
 from spacy_arbo_el.training.reranker import RerankerTraining
 
 from .linker.world import write_corpus
@@ -41,7 +39,6 @@ def test_there_is_a_complete_config_for_each_system():
     complete = {path.stem for path in CONFIGS.glob("*.cfg")} - {
         "base",
         "reranker",
-        "mention_scorer",
     }
     assert complete == set(SYSTEMS) and len(SYSTEMS) == 18
 
@@ -93,7 +90,7 @@ def test_fill_config_has_nothing_to_fill(system, tmp_path):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_linker_has_at_most_14_settings(system):
     linker = load_config(CONFIGS / f"{system}.cfg")["components"]["arbo_linker"]
-    assert len(set(linker) - {"factory"}) <= 14
+    assert len(set(linker) - {"factory"}) <= 13
 
 
 @pytest.fixture(scope="module")
@@ -105,15 +102,6 @@ def paths(tmp_path_factory):
 def test_debug_config_accepts_it(system, paths, capsys):
     debug_config(CONFIGS / f"{system}.cfg", overrides=paths)
     assert "Config is valid" in capsys.readouterr().out
-
-
-def test_the_config_of_a_mention_scorer_is_copied_and_resolves_to_the_defaults(builder):
-    text = (CONFIGS / "mention_scorer.cfg").read_text(encoding="utf8")
-    assert (builder.PACKAGED / "mention_scorer.cfg").read_text(encoding="utf8") == text
-    parts = registry.resolve(Config().from_str(text))
-    training = RerankerTraining(learn_rate=0.0002)
-    expected = {"mention_scorer": MentionPairs(), "pairs": NearestPairs(), "training": training}
-    assert parts == expected
 
 
 def test_the_config_of_arbo_rerank_is_copied_and_has_all_settings_with_their_defaults(builder):

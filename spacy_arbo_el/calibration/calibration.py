@@ -6,7 +6,7 @@ annotated data, turns both into log-odds. The graph's weights, the threshold and
 people see are on that scale.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
@@ -15,9 +15,6 @@ from ..errors import Errors
 from .logistic import Curve
 
 KINDS = ("entity", "exemplar", "mention", "same_mention", "same_new_entity")
-# The kinds of edges between mentions, and the curve of scores that are log-odds themselves.
-MENTION_KINDS = ("mention", "same_mention", "same_new_entity")
-LOG_ODDS = (1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -61,13 +58,6 @@ class Calibration:
         """The calibration with all log-odds multiplied by a positive number."""
         curves = (getattr(self, kind) for kind in KINDS)
         return Calibration(*((weight * slope, weight * offset) for slope, offset in curves))
-
-    def for_mention_scorer(self) -> "Calibration":
-        """The same, where edges between mentions have the scores of a mention scorer.
-
-        These are log-odds on the pairs that it has learned from, until curves are fitted on them.
-        """
-        return replace(self, **dict.fromkeys(MENTION_KINDS, LOG_ODDS))
 
     def logits(self, kind: str, similarity: np.ndarray) -> np.ndarray:
         """Log-odds that edges of a kind are correct; float32, in the shape of ``similarity``."""

@@ -1,4 +1,4 @@
-"""``arbo rerank``: train a cross-encoder or a mention scorer for a trained pipeline."""
+"""``arbo rerank``: train a cross-encoder for a trained pipeline."""
 
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,6 @@ def rerank_command(
     output: Path = Opt(
         ..., "--output", "-o", help="Folder for model-last, candidates and checkpoint"
     ),
-    mentions: bool = Opt(False, "--mentions", help="Train a scorer of pairs of mentions instead"),
     config: Optional[Path] = Opt(None, "--config", "-c", help="Config; by default the package's"),
     limit: int = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit"),
     resume: bool = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint"),
@@ -31,16 +30,14 @@ def rerank_command(
 ) -> None:
     """Train a cross-encoder for a trained pipeline.
 
-    It reads each mention together with its first candidates. With --mentions, it reads each mention
-    together with the nearest other mentions, and scores the edges between them: a mention scorer.
-    The pipeline's encoder stays as it is. Settings of the config are overridden as in spacy train.
+    It reads each mention together with its first candidates. The pipeline's encoder stays as it is.
+    Settings of the config are overridden as in spacy train.
 
     \b
     Example:
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked \\
         --training.max_epochs 1 --reranker.n_reranked 16
-      python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output scored --mentions
     """
     from spacy.cli._util import setup_gpu
 
@@ -49,22 +46,16 @@ def rerank_command(
     from ..linker import find_linker
     from ..pipelines import load_pipeline, save_pipeline
     from ..training.memory import bound_caches
-    from ..training.reranker_run import (
-        RerankerRun,
-        read_config,
-        set_mention_scorer,
-        set_reranker,
-    )
+    from ..training.reranker_run import RerankerRun, read_config, set_reranker
 
-    saved, section = output / "model-last", "mention_scorer" if mentions else "reranker"
-    overrides = config_overrides(ctx)
+    saved, overrides = output / "model-last", config_overrides(ctx)
     setup_gpu(gpu_id)
     bound_caches()
     with errors_for_people(only_coded=True):
         check_model(model)
         check_annotated(train)
         check_annotated(dev)
-        settings = read_config(config, overrides, section)
+        settings = read_config(config, overrides)
         nlp = load_pipeline(model)
         linker = find_linker(nlp)
         corpus = list(islice(read_docs(train, nlp.vocab), limit or None))
@@ -73,14 +64,9 @@ def rerank_command(
         if resume and saved.is_dir() and run.has_ended(corpus, held_out):
             msg.info(f"The training in {output} has ended: nothing is left to do")
             return
-        if mentions:
-            scorer = run.train_mentions(corpus, held_out, resume=resume, every=every)
-            set_mention_scorer(nlp, linker, scorer, settings[section])
-        else:
-            reranker = run.train(corpus, held_out, resume=resume, every=every)
-            set_reranker(nlp, linker, reranker, settings[section])
+        reranker = run.train(corpus, held_out, resume=resume, every=every)
+        set_reranker(nlp, linker, reranker, settings["reranker"])
         calibrate_pipeline(nlp, held_out)
         save_pipeline(nlp, saved)
         run.finish()
-    what = "mention scorer" if mentions else "cross-encoder"
-    msg.good(f"{saved}: pipeline with a {what}, calibrated on {dev}")
+    msg.good(f"{saved}: pipeline with a cross-encoder, calibrated on {dev}")

@@ -1,7 +1,7 @@
 """Which of the mentions that no entity fits are the same new entity."""
 
 from dataclasses import dataclass
-from typing import Callable, Optional, Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 from spacy.util import registry
@@ -22,8 +22,6 @@ from ..retrieval.similarity import Cosine, Similarity
 METHODS = ("weak", "strong", "arborescence", "average")
 # Number of columns that character n-grams are hashed to.
 N_HASHED = 256
-# From the nearest mentions of mentions to the same with the scores of a mention scorer.
-ScoreNeighbours = Callable[[TopK], TopK]
 
 
 @registry.misc("spacy-arbo-el.Discovery.v1")
@@ -108,7 +106,6 @@ class Discovery:
         documents: Optional[np.ndarray] = None,
         labels: Optional[np.ndarray] = None,
         decided: Optional[np.ndarray] = None,
-        score: Optional[ScoreNeighbours] = None,
     ) -> np.ndarray:
         """The new entity of each mention: (m,) int64, numbered from 0 in order of first mention.
 
@@ -119,17 +116,14 @@ class Discovery:
         labels: (m,) of any kind, where mentions with different labels must stay apart; else None.
         decided: (m,) int64, where mentions with the same number must be one new entity, and those
             with different ones must not, -1 for no decision; else None.
-        score: Gives neighbours the scores of a mention scorer; None to go by similarities.
         """
         if len(features) < 2:
             return np.arange(len(features))
         neighbours = self.nearest(features, similarity, documents)
         if labels is not None:
             neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
-        if score is not None:
-            neighbours = score(neighbours)
-        least, is_scored = self.min_similarity(calibration), score is not None
-        groups = self.sweep(features, similarity, np.array([least]), neighbours, is_scored)[0]
+        least = self.min_similarity(calibration)
+        groups = self.sweep(features, similarity, np.array([least]), neighbours)[0]
         if decided is None:
             return groups.astype(np.int64)
         is_edge = neighbours.valid & (neighbours.scores >= least)
@@ -142,7 +136,6 @@ class Discovery:
         similarity: Similarity,
         min_similarities: np.ndarray,
         neighbours: Optional[TopK] = None,
-        is_scored: bool = False,
     ) -> np.ndarray:
         """New entities at many thresholds at once: (T, m) int32, numbered as in ``group``.
 
@@ -150,7 +143,6 @@ class Discovery:
         similarity: How vectors are compared.
         min_similarities: (T,) thresholds, as similarities.
         neighbours: The nearest neighbours of each mention; None to search them.
-        is_scored: Whether their scores are those of a mention scorer, and not similarities.
         """
         if neighbours is None:
             neighbours = self.nearest(features, similarity)
@@ -170,8 +162,7 @@ class Discovery:
             return swept.cluster
         limit = float(thresholds.max())
         euclidean = self.feature_similarity(similarity).metric != "ip"
-        known = weight if is_scored else None
-        joins = average_joins(features, source, target, limit, euclidean=euclidean, weight=known)
+        joins = average_joins(features, source, target, limit, euclidean=euclidean)
         order = np.argsort(thresholds, kind="stable")
         labels = labels_at(len(features), joins, thresholds[order].astype(np.float32))
         groups = np.empty_like(labels)

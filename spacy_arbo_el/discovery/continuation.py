@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ..calibration.calibration import Calibration
 from ..errors import Errors
 from ..mentions.records import MentionKey, MentionRecord
 from ..retrieval.similarity import Similarity
-from .clustering import Discovery, ScoreNeighbours
+from .clustering import Discovery
 from .clusters import Clusters
 from .history import History
 from .unlinked import Unlinked
@@ -68,7 +68,6 @@ def group_mentions(
     similarity: Similarity,
     calibration: Calibration,
     match_types: bool,
-    scores_of: Callable[[np.ndarray], Optional[ScoreNeighbours]] = lambda rows: None,
 ) -> Tuple[np.ndarray, Dict[int, int]]:
     """Group mentions that no entity fits. The result does not depend on their order.
 
@@ -80,8 +79,6 @@ def group_mentions(
     discovery: How mentions are grouped; None to leave each by itself.
     similarity: How vectors are compared.
     match_types: Whether mentions with different labels stay apart.
-    scores_of: From numbers of mentions, the decided ones counted on from m, to what scores
-        neighbours among them; to None to go by similarities.
     RETURNS: The group of each mention, (m,) int64, -1 for those that were accepted; and which
         groups are clusters already, by their numbers.
     """
@@ -106,7 +103,6 @@ def group_mentions(
         calibration,
         labels=np.array([record.label for record in ordered]) if match_types else None,
         decided=numbers,
-        score=scores_of(rows),
     )
     present = rows < len(records)
     groups[rows[present]] = found[present]

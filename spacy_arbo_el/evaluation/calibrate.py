@@ -13,7 +13,7 @@ from ..arrays import TopK
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import fit_logistic
 from ..corpora.reader import read_docs
-from ..discovery.clustering import Discovery, ScoreNeighbours
+from ..discovery.clustering import Discovery
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
@@ -90,8 +90,7 @@ def fit_calibration(
     edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
     the curve would be much too confident. The curves of texts and of exemplars are fitted together,
     so that they say which of two candidates is right: see ``fit_evidence``. The curves of new
-    entities are fitted on the nearest mentions of the whole corpus. With a mention scorer, the
-    three curves of edges between mentions are fitted on its scores.
+    entities are fitted on the nearest mentions of the whole corpus.
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
         left out.
@@ -101,19 +100,14 @@ def fit_calibration(
     """
     stages = linker.stages
     if from_scratch:
-        calibration, reranker = Calibration(), unfitted(stages.reranker)
-        if stages.scores_mentions:
-            calibration = calibration.for_mention_scorer()
-        stages = replace(stages, calibration=calibration, reranker=reranker)
+        reranker = unfitted(stages.reranker)
+        stages = replace(stages, calibration=Calibration(), reranker=reranker)
     with stages.datastore.reading():
         return _fit(stages, docs, batch_size)
 
 
 def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     """The parts that fit documents; the datastore must not change meanwhile."""
-    if stages.mention_scorer is not None:
-        # Most edges in a document are edges in the corpus too.
-        stages = replace(stages, mention_scorer=stages.mention_scorer.cached())
     mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
     if mentions is None:
         return Fitted(stages.calibration, stages.reranker)
@@ -126,11 +120,10 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     edges = mention_edges(ranked.ranking, ranked.neighbours.mentions, identities)
     stages = _with_curve(stages, "mention", edges)
     similarity = stages.datastore.settings.similarity
-    score = stages.score_neighbours(batch.inputs)
     for kind, discovery in (("same_mention", Discovery()), ("same_new_entity", stages.discovery)):
         if discovery is not None:
             features = discovery.features(batch.encoded, batch.normalized)
-            edges = same_entity_edges(discovery, features, similarity, identities, score)
+            edges = same_entity_edges(discovery, features, similarity, identities)
             stages = _with_curve(stages, kind, edges)
     return Fitted(stages.calibration, uncached(reranker))
 
@@ -152,7 +145,6 @@ def same_entity_edges(
     features: np.ndarray,
     similarity: Similarity,
     identities: Sequence[Identity],
-    score: Optional[ScoreNeighbours] = None,
 ) -> LabelledEdges:
     """The edges between the nearest mentions of a corpus whose entities are annotated.
 
@@ -160,12 +152,9 @@ def same_entity_edges(
     features: (m, width) float32, see ``Discovery.features``.
     similarity: How vectors are compared.
     identities: The entity of each mention.
-    score: Gives neighbours the scores of a mention scorer; None to keep similarities.
     """
     compared_by = discovery.feature_similarity(similarity)
     nearest = nearest_in_corpus(features, discovery.n_neighbors, compared_by)
-    if score is not None:
-        nearest = score(nearest)
     annotated = np.array([bool(identity) for identity in identities], dtype=bool)
     keep = nearest.valid & annotated[:, None] & annotated[nearest.ids]
     return _edges(nearest, keep, identities)

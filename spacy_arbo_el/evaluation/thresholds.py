@@ -146,17 +146,10 @@ def sweep_discovery(
         raise ValueError(Errors.E712)
     features = discovery.features(sweep.batch.encoded, sweep.batch.normalized)
     identities = [set() if label is None else {str(label)} for label in sweep.labels]
-    inputs, score = sweep.batch.inputs, linker.stages.score_neighbours
-    edges = same_entity_edges(discovery, features, linker.similarity, identities, score(inputs))
+    edges = same_entity_edges(discovery, features, linker.similarity, identities)
     curve = fit_logistic(*edges) or linker.calibration.same_new_entity
     min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
-    nearest = discovery.nearest(features[chosen], linker.similarity)
-    scores = score(inputs, chosen)
-    if scores is not None:
-        nearest = scores(nearest)
-    groups = discovery.sweep(
-        features[chosen], linker.similarity, min_similarities, nearest, scores is not None
-    )
+    groups = discovery.sweep(features[chosen], linker.similarity, min_similarities)
     gold = np.unique([str(sweep.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
     rows = [
         {

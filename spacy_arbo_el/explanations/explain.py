@@ -63,7 +63,6 @@ class Explainer:
             expected,
             reason,
             self._reranked(linked.ranked, row),
-            self._weighed(link),
         )
 
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
@@ -79,13 +78,6 @@ class Explainer:
         kb = self.stages.datastore.kb
         names = [named(entity.id, entity.title) for entity in map(kb.entities.at, (after, before))]
         return f"the cross-encoder put {names[0]} before {names[1]}, which was first without it"
-
-    def _weighed(self, link: Link) -> str:
-        """That a mention scorer has weighed the edge of a link, in words; empty for nothing."""
-        steps = [step for step in link.evidence[:-1] if step.kind == "mention"]
-        if not steps or not self.stages.scores_mentions:
-            return ""
-        return f'the mention scorer weighed its edge from the mention "{steps[-1].text}"'
 
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
         """Why a mention is not linked to an entity."""

@@ -23,7 +23,6 @@ class Explanation:
     expected: The entity that was asked about, "" for none.
     reason: Why the mention is not linked to ``expected``.
     reranked: What a cross-encoder has changed; empty where the same candidate came first before.
-    weighed: That a mention scorer has weighed the edge that decided; empty where none did.
     """
 
     mention: str
@@ -33,7 +32,6 @@ class Explanation:
     expected: str = ""
     reason: str = ""
     reranked: str = ""
-    weighed: str = ""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -54,9 +52,8 @@ class Explanation:
             ]
             if shown:
                 yield f"  candidates: {'; '.join(shown)}"
-        for change in (self.reranked, self.weighed):
-            if change:
-                yield f"  {change}"
+        if self.reranked:
+            yield f"  {self.reranked}"
         if self.reason:
             yield f"{self.expected}: {self.reason}"
 

@@ -118,9 +118,8 @@ def as_html(explanation: Explanation) -> str:
     parts = [f"<b><bdi>{escaped(explanation.mention)}</bdi></b> {outcome}"]
     if link is not None:
         parts += [f"<div>{_path(link)}</div>", _candidates(explanation, link)]
-    for change in (explanation.reranked, explanation.weighed):
-        if change:
-            parts.append(f"<div><bdi>{escaped(change)}</bdi></div>")
+    if explanation.reranked:
+        parts.append(f"<div><bdi>{escaped(explanation.reranked)}</bdi></div>")
     if explanation.reason:
         expected = f"{explanation.expected}: {explanation.reason}"
         parts.append(f"<div><bdi>{escaped(expected)}</bdi></div>")

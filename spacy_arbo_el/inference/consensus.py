@@ -24,10 +24,9 @@ class Consensus:
     """Mixes the probabilities of each mention's candidates with those of similar mentions.
 
     Groups of mentions come from average linkage over the edges between mentions: groups join by
-    the mean similarity of their members, so one similar pair does not join them. Where a mention
-    scorer scores these edges, it is the mean score of the edges between them. The probability of
-    a candidate is mixed with its mean over the group, in which it counts as 0 for mentions that it
-    is not a candidate of. A mention that has no neighbours of its own decides alone.
+    the mean similarity of their members, so one similar pair does not join them. The probability
+    of a candidate is mixed with its mean over the group, in which it counts as 0 for mentions that
+    it is not a candidate of. A mention that has no neighbours of its own decides alone.
 
     Use it where mentions of one entity repeat over many documents that are linked as one corpus::
 
@@ -93,10 +92,7 @@ class Consensus:
         limit = -similarity_at(self.threshold, calibration.same_mention)
         source, target = neighbours.mentions.ids[valid], np.nonzero(valid)[0]
         euclidean = neighbours.metric != "ip"
-        weight = -neighbours.mentions.scores[valid] if neighbours.scored else None
-        joins = average_joins(
-            batch.encoded, source, target, limit, euclidean=euclidean, weight=weight
-        )
+        joins = average_joins(batch.encoded, source, target, limit, euclidean=euclidean)
         return labels_at(count, joins, np.array([limit], dtype=np.float32))[0].astype(np.int64)
 
 

@@ -34,8 +34,6 @@ FORMAT = "spacy-arbo-el.linker"
 VERSION = 2
 MANIFEST = "manifest.json"
 KB = "kb"
-# Parts that a linker may have been given since it was saved.
-OPTIONAL = ("mention_scorer",)
 # How often a folder is read anew that another program is writing at the same time.
 TRIES = 20
 # Seconds to wait for another program that is saving into the folder.
@@ -214,7 +212,7 @@ class ComponentFolder:
     def read(self, names: Sequence[str], open_kb: Optional[Callable[[Path], ArboKB]]) -> Saved:
         """The parts of one save, each checked; ValueError that names what is missing or damaged.
 
-        names: The parts to read. Those in ``OPTIONAL`` may be missing.
+        names: The parts to read.
         open_kb: Function that opens the knowledge base of a folder; None to leave it out.
         """
         self._settle_if_possible()
@@ -222,8 +220,7 @@ class ComponentFolder:
         for tries in range(TRIES):
             manifest = self._read_manifest()
             try:
-                saved = [n for n in names if n not in OPTIONAL or n in manifest.files]
-                parts = {name: self._read_part(name, manifest) for name in saved}
+                parts = {name: self._read_part(name, manifest) for name in names}
                 if open_kb is not None:
                     self._open_kb(manifest, open_kb)
                 return Saved(manifest, parts)

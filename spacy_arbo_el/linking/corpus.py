@@ -14,12 +14,10 @@ from spacy.util import minibatch
 
 from ..annotations import Link
 from ..arrays import TopK
-from ..discovery.clustering import ScoreNeighbours
 from ..discovery.continuation import group_mentions
 from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
-from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..inference.decisions import Decisions
 from ..mentions.records import keys_of
@@ -132,13 +130,6 @@ class CorpusLinker:
         # In the order in which the documents were read.
         taken = taken[np.argsort(mentions.documents[taken], kind="stable")]
         settings, left = stages.datastore.settings, batch.take(taken)
-
-        def scores_of(rows: np.ndarray) -> Optional[ScoreNeighbours]:
-            if not stages.scores_mentions:
-                return None
-            inputs = SpanInputs.concat([left.inputs, decided.mentions.inputs])
-            return stages.score_neighbours(inputs, rows)
-
         groups, known = group_mentions(
             left.records,
             left.encoded,
@@ -147,7 +138,6 @@ class CorpusLinker:
             settings.similarity,
             stages.calibration,
             settings.match_types,
-            scores_of,
         )
         stored = np.array([new_entities.rows.row(key) >= 0 for key in left.keys], dtype=bool)
         added = np.flatnonzero((groups >= 0) & ~stored)
@@ -189,9 +179,7 @@ class CorpusLinker:
         if self.stages.datastore.settings.match_types:
             labels = mentions.ranked.batch.labels
             nearest = nearest.where(labels[nearest.ids] == labels[:, None])
-        ranked = mentions.ranked.with_mentions(nearest)
-        scored = self.stages.with_mention_scores(ranked.batch.inputs, ranked.neighbours)
-        return replace(mentions, ranked=replace(ranked, neighbours=scored))
+        return replace(mentions, ranked=mentions.ranked.with_mentions(nearest))
 
     def annotated(self, read: ReadDocs, links: CorpusLinks) -> Iterator[Doc]:
         """The second pass: the documents with their links.

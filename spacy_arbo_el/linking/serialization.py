@@ -176,9 +176,6 @@ class Serializer:
             _Part("corrections", stages.corrections.to_bytes, self._load_corrections),
             _Part("new_entities", linker.streaming.new_entities.to_bytes, self._load_new),
         ]
-        if stages.mention_scorer is not None:
-            dump = stages.mention_scorer.to_bytes
-            parts.append(_Part("mention_scorer", dump, self._load_mention_scorer))
         return [part for part in parts if part.name not in exclude]
 
     def use_cfg(self) -> None:
@@ -223,12 +220,6 @@ class Serializer:
         if learned and not reranker.to_bytes():
             warnings.warn(Warnings.W502.format(name=name))
         self.linker.stages = replace(self.linker.stages, reranker=reranker)
-
-    def _load_mention_scorer(self, data: bytes) -> None:
-        scorer = self.linker.stages.mention_scorer
-        assert scorer is not None
-        stages = replace(self.linker.stages, mention_scorer=scorer.from_bytes(data))
-        self.linker.stages = stages
 
     def _load_corrections(self, data: bytes) -> None:
         corrections = Corrections.from_bytes(data)

@@ -1,7 +1,6 @@
 """The stages from mentions to links, written once: whatever links calls these."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Generic, List, Optional, Sequence, TypeVar
 
 import numpy as np
@@ -11,13 +10,12 @@ from ..annotations import Link
 from ..arrays import TopK
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import log_odds
-from ..discovery.clustering import Discovery, ScoreNeighbours
+from ..discovery.clustering import Discovery
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
 from ..inference.decisions import Decisions, Inference
 from ..mentions.batch import MentionBatch
 from ..mentions.reader import MentionReader
-from ..reranking.mention_scorers import MentionScorer
 from ..reranking.protocol import Ranking, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
@@ -51,10 +49,9 @@ class RankedMentions:
         )
 
     def with_mentions(self, mentions: TopK) -> "RankedMentions":
-        """The same with other neighbours among the mentions, by similarity."""
+        """The same with other neighbours among the mentions."""
         mentions = mentions.where(~self.corrected[:, None])
-        neighbours = replace(self.neighbours, mentions=mentions, scored=False)
-        return replace(self, neighbours=neighbours)
+        return replace(self, neighbours=self.neighbours.with_mentions(mentions))
 
 
 @dataclass(frozen=True)
@@ -81,8 +78,6 @@ class LinkingStages:
     inference: Ranked candidates -> links.
     discovery: Groups the mentions that no entity fits; None leaves each by itself.
     calibration: Similarities -> log-odds.
-    mention_scorer: Gives the edges between mentions scores in place of similarities; None to leave
-        these.
     """
 
     reader: MentionReader
@@ -93,7 +88,6 @@ class LinkingStages:
     inference: Inference
     discovery: Optional[Discovery]
     calibration: Calibration
-    mention_scorer: Optional[MentionScorer] = None
 
     def with_encoder(self, encoder: Encoder) -> "LinkingStages":
         """The same stages with another encoder for mentions; its vectors must be comparable."""
@@ -138,38 +132,7 @@ class LinkingStages:
             )
         if allowed is not None:
             neighbours = neighbours.within_labels(batch.labels)
-        return self.with_mention_scores(batch.inputs, neighbours)
-
-    @property
-    def scores_mentions(self) -> bool:
-        """Whether a mention scorer scores the edges between mentions."""
-        return self.mention_scorer is not None and self.mention_scorer.is_trained
-
-    def score_neighbours(
-        self, inputs: SpanInputs, rows: Optional[np.ndarray] = None, first: int = 0
-    ) -> Optional[ScoreNeighbours]:
-        """Gives the nearest mentions of mentions the scores of the mention scorer.
-
-        inputs: The spans of mentions.
-        rows: The mentions that are numbered among the neighbours, from 0; None for all.
-        first: The number of the first mention that has neighbours.
-        RETURNS: None where similarities stay: without a mention scorer that has been trained.
-        """
-        scorer = self.mention_scorer
-        if scorer is None or not scorer.is_trained:
-            return None
-        inputs = inputs if rows is None else inputs.take(rows)
-        return partial(scorer, inputs, retriever=self.encoder.fingerprint, first=first)
-
-    def with_mention_scores(self, inputs: SpanInputs, neighbours: Neighbours) -> Neighbours:
-        """The same neighbours, those among the mentions with the scores of the mention scorer.
-
-        inputs: The spans of the mentions.
-        """
-        score = self.score_neighbours(inputs)
-        if score is None:
-            return neighbours
-        return neighbours.with_mention_scores(score(neighbours.mentions))
+        return neighbours
 
     def rerank(self, batch: MentionBatch, neighbours: Neighbours) -> RankedMentions:
         """The ranked candidates of mentions, with corrections applied."""
@@ -206,7 +169,6 @@ class LinkingStages:
                 self.calibration,
                 batch.documents[rows],
                 batch.labels[rows] if settings.match_types else None,
-                score=self.score_neighbours(batch.inputs, rows),
             )
         return groups
 

@@ -12,7 +12,6 @@ from ..discovery.clustering import Discovery
 from ..discovery.entities import nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
-from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..mentions.records import MentionKey
 from ..retrieval.mention_search import nearest_earlier
@@ -127,12 +126,6 @@ class _Attaching:
             labels = [record.label for record in (*rows.records, *unlinked.records)]
             numbers = np.unique(labels, return_inverse=True)[1].reshape(-1)
             kept = kept & (numbers[nearest.ids] == numbers[len(rows) :, None])
-        if self.stages.scores_mentions:
-            inputs = SpanInputs.concat([rows.inputs, unlinked.inputs])
-            score = self.stages.score_neighbours(inputs, first=len(rows))
-            assert score is not None
-            nearest = score(nearest.where(kept))
-            kept = nearest.valid
         similar = nearest.scores >= discovery.min_similarity(self.stages.calibration)
         # Unlike TopK.where, entries keep their columns.
         return np.where(kept & similar, nearest.ids, -1)

@@ -1,9 +1,8 @@
-"""Pairs of a mention and an entity, and of two mentions, the input of a cross-encoder.
+"""Pairs of a mention and an entity, the input of a cross-encoder.
 
 ::
 
     [CLS] left [START] mention [END] right [SEP] title [TITLE] other names; types description [SEP]
-    [CLS] left [START] mention [END] right [SEP] left [START] mention [END] right [SEP]
 
 (Arborescence paper, §3.3.) The first part has token type 0, the second part 1. Where several
 candidates of a mention are read together, their parts follow each other, all with token type 1. The
@@ -136,32 +135,6 @@ def evenly_in_sets(
     sets = offsets_of(n_sets)[:-1][number] + place % n_sets[number]
     by_set = np.argsort(sets, kind="stable")
     return order[by_set], sets[by_set]
-
-
-def pairs_of_mentions(
-    mentions: SpanInputs, first: np.ndarray, second: np.ndarray, window: int, specials: np.ndarray
-) -> SpanInputs:
-    """The pairs of mentions and other mentions.
-
-    mentions: What an encoder of mentions reads.
-    first, second: (p,) int64, the two mentions of each pair; they are readable.
-    window: The most word pieces of each of the two parts, their special tokens included.
-    specials: As in ``PairFormat``.
-    RETURNS: p passages with one span each: the part of the second mention.
-    """
-    flat = np.concatenate([mentions.ids, specials])
-    cls, sep, start, end, _ = _special_segments(len(mentions.ids), len(first))
-    parts = []
-    for rows in (first, second):
-        left, head, tail, right = _mention_segments(mentions, rows, window - 4)
-        parts.append([left, start, head, tail, end, right, sep])
-    first_part = [cls, *parts[0]]
-    ids, offsets = assemble(flat, *zip(*first_part, *parts[1]))
-    begin = sum((lengths for _, lengths in first_part), np.zeros(len(first), np.int64))
-    # The marker of the second mention stands behind the text left of it.
-    return SpanInputs.one_span_each(
-        ids, offsets, begin, np.diff(offsets) - 1, begin + parts[1][0][1]
-    )
 
 
 def _special_segments(first: int, count: int) -> List[Segment]:

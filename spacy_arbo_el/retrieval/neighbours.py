@@ -18,7 +18,6 @@ class Neighbours:
         is linked in one graph.
     exemplar_entities: (m, k) int64, the entity that each exemplar is labelled with, -1 for none.
     metric: "ip" where similarities are inner products, "l2" for negative squared distances.
-    scored: Whether the scores of ``mentions`` are those of a mention scorer, and not similarities.
     """
 
     entities: TopK
@@ -26,7 +25,6 @@ class Neighbours:
     mentions: TopK
     exemplar_entities: np.ndarray
     metric: str = "ip"
-    scored: bool = False
 
     def __len__(self) -> int:
         return len(self.entities)
@@ -45,7 +43,6 @@ class Neighbours:
             TopK.concat(mentions),
             concat_tables([part.exemplar_entities for part in parts], -1),
             parts[0].metric,
-            parts[0].scored,
         )
 
     def take(self, rows: np.ndarray) -> "Neighbours":
@@ -56,16 +53,11 @@ class Neighbours:
             self.mentions.take(rows),
             self.exemplar_entities[rows],
             self.metric,
-            self.scored,
         )
 
     def with_mentions(self, mentions: TopK) -> "Neighbours":
         """The same with other neighbours among the mentions."""
         return replace(self, mentions=mentions)
-
-    def with_mention_scores(self, mentions: TopK) -> "Neighbours":
-        """The same with other mentions, whose scores are those of a mention scorer."""
-        return replace(self, mentions=mentions, scored=True)
 
     def with_exemplars(self, exemplars: TopK, entities: np.ndarray) -> "Neighbours":
         """The same with other exemplars, (m, k), and the entities of these."""

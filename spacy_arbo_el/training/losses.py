@@ -140,17 +140,9 @@ class Logistic:
     def __call__(
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
     ) -> LossAndGradient:
-        losses, gradient = binary_cross_entropy(logits, positive)
+        losses = np.logaddexp(0.0, np.where(positive, -1.0, 1.0) * logits)
+        gradient = probability(logits) - positive
         return np.where(valid, losses, 0.0).sum(axis=1), np.where(valid, gradient, 0.0)
-
-
-def binary_cross_entropy(logits: np.ndarray, correct: np.ndarray) -> LossAndGradient:
-    """The loss of each logit by itself, and its gradient; both in the shape of ``logits``.
-
-    correct: Whether the logit should be high; bool.
-    """
-    losses = np.logaddexp(0.0, np.where(correct, -1.0, 1.0) * logits)
-    return losses, probability(logits) - correct
 
 
 @registry.losses("spacy-arbo-el.MultiSimilarity.v1")

@@ -1,6 +1,4 @@
-"""Training of scorers of pairs for a trained linker, whose encoder stays as it is.
-
-A cross-encoder learns from the candidates of mentions, a mention scorer from pairs of mentions.
+"""Training of a cross-encoder for a trained linker, whose encoder stays as it is.
 
 It is no part of ``spacy train``: that loop trains the model of a component, which is the encoder
 here, and takes no settings for a component that comes from a trained pipeline.
@@ -9,7 +7,7 @@ here, and takes no settings for a component that comes from a trained pipeline.
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -41,7 +39,7 @@ LINE = 20
 @registry.misc("spacy-arbo-el.RerankerTraining.v1")
 @dataclass(frozen=True)
 class RerankerTraining:
-    """How a cross-encoder, or a mention scorer, is trained.
+    """How a cross-encoder is trained.
 
     Use it in the config of ``arbo rerank``::
 
@@ -52,21 +50,18 @@ class RerankerTraining:
     name: A Hugging Face name or a folder to start from, with the vocabulary of the linker's encoder
         of mentions; "" to start from that encoder.
     n_candidates: Among how many candidates of a mention the gold entity is to be found. If it is
-        not among them, it takes the place of the last one. A mention scorer has none.
-    residual: Whether the model learns what to add to the log-odds that a candidate, or an edge
-        between mentions, has by vectors, so that it begins near their order. False for scores of
-        its own, as in the paper.
+        not among them, it takes the place of the last one.
+    residual: Whether the model learns what to add to the log-odds that a candidate has by vectors,
+        so that it begins near their order. False for scores of its own, as in the paper.
     sure: Mentions whose gold entity has at least this probability by vectors are not trained on,
-        since there is little to add. 1.0 trains on all. Without ``residual``, and for a mention
-        scorer, it has no effect.
+        since there is little to add. 1.0 trains on all. Without ``residual``, it has no effect.
     folds: In so many folds of the documents, the candidates of mentions come from encoders that are
         trained anew on the documents of the other folds, see ``CrossFitting``; 0 for the pipeline's
-        own encoder, which has learned these mentions. A mention scorer has none.
+        own encoder, which has learned these mentions.
     fold_steps: The steps that each of these encoders is trained for; 0 for as many as the
         pipeline's config says for all documents.
-    max_epochs: How often each mention, or pair of mentions, is trained on.
-    batch_size: The number of mentions in a step, each with all its candidates; for a mention
-        scorer, the number of pairs.
+    max_epochs: How often each mention is trained on.
+    batch_size: The number of mentions in a step, each with all its candidates.
     learn_rate: The highest learning rate. It rises from 0 and falls to 0 again, in straight lines.
     warmup: The share of the steps in which it rises.
     dropout: The share of activations that are left out in training.
@@ -105,7 +100,7 @@ class RerankerTraining:
         return Adam(rate, L2=WEIGHT_DECAY, L2_is_weight_decay=True, grad_clip=LARGEST_GRADIENT)
 
     def order(self, count: int, epoch: int) -> List[np.ndarray]:
-        """The examples of each step of an epoch. count: How many there are."""
+        """The mentions of each step of an epoch. count: How many there are."""
         order = np.random.default_rng([self.seed, epoch]).permutation(count)
         return np.split(order, range(self.batch_size, count, self.batch_size))
 
@@ -129,31 +124,6 @@ class LabelledMentions:
         return LabelledMentions(self.batch.take(rows), self.table.take(rows))
 
 
-class PairExamples(Protocol):
-    """What a scorer of pairs learns from: examples, each with one or more pairs."""
-
-    def __len__(self) -> int: ...
-
-    def take(self, rows: np.ndarray) -> "PairExamples":
-        """The given examples."""
-        ...
-
-    def pairs(self) -> SpanInputs:
-        """All their pairs."""
-        ...
-
-    def loss(self, scores: np.ndarray) -> Tuple[float, np.ndarray]:
-        """The mean loss of the examples, and its gradient with respect to the scores.
-
-        scores: (p,) float32, of the pairs; so is the gradient.
-        """
-        ...
-
-    def accuracy(self, scores: np.ndarray) -> float:
-        """The share of what the scores decide rightly."""
-        ...
-
-
 @dataclass(frozen=True)
 class CandidatePairs:
     """Mentions as examples for a cross-encoder, each with its candidates.
@@ -173,9 +143,11 @@ class CandidatePairs:
         return len(self.mentions)
 
     def take(self, rows: np.ndarray) -> "CandidatePairs":
+        """Some of the mentions."""
         return replace(self, mentions=self.mentions.take(rows))
 
     def pairs(self) -> SpanInputs:
+        """All pairs of a mention and a candidate."""
         mentions = self.mentions
         return self.reranker.pairs(mentions.batch, mentions.table.candidates, self.context)
 
@@ -183,6 +155,9 @@ class CandidatePairs:
         """The cross entropy of a softmax over the candidates of a mention.
 
         Several gold entities share the probability.
+
+        scores: (p,) float32, of the pairs; so is the gradient.
+        RETURNS: The mean loss, and its gradient with respect to the scores.
         """
         loss, gradient = set_loss(self._scored(scores), self.mentions.table.correct)
         return loss, gradient[self._valid]
@@ -221,7 +196,7 @@ class _Parts:
 
 @dataclass(frozen=True)
 class RerankerTrainer:
-    """Trains a scorer of pairs, in place.
+    """Trains a cross-encoder, in place.
 
     scorer: The untrained scorer.
     training: The settings.
@@ -238,8 +213,8 @@ class RerankerTrainer:
 
     def train(
         self,
-        train: PairExamples,
-        dev: Optional[PairExamples],
+        train: CandidatePairs,
+        dev: CandidatePairs,
         *,
         checkpoint: Optional[Checkpoint] = None,
         every: int = 0,
@@ -247,7 +222,7 @@ class RerankerTrainer:
         """Train to the end, and leave a checkpoint of it.
 
         train: What to learn from.
-        dev: What to evaluate on after each epoch; None for nothing.
+        dev: What to evaluate on after each epoch.
         checkpoint: Where to continue; None to begin.
         every: Steps between checkpoints; 0 for one after each epoch.
         """
@@ -274,14 +249,14 @@ class RerankerTrainer:
                 seconds = time.perf_counter() - start
                 line = f"step {number}/{len(steps)}, loss {np.mean(losses):.4f}, {seconds:.0f} s"
                 losses = []
-                if is_end and dev is not None:
+                if is_end:
                     line += f", dev accuracy {self.accuracy(dev):.4f}"
                 self.report(line)
             if is_end or (every and number % every == 0):
                 history = History(number, {}, [], [], [], *self.begin)
                 write_checkpoint(self.path, parts, optimizer, history)
 
-    def step(self, examples: PairExamples) -> float:
+    def step(self, examples: CandidatePairs) -> float:
         """Compute the gradients of some examples. RETURNS: Their mean loss."""
         set_dropout_rate(self.scorer.model, self.training.dropout)
         scores, backprop = self.scorer.begin_update(examples.pairs())
@@ -291,8 +266,8 @@ class RerankerTrainer:
         backprop(gradient)
         return loss
 
-    def accuracy(self, examples: PairExamples) -> float:
-        """See ``PairExamples.accuracy``."""
+    def accuracy(self, examples: CandidatePairs) -> float:
+        """See ``CandidatePairs.accuracy``."""
         return examples.accuracy(self.scorer(examples.pairs()))
 
 

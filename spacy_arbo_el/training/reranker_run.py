@@ -1,11 +1,10 @@
-"""A run of ``arbo rerank``: what is trained for a trained pipeline, in a folder."""
+"""A run of ``arbo rerank``: a cross-encoder for a trained pipeline, in a folder."""
 
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence
 
-import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
@@ -14,16 +13,13 @@ from thinc.api import Config
 from ..errors import Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..mentions.batch import MentionBatch
-from ..mentions.labels import annotated_batches, identities_of
 from ..reranking.cross_encoder import CrossEncoder
-from ..reranking.mention_pairs import MentionPairs
 from ..reranking.pair_scorer import PairScorer
 from .candidate_files import CandidatesFile, pipeline_fingerprint
 from .candidates import TrainingCandidates, annotated_mentions, make_candidates
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
 from .chosen_mentions import mentions_to_train_on
 from .cross_fitting import CrossFitting
-from .mention_pairs import LabelledPairs, NearestPairs
 from .reranker import (
     CandidatePairs,
     LabelledMentions,
@@ -33,16 +29,16 @@ from .reranker import (
 )
 from .resume import RunSettings, check_same_settings, fingerprint_of_docs, has_same_start
 
-_CONFIGS = Path(__file__).parent.parent / "configs"
+_CONFIG = Path(__file__).parent.parent / "configs" / "reranker.cfg"
 CANDIDATES, CHECKPOINT = "candidates.bin", "checkpoint.bin"
 
 
 @dataclass(frozen=True)
 class RerankerRun:
-    """A training of a scorer of pairs for a pipeline's linker, in a folder.
+    """A training of a cross-encoder for a pipeline's linker, in a folder.
 
     nlp: The trained pipeline. The encoder of its linker stays as it is.
-    config: With the sections of what is trained, and no variables.
+    config: With the sections ``reranker`` and ``training``, and no variables.
     folder: For the candidates and the checkpoint.
     report: Takes the lines of the log.
     """
@@ -67,7 +63,11 @@ class RerankerRun:
         resume: Whether to continue from the checkpoint of the folder. Without one a new run starts.
         every: Steps between checkpoints; 0 for one after each epoch only.
         """
-        linker, parts = self.linker, self._parts("reranker", "training")
+        linker = self.linker
+        self.folder.mkdir(parents=True, exist_ok=True)
+        linker.encoder.require_ready(linker.name)
+        sections = {name: self.config[name] for name in ("reranker", "training")}
+        parts = registry.resolve(sections)
         reranker, training = parts["reranker"], parts["training"]
         if not isinstance(reranker, CrossEncoder):
             raise ValueError(Errors.E879.format(found=type(reranker).__name__))
@@ -93,51 +93,6 @@ class RerankerRun:
             trainer = self._trainer(scorer, training, train, dev)
             trainer.train(*examples, checkpoint=self._checkpoint(trainer, resume), every=every)
         return reranker
-
-    def train_mentions(
-        self, train: Sequence[Doc], dev: Sequence[Doc], *, resume: bool = False, every: int = 0
-    ) -> MentionPairs:
-        """The trained mention scorer. The parameters are those of ``train``."""
-        parts = self._parts("mention_scorer", "pairs", "training")
-        mention_scorer, training = parts["mention_scorer"], parts["training"]
-        for section, kind in (("mention_scorer", MentionPairs), ("pairs", NearestPairs)):
-            if not isinstance(parts[section], kind):
-                expected, found = f"spacy-arbo-el.{kind.__name__}.v1", type(parts[section]).__name__
-                message = Errors.E912.format(section=section, found=found, expected=expected)
-                raise ValueError(message)
-        with self.linker.datastore.reading():
-            scorer = self._scorer(mention_scorer.size, training)
-            mention_scorer = replace(mention_scorer, scorer=scorer)
-            learned = self._labelled_pairs(train, mention_scorer, parts["pairs"])
-            edges = NearestPairs.every(mention_scorer.n_scored)
-            held_out = self._labelled_pairs(dev, mention_scorer, edges)
-            if learned.correct.all() or not learned.correct.any():
-                raise ValueError(Errors.E911.format(count=len(learned.inputs)))
-            share = learned.correct.mean()
-            self.report(f"Training on {len(learned)} pairs, {share:.3f} of the same entity")
-            if training.residual:
-                curve = held_out.curve() or learned.curve()
-                mention_scorer = replace(mention_scorer, curve=curve)
-                learned = replace(learned, scorer=mention_scorer)
-                held_out = replace(held_out, scorer=mention_scorer)
-                if len(held_out):
-                    nothing = np.zeros(len(held_out), dtype=np.float32)
-                    accuracy = held_out.accuracy(nothing)
-                    self.report(f"Dev accuracy by similarity {accuracy:.4f}, {len(held_out)} edges")
-            trainer = self._trainer(scorer, training, train, dev)
-            trainer.train(
-                learned.one_way(training.seed),
-                held_out.one_way(training.seed) if len(held_out) else None,
-                checkpoint=self._checkpoint(trainer, resume),
-                every=every,
-            )
-        return mention_scorer
-
-    def _parts(self, *names: str) -> Dict[str, Any]:
-        """What sections of the config describe."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.linker.encoder.require_ready(self.linker.name)
-        return registry.resolve({name: self.config[name] for name in names})
 
     def _trainer(
         self,
@@ -204,21 +159,6 @@ class RerankerRun:
             table = file.find_or_make(make, self.report)
         return LabelledMentions(MentionBatch.concat(parts), table)
 
-    def _labelled_pairs(
-        self, docs: Sequence[Doc], scorer: MentionPairs, nearest: NearestPairs
-    ) -> LabelledPairs:
-        """Pairs of the annotated mentions of documents."""
-        stages = self.linker.stages
-        spans = list(annotated_batches(stages.reader, docs))
-        batch = MentionBatch.concat([stages.encode(stages.read(part)) for part in spans])
-        flat = [span for part in spans for group in part for span in group]
-        identities = identities_of(stages.datastore.kb, flat)
-        if len(batch) < 2:
-            none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-            return LabelledPairs(scorer, batch.inputs, none, none, nothing, none.astype(bool))
-        pairs = nearest(batch, identities, stages.datastore.settings)
-        return LabelledPairs(scorer, batch.inputs, *pairs)
-
     def _begin(self, train: Sequence[Doc], dev: Sequence[Doc]) -> RunSettings:
         """What the run begins with."""
         inputs = {
@@ -237,15 +177,9 @@ class RerankerRun:
         return checkpoint
 
 
-def read_config(
-    path: Optional[Path], overrides: Dict[str, Any], default: str = "reranker"
-) -> Config:
-    """The config of a training.
-
-    path: A file; None for a config of the package.
-    default: The name of that config.
-    """
-    return Config().from_disk(path or _CONFIGS / f"{default}.cfg", overrides=overrides)
+def read_config(path: Optional[Path], overrides: Dict[str, Any]) -> Config:
+    """The config of a training. path: A file; None for that of the package."""
+    return Config().from_disk(path or _CONFIG, overrides=overrides)
 
 
 def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, config: Config) -> None:
@@ -255,19 +189,6 @@ def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, conf
     """
     linker.reranker = reranker
     nlp.get_pipe_config(name_of_linker(nlp, linker))["reranker"] = config
-
-
-def set_mention_scorer(
-    nlp: Language, linker: ArboLinker, scorer: MentionPairs, config: Config
-) -> None:
-    """Give a pipeline's linker a trained mention scorer.
-
-    config: The section that describes it; it becomes part of the pipeline's config.
-    """
-    linker.mention_scorer = scorer
-    linker.calibration = linker.calibration.for_mention_scorer()
-    settings = nlp.get_pipe_config(name_of_linker(nlp, linker))
-    settings["mention_scorer"], settings["calibration"] = config, linker.calibration.to_config()
 
 
 def _recall_lines(table: TrainingCandidates, folds: int) -> str:

@@ -39,7 +39,7 @@ def test_config_of_a_task_is_that_of_its_system(task, tmp_path):
 
 def test_configs_are_package_data():
     # Those of `arbo pretrain` and `arbo rerank` are no tasks.
-    others = {"pretrain", "reranker", "mention_scorer"}
+    others = {"pretrain", "reranker"}
     tasks = {path.stem for path in CONFIGS.glob("*.cfg")} - others
     assert tasks == set(TASKS) == set(SOURCES)
     settings = configparser.ConfigParser()

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics import adjusted_rand_score
 
-from spacy_arbo_el.graph.averages import average_edge_joins, average_joins
+from spacy_arbo_el.graph.averages import average_joins
 from spacy_arbo_el.graph.levels import labels_at
 
 
@@ -67,47 +67,3 @@ def test_average_linkage_joins_nothing_above_the_limit():
         pytest.approx(-0.8)
     ]
     assert not len(average_joins(vectors, np.array([0]), np.array([1]), -0.9).a)
-
-
-def literal_edge_joins(count, source, target, weight, limit):
-    """Join the two clusters with the lowest mean weight of edges between them, again and again."""
-    edges = {}
-    for a, b, value in zip(source.tolist(), target.tolist(), weight.tolist()):
-        if a != b:
-            edges.setdefault((min(a, b), max(a, b)), []).append(value)
-    edges = {pair: float(np.mean(values)) for pair, values in edges.items()}
-    clusters = [{node} for node in range(count)]
-    while True:
-        best = None
-        for i, one in enumerate(clusters):
-            for j in range(i):
-                between = [
-                    value
-                    for (a, b), value in edges.items()
-                    if (a in one and b in clusters[j]) or (b in one and a in clusters[j])
-                ]
-                if between and (best is None or np.mean(between) < best[0]):
-                    best = np.mean(between), i, j
-        if best is None or best[0] > limit:
-            return {frozenset(cluster) for cluster in clusters}
-        clusters[best[2]] |= clusters.pop(best[1])
-
-
-@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(0, 40))
-def test_average_linkage_by_weights_of_edges_is_that_of_a_literal_procedure(seed, count, n_edges):
-    rng = np.random.default_rng(seed)
-    source, target = rng.integers(0, count, (2, n_edges))
-    weight = rng.normal(size=n_edges)
-    limit = float(rng.normal())
-    joins = average_edge_joins(count, source, target, weight, limit)
-    assert (np.diff(joins.level) >= 0).all() and (joins.level <= limit + 1e-6).all()
-    (labels,) = labels_at(count, joins, np.array([limit + 1e-6], dtype=np.float32))
-    found = {frozenset(np.flatnonzero(labels == label).tolist()) for label in set(labels.tolist())}
-    assert found == literal_edge_joins(count, source, target, weight, limit)
-
-
-def test_average_linkage_by_weights_of_edges_is_not_single_linkage():
-    # A chain of a good edge and a bad one: the mean of both keeps the third away.
-    source, target = np.array([0, 1, 0]), np.array([1, 2, 2])
-    joins = average_edge_joins(3, source, target, np.array([-2.0, -1.0, 3.0]), 0.0)
-    assert joins.a.tolist() == [0] and joins.b.tolist() == [1] and joins.level.tolist() == [-2.0]
