@@ -1,4 +1,4 @@
-"""Links, candidates, new entities and scores as dicts and as data frames."""
+"""Links, candidates and new entities as dicts and as data frames."""
 
 import json
 import sys
@@ -15,12 +15,9 @@ from spacy_arbo_el import (
     links_to_frame,
 )
 from spacy_arbo_el.annotations import annotate
-from spacy_arbo_el.evaluation.report import to_frame
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
 from .test_display import LINK, NIL_LINK, new_entity
-
-SCORES = {"as configured": {"arbo_mentions": 8, "arbo_acc": 0.75, "arbo_acc_unseen": None}}
 
 
 def linked_doc():
@@ -77,7 +74,6 @@ FRAMES = {
     "candidates": lambda: candidates_to_frame([linked_doc()]),
     "new entity": lambda: new_entity().to_frame(),
     "new entities": lambda: NewEntities().to_frame(),
-    "scores": lambda: to_frame(SCORES),
 }
 
 
@@ -96,4 +92,3 @@ def test_frames_have_the_rows_and_columns():
     assert list(candidates_to_frame([linked_doc()])["rank"]) == [1, 2, 1]
     assert list(new_entity(count=3).to_frame()["document"]) == ["doc 0", "doc 1", "doc 2"]
     assert "nearest_title" in NewEntities().to_frame()
-    assert to_frame(SCORES)["accuracy"][0] == 0.75 and to_frame(SCORES).shape == (1, 12)

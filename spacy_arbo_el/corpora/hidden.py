@@ -13,7 +13,6 @@ import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import (
-    Container,
     Dict,
     FrozenSet,
     Iterable,
@@ -34,7 +33,7 @@ from ..kb.entity import Entity
 from ..settings import check_share
 from ..words import words_of
 from .names import Dictionary, key_of
-from .silver import Scan, SilverReport, SilverSettings, choose, scanned
+from .silver import Scan, SilverReport, SilverSettings, choose
 
 # What the ids of documents begin with that are a name alone.
 BARE = "name:"
@@ -82,36 +81,12 @@ class HiddenReport(NamedTuple):
     hidden: FrozenSet[int]
 
 
-def write_hidden(
-    docs: Iterable[Doc],
-    dictionary: Dictionary,
-    nlp: Language,
-    output: Path,
-    settings: SilverSettings,
-    share: float,
-    exclude: Container[str] = (),
-) -> HiddenReport:
-    """Write a dev set with mentions of known and of hidden names.
+@dataclass(frozen=True, eq=False)
+class HiddenDev:
+    """A dev set of the mentions that are found, of known and of hidden names.
 
     It has as many names of entities without mentions, each a document of its own, as it has
     mentions of hidden names.
-
-    Raises ValueError as ``write_silver`` does, and if no entity can lose a name.
-
-    docs: The documents, as for ``write_silver``.
-    nlp: Only its tokenizer is used.
-    output: A ``.spacy`` file or a folder.
-    share: The share of entities that lose a name, see ``HiddenSettings``.
-    """
-    with scanned(docs, dictionary, settings.one, exclude) as scan:
-        dev = HiddenDev.choose(scan, settings, share)
-        dev.write(nlp, output)
-        return dev.report
-
-
-@dataclass(frozen=True, eq=False)
-class HiddenDev:
-    """A dev set of the mentions that are found. See ``write_hidden``.
 
     scan: The mentions.
     chosen: (n,) bool, those that are in the dev set.
@@ -126,7 +101,12 @@ class HiddenDev:
 
     @classmethod
     def choose(cls, scan: Scan, settings: SilverSettings, share: float) -> "HiddenDev":
-        """Choose the mentions and the names to hide; ``share`` as in ``write_hidden``."""
+        """Choose the mentions and the names to hide.
+
+        Raises ValueError if no entity can lose a name.
+
+        share: The share of entities that lose a name, see ``HiddenSettings``.
+        """
         dictionary, generator = scan.dictionary, np.random.default_rng(settings.seed)
         chosen = choose(scan.names, settings.per_name, settings.seed)
         groups_of = _entities_with_several(dictionary)

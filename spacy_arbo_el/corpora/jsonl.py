@@ -10,10 +10,9 @@ A NIL mention has null or "NIL". ``cluster`` is optional and names a new entity.
 Other keys are ignored.
 """
 
-import json
-from typing import Any, Dict, Iterable, Iterator, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
-from ..io import PathLike, replacing, throw
+from ..io import PathLike, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .fields import Problem, check_object, get, integer, list_in, string
 from .records import OnBad, id_in, read_each
@@ -28,21 +27,6 @@ def read_jsonl(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
     """
     return read_each(path, _annotated_text, bad)
-
-
-def write_jsonl(texts: Iterable[AnnotatedText], path: PathLike) -> int:
-    """Write documents in the format that ``read_jsonl`` reads.
-
-    If writing fails, the previous file stays.
-
-    RETURNS: The number of documents.
-    """
-    count = 0
-    with replacing(path) as file:
-        for text in texts:
-            file.write(json.dumps(_record(text), ensure_ascii=False).encode("utf8") + b"\n")
-            count += 1
-    return count
 
 
 def _annotated_text(record: Dict[str, Any], id_: str) -> AnnotatedText:
@@ -74,18 +58,3 @@ def _mention(record: Any, position: int, length: int) -> AnnotatedMention:
         )
     except Problem as problem:
         raise Problem(f"mention {position}: {problem}") from None
-
-
-def _record(text: AnnotatedText) -> Dict[str, Any]:
-    mentions = []
-    for mention in text.mentions:
-        record: Dict[str, Any] = {
-            "start": mention.start,
-            "end": mention.end,
-            "label": mention.label,
-            "kb_id": mention.kb_id if mention.kb_ids else None,
-        }
-        if mention.cluster:
-            record["cluster"] = mention.cluster
-        mentions.append(record)
-    return {"id": text.id, "text": text.text, "mentions": mentions}

@@ -83,32 +83,11 @@ class SilverReport(NamedTuple):
         return {text: self.counts[reason] for reason, text in REASONS.items()}
 
 
-def write_silver(
-    docs: Iterable[Doc],
-    dictionary: Dictionary,
-    output: Path,
-    settings: SilverSettings = SilverSettings(),
-    exclude: Container[str] = (),
-    hidden: Container[int] = (),
-) -> SilverReport:
-    """Write the documents that have names of the dictionary, with these as mentions.
-
-    Nothing but the tokens of the documents and their ids is used: annotations cannot be reached.
-    The documents are read once. What they contain waits in a temporary folder.
-
-    Raises ValueError if there is no mention, or no name that can be one.
-
-    docs: The documents. Their sentences are needed for ``settings.one``.
-    output: A ``.spacy`` file, or a folder of them for corpora that don't fit into memory.
-    exclude: The ids of documents to leave out, such as those of a test set.
-    hidden: The numbers of names that are found, but are no mentions, see ``hidden.py``.
-    """
-    with scanned(docs, dictionary, settings.one, exclude, hidden) as scan:
-        return write_chosen(scan, output, settings)
-
-
 def write_chosen(scan: "Scan", output: Path, settings: SilverSettings) -> SilverReport:
-    """Choose among the mentions that are found, and write their documents. See ``write_silver``."""
+    """Choose among the mentions that are found, and write their documents.
+
+    output: A ``.spacy`` file, or a folder of them for corpora that don't fit into memory.
+    """
     chosen = choose(scan.names, settings.per_name, settings.seed)
     scan.write(output, chosen)
     return scan.report(chosen)
@@ -122,7 +101,18 @@ def scanned(
     exclude: Container[str] = (),
     hidden: Container[int] = (),
 ) -> Iterator["Scan"]:
-    """What names documents have, as long as the context lasts. See ``write_silver``."""
+    """What names documents have, as long as the context lasts.
+
+    Nothing but the tokens of the documents and their ids is used: annotations cannot be reached.
+    The documents are read once. What they contain waits in a temporary folder.
+
+    Raises ValueError if there is no mention, or no name that can be one.
+
+    docs: The documents. Their sentences are needed for ``one``.
+    one: See ``SilverSettings``.
+    exclude: The ids of documents to leave out, such as those of a test set.
+    hidden: The numbers of names that are found, but are no mentions, see ``hidden.py``.
+    """
     found = Found()
     with tempfile.TemporaryDirectory() as folder:
         kept = with_names(docs, dictionary, one, exclude, hidden, found)

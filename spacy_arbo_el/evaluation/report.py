@@ -9,7 +9,6 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..discovery.new_entities import NewEntities
-from ..display import make_frame
 from ..errors import Errors
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
@@ -25,7 +24,7 @@ from .scorer import Outcome, outcomes, recall_at, score_outcomes
 from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 COLUMNS = {
     "mentions": "arbo_mentions",
@@ -229,18 +228,6 @@ def _seen_and_unseen(results: List[Outcome], seen: Set[str]) -> Dict[str, Option
     return {
         f"arbo_acc_{name}": sum(part) / len(part) if part else None for name, part in parts.items()
     }
-
-
-def to_frame(rows: Mapping[str, Mapping[str, Any]]) -> "pandas.DataFrame":
-    """Rows of scores as a data frame, one row per inference procedure. It needs pandas.
-
-    rows: As ``compare_inference`` gives them.
-    """
-    records = (
-        {"inference": name, **{column: scores.get(key) for column, key in COLUMNS.items()}}
-        for name, scores in rows.items()
-    )
-    return make_frame(records, ["inference", *COLUMNS], "compare_inference(nlp, examples)")
 
 
 def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:

@@ -9,13 +9,6 @@ from .records import MentionRecord
 TEXTS = tuple(field.name for field in fields(MentionRecord))[2:]
 
 
-def read_record(key: Any, kb_ids: Any, *texts: Any) -> MentionRecord:
-    """A record from its fields; ValueError where one has another type."""
-    record = MentionRecord(tuple(key), tuple(kb_ids), *texts)
-    check_records([record])
-    return record
-
-
 def check_records(records: Sequence[MentionRecord]) -> None:
     """ValueError where a field has another type than it should."""
     for record in records:

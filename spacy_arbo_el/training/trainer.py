@@ -19,7 +19,7 @@ from .kept import Rounds
 from .memory import release_memory
 from .objective import TrainingObjective
 from .refresh import CacheRefresh
-from .scalars import Scalars, attach_scalars, scalars_of
+from .scalars import attach_scalars
 from .step import RevisedInputs, Term, train_step
 from .table import GoldTable
 from .timer import StepTimer
@@ -91,12 +91,6 @@ class Trainer:
     def needs_mentions(self) -> bool:
         """Whether a step without mentions has nothing to train on."""
         return all(term.chosen_queries.needs_mentions for term in self.objective.terms)
-
-    @property
-    def scalars(self) -> List[Scalars]:
-        """The present scale and offset of each objective."""
-        terms = self.objective.terms
-        return [scalars_of(self.model, i, terms[i].loss) for i in range(len(terms))]
 
     @property
     def rounds(self) -> Rounds:

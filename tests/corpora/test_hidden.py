@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.corpora.hidden import BARE, HiddenSettings, without_names, write_hidden
+from spacy_arbo_el.corpora.hidden import BARE, HiddenDev, HiddenSettings, without_names
 from spacy_arbo_el.corpora.names import Dictionary, key_of
 from spacy_arbo_el.corpora.reader import read_docs
-from spacy_arbo_el.corpora.silver import SilverSettings, write_silver
+from spacy_arbo_el.corpora.silver import SilverSettings, scanned, write_chosen
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -38,10 +38,11 @@ def hidden(tmp_path, texts=TEXTS, entities=ENTITIES, share=1.0, **options):
     for number, doc in enumerate(docs):
         doc.user_data["doc_id"] = str(number)
     dictionary = Dictionary.build(NLP, entities)
-    report = write_hidden(
-        docs, dictionary, NLP, tmp_path / "dev.spacy", SilverSettings(**options), share
-    )
-    return report, dictionary, list(read_docs(tmp_path / "dev.spacy", NLP.vocab))
+    settings = SilverSettings(**options)
+    with scanned(docs, dictionary, settings.one) as scan:
+        dev = HiddenDev.choose(scan, settings, share)
+        dev.write(NLP, tmp_path / "dev.spacy")
+    return dev.report, dictionary, list(read_docs(tmp_path / "dev.spacy", NLP.vocab))
 
 
 def test_one_name_of_each_entity_is_hidden(tmp_path):
@@ -129,7 +130,8 @@ def test_what_is_inside_of_a_hidden_name_is_no_mention(tmp_path):
     dictionary = Dictionary.build(NLP, entities)
     number = next(n for n, name in enumerate(dictionary.names) if name.text == "bird flu")
     docs = [NLP("A bird flu, a flu.")]
-    report = write_silver(docs, dictionary, tmp_path / "x.spacy", hidden={number})
+    with scanned(docs, dictionary, hidden={number}) as scan:
+        report = write_chosen(scan, tmp_path / "x.spacy", SilverSettings())
     (doc,) = read_docs(tmp_path / "x.spacy", NLP.vocab)
     assert [span.start for span in doc.ents] == [5] and report.counts["hidden"] == 1
 

@@ -16,7 +16,7 @@ from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.corpora.names import Dictionary
 from spacy_arbo_el.corpora.raw import read_plain_documents
 from spacy_arbo_el.corpora.reader import read_docs
-from spacy_arbo_el.corpora.silver import SilverSettings, choose, write_silver
+from spacy_arbo_el.corpora.silver import SilverSettings, choose, scanned, write_chosen
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
@@ -41,7 +41,9 @@ def silver(tmp_path, texts, entities=ENTITIES, **settings):
     exclude = settings.pop("exclude", ())
     out = tmp_path / "silver.spacy"
     dictionary = Dictionary.build(NLP_SENTENCES, entities)
-    report = write_silver(docs, dictionary, out, SilverSettings(**settings), exclude)
+    chosen = SilverSettings(**settings)
+    with scanned(docs, dictionary, chosen.one, exclude) as scan:
+        report = write_chosen(scan, out, chosen)
     found = {
         doc.user_data["doc_id"]: [(span.text, span.kb_id_) for span in doc.ents]
         for doc in read_docs(out, NLP.vocab)
@@ -153,7 +155,8 @@ def test_annotations_of_the_source_cannot_be_reached(tmp_path):
     ]
     assert len(docs) == 3 and not any(doc.ents or doc.spans for doc in docs)
     entities = [Entity("mine", "flu"), Entity("mine2", "Flu")]
-    write_silver(docs[:2], Dictionary.build(NLP, entities), tmp_path / "out.spacy")
+    with scanned(docs[:2], Dictionary.build(NLP, entities)) as scan:
+        write_chosen(scan, tmp_path / "out.spacy", SilverSettings())
     for written in read_docs(tmp_path / "out.spacy", spacy.blank("en").vocab):
         assert {span.kb_id_ for span in written.ents} == {"mine"}
         assert not written.spans and set(written.user_data) <= {"doc_id"}
