@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import readers  # noqa: F401  registers MedMentions
 import srsly
 
 from spacy_arbo_el.corpora.convert import read_corpus

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Dict
 
+from readers import read_fb15k, read_zelda_titles
+
 from spacy_arbo_el.io import write_file
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.kb.importers.fb15k import read_fb15k
-from spacy_arbo_el.kb.importers.zelda import read_zelda_titles
 
 SPLITS = ("tweeki", "reddit-posts", "wned-wiki")
 

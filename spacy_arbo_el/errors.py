@@ -95,7 +95,10 @@ class Errors(metaclass=_Coded):
     )
 
     E023 = "The id {old!r} can't lead to {new!r}: {problem}."
-    E024 = "There is no format {value!r} of knowledge bases. Choose one of: {choices}."
+    E024 = (
+        "There is no format {value!r} of knowledge bases. Choose one of: {choices}. Others are "
+        "registered with @entity_formats in a file given by --code."
+    )
 
     E025 = (
         "The vectors of the knowledge base come from another encoder ({found}) than this "
@@ -196,8 +199,10 @@ class Errors(metaclass=_Coded):
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
     E110 = "Document {doc!r}: {problem}"
-    E111 = "{path}: {problem}. Expected an object of lists: from concept to its equivalent ids."
-    E112 = "There is no corpus format {format!r}. Choose one of: {formats}."
+    E112 = (
+        "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "
+        "with @corpus_formats in a file given by --code."
+    )
     E113 = (
         "The tokenizer changes the text of document {doc!r}, so the offsets of its mentions are "
         "meaningless. Use a tokenizer that keeps the text, such as the one of spacy.blank('en')."
@@ -771,12 +776,6 @@ class Warnings(metaclass=_Coded):
     W870 = (
         "The encoder of the linker has changed since its cross-encoder was trained: its candidates "
         "are others than the cross-encoder has learned from. Train it again: spacy arbo rerank."
-    )
-
-    # Corpora of Wikipedia: W83x
-    W830 = (
-        "{path}: {count} mentions end after their text and are left out. The other mentions of "
-        "their documents are kept."
     )
 
     # Large runs: W890 to W899

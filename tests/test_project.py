@@ -122,7 +122,8 @@ def experiments(tmp_path_factory):
     shutil.copytree(ROOT / "configs", root / "configs")
     folder = root / "experiments"
     folder.mkdir()
-    shutil.copy(ROOT / "experiments" / "project.yml", folder)
+    for name in ("project.yml", "readers.py"):
+        shutil.copy(ROOT / "experiments" / name, folder)
     data = folder / "small"
     for name in ("ncbi_disease", "bc5cdr", "medic_half"):
         (data / name).mkdir(parents=True)

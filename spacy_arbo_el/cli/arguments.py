@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from spacy.cli._util import Arg
+from spacy.cli._util import Arg, Opt, import_code
 
 from ..errors import Errors
 
@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 
 MODEL = Arg(..., help="Pipeline with a linker: a folder, or an installed package")
 DATA = Arg(..., help="Annotated .spacy file, or a folder of them")
+
+
+def _import(code: Optional[Path]) -> Optional[Path]:
+    """Import a file of Python code while the options of a command are read."""
+    import_code(code)
+    return code
+
+
+# A command imports it before it runs, so that it need not look at its value.
+CODE = Opt(None, "--code", help="Python file with registered functions", callback=_import)
 
 # Files that hold documents or entities, and no pipeline.
 DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")

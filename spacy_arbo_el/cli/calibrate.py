@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
-from .arguments import MODEL, check_annotated, check_model
+from .arguments import CODE, MODEL, check_annotated, check_model
 
 
 def calibrate_command(
@@ -17,6 +17,7 @@ def calibrate_command(
     output: Optional[Path] = Opt(
         None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
     ),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Fit probabilities and the reranker.

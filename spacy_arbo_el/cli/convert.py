@@ -7,9 +7,10 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
+from .arguments import CODE
 
-# Those of corpora/convert.py, which is not imported for help.
-FORMATS = "pubtator, jsonl, csv, prodigy, doccano, spacy-json, medmentions, zelda"
+# Not read from the registry: readers are not imported for help.
+FORMATS = "jsonl, csv, pubtator, prodigy, doccano, spacy-json, or one of --code"
 
 
 def convert_command(
@@ -22,7 +23,7 @@ def convert_command(
         None,
         "--concepts",
         "-c",
-        help="Map equivalent ids to concepts: concept_map.json or a knowledge base",
+        help="Map further ids of entities to their own: a knowledge base",
     ),
     exclude: Optional[Path] = Opt(
         None, "--exclude", "-x", help="File with ids of documents to leave out, one per line"
@@ -31,6 +32,7 @@ def convert_command(
     skip_bad: bool = Opt(
         False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"
     ),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Convert an annotated corpus to .spacy.
@@ -41,6 +43,7 @@ def convert_command(
     Example:
       python -m spacy arbo convert train.jsonl train.spacy
       python -m spacy arbo convert annotations.csv train.spacy --format csv --skip-bad
+      python -m spacy arbo convert mine.xml train.spacy --format mine --code readers.py
     """
     import spacy
 
@@ -71,13 +74,11 @@ def convert_command(
     msg.good(f"{output}: {summary}")
 
 
-def _concept_map(path: Path) -> Dict[str, str]:
-    """From equivalent id to concept: of a concept_map.json, or of a knowledge base."""
+def _concept_map(kb: Path) -> Dict[str, str]:
+    """From further id to the id of the entity."""
     from spacy.vocab import Vocab
 
-    from ..corpora.concepts import concept_map_of, read_concept_map
+    from ..corpora.concepts import concept_map_of
     from ..kb.loaders import KBFromPath
 
-    if path.suffix == ".json" or (path / "concept_map.json").exists():
-        return read_concept_map(path)
-    return concept_map_of(KBFromPath(path)(Vocab()).entities)
+    return concept_map_of(KBFromPath(kb)(Vocab()).entities)

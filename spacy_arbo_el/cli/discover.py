@@ -13,7 +13,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._util import errors_for_people, visible
-from .arguments import MODEL, check_data, open_model
+from .arguments import CODE, MODEL, check_data, open_model
 from .documents import DOCUMENTS, FIND, document_reader, hint_at_empty_kb, hint_at_labels
 from .needs import check_needs
 from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
@@ -57,6 +57,7 @@ def link_command(
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
     gpus_per_worker: float = GPUS,
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Link all documents in one graph.
@@ -167,6 +168,7 @@ def discover_command(
     cpus_per_worker: int = CPUS,
     gpus_per_worker: float = GPUS,
     shard: int = SHARD,
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Group mentions of no entity into new entities.

@@ -1,14 +1,14 @@
 """``arbo distill``: train an n-gram encoder to give the vectors of a trained pipeline."""
 
 from pathlib import Path
-from typing import Any, List
+from typing import Any, List, Optional
 
 import typer
 from spacy.cli._util import Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
-from .arguments import MODEL, open_model
+from .arguments import CODE, MODEL, open_model
 
 
 def distill_command(
@@ -28,6 +28,7 @@ def distill_command(
     rate: float = Opt(0.002, "--rate", help="Highest learning rate"),
     mentions: int = Opt(20000, "--mentions", help="The most mentions that are read"),
     seed: int = Opt(0, "--seed", help="Determines what is drawn"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Distill an n-gram encoder.

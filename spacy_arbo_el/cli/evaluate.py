@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._util import errors_for_people
-from .arguments import DATA, open_model
+from .arguments import CODE, DATA, open_model
 from .needs import check_needs
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def evaluate_command(
     union: List[Path] = Opt([], "--with", help="Further pipelines of a union; may be repeated"),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Score pipelines on annotated documents.
@@ -258,6 +259,7 @@ def compare_command(
     ),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Compare pipelines in two tables.

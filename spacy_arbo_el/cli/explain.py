@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible_lines
-from .arguments import MODEL, open_model
+from .arguments import CODE, MODEL, open_model
 
 
 def explain_command(
@@ -20,6 +20,7 @@ def explain_command(
     label: str = Opt("", "--label", help="The label of the mention, if the linker matches types"),
     kb_id: str = Opt("", "--kb-id", help="The id of the expected entity"),
     page: Optional[Path] = Opt(None, "--page", help="HTML page of the links and their evidence"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Explain why mentions have their links.

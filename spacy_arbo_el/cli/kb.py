@@ -8,13 +8,13 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, plain, visible
-from .arguments import MODEL, check_model
+from .arguments import CODE, MODEL, check_model
 from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show_skipped
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import ArboKB
 
-FORMATS = "jsonl, table, obo, umls, wikidata, fb15k, zelda, medic, medic-half, medic-2012, spacy"
+FORMATS = "jsonl, table, obo, umls, wikidata, medic, spacy, or one of --code"
 
 kb_cli = typer.Typer(
     name="kb", help="Build, search and edit knowledge bases.", no_args_is_help=True
@@ -37,6 +37,7 @@ def build_command(
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
     dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Build a knowledge base from entities.
@@ -48,6 +49,7 @@ def build_command(
     Example:
       python -m spacy arbo kb build entities.jsonl kb
       python -m spacy arbo kb build companies.csv kb --format table --column id=Key
+      python -m spacy arbo kb build mine.xml kb --format mine --code readers.py
     """
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import build
@@ -91,6 +93,7 @@ def install_command(
         None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
     ),
     reencode: bool = Opt(False, "--reencode", help="Replace vectors of another encoder"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Give a pipeline another knowledge base.
@@ -185,6 +188,7 @@ def search_command(
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline that encodes free text"),
     types: List[str] = Opt([], "--type", help="Only entities of these types; may be repeated"),
     limit: int = Opt(10, "--limit", "-n", help="Number of entities per kind of search"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Search entities by id, name or meaning.

@@ -9,6 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
+from .arguments import CODE
 from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def add_command(
     aliases: List[str] = Opt([], "--alias", help="Alias of a single entity; may be repeated"),
     types: List[str] = Opt([], "--type", help="Type of a single entity; may be repeated"),
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes them"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Add entities to a knowledge base.
@@ -165,6 +167,7 @@ def encode_command(
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
     gpus_per_worker: float = GPUS,
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Encode what has changed in a knowledge base.

@@ -12,6 +12,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, plain, visible
+from .arguments import CODE
 from .decisions import write_decisions
 from .saved import edited_new_entities, read_new_entities
 
@@ -109,6 +110,7 @@ def accept_command(
     title: str = Opt("", "--title", help="Its title; by default its name"),
     description: str = Opt("", "--description", help="Its description"),
     yes: bool = Opt(False, "--yes", "-y", help="Don't ask where the id was merged into another"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Add a new entity to the knowledge base.

@@ -9,6 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
+from .arguments import CODE
 
 
 def pretrain_command(
@@ -30,6 +31,7 @@ def pretrain_command(
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at the end only"),
     verbose: bool = Opt(False, "--verbose", "-V", help="Show debug messages"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Pretrain an encoder on names of entities.

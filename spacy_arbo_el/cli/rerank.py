@@ -9,7 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
-from .arguments import MODEL, check_annotated, check_model
+from .arguments import CODE, MODEL, check_annotated, check_model
 
 
 def rerank_command(
@@ -26,6 +26,7 @@ def rerank_command(
     resume: bool = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint"),
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: after each epoch only"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Train a cross-encoder for a trained pipeline.

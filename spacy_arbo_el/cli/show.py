@@ -2,13 +2,13 @@
 
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from spacy.cli._util import Opt
 from spacy.tokens import Doc, Span
 
 from ._util import errors_for_people, plain
-from .arguments import DATA, MODEL, open_model
+from .arguments import CODE, DATA, MODEL, open_model
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,6 +22,7 @@ def show_command(
     model: Path = MODEL,
     data: Path = DATA,
     limit: int = Opt(5, "--limit", "-n", help="Number of documents to show; all are linked"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Show links with their evidence.

@@ -22,6 +22,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
+from .arguments import CODE
 from .convert import FORMATS
 from .needs import check_needs
 from .ray_options import CPUS, RAY, WORKERS, ray_settings
@@ -71,6 +72,7 @@ def silver_command(
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
     shard: int = Opt(SHARD, "--shard", help="Documents of a shard, with --ray"),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Make training mentions from raw text.

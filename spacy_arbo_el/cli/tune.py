@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
-from .arguments import MODEL, check_annotated, check_model
+from .arguments import CODE, MODEL, check_annotated, check_model
 
 
 def tune_command(
@@ -38,6 +38,7 @@ def tune_command(
     plot: Optional[Path] = Opt(
         None, "--plot", help="Figure of these scores, .png, .svg or .pdf; needs matplotlib"
     ),
+    code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Tune the thresholds on annotated documents.

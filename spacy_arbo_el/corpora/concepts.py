@@ -1,9 +1,8 @@
-"""Equivalent ids: maps from any id of a concept to the id that the knowledge base uses."""
+"""Equivalent ids, mapped to the id that the knowledge base uses."""
 
 from typing import TYPE_CHECKING, Dict, Iterable, Mapping, Optional, Tuple
 
-from ..io import PathLike
-from ..kb.importers.concepts import read_equivalents, strip_prefix
+from ..kb.importers.medic import strip_prefix
 from .annotated import unique
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ def normalise_ids(
     missing from the knowledge base is a miss, not NIL.
 
     ids: The mention's ids.
-    concept_map: From equivalent id to concept, see ``read_concept_map`` and ``concept_map_of``.
-        None leaves the ids unchanged.
+    concept_map: From equivalent id to concept, see ``concept_map_of``. None leaves the ids
+        unchanged.
     """
     if concept_map is None:
         return unique(ids)
@@ -32,11 +31,6 @@ def _concept(id_: str, concept_map: Mapping[str, str]) -> str:
         return concept_map[id_]
     bare = strip_prefix(id_)
     return concept_map.get(bare, bare)
-
-
-def read_concept_map(path: PathLike) -> Dict[str, str]:
-    """Read ``concept_map.json`` as a map from equivalent id to concept."""
-    return {id_: concept for concept, ids in read_equivalents(path).items() for id_ in ids}
 
 
 def concept_map_of(entities: Iterable["Entity"]) -> Dict[str, str]:

@@ -10,18 +10,14 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from ..errors import Errors, Warnings
+from ..formats import corpus_formats
 from ..io import PathLike, replacing, throw
+
+# Importing a reader registers its format.
+from . import doccano, jsonl, prodigy, pubtator, spacy_json, table  # noqa: F401
 from .annotated import AnnotatedMention, AnnotatedText
 from .concepts import normalise_ids
-from .doccano import read_doccano
-from .jsonl import read_jsonl
-from .medmentions import read_medmentions
-from .prodigy import read_prodigy
-from .pubtator import read_pubtator
 from .records import OnBad
-from .spacy_json import read_spacy_json
-from .table import read_table
-from .zelda import read_zelda
 
 MENTIONS_KEY = "mentions"
 COUNTED = (
@@ -31,21 +27,12 @@ COUNTED = (
     "nil",
     "retokenised",
     "overlapping",
-    "outside",
     "duplicates",
     "excluded",
 )
 
-# Readers by format. These count what they leave out.
-COUNTING = {"pubtator": read_pubtator, "prodigy": read_prodigy, "zelda": read_zelda}
-READERS = {
-    "jsonl": read_jsonl,
-    "csv": read_table,
-    "doccano": read_doccano,
-    "spacy-json": read_spacy_json,
-    "medmentions": read_medmentions,
-}
-FORMATS = (*COUNTING, *READERS)
+# Formats whose readers count what they leave out.
+COUNTING = ("pubtator", "prodigy")
 
 
 def convert_corpus(
@@ -67,7 +54,7 @@ def convert_corpus(
 
     input_path: The corpus.
     output_path: The ``.spacy`` file.
-    format: One of ``FORMATS``.
+    format: A name in ``corpus_formats``.
     nlp: Only its tokenizer and its vocabulary are used.
     labels: Keep only mentions with these labels; None keeps all.
     concept_map: From equivalent id to concept, see ``normalise_ids``.
@@ -81,7 +68,6 @@ def convert_corpus(
         nil: mentions without a concept.
         retokenised: mentions that begin or end inside a token.
         overlapping: mentions left out of ``doc.ents``.
-        outside: mentions left out because they end after their text (ZELDA).
         duplicates: documents left out because their id came before.
         excluded: documents left out by ``exclude_ids``.
     """
@@ -101,9 +87,6 @@ def convert_corpus(
             path=input_path, count=counts["overlapping"], key=MENTIONS_KEY
         )
         warnings.warn(message, stacklevel=2)
-    if counts["outside"]:
-        message = Warnings.W830.format(path=input_path, count=counts["outside"])
-        warnings.warn(message, stacklevel=2)
     return dict(counts)
 
 
@@ -115,16 +98,15 @@ def read_corpus(
     Raises ValueError for an unknown format.
 
     path: The corpus.
-    format: One of ``FORMATS``.
-    counts: Counts what is left out, under "duplicates", "excluded" and "outside".
+    format: A name in ``corpus_formats``.
+    counts: Counts what is left out, under "duplicates" and "excluded".
     bad: Takes the errors of invalid lines; by default they are raised.
     """
-    if format in COUNTING:
-        return COUNTING[format](path, counts, bad)
-    if format not in READERS:
-        formats = ", ".join(map(repr, FORMATS))
+    if format not in corpus_formats:
+        formats = ", ".join(map(repr, sorted(corpus_formats.get_all())))
         raise ValueError(Errors.E112.format(format=format, formats=formats))
-    return READERS[format](path, bad)
+    read = corpus_formats.get(format)
+    return read(path, bad, counts) if format in COUNTING else read(path, bad)
 
 
 def select(

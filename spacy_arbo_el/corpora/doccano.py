@@ -11,6 +11,7 @@ mention is NIL, unless a ``kb_id`` was added to the file.
 from dataclasses import replace
 from typing import Any, Dict, Iterator
 
+from ..formats import corpus_formats
 from ..io import PathLike, throw
 from .annotated import AnnotatedMention, AnnotatedText, split_ids
 from .fields import Problem, string
@@ -18,6 +19,7 @@ from .records import OnBad, id_in, read_each
 from .spans import LABEL, mentions_in
 
 
+@corpus_formats("doccano")
 def read_doccano(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. bad: Takes the errors; by default they are raised."""
     return read_each(path, _annotated_text, bad)

@@ -12,6 +12,7 @@ Other keys are ignored.
 
 from typing import Any, Dict, Iterator, Tuple
 
+from ..formats import corpus_formats
 from ..io import PathLike, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .fields import Problem, check_object, get, integer, list_in, string
@@ -19,6 +20,7 @@ from .records import OnBad, id_in, read_each
 from .spans import LABEL
 
 
+@corpus_formats("jsonl")
 def read_jsonl(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     """Yield the documents of a JSONL file. Empty lines are skipped.
 

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Dict, Iterator, Optional, Tuple
 
+from ..formats import corpus_formats
 from ..io import PathLike, throw
 from .annotated import AnnotatedMention, AnnotatedText, split_ids
 from .fields import Problem, string
@@ -21,14 +22,15 @@ from .spans import mentions_in
 NIL_CHOICE = "NIL_"
 
 
+@corpus_formats("prodigy")
 def read_prodigy(
-    path: PathLike, counts: Optional[Counter] = None, bad: OnBad = throw
+    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a file.
 
     path: The file.
-    counts: Counts tasks that were rejected or ignored, under "excluded".
     bad: Takes the errors of invalid lines; by default they are raised.
+    counts: Counts tasks that were rejected or ignored, under "excluded".
     """
     by_text: Dict[str, AnnotatedText] = {}
 

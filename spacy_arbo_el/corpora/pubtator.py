@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Iterator, List, Optional, Set
 
 from ..errors import Warnings
+from ..formats import corpus_formats
 from ..io import PathLike, line_error, read_lines, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .records import OnBad
@@ -21,8 +22,9 @@ TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
 
 
+@corpus_formats("pubtator")
 def read_pubtator(
-    path: PathLike, counts: Optional[Counter] = None, bad: OnBad = throw
+    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a PubTator file.
 
@@ -34,9 +36,9 @@ def read_pubtator(
     Raises ValueError with file, line and problem at the first invalid line, for example if the text
     of an annotation differs from the text at its offsets.
 
-    counts: Counts the documents left out, under "duplicates".
     bad: Takes the errors of invalid lines. The rest of the document is then left out. By default
         errors are raised.
+    counts: Counts the documents left out, under "duplicates".
     """
     seen: Set[str] = set()
     for document in _documents(path, bad):

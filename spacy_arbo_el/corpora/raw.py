@@ -60,7 +60,7 @@ def read_plain_documents(
 
     path: The file or the folder.
     nlp: Only its tokenizer and its vocabulary are used.
-    format: The format of all files, one of ``convert.FORMATS``; "" goes by their suffixes.
+    format: The format of all files, a name in ``corpus_formats``; "" goes by their suffixes.
     keep: Whether a document is wanted, by its id.
     """
     for file in files_of(path, any_suffix=bool(format)):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from ..errors import Errors
+from ..formats import corpus_formats
 from ..io import PathLike, check_exists, line_error, throw
 from .annotated import AnnotatedMention, AnnotatedText, split_ids
 from .fields import Problem, check_object, string
@@ -18,6 +19,7 @@ from .records import OnBad, id_in, made_up_id
 from .spans import mentions_in
 
 
+@corpus_formats("spacy-json")
 def read_spacy_json(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     """Yield the documents of a file.
 

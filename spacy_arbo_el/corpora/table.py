@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from ..formats import corpus_formats
 from ..io import PathLike, line_error, read_lines, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .fields import Problem
@@ -26,6 +27,7 @@ COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 csv.field_size_limit(1 << 30)
 
 
+@corpus_formats("csv")
 def read_table(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     """Yield the documents of a table whose first line names its columns.
 

@@ -7,12 +7,13 @@ from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors
+from ..formats import entity_formats
 from ..io import check_exists
 from ..temporary import restore
 from .editing import DuplicateId
 from .entity import Entity
 from .folder import LOCK, replacing_kb
-from .importers import READERS, ImportReport, read_entities_jsonl
+from .importers import ImportReport, read_entities_jsonl
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
 
@@ -32,20 +33,21 @@ def import_into(
 
     kb: The knowledge base.
     source: The file, or a folder of files.
-    format: One of ``READERS``.
+    format: A name in ``entity_formats``.
     replace: Whether to replace entities with the same ids, which are an error otherwise.
     watch: Function that entities pass through, such as a progress bar.
     options: Arguments of the reader.
     RETURNS: The number of entities, and what was left out.
     """
-    if format not in READERS:
-        raise ValueError(Errors.E024.format(value=format, choices=", ".join(READERS)))
+    if format not in entity_formats:
+        choices = ", ".join(sorted(entity_formats.get_all()))
+        raise ValueError(Errors.E024.format(value=format, choices=choices))
     report = ImportReport()
     if format == "jsonl":
         options["unique"] = False  # the knowledge base checks it, without memory for all ids
     with kb.transaction():
         try:
-            entities = watch(READERS[format](source, report, **options))
+            entities = watch(entity_formats.get(format)(source, report, **options))
             report.count = kb.upsert(entities) if replace else kb.add(entities)
         except DuplicateId as error:
             if format != "jsonl":
@@ -95,7 +97,7 @@ def build(
 
     path: The folder.
     source: The file, or a folder of files.
-    format: One of ``READERS``.
+    format: A name in ``entity_formats``.
     dtype: Type of the vectors.
     overwrite: Whether a knowledge base that is there is replaced. Otherwise ValueError.
     finish: Called with the knowledge base before the folder appears, to encode it for example.

@@ -62,6 +62,13 @@ def test_order_is_model_then_data_and_the_result_is_called_output():
         assert "--out" not in opts and ("-o" not in opts or "--output" in opts), name
 
 
+def test_commands_that_load_a_pipeline_import_code():
+    for name, command in COMMANDS.items():
+        loads = {"model", "models", "config"} & {parameter.name for parameter in command.params}
+        if loads and (not name.startswith("new ") or name == "new accept"):
+            assert any("--code" in parameter.opts for parameter in command.params), name
+
+
 def test_help_imports_nothing_heavy_beyond_spacy():
     code = (
         "import sys, time, spacy.cli\n"

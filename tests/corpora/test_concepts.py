@@ -1,12 +1,4 @@
-import pytest
-
-from spacy_arbo_el.corpora.concepts import (
-    concept_map_of,
-    normalise_ids,
-    read_concept_map,
-    read_equivalents,
-    strip_prefix,
-)
+from spacy_arbo_el.corpora.concepts import concept_map_of, normalise_ids, strip_prefix
 from spacy_arbo_el.kb.entity import Entity
 
 
@@ -34,36 +26,6 @@ def test_id_with_its_prefix_is_looked_up_first():
 
 def test_without_a_map_ids_are_unchanged():
     assert normalise_ids(("OMIM:99", "Q1")) == ("OMIM:99", "Q1")
-
-
-def test_read_concept_map_from_file_and_folder(write):
-    path = write('{"C1": ["264300"], "D2": ["D2"]}', "concept_map.json")
-    expected = {"C1": "C1", "264300": "C1", "D2": "D2"}
-    assert read_concept_map(path) == expected
-    assert read_concept_map(path.parent) == expected
-    assert read_equivalents(path) == {"C1": ("C1", "264300"), "D2": ("D2",)}
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ("{", "no valid JSON"),
-        (b"\xff\xff", "no valid JSON"),
-        ("[1]", "isn't a JSON object"),
-        ('{"A": "B"}', "ids of 'A' aren't a list of strings"),
-        ('{"A": [1]}', "ids of 'A' aren't a list of strings"),
-        ('{"A": ["X"], "B": ["X"]}', "'X' belongs to two concepts, 'A' and 'B'"),
-    ],
-)
-def test_invalid_concept_map_is_an_error_with_the_problem(write, content, problem):
-    path = write(content, "map.json")
-    with pytest.raises(ValueError, match=rf"map\.json: .*{problem}"):
-        read_concept_map(path)
-
-
-def test_folder_without_a_concept_map_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"concept_map\.json does not exist"):
-        read_concept_map(tmp_path)
 
 
 def test_concept_map_of_entities_prefers_their_own_ids():

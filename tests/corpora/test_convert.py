@@ -180,7 +180,6 @@ def test_convert_corpus_selects_mentions_and_counts_them(nlp, write, tmp_path):
         "overlapping": 1,
         "duplicates": 0,
         "excluded": 1,
-        "outside": 0,
     }
     first, second = DocBin().from_disk(out).get_docs(spacy.blank("en").vocab)
     assert [span.kb_id_ for span in first.spans["mentions"]] == ["C1", "C1|D2"]
@@ -202,7 +201,7 @@ def test_convert_pubtator_leaves_duplicates_out(nlp, write, tmp_path):
 
 
 def test_unknown_format_is_an_error_that_lists_the_formats(nlp, write, tmp_path):
-    with pytest.raises(ValueError, match="no corpus format 'conll'.*'pubtator'.*'jsonl'"):
+    with pytest.raises(ValueError, match="no corpus format 'conll'.*'jsonl'.*'pubtator'"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="conll", nlp=nlp)
 
 

@@ -52,7 +52,7 @@ def test_offsets_count_code_points(write):
 def test_duplicate_document_is_left_out_with_a_warning(write):
     path, counts = write(f"{GOOD}\n{GOOD}\n2|t|T\n2|a|A\n"), Counter()
     with pytest.warns(UserWarning, match=r"input\.txt, line 5: document '1' came before"):
-        texts = list(read_pubtator(path, counts))
+        texts = list(read_pubtator(path, counts=counts))
     assert [text.id for text in texts] == ["1", "2"]
     assert counts == {"duplicates": 1}
 

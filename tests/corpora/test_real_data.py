@@ -1,16 +1,13 @@
 """Counts of the real corpora against data/README.md. Skipped if the corpora are missing."""
 
-import json
 import re
 from collections import Counter
 
 import pytest
 import spacy
 
-from spacy_arbo_el.corpora.concepts import read_concept_map
-from spacy_arbo_el.corpora.convert import convert_corpus, select
+from spacy_arbo_el.corpora.convert import convert_corpus
 from spacy_arbo_el.corpora.files import read_ids
-from spacy_arbo_el.corpora.medmentions import read_medmentions
 from spacy_arbo_el.corpora.pubtator import read_pubtator
 from spacy_arbo_el.corpora.reader import read_docs
 
@@ -37,23 +34,11 @@ CDR = {
 )
 def test_numbers_of_documents_and_mentions(data_dir, file, docs, mentions, composite, duplicates):
     counts = Counter()
-    texts = list(read_pubtator(data_dir / file, counts))
+    texts = list(read_pubtator(data_dir / file, counts=counts))
     assert len(texts) == docs
     assert sum(len(text.mentions) for text in texts) == mentions
     assert sum(len(m.kb_ids) > 1 for text in texts for m in text.mentions) == composite
     assert counts["duplicates"] == duplicates
-
-
-@pytest.mark.filterwarnings("ignore:.*came before")
-@pytest.mark.parametrize(
-    ("split", "reachable", "out_of"), [("train", 5065, 5134), ("dev", 783, 787)]
-)
-def test_number_of_mentions_whose_concept_is_in_the_dictionary(data_dir, split, reachable, out_of):
-    concept_map = read_concept_map(data_dir / "medic_half")
-    concepts = set(concept_map.values())
-    texts = select(read_pubtator(data_dir / NCBI[split]), concept_map=concept_map)
-    hits = [not concepts.isdisjoint(m.kb_ids) for text in texts for m in text.mentions]
-    assert (sum(hits), len(hits)) == (reachable, out_of)
 
 
 @pytest.mark.filterwarnings("ignore:.*came before")
@@ -81,19 +66,3 @@ def test_corpora_have_no_abstract_of_the_test_set(data_dir):
     for file in [*NCBI.values(), *CDR.values()]:
         pmids = set(re.findall(r"(?m)^(\d+)\|t\|", (data_dir / file).read_text(encoding="utf8")))
         assert not pmids & excluded
-
-
-@pytest.mark.parametrize(
-    ("split", "docs", "mentions"), [("train", 2258, 104281), ("dev", 377, 17720)]
-)
-def test_numbers_of_medmentions(data_dir, split, docs, mentions):
-    path = data_dir / "medmentions" / f"st21pv_{split}.jsonl"
-    texts = list(read_medmentions(path))
-    assert (len(texts), sum(len(text.mentions) for text in texts)) == (docs, mentions)
-    # The file has the text of each mention too. It is longer where a sentence was split wrongly.
-    annotated_texts = [
-        m[3] for line in path.open() for s in json.loads(line)["sents"] for m in s["mentions"]
-    ]
-    at_offsets = [text.text[m.start : m.end] for text in texts for m in text.mentions]
-    same = ["".join(a.split()) == "".join(b.split()) for a, b in zip(annotated_texts, at_offsets)]
-    assert sum(same) >= 0.998 * len(same)

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.formats import entity_formats
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.importers import READERS
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import import_into
 
 from .test_formats import OBO, UMLS, WIKIDATA
-from .test_wikipedia import FB15K, ZELDA
 
 CTD = b"# comment\nFever\tMESH:D1\tOMIM:7|MESH:C9\tHot.\t\tC23/1\t\tPyrexia|Fevers\tX\n"
 ENTITY = {"id": "a", "title": "A", "description": "d", "aliases": ["x"], "types": ["T"]}
@@ -31,14 +30,7 @@ FILES = {
     "wikidata": {"kb.json": "\n".join(WIKIDATA).encode()},
     "wikidata gz": {"kb.json.gz": gzip.compress("\n".join(WIKIDATA).encode())},
     "wikidata bz2": {"kb.json.bz2": bz2.compress("\n".join(WIKIDATA).encode())},
-    "fb15k": {"entity2wikidata.json": json.dumps(FB15K, indent=1).encode()},
-    "zelda": {"zelda.jsonl": ZELDA.encode()},
     "medic": {"kb.tsv": CTD},
-    "medic-2012": {"kb.txt": b"D1|D2||a|b\nD3||c\n"},
-    "medic-half": {
-        "disease_down_half.tsv": b'["fever", ["D1"]]\n["heat", ["D1", "D2"]]\n',
-        "concept_map.json": b'{"D1": ["D2"], "D3": ["D3"]}',
-    },
 }
 SNIPPETS = [
     *(b"\0", b"\\u0000", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"\r", b"\n", b"\x1a", b"\x1b[2J"),
@@ -74,7 +66,7 @@ def read_or_refused(source, format):
         import_into(kb, source, format)
     except (ValueError, FileNotFoundError) as error:
         assert len(str(error)) < 2000
-        place = r"line \d+: |concept_map.json: |does not exist|E002|E016|E023"
+        place = r"line \d+: |does not exist|E002|E016|E023"
         assert re.match(rf"\[arbo-E\d+\] .*({place})", str(error), re.DOTALL), error
         assert len(kb) == 0
         return None
@@ -131,10 +123,7 @@ BAD = [b"\0", b"\xff", b"\xed\xa0\xbd"]
         ("table", "kb.csv", b'id,title\na,"%s"'),
         ("obo", "kb.obo", b"[Term]\nid: a\nname: a%s"),
         ("wikidata", "kb.json", WIKIDATA[0].encode().replace(b"Ada", b"%s")),
-        ("fb15k", "kb.json", b'{"/m/1": {"wikidata_id": "Q1", "label": "a%s"}}'),
-        ("zelda", "kb.jsonl", b'{"text": "", "wikipedia_titles": ["a%s"]}'),
         ("medic", "kb.tsv", CTD.replace(b"Fever", b"%s")),
-        ("medic-2012", "kb.txt", b"D1||a%s"),
     ],
 )
 def test_characters_that_cannot_be_stored_are_named_with_file_and_line(
@@ -145,7 +134,7 @@ def test_characters_that_cannot_be_stored_are_named_with_file_and_line(
         assert read_or_refused(source, format) == [], "left out, since the dump is so long"
         return
     with pytest.raises(ValueError, match=rf"{re.escape(name)}, line \d+: "):
-        list(READERS[format](source))
+        list(entity_formats.get(format)(source))
 
 
 @pytest.mark.parametrize("text", ["\\u0000", "\\ud83d"])
@@ -158,21 +147,21 @@ def test_escaped_characters_of_jsonl_are_named_with_file_and_line(tmp_path, key,
         assert len(read_or_refused(source, "jsonl")) == 2, "JSON has escapes for NUL"
         return
     with pytest.raises(ValueError, match=r"kb.jsonl, line 2: "):
-        list(READERS["jsonl"](source))
+        list(entity_formats.get("jsonl")(source))
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999", "-1", "1" * 400, "true", '"1"'])
 def test_impossible_frequencies_are_named_with_file_and_line(tmp_path, value):
     line = f'{{"id": "a", "frequency": {value}}}'.encode()
     with pytest.raises(ValueError, match=r"kb.jsonl, line 1: "):
-        list(READERS["jsonl"](write(tmp_path / "x", {"kb.jsonl": line})))
+        list(entity_formats.get("jsonl")(write(tmp_path / "x", {"kb.jsonl": line})))
     line = f'{{"id": "a", "meta": {{"k": [{value}]}}}}'.encode()
     source = write(tmp_path / "z", {"kb.jsonl": line})
     assert (read_or_refused(source, "jsonl") is None) == (value in ("NaN", "Infinity", "1e999"))
     table = f"id,frequency\na,{value}\n".encode()
     if value not in ("true", '"1"'):
         with pytest.raises(ValueError, match=r"kb.csv, line 2: "):
-            list(READERS["table"](write(tmp_path / "y", {"kb.csv": table})))
+            list(entity_formats.get("table")(write(tmp_path / "y", {"kb.csv": table})))
 
 
 LONG = b"x" * 10_000_000
@@ -187,11 +176,7 @@ LONG = b"x" * 10_000_000
         ("obo", "kb.obo", b'[Term]\nid: a\nname: a\ndef: "%s" []\n'),
         ("obo", "kb.obo", b"[Term]\nid: a\n%s\n"),
         ("wikidata", "kb.json", b'{"id": "a", "labels": {}, "x": "%s"}'),
-        ("fb15k", "kb.json", b'{"/m/1": {"wikidata_id": "Q1", "label": "%s"}}'),
-        ("fb15k", "kb.json", b'{"%s'),
-        ("zelda", "kb.jsonl", b'{"wikipedia_titles": ["%s"]}'),
         ("medic", "kb.tsv", b"%s\n"),
-        ("medic-2012", "kb.txt", b"D1|%s\n"),
         ("umls", "MRCONSO.RRF", b"C01|%s\n"),
     ],
 )
@@ -250,7 +235,7 @@ def spacy_kb(tmp_path):
     kb.add_alias("DA", ["Q1", "Q3"], [0.9, 0.1])
     kb.add_alias("D", ["Q2"], [0.9])
     kb.to_disk(tmp_path / "kb")
-    assert len(list(READERS["spacy"](tmp_path / "kb"))) == 3
+    assert len(list(entity_formats.get("spacy")(tmp_path / "kb"))) == 3
     return tmp_path / "kb"
 
 
@@ -261,7 +246,7 @@ def test_a_knowledge_base_of_spacy_that_is_cut_off_is_refused(spacy_kb, name):
     for size in range(len(data)):
         path.write_bytes(data[:size])
         with pytest.raises(ValueError, match=rf"^\[arbo-E\d+\].*{name}"):
-            list(READERS["spacy"](spacy_kb))
+            list(entity_formats.get("spacy")(spacy_kb))
 
 
 @pytest.mark.attack
@@ -273,6 +258,6 @@ def test_flipped_bits_of_a_knowledge_base_of_spacy_crash_nothing(spacy_kb, attac
         changed[random.randrange(len(data))] ^= 1 << random.randrange(8)
         path.write_bytes(changed)
         try:
-            assert len(list(READERS["spacy"](spacy_kb))) == 3
+            assert len(list(entity_formats.get("spacy")(spacy_kb))) == 3
         except ValueError as error:
             assert str(error).startswith("[arbo-E")

@@ -1,4 +1,4 @@
-"""Readers and writers of entities: JSONL and the MEDIC dictionaries."""
+"""The reader and the writer of entities in JSONL."""
 
 import json
 import os
@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.corpora.concepts import concept_map_of, read_concept_map
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.importers import (
-    read_entities_jsonl,
-    read_medic_2012,
-    read_medic_half,
-    write_entities_jsonl,
-)
+from spacy_arbo_el.kb.importers import read_entities_jsonl, write_entities_jsonl
 
 
 @pytest.fixture
@@ -124,89 +118,10 @@ def test_a_failed_write_leaves_the_old_file(write):
 
 
 @given(st.binary(max_size=40) | st.lists(TEXT, max_size=4).map(lambda x: "\n".join(x).encode()))
-@pytest.mark.parametrize("read", [read_entities_jsonl, read_medic_2012])
-def test_any_bytes_give_entities_or_an_error_with_file_and_line(tmp_path, read, content):
+def test_any_bytes_give_entities_or_an_error_with_file_and_line(tmp_path, content):
     path = tmp_path / "fuzz"
     path.write_bytes(content)
     try:
-        assert all(entity.id for entity in read(path))
+        assert all(entity.id for entity in read_entities_jsonl(path))
     except ValueError as err:
         assert f"{path}, line " in str(err)
-
-
-def medic_half(write, lines, concepts='{"C1": ["C1", "7"], "D2": ["D2"], "D3": ["D3"]}'):
-    write(concepts, "concept_map.json")
-    return write(lines, "disease_down_half.tsv").parent
-
-
-def test_medic_half_gives_one_entity_per_concept(write):
-    folder = medic_half(write, '["flu", ["C1", "7"]]\n["cold", ["D2"]]\n["grippe", ["7"]]')
-    first, second, third = read_medic_half(folder)
-    assert first == Entity(
-        "C1", "flu", aliases=("grippe",), types=("Disease",), meta={"ids": ["C1", "7"]}
-    )
-    assert second.names == ["cold"]
-    assert (third.id, third.title, third.meta["unnamed"]) == ("D3", "D3", True)
-    assert [entity.id for entity in read_medic_half(folder, unnamed=False)] == ["C1", "D2"]
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("[", "expected a JSON array"),
-        ('{"a": 1}', "expected a JSON array"),
-        ('["flu"]', "expected a JSON array"),
-        ("3", "expected a JSON array"),
-        ('["flu", "C1"]', "expected a JSON array"),
-        ('["flu", []]', "expected a JSON array"),
-        ('[" ", ["C1"]]', "expected a JSON array"),
-        ('["flu", ["C9"]]', "the id 'C9' of 'flu' isn't in concept_map.json"),
-    ],
-)
-def test_an_invalid_line_of_medic_half_is_named(write, line, problem):
-    folder = medic_half(write, f'["cold", ["D2"]]\n{line}\n')
-    with pytest.raises(ValueError) as caught:
-        list(read_medic_half(folder))
-    assert f"{folder / 'disease_down_half.tsv'}, line 2: {problem}" in str(caught.value)
-
-
-def test_medic_half_without_its_files_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"concept_map\.json does not exist"):
-        list(read_medic_half(tmp_path))
-
-
-def test_lines_of_medic_2012_become_entities(write):
-    first, second = read_medic_2012(write("C1|7||Flu, Spanish|Grippe|Grippe\nD2||Cold\n"))
-    assert first == Entity(
-        "C1", "Flu, Spanish", aliases=("Grippe",), types=("Disease",), meta={"ids": ["C1", "7"]}
-    )
-    assert second.names == ["Cold"]
-
-
-@pytest.mark.parametrize("line", ["C1", "C1|7|Flu", "||Flu", "C1||", "C1|| | "])
-def test_an_invalid_line_of_medic_2012_is_named(write, line):
-    with pytest.raises(ValueError, match=r"line 2: expected 'id"):
-        list(read_medic_2012(write(f"D2||Cold\n{line}")))
-
-
-def test_an_id_used_twice_in_medic_2012_is_named(write):
-    with pytest.raises(ValueError, match=r"line 2: the entity id 'D2' was used before, in line 1"):
-        list(read_medic_2012(write("D2||Cold\nD2||Flu")))
-
-
-def test_numbers_of_the_real_medic_half(data_dir):
-    entities = list(read_medic_half(data_dir / "medic_half"))
-    named = [entity for entity in entities if "unnamed" not in entity.meta]
-    assert len(entities) == 13_063
-    assert len(named) == 10_984
-    # No name belongs to two concepts.
-    assert sum(len(entity.names) for entity in named) == 39_960
-    assert len({name for entity in named for name in entity.names}) == 39_960
-    assert sum(len(entity.meta["ids"]) for entity in named) == 14_972
-    assert concept_map_of(entities) == read_concept_map(data_dir / "medic_half")
-
-
-def test_numbers_of_the_real_medic_2012(data_dir):
-    entities = list(read_medic_2012(data_dir / "medic_2012" / "medic_06Jul2012.txt"))
-    assert len(entities) == 11_915
-    assert concept_map_of(entities)["260350"] == "260350"

@@ -4,11 +4,11 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.importers import read_entities_jsonl, read_medic_half
+from spacy_arbo_el.kb.importers import read_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names, NoText, Parts, TitleDescription
 
-from .test_importers import data_dir, medic_half, write  # noqa: F401  fixtures
+from .test_importers import write  # noqa: F401  fixtures
 
 UNNAMED = Entity("D7", types=("Disease",), meta={"unnamed": True})
 DESCRIBED = Entity("D8", description="An illness.", meta={"unnamed": True})
@@ -60,18 +60,6 @@ def test_no_name_leads_to_an_unnamed_entity():
     assert kb.get("D7") == UNNAMED and kb.get_size_aliases() == 1
 
 
-def test_concepts_of_medic_half_without_a_name_have_no_text(write):  # noqa: F811
-    *_, last = read_medic_half(medic_half(write, '["flu", ["C1"]]\n["cold", ["D2"]]'))
-    assert last.id == "D3" and last.names == [] == Names()(last)
-
-
 def test_lines_of_jsonl_may_say_that_an_entity_has_no_name(write):  # noqa: F811
     (entity,) = read_entities_jsonl(write('{"id": "Q1", "unnamed": true}'))
     assert entity.names == []
-
-
-def test_numbers_of_texts_of_the_real_medic_half(data_dir):  # noqa: F811
-    entities = list(read_medic_half(data_dir / "medic_half"))
-    texts = [Names()(entity) for entity in entities]
-    assert sum(not own for own in texts) == 2_079
-    assert sum(map(len, texts)) == 39_960

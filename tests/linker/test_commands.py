@@ -204,11 +204,11 @@ def test_linking_benchmark_runs(folder):
 
 @pytest.mark.slow
 def test_arbo_convert_maps_ids_to_those_of_a_knowledge_base(tmp_path):
-    (tmp_path / "medic.txt").write_text("D1|104300||Alzheimer disease|dementia\nD2||cough\n")
+    entity = {"id": "D1", "title": "Alzheimer disease", "meta": {"ids": ["D1", "104300"]}}
+    (tmp_path / "kb.jsonl").write_text(json.dumps(entity))
     mention = {"start": 0, "end": 5, "label": "Disease", "kb_id": "OMIM:104300"}
     record = {"id": "1", "text": "A. D. is known.", "mentions": [mention]}
     (tmp_path / "corpus.jsonl").write_text(json.dumps(record))
-    succeed("arbo", "kb", "build", "medic.txt", "kb", "--format", "medic-2012", cwd=tmp_path)
-    succeed("arbo", "convert", "corpus.jsonl", "c.spacy", "--concepts", "kb", cwd=tmp_path)
+    succeed("arbo", "convert", "corpus.jsonl", "c.spacy", "--concepts", "kb.jsonl", cwd=tmp_path)
     (doc,) = DocBin().from_disk(tmp_path / "c.spacy").get_docs(spacy.blank("en").vocab)
     assert [span.kb_id_ for span in doc.ents] == ["D1"]

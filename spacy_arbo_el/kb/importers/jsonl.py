@@ -3,6 +3,7 @@
 import json
 from typing import Any, Dict, Iterable, Iterator, Optional
 
+from ...formats import entity_formats
 from ...io import PathLike, is_storable, is_text, line_error, read_records, replacing
 from ..entity import LARGEST, NIL, Entity
 from .report import ImportReport
@@ -10,6 +11,7 @@ from .report import ImportReport
 FIELDS = ("id", "title", "description", "aliases", "types", "frequency", "meta")
 
 
+@entity_formats("jsonl")
 def read_entities_jsonl(
     path: PathLike, report: Optional[ImportReport] = None, *, unique: bool = True
 ) -> Iterator[Entity]:

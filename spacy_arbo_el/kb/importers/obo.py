@@ -3,6 +3,7 @@
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from ...formats import entity_formats
 from ...io import PathLike, line_error, read_lines
 from ..entity import Entity
 from .lines import at_line
@@ -13,6 +14,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(\w*)')
 _ESCAPED = re.compile(r"\\(.)")
 
 
+@entity_formats("obo")
 def read_obo(
     path: PathLike,
     report: Optional[ImportReport] = None,

@@ -9,11 +9,13 @@ from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
 from ...errors import Errors
+from ...formats import entity_formats
 from ...io import PathLike, check_exists
 from ..entity import Entity
 from .report import ImportReport
 
 
+@entity_formats("spacy")
 def read_spacy_kb(path: PathLike, report: Optional[ImportReport] = None) -> Iterator[Entity]:
     """Yield the entities of a folder that ``InMemoryLookupKB.to_disk`` wrote.
 

@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Optional
 
+from ...formats import entity_formats
 from ...io import PathLike, line_error, read_lines
 from ..entity import Entity
 from .jsonl import FIELDS, check_new, entity_of, problem_of
@@ -15,6 +16,7 @@ LISTS = ("aliases", "types")
 csv.field_size_limit(1 << 30)
 
 
+@entity_formats("table")
 def read_table(
     path: PathLike,
     report: Optional[ImportReport] = None,

@@ -4,6 +4,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from ...formats import entity_formats
 from ...io import PathLike, check_exists, line_error, read_lines
 from ..entity import Entity
 from .lines import at_line
@@ -17,6 +18,7 @@ MRSTY = "CUI TUI STN STY ATUI CVF"
 Row = Dict[str, str]
 
 
+@entity_formats("umls")
 def read_umls(
     folder: PathLike,
     report: Optional[ImportReport] = None,

@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from ...formats import entity_formats
 from ...io import PathLike, check_exists, is_storable, line_error
 from ..entity import Entity
 from .lines import at_line
@@ -15,6 +16,7 @@ from .report import ImportReport
 OPENERS: Dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
+@entity_formats("wikidata")
 def read_wikidata(
     path: PathLike,
     report: Optional[ImportReport] = None,

@@ -1,0 +1,154 @@
+"""Readers of downloads that one experiment uses each, for ``--format`` with ``--code readers.py``.
+
+The files are those of ``assets`` in project.yml and are trusted: what is wrong with them is an
+error of Python.
+"""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional
+from urllib.parse import unquote
+
+from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
+from spacy_arbo_el.corpora.records import OnBad
+from spacy_arbo_el.formats import corpus_formats, entity_formats
+from spacy_arbo_el.io import read_records, throw
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import ImportReport
+
+DISEASE = ("Disease",)
+
+
+# Entities
+
+
+@entity_formats("medic_half")
+def read_medic_half(folder: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+    """Read BioCoM's dictionary, half of MEDIC's names.
+
+    About one concept in six has lost all its names, and is unnamed.
+
+    folder: Contains ``disease_down_half.tsv`` and ``concept_map.json``.
+    """
+    concepts = json.loads((folder / "concept_map.json").read_text("utf8"))
+    concept_of = {id_: concept for concept, ids in concepts.items() for id_ in ids}
+    names: Dict[str, List[str]] = defaultdict(list)
+    for line in (folder / "disease_down_half.tsv").read_text("utf8").splitlines():
+        name, ids = json.loads(line)
+        for concept in dict.fromkeys(concept_of[id_] for id_ in ids):
+            names[concept].append(name.strip())
+    for concept, ids in concepts.items():
+        title, *aliases = dict.fromkeys(names.get(concept, [concept]))
+        meta = {"ids": list(dict.fromkeys([concept, *ids]))}
+        if concept not in names:
+            meta["unnamed"] = True
+        yield Entity(concept, title, aliases=tuple(aliases), types=DISEASE, meta=meta)
+
+
+@entity_formats("medic_2012")
+def read_medic_2012(folder: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+    """Read the MEDIC of July 2012: ``id[|id…]||name[|synonym…]`` per line."""
+    for line in (folder / "medic_06Jul2012.txt").read_text("utf8").splitlines():
+        ids, names = ([s.strip() for s in p.split("|") if s.strip()] for p in line.split("||"))
+        title, *aliases = dict.fromkeys(names)
+        yield Entity(ids[0], title, aliases=tuple(aliases), types=DISEASE, meta={"ids": ids})
+
+
+@entity_formats("fb15k")
+def read_fb15k(path: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+    """Read Wikidata's entities of FB15k-237, ``entity2wikidata.json``.
+
+    The title is that of the Wikipedia article, or the label. ``meta["ids"]`` has the ids of
+    Wikidata and Freebase, and the title of the article. Entries without a name are left out.
+    """
+    report = report or ImportReport()
+    seen = set()
+    for freebase, entry in json.loads(path.read_text("utf8")).items():
+        id_, label = entry["wikidata_id"], entry["label"]
+        article = title_of_address(entry["wikipedia"] or "")
+        title = article or label
+        if title == id_:
+            report.skip("no name")
+            continue
+        ids = [id_, freebase, *([article] if article else [])]
+        report.redirect(ids[1:], id_)
+        if id_ in seen:
+            report.skip("another entry has the same id of Wikidata")
+            continue
+        seen.add(id_)
+        names = dict.fromkeys([label, *(entry["alternatives"] or [])])
+        aliases = tuple(name for name in names if name and name != title)
+        yield Entity(id_, title, entry["description"] or "", aliases, meta={"ids": ids})
+
+
+@entity_formats("zelda")
+def read_zelda_titles(path: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+    """Read the articles that the mentions of ZELDA files link to.
+
+    The id is the title. The number of the article leads to it.
+
+    path: A file, or a folder of ``.jsonl`` files.
+    """
+    report = report or ImportReport()
+    seen = set()
+    for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+        for _, record in read_records(file):
+            numbers = record["wikipedia_ids"]
+            for title, number in zip(map(article_title, record["wikipedia_titles"]), numbers):
+                report.redirect([str(number)], title)
+                if title not in seen:
+                    seen.add(title)
+                    yield Entity(title)
+
+
+def article_title(title: str) -> str:
+    """A title as Wikipedia shows it, with spaces."""
+    return " ".join(title.replace("_", " ").split())
+
+
+def title_of_address(address: str) -> str:
+    """The title in the address of an article, "" if it has none; decoded once."""
+    _, _, title = address.partition("/wiki/")
+    return article_title(unquote(title.partition("#")[0].partition("?")[0], errors="strict"))
+
+
+# Corpora
+
+
+@corpus_formats("zelda")
+def read_zelda(path: Path, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+    """Read ZELDA: JSONL with ``text``, ``index`` (offsets) and ``wikipedia_titles``.
+
+    A mention that ends after its text is left out: test_wned-wiki.jsonl has one.
+    """
+    for _, record in read_records(path, bad):
+        text, titles = record["text"], map(article_title, record["wikipedia_titles"])
+        mentions = (
+            AnnotatedMention(start, end, "ENTITY", (title,))
+            for (start, end), title in zip(record["index"], titles)
+            if end <= len(text)
+        )
+        yield AnnotatedText(str(record["id"]), text, tuple(mentions))
+
+
+@corpus_formats("medmentions")
+def read_medmentions(path: Path, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+    """Read MedMentions as JSONL of tokenized sentences, joined by spaces.
+
+    {"pmid": "1", "sents": [{"tokens": ["Cystic", "fibrosis", "."],
+                             "mentions": [[0, 2, "C0010674", "cystic fibrosis"]]}]}
+
+    A mention consists of its first token, the token after its last, and its concept.
+    """
+    for _, record in read_records(path, bad):
+        words: List[str] = []
+        mentions = []
+        for sentence in record["sents"]:
+            tokens = sentence["tokens"]
+            for first, after, concept, *_ in sentence["mentions"]:
+                start = sum(len(word) + 1 for word in [*words, *tokens[:first]])
+                end = start + len(" ".join(tokens[first:after]))
+                mentions.append(AnnotatedMention(start, end, "CONCEPT", (concept,)))
+            words += tokens
+        yield AnnotatedText(record["pmid"], " ".join(words), tuple(mentions))

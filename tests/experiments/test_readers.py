@@ -1,0 +1,96 @@
+"""The readers of experiments, named by --format with --code: small files, and the real ones."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from spacy.util import import_file
+from typer.testing import CliRunner
+
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.concepts import concept_map_of
+from spacy_arbo_el.kb.importers import ImportReport
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+
+SCRIPT = Path(__file__).parents[2] / "experiments" / "readers.py"
+readers = import_file("readers", SCRIPT)
+DATA = Path(os.environ.get("ARBO_DATA_DIR", SCRIPT.parents[2] / "shared" / "data"))
+real = pytest.mark.skipif(not DATA.is_dir(), reason="no real data here: set ARBO_DATA_DIR")
+
+
+def run(*arguments):
+    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
+    assert result.exit_code == 0, (result.output, result.exception)
+
+
+def test_commands_find_the_readers_by_code(tmp_path):
+    record = {"id": 7, "text": "A film.", "index": [[2, 6]], "wikipedia_titles": ["Film_(art)"]}
+    source, kb = tmp_path / "zelda.jsonl", tmp_path / "kb"
+    source.write_text(json.dumps({**record, "wikipedia_ids": [215]}))
+    run("kb", "build", source, kb, "--format", "zelda", "--code", SCRIPT)
+    assert ArboKB.for_reading(kb).get("215").id == "Film (art)"
+    output = tmp_path / "zelda.spacy"
+    run("convert", source, output, "--format", "zelda", "--code", SCRIPT)
+    (doc,) = DocBin().from_disk(output).get_docs(spacy.blank("en").vocab)
+    assert [(span.text, span.kb_id_) for span in doc.ents] == [("film", "Film (art)")]
+
+
+def test_tokens_of_medmentions_are_joined_by_spaces(tmp_path):
+    sentences = [
+        {"tokens": ["Cystic", "fibrosis", "."], "mentions": [[0, 2, "C1", "Cystic fibrosis"]]},
+        {"tokens": ["Pa", "infects", "."], "mentions": [[0, 1, "C2", "Pa"], [1, 2, "C3", "x"]]},
+    ]
+    (tmp_path / "a").write_text(json.dumps({"pmid": "7", "sents": sentences}))
+    (text,) = readers.read_medmentions(tmp_path / "a")
+    mentions = [(text.text[m.start : m.end], m.kb_id) for m in text.mentions]
+    assert mentions == [("Cystic fibrosis", "C1"), ("Pa", "C2"), ("infects", "C3")]
+
+
+@pytest.mark.parametrize(
+    "page, title",
+    [("El_Paso,_Texas", "El Paso, Texas"), ("100%25_Wolf", "100% Wolf"), ("A?b=c#d", "A")],
+)
+def test_titles_of_addresses_are_decoded_once(page, title):
+    assert readers.title_of_address(f"https://en.wikipedia.org/wiki/{page}") == title
+
+
+@real
+@pytest.mark.parametrize(
+    "read, place, count, skipped",
+    [
+        (readers.read_medic_half, "medic_half", 13_063, 0),
+        (readers.read_medic_2012, "medic_2012", 11_915, 0),
+        (readers.read_fb15k, "wikidata_fb15k/entity2wikidata.json", 14_509, 6),
+        (readers.read_zelda_titles, "zelda", 6_293, 0),
+    ],
+)
+def test_numbers_of_real_entities(read, place, count, skipped):
+    report = ImportReport()
+    entities = list(read(DATA / place, report))
+    assert (len({entity.id for entity in entities}), report.skipped.total()) == (count, skipped)
+
+
+@real
+def test_ids_of_medic_half_lead_to_its_concepts():
+    entities = list(readers.read_medic_half(DATA / "medic_half"))
+    assert sum(len(entity.names) for entity in entities) == 39_960
+    concepts = json.loads((DATA / "medic_half" / "concept_map.json").read_text())
+    ids = {id_: concept for concept, ids in concepts.items() for id_ in ids}
+    assert concept_map_of(entities).items() >= ids.items()
+
+
+@real
+@pytest.mark.parametrize(
+    "read, file, docs, mentions",
+    [
+        (readers.read_zelda, "zelda/test_tweeki.jsonl", 500, 860),
+        (readers.read_zelda, "zelda/test_wned-wiki.jsonl", 319, 6_764),
+        (readers.read_medmentions, "medmentions/st21pv_dev.jsonl", 377, 17_720),
+    ],
+)
+def test_numbers_of_real_mentions(read, file, docs, mentions):
+    texts = list(read(DATA / file))
+    assert (len(texts), sum(len(text.mentions) for text in texts)) == (docs, mentions)
