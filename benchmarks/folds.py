@@ -1,6 +1,6 @@
 """Accuracy by folds: a config is trained on the other folds of a corpus, and scored on each.
 
-    python benchmarks/folds.py configs/verbalized.cfg corpus/zelda_wned-wiki.spacy kb/wikipedia \
+    python benchmarks/folds.py verbalized.cfg corpus/zelda_wned-wiki.spacy kb/wikipedia \
         --steps 60 --folds 5 [--section.key VALUE …]
 
 Documents are assigned to folds by chance. The untrained pipeline is scored on the same documents.

@@ -1,8 +1,8 @@
 """Recall by rounds of hard negatives: the shape of Figure 2 of DEER (Gillick et al. 2019).
 
-    python benchmarks/rounds.py configs/deer.cfg corpus/bc5cdr_train.spacy kb/medic_half \
+    python benchmarks/rounds.py deer.cfg corpus/bc5cdr_train.spacy kb/medic_half \
         --dev corpus/bc5cdr_dev.spacy
-    python benchmarks/rounds.py configs/deer.cfg corpus/zelda_wned-wiki.spacy kb/wikipedia --folds 5
+    python benchmarks/rounds.py deer.cfg corpus/zelda_wned-wiki.spacy kb/wikipedia --folds 5
 
 The config's ``objective.refresh.every`` and batch size say how many steps a round has. After each
 round it prints recall@1 over all entities, and recall@1 among the gold entities of 100 mentions. A

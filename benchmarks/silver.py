@@ -1,6 +1,6 @@
 """What links without labels: one factor at a time.
 
-    python benchmarks/silver.py configs/silver.cfg corpus/silver.spacy corpus/silver_dev.spacy \
+    python benchmarks/silver.py silver.cfg corpus/silver.spacy corpus/silver_dev.spacy \
         kb/medic_hidden kb/medic_half corpus/ncbi_dev.spacy corpus/bc5cdr_dev.spacy \
         [--corpus "one entity a sentence=corpus/silver_one.spacy"] [--encoder "synonyms=encoder"]
 

@@ -445,8 +445,14 @@ class Errors(metaclass=_Coded):
     )
     E792 = "The pipeline {path} has no arbo_linker."
     E793 = "there is no decision {value!r}. Choose one of: {choices}, or leave it empty."
-    E794 = "There is no task {value!r}. Choose one of: {choices}."
+    E794 = (
+        "There is no system {value!r}, and no file of this name. Choose one of: {choices}; or name "
+        "a file with the settings that differ from the base."
+    )
     E795 = "{path} is there already. Give another name, or replace it with --force."
+    E796 = "{path} cannot be made a complete config: {error}"
+    E797 = "It has {line!r} above its first section. Only comments may stand there."
+    E798 = "It has the section [{section}] twice."
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
         "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."
@@ -555,8 +561,8 @@ class Errors(metaclass=_Coded):
     )
     E857 = (
         "The model {name!r} of the student's config is no encoder of n-grams. Set "
-        'components.arbo_linker.model to "spacy-arbo-el.NgramEncoder.v1", as configs/student.cfg '
-        "does."
+        'components.arbo_linker.model to "spacy-arbo-el.NgramEncoder.v1", as the system '
+        "student does."
     )
 
     # Cross-encoders: E87x
@@ -753,7 +759,7 @@ class Warnings(metaclass=_Coded):
     W530 = (
         "The learning rate of '{name}' is {rate:g}. Above {limit:g}, training ruins a pretrained "
         "encoder. Set training.optimizer.learn_rate to about 1e-4, or begin with a config that has "
-        "tuned settings: python -m spacy arbo init-config base.cfg --task names."
+        "tuned settings: python -m spacy arbo init-config base.cfg."
     )
     W540 = (
         "The encoder cannot read some mentions: their script or symbols are not in its vocabulary. "

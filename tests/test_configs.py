@@ -1,29 +1,21 @@
-"""The configs of the systems: built from their sources, complete, and accepted by spaCy."""
+"""The systems: complete configs are made of their sources, and accepted by spaCy."""
 
 import inspect
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 import spacy
-from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
-from spacy.util import import_file, load_config, registry
+from spacy.schemas import ConfigSchemaTraining
+from spacy.util import load_config, registry
 from thinc.api import Config, ConfigValidationError
 
+from spacy_arbo_el.config_sources import FOLDER, in_order, read_partial
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
 from spacy_arbo_el.training.reranker import RerankerTraining
 
 from .linker.world import write_corpus
-
-CONFIGS = Path(__file__).parents[1] / "configs"
-SYSTEMS = sorted(path.stem for path in (CONFIGS / "systems").glob("*.cfg"))
-
-
-@pytest.fixture(scope="module")
-def builder() -> ModuleType:
-    return import_file("configs_build", CONFIGS / "build.py")
+from .systems import SOURCES, load_system, text_of, write_system
 
 
 def settings(config, path=()):
@@ -35,62 +27,22 @@ def settings(config, path=()):
             yield (*path, key), value
 
 
-def test_there_is_a_complete_config_for_each_system():
-    complete = {path.stem for path in CONFIGS.glob("*.cfg")} - {
-        "base",
-        "reranker",
-    }
-    assert complete == set(SYSTEMS) and len(SYSTEMS) == 18
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_config_is_what_the_builder_makes(builder, system):
-    text = (CONFIGS / f"{system}.cfg").read_text(encoding="utf8")
-    assert builder.build(system) == text, "Run: python configs/build.py"
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_config_begins_with_a_comment_on_the_system(system):
-    source = (CONFIGS / "systems" / f"{system}.cfg").read_text(encoding="utf8")
+@pytest.mark.parametrize("system", sorted(SOURCES))
+def test_comment_and_settings_of_a_source_are_those_of_the_complete_config(system):
+    source = SOURCES[system].read_text(encoding="utf8")
     comment = source[: source.index("[")]
     assert comment and all(line.startswith("# ") for line in comment.splitlines())
-    header, _, rest = (CONFIGS / f"{system}.cfg").read_text(encoding="utf8").partition("\n")
-    assert header.endswith(f"configs/systems/{system}.cfg: edit those.") and rest.startswith(
-        comment
-    )
+    assert text_of(system).startswith(f"{comment}[paths]\n")
+    own = dict(settings(read_partial(source)))
+    assert own and own.items() <= dict(settings(load_system(system))).items()
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_settings_of_a_system_replace_those_of_the_base(builder, system):
-    complete = dict(settings(Config().from_disk(CONFIGS / f"{system}.cfg", interpolate=False)))
-    text = (CONFIGS / "systems" / f"{system}.cfg").read_text(encoding="utf8")
-    own = dict(settings(builder.read_partial(text)))
-    assert own and own.items() <= complete.items()
-
-
-def test_another_function_replaces_a_section_as_a_whole():
-    objective = load_config(CONFIGS / "in_batch.cfg")["components"]["arbo_linker"]["objective"]
-    assert objective["negatives"] == {"@misc": "spacy-arbo-el.InBatchNegatives.v1"}
-
-
-def test_normalizers_keep_their_order(builder):
-    text = "[a]\nx = 1\n[a.*.second]\n@misc = 'b'\n[a.*.first]\n@misc = 'a'\n".replace("'", '"')
-    assert list(builder.read_partial(text)["a"]["*"]) == ["second", "first"]
-    system = text.replace("[a", "[system")
-    assert builder.in_order(system).index("*.second") < builder.in_order(system).index("*.first")
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", sorted(SOURCES))
 def test_fill_config_has_nothing_to_fill(system, tmp_path):
-    config, filled = fill_config(tmp_path / "filled.cfg", CONFIGS / f"{system}.cfg", silent=True)
+    path = write_system(system, tmp_path)
+    config, filled = fill_config(tmp_path / "filled.cfg", path, silent=True)
     assert config == filled
     assert dict(settings(load_config(tmp_path / "filled.cfg"))) == dict(settings(config))
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_linker_has_at_most_14_settings(system):
-    linker = load_config(CONFIGS / f"{system}.cfg")["components"]["arbo_linker"]
-    assert len(set(linker) - {"factory"}) <= 13
 
 
 @pytest.fixture(scope="module")
@@ -98,16 +50,28 @@ def paths(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_debug_config_accepts_it(system, paths, capsys):
-    debug_config(CONFIGS / f"{system}.cfg", overrides=paths)
-    assert "Config is valid" in capsys.readouterr().out
+@pytest.mark.parametrize("system", sorted(SOURCES))
+def test_complete_config_resolves(system, paths):
+    config = load_system(system, paths, interpolate=True)
+    nlp = spacy.util.load_model_from_config(config, auto_fill=False)
+    assert nlp.pipe_names == ["arbo_linker"]
+    registry.resolve(config["training"], schema=ConfigSchemaTraining)
 
 
-def test_the_config_of_arbo_rerank_is_copied_and_has_all_settings_with_their_defaults(builder):
-    text = (CONFIGS / "reranker.cfg").read_text(encoding="utf8")
-    assert (builder.PACKAGED / "reranker.cfg").read_text(encoding="utf8") == text
-    config = Config().from_str(text)
+def test_another_function_replaces_a_section_as_a_whole():
+    objective = load_system("in_batch")["components"]["arbo_linker"]["objective"]
+    assert objective["negatives"] == {"@misc": "spacy-arbo-el.InBatchNegatives.v1"}
+
+
+def test_normalizers_keep_their_order():
+    text = "[a]\nx = 1\n[a.*.second]\n@misc = 'b'\n[a.*.first]\n@misc = 'a'\n".replace("'", '"')
+    assert list(read_partial(text)["a"]["*"]) == ["second", "first"]
+    system = text.replace("[a", "[system")
+    assert in_order(system).index("*.second") < in_order(system).index("*.first")
+
+
+def test_the_config_of_arbo_rerank_has_all_settings_with_their_defaults():
+    config = Config().from_disk(FOLDER / "reranker.cfg")
     parts = registry.resolve(config)
     reranker = cross_encoder(feature_ranker(pretrained=False))
     assert parts == {"reranker": reranker, "training": RerankerTraining()}

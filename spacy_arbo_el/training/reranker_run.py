@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Config
 
+from ..config_sources import FOLDER
 from ..errors import Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..mentions.batch import MentionBatch
@@ -29,7 +30,7 @@ from .reranker import (
 )
 from .resume import RunSettings, check_same_settings, fingerprint_of_docs, has_same_start
 
-_CONFIG = Path(__file__).parent.parent / "configs" / "reranker.cfg"
+_CONFIG = FOLDER / "reranker.cfg"
 CANDIDATES, CHECKPOINT = "candidates.bin", "checkpoint.bin"
 
 

@@ -1,7 +1,6 @@
-"""``arbo init-config``: complete configs that are part of the package."""
+"""``arbo init-config``: complete configs of the package's systems and of one's own."""
 
 import configparser
-from pathlib import Path
 
 import pytest
 from spacy.training.initialize import init_nlp
@@ -9,16 +8,10 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.cli.init_config import CONFIGS, TASKS
+from spacy_arbo_el.config_sources import FOLDER, SYSTEMS
 
 from ..linker.world import write_corpus
-
-ROOT = Path(__file__).parents[2]
-SOURCES = {
-    "names": "linker",
-    "descriptions": "descriptions",
-    "exemplars-only": "exemplars_only",
-}
+from ..systems import ROOT, text_of
 
 
 def run(*arguments, code=0):
@@ -27,21 +20,16 @@ def run(*arguments, code=0):
     return " ".join(result.output.split())
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_config_of_a_task_is_that_of_its_system(task, tmp_path):
-    run(tmp_path / "base.cfg", "--task", task)
-    written = (tmp_path / "base.cfg").read_text(encoding="utf8")
-    source = (ROOT / "configs" / f"{SOURCES[task]}.cfg").read_text(encoding="utf8")
-    assert source.partition("\n")[2] == written, "Run: python configs/build.py"
-    config = load_config(tmp_path / "base.cfg")
-    assert config["training"]["optimizer"]["learn_rate"]["initial_rate"] <= 2e-4
+def test_the_recommended_system_is_written_by_default(tmp_path):
+    path = tmp_path / "base.cfg"
+    assert f"arbo train {path}" in run(path).replace("\n", "")
+    assert path.read_text(encoding="utf8") == text_of("linker")
+    rate = load_config(path)["training"]["optimizer"]["learn_rate"]
+    assert rate["initial_rate"] <= 2e-4
 
 
-def test_configs_are_package_data():
-    # Those of `arbo pretrain` and `arbo rerank` are no tasks.
-    others = {"pretrain", "reranker"}
-    tasks = {path.stem for path in CONFIGS.glob("*.cfg")} - others
-    assert tasks == set(TASKS) == set(SOURCES)
+def test_sources_are_package_data():
+    assert len(SYSTEMS) == 13 and "linker" in SYSTEMS and FOLDER.name == "configs"
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
     assert "configs/*.cfg" in settings["options.package_data"]["spacy_arbo_el"]
@@ -49,14 +37,53 @@ def test_configs_are_package_data():
 
 def test_language_and_encoder_are_those_asked_for_and_the_config_initializes(tmp_path, tiny_bert):
     path = tmp_path / "base.cfg"
-    run(path, "--task", "descriptions", "--lang", "de", "--encoder", tiny_bert)
+    run(path, "--system", "descriptions", "--lang", "de", "--encoder", tiny_bert)
     nlp = init_nlp(load_config(path, overrides=write_corpus(tmp_path / "corpus")))
     assert nlp.lang == "de" and nlp.get_pipe("arbo_linker").encoder.is_ready
 
 
+def test_a_source_of_ones_own_keeps_its_language_and_may_name_ones_own_parts(tmp_path):
+    (tmp_path / "part.py").write_text(
+        "from spacy.util import registry\n"
+        "from spacy_arbo_el.inference.independent import Independent\n"
+        "@registry.misc('tests.Mine.v1')\n"
+        "def mine(n_exemplars: int = 3):\n"
+        "    return Independent(n_exemplars=n_exemplars)\n"
+    )
+    source = '# Mine.\n[nlp]\nlang = "de"\n[components.arbo_linker.inference]\n'
+    (tmp_path / "mine.cfg").write_text(source + '@misc = "tests.Mine.v1"\n')
+    run(tmp_path / "out.cfg", "--system", tmp_path / "mine.cfg", "--code", tmp_path / "part.py")
+    assert (tmp_path / "out.cfg").read_text().startswith("# Mine.\n[paths]\n")
+    config = load_config(tmp_path / "out.cfg")
+    inference = config["components"]["arbo_linker"]["inference"]
+    assert inference == {"@misc": "tests.Mine.v1", "n_exemplars": 3}
+    assert config["nlp"]["lang"] == "de"
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("hello\n", "'hello' above its first section"),
+        ("[nlp]\nbatch_size = 1\n[nlp]\nbatch_size = 2\n", "the section [nlp] twice"),
+        ("[training]\npatience = 1\npatience = 2\n", "option 'patience'"),
+        ("[corpora]\nx = ${paths.nowhere}\n", "paths.nowhere"),
+        ('[nlp]\nlang = "xq"\n', "xq"),
+        ("[components.arbo_linker]\nthreshold = 2\n", "threshold"),
+        ("[components.arbo_linker.retriever]\nneighbours = 2\n", "neighbours"),
+        ('[components.arbo_linker.retriever]\n@misc = "nothing.v1"\n', "nothing.v1"),
+    ],
+)
+def test_a_broken_source_is_named_with_its_problem(tmp_path, source, problem):
+    (tmp_path / "mine.cfg").write_text(source)
+    printed = run(tmp_path / "out.cfg", "--system", tmp_path / "mine.cfg", code=1)
+    assert "mine.cfg" in printed and problem in printed
+    assert not (tmp_path / "out.cfg").exists()
+
+
 def test_invalid_requests_are_said_and_nothing_is_replaced(tmp_path):
     path = tmp_path / "base.cfg"
-    assert "no task 'all'" in run(path, "--task", "all", code=1)
+    printed = run(path, "--system", "all", code=1)
+    assert "no system 'all'" in printed and all(system in printed for system in SYSTEMS)
     assert "xq" in run(path, "--lang", "xq", code=1)
     assert not path.exists()
     path.write_text("mine")

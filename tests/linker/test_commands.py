@@ -13,6 +13,7 @@ from spacy.tokens import DocBin
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
+from ..systems import write_system
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, parse, without_links
 
@@ -150,7 +151,7 @@ def test_invalid_input_is_a_message_without_a_traceback(folder):
 @pytest.mark.slow
 def test_arbo_init_writes_the_untrained_pipeline_of_a_config(folder):
     write_docbin([annotated(spacy.blank("en"), text) for text in TRAIN], folder / "train2.spacy")
-    config = Path(__file__).parents[2] / "configs" / "arborescence.cfg"
+    config = write_system("arborescence", folder)
     override = ["--components.arbo_linker.threshold", 0.125]
     options = ["--train", "train2.spacy", "--kb", "kb.jsonl", *override]
     succeed("arbo", "init", config, "untrained", *options, cwd=folder)

@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +16,9 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.training.refresh import CacheRefresh
 from spacy_arbo_el.training.weights import read_weights, set_weights
 
+from ..systems import SOURCES, write_system
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, write_corpus
-
-CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def train_a_little(nlp, steps=4, drop=0.1, lr=5e-5):
@@ -294,20 +292,18 @@ def paths(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "config", sorted({path.name for path in CONFIGS.glob("systems/*.cfg")} - {"pretrain.cfg"})
-)
-def test_spacy_train_with_the_configs(config, paths, tmp_path):
+@pytest.mark.parametrize("system", sorted(set(SOURCES) - {"pretrain"}))
+def test_spacy_train_with_the_configs(system, paths, tmp_path):
     overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 2}
     overrides["training.logger.progress_bar"] = False
-    if config == "biocom.cfg":
+    if system == "biocom":
         # The corpus has 8 concepts, and few contexts of each.
         overrides["training.batcher.n_concepts"] = 4
         overrides["components.arbo_linker.inference.n_exemplars"] = 1
-    if config == "deer.cfg":
+    if system == "deer":
         # Its vectors begin at random.
         overrides.update({"training.max_epochs": 0, "training.max_steps": 60})
-    train(CONFIGS / config, tmp_path / "out", overrides=overrides)
+    train(write_system(system, tmp_path), tmp_path / "out", overrides=overrides)
     nlp = spacy.load(tmp_path / "out" / "model-best")
     # Three steps teach little, and names alone can't distinguish entities that share one.
     assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5

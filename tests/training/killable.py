@@ -21,12 +21,13 @@ from pathlib import Path
 
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config, registry
+from spacy.util import registry
 
 from spacy_arbo_el.corpora.reader import read_docs, unlinked
 from spacy_arbo_el.training.loop import train
 
-CONFIG = Path(__file__).parents[2] / "configs" / "linker.cfg"
+from ..systems import load_system
+
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate")
 
 
@@ -51,7 +52,7 @@ def growing_corpus(path, first):
 
 
 def run(output, settings, resume, every, log):
-    config = load_config(CONFIG, overrides=settings.pop("overrides"), interpolate=False)
+    config = load_system("linker", settings.pop("overrides"))
     for section, values in settings.items():
         target = config
         *parents, last = section.split(".")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config, registry
+from spacy.util import registry
 from thinc.api import Adam
 
 from spacy_arbo_el.corpora.convert import write_docbin
@@ -22,8 +22,9 @@ from spacy_arbo_el.training.loop import CHECKPOINT, train
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
 from ..linker.world import TRAIN, annotated, write_corpus
+from ..systems import load_system, write_system
 
-CONFIG = Path(__file__).parents[2] / "configs" / "arborescence_1rand.cfg"
+SYSTEM = "arborescence_1rand"
 INTERRUPT_AT = []
 
 
@@ -59,7 +60,7 @@ def settings_of(paths, **more):
 def run(paths, output, resume=False, callback=True, every=0, **more):
     whole = [key for key in more if key.startswith(("nlp.", "components."))]
     sections = {key: more.pop(key) for key in (*whole, "training.optimizer") if key in more}
-    config = load_config(CONFIG, overrides=settings_of(paths, **more), interpolate=False)
+    config = load_system(SYSTEM, settings_of(paths, **more))
     for key, value in sections.items():
         section, name = key.split(".")
         config[section][name] = value
@@ -110,14 +111,14 @@ def test_resumed_run_equals_an_uninterrupted_one(paths, uninterrupted, tmp_path,
 @pytest.mark.slow
 def test_interpolated_weights_are_saved_and_the_others_trained(paths, uninterrupted, tmp_path):
     """Interrupted, too: checkpoints have both."""
-    settings = load_config(CONFIG)["training"]["optimizer"]
+    settings = load_system(SYSTEM)["training"]["optimizer"]
     settings.update({"@optimizers": "spacy-arbo-el.InterpolatedAdam.v1", "start_share": 0.25})
     INTERRUPT_AT[:] = [3]
     with pytest.raises(Interrupted):
         run(paths, tmp_path, every=1, **{"training.optimizer": settings})
     INTERRUPT_AT.clear()
     run(paths, tmp_path, resume=True, **{"training.optimizer": settings})
-    nlp = init_nlp(load_config(CONFIG, overrides=settings_of(paths)))
+    nlp = init_nlp(load_system(SYSTEM, settings_of(paths)))
     nlp.to_disk(tmp_path / "start")
     changed = 0
     for start, mean, trained in zip(
@@ -156,7 +157,8 @@ def test_resuming_with_other_settings_documents_or_a_damaged_checkpoint_is_an_er
 
 @pytest.mark.slow
 def test_resuming_a_killed_process(paths, uninterrupted, tmp_path):
-    command = [sys.executable, "-m", "spacy", "arbo", "train", str(CONFIG), "--every", "1"]
+    config = write_system(SYSTEM, tmp_path)
+    command = [sys.executable, "-m", "spacy", "arbo", "train", str(config), "--every", "1"]
     command += ["--output", str(tmp_path)]
     for name, value in settings_of(paths).items():
         command += [f"--{name}", value if isinstance(value, str) else json.dumps(value)]

@@ -1,15 +1,14 @@
 """Optimizers: the same steps as thinc's, and averages that are interpolated."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.util import load_config, registry
+from spacy.util import registry
 from thinc.api import Adam
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+from ..systems import load_system
+
 NAME, OPTIMIZER = "training.optimizer.@optimizers", "spacy-arbo-el.InterpolatedAdam.v1"
 make = registry.optimizers.get(OPTIMIZER)
 
@@ -37,7 +36,7 @@ def test_averages_lie_between_the_first_weights_and_the_present_ones(share, step
 def test_the_settings_of_adam_are_accepted():
     """A command's option can replace Adam alone, since configs are complete."""
     overrides = {NAME: OPTIMIZER, "training.optimizer.start_share": 0.25}
-    config = load_config(CONFIGS / "linker.cfg", overrides=overrides)
+    config = load_system("linker", overrides)
     optimizer = registry.resolve(config["training"])["optimizer"]
     assert optimizer.start_share == 0.25 and optimizer.averages == {}
 

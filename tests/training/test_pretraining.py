@@ -1,14 +1,12 @@
 """Pretraining on names: an encoder that knows synonyms, as a Hugging Face model."""
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
 from safetensors.numpy import load_file
 from spacy.util import registry
-from thinc.api import Config
 from transformers import AutoModel, AutoTokenizer
 from typer.testing import CliRunner
 
@@ -18,7 +16,8 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
-PRETRAIN = Path(__file__).parents[2] / "configs" / "pretrain.cfg"
+from ..systems import load_system
+
 # Synonyms that an encoder cannot know. The last two are only in the ontology.
 NAMES = {
     "D1": ["zorblat", "green quimby"],
@@ -125,7 +124,7 @@ def test_nothing_to_read_is_an_error(tmp_path):
 
 
 def test_separate_encoders_can_not_be_written(sources, tmp_path):
-    config = Config().from_disk(PRETRAIN, interpolate=False)
+    config = load_system("pretrain")
     model = config["components"]["arbo_linker"]["model"]
     model["entity"] = dict(model["mention"])
     config.to_disk(tmp_path / "two.cfg", interpolate=False)
@@ -181,7 +180,7 @@ def test_names_in_text_are_of_all_entities():
 
 
 def test_a_projection_can_not_be_written_as_a_transformer(sources, tmp_path):
-    config = Config().from_disk(PRETRAIN, interpolate=False)
+    config = load_system("pretrain")
     model = config["components"]["arbo_linker"]["model"]
     projection = {"@architectures": "spacy-arbo-el.Projection.v1", "width": 8}
     model["mention"] = {**projection, "encoder": model["mention"]}

@@ -7,7 +7,6 @@ import pytest
 import spacy
 from spacy.language import Language
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config
 
 from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.linker import find_linker
@@ -16,8 +15,9 @@ from spacy_arbo_el.training.retraining import Retraining
 
 from ..linker.conftest import build, build_tiny
 from ..linker.world import TRAIN, docs_of, write_corpus
+from ..systems import load_system
 from ..tiny import projected_tower
-from .test_loop import CONFIG, settings_of
+from .test_loop import SYSTEM, settings_of
 
 BATCHER = {"@batchers": "spacy.batch_by_sequence.v1", "size": 4, "get_length": None}
 OPTIMIZER = {"@optimizers": "Adam.v1", "learn_rate": 0.001, "use_averages": True}
@@ -55,7 +55,7 @@ def test_the_encoder_is_the_one_that_training_gives(tiny_bert, tmp_path):
         "training.optimizer.use_averages": True,
         "training.max_steps": 7,
     }
-    config = load_config(CONFIG, overrides=settings_of(paths, **more))
+    config = load_system(SYSTEM, settings_of(paths, **more))
     train(init_nlp(config), tmp_path / "out", stdout=io.StringIO())
     nlp = spacy.load(tmp_path / "out" / "model-last")
     docs = list(read_docs(tmp_path / "train.spacy", nlp.vocab))

@@ -1,0 +1,109 @@
+"""Complete training configs of systems, from what distinguishes each of them.
+
+``configs/base.cfg`` has the settings that the systems share, ``configs/<system>.cfg`` only those
+that differ: a setting of the system replaces that of the base. A section that names another
+registered function replaces the section of the base as a whole. Then all defaults are filled in,
+as ``spacy init fill-config`` does, so the result does not change with the defaults of the package.
+"""
+
+import re
+from configparser import Error as ParserError
+from pathlib import Path
+from typing import Dict, Optional, Tuple
+
+from spacy.util import CONFIG_SECTION_ORDER, load_model_from_config
+from thinc.api import Config, ConfigValidationError
+
+from .errors import Errors
+
+FOLDER = Path(__file__).parent / "configs"
+# That of `arbo rerank` has no pipeline, so it is complete as it is.
+_NO_SYSTEMS = {"base", "reranker"}
+SYSTEMS = sorted({path.stem for path in FOLDER.glob("*.cfg")} - _NO_SYSTEMS)
+
+
+def complete_config(
+    system: str, *, lang: Optional[str] = None, encoder: Optional[str] = None
+) -> str:
+    """The text of a complete config. Raises ValueError for a system that is not there or broken.
+
+    system: One of ``SYSTEMS``, or the path of a file with the settings that differ from the base.
+    lang: The language of the tokenizer; None for that of the system.
+    encoder: What ``paths.encoder`` is; None for that of the system.
+    """
+    path = _source(system)
+    try:
+        text = path.read_text(encoding="utf8")
+        base = Config().from_disk(FOLDER / "base.cfg", interpolate=False)
+        merged = base.merge(read_partial(text))
+        config = load_model_from_config(merged, auto_fill=True, validate=False).config
+    except (ValueError, KeyError, ImportError, ParserError) as error:
+        raise ValueError(Errors.E796.format(path=path, error=_reason(error))) from error
+    if lang is not None:
+        config["nlp"]["lang"] = lang
+    if encoder is not None:
+        config["paths"]["encoder"] = encoder
+    return _comment(text) + in_order(config.to_str(interpolate=False))
+
+
+def _source(system: str) -> Path:
+    if system in SYSTEMS:
+        return FOLDER / f"{system}.cfg"
+    if not Path(system).is_file():
+        raise ValueError(Errors.E794.format(value=system, choices=", ".join(SYSTEMS)))
+    return Path(system)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ConfigValidationError):
+        # Without the section as a whole, which has all defaults.
+        error = ConfigValidationError.from_error(error, show_config=False)
+    return str(error).strip()
+
+
+def read_partial(text: str) -> Config:
+    """A config whose sections may stand without their parents: ``[a.b]`` without ``[a]``."""
+    sections = split(text)
+    parents = {name[: dot.start()] for name in sections for dot in re.finditer(r"\.", name)}
+    sections.update((name, "\n") for name in parents - set(sections) if not name.endswith("*"))
+    parents_first = sorted(sections, key=lambda name: name.count("."))
+    whole = "".join(f"[{name}]{sections[name]}" for name in parents_first)
+    return Config().from_str(whole, interpolate=False)
+
+
+def split(text: str) -> Dict[str, str]:
+    """The sections of a config by name. Raises ValueError where one is there twice."""
+    start, *parts = re.split(r"^\[(.+)\]$", text, flags=re.M)
+    unread = [line for line in start.splitlines() if line.strip() and line[0] not in "#;"]
+    if unread:
+        raise ValueError(Errors.E797.format(line=unread[0]))
+    names = parts[::2]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(Errors.E798.format(section=name))
+    return dict(zip(names, parts[1::2]))
+
+
+def _comment(text: str) -> str:
+    """What stands above the first section."""
+    return re.split(r"^\[", text, maxsplit=1, flags=re.M)[0]
+
+
+def in_order(text: str) -> str:
+    """A config with each section before its subsections, in the same order for all systems."""
+    sections = split(text)
+    blocks = []
+    for name in sorted(sections, key=_place):
+        settings = sorted(filter(None, sections[name].split("\n")))
+        blocks.append("\n".join([f"[{name}]", *settings, ""]))
+    return "\n".join(blocks)
+
+
+def _place(name: str) -> Tuple[object, ...]:
+    """Where a section stands. The parts of a list, those below a ``*``, keep their order."""
+    parts = name.split(".")
+    above = ["", *parts]
+    names = ["" if parent == "*" else part for parent, part in zip(above, parts)]
+    known = parts[0] in CONFIG_SECTION_ORDER
+    first = CONFIG_SECTION_ORDER.index(parts[0]) if known else len(CONFIG_SECTION_ORDER)
+    return (first, *names)
