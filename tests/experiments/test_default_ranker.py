@@ -9,7 +9,7 @@ from spacy.util import import_file
 from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 default_ranker = import_file("default_ranker", EXPERIMENTS / "default_ranker.py")
 
 
