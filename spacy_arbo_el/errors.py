@@ -595,8 +595,8 @@ class Errors(metaclass=_Coded):
         "to start from the linker's encoder."
     )
     E876 = (
-        "{path} has the candidates of another {what}. Remove it, and any other file of candidates "
-        "in its folder, to make them anew, or use the {what} of that time."
+        "{path} has the candidates of another {what}. Remove it to make them anew, or use the "
+        "{what} of that time."
     )
     E877 = "{path} is not a readable file of candidates: {problem}. Remove it to make them anew."
     E878 = (
@@ -620,36 +620,6 @@ class Errors(metaclass=_Coded):
         "By vectors, the gold entities of all {count} mentions to train on have a probability of "
         "at least {sure}, so that a cross-encoder has little to learn. Train on them all the same "
         "with --training.sure 1.0."
-    )
-    E884 = (
-        "{folds} folds need at least as many documents with annotated mentions, and there are only "
-        "{count} to train on. Take fewer folds, or --training.folds 0."
-    )
-    E885 = (
-        "The encoders of the folds are trained for as many steps as the pipeline was, and its "
-        "config does not say how many these were: patience is {patience}, max_epochs {epochs}, "
-        "max_steps {steps}. Where patience is not 0, or where all three are 0, give the number: "
-        "--training.fold_steps."
-    )
-    E886 = (
-        "The training config of this pipeline freezes {name!r}, so it does not say how the encoder "
-        "was trained. Put the [training] section of the linker's training into the pipeline's "
-        "config.cfg, or use --training.folds 0."
-    )
-    E887 = (
-        "{path} has the candidates of an encoder with other settings: {settings}. Remove all "
-        "candidates-*.bin of the folder to train the encoders of the folds anew, or use the "
-        "settings of that time."
-    )
-    E888 = (
-        "The linker finds {own} annotated mentions in the documents to train on, but a linker made "
-        "from the pipeline's config finds {other}, or others. Save the pipeline with the mentions "
-        "setting that it has now, and load it again."
-    )
-    E889 = (
-        "The batcher of the pipeline's training config makes no batch of the {count} documents "
-        "that the encoder of a fold is trained on: {problem}. Take more folds, so that each "
-        "encoder has more documents, or change [training.batcher] in the pipeline's config.cfg."
     )
 
     # Large runs, on one machine or many: E890 to E909

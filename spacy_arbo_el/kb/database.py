@@ -276,12 +276,6 @@ class Database:
         for table in tables:
             self.many(f"DELETE FROM {table}", [()])
 
-    def remove_rows(self) -> None:
-        """Remove all that is written about vectors, so that every entity is to be encoded."""
-        self.empty("owned", "text", "dead", "dirty", "block")
-        self.many("INSERT INTO dirty SELECT position FROM entity", [()])
-        self.set(rows=0, width=0, files=0, encoder="", verbalization="", index="")
-
     def copy(self, path: Optional[Path]) -> "Database":
         """A copy in a new file, or in memory."""
         if path is not None:

@@ -108,15 +108,6 @@ class ArboKB(KnowledgeBase):
         cls(Vocab(), dtype=dtype).to_disk(path)
         return cls.open(path, vocab)
 
-    def without_vectors(self, vocab: Vocab) -> "ArboKB":
-        """A copy of the entities, at the same positions, with nothing encoded.
-
-        vocab: The vocabulary of the copy.
-        """
-        copy = ArboKB(vocab, dtype=self.rows.dtype)
-        copy.storage.copy_entities(self.storage)
-        return copy
-
     def close(self) -> None:
         """Close the folder. All changes are in it already."""
         self.storage.close()

@@ -171,25 +171,12 @@ class Storage:
             if not vectors_only:
                 self.stop_following()
             return
-        self.replace(self._copy_in_file(self.database))
-
-    def _copy_in_file(self, database: Database) -> Database:
-        """A copy of a database in a temporary file, which is removed with this object."""
         handle, name = tempfile.mkstemp(suffix=".sqlite")
         os.close(handle)
         target = Path(name)
         target.unlink()
         weakref.finalize(self, _unlink_in, os.getpid(), target)
-        return database.copy(target)
-
-    def copy_entities(self, other: "Storage") -> None:
-        """Have the entities of another knowledge base, at the same positions, without vectors."""
-        with other.guard.reading():
-            small = other.database.size() <= IN_MEMORY
-            copy = other.database.copy(None) if small else self._copy_in_file(other.database)
-        with copy.transaction():
-            copy.remove_rows()
-        self.replace(copy)
+        self.replace(self.database.copy(target))
 
     def stop_following(self) -> None:
         """Have ``changed_folder`` find no changes any more."""

@@ -1,9 +1,9 @@
 """Files of the candidates that a cross-encoder learns from, so that they are made once."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Optional
 
 import numpy as np
 import srsly
@@ -12,7 +12,6 @@ from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays, write_file
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
-from ..settings import different_keys
 from .candidates import TrainingCandidates
 from .sealed import seal, unseal
 
@@ -23,21 +22,18 @@ _ARRAYS = ("candidates", "scores", "gold", "gold_scores", "recall")
 
 @dataclass(frozen=True)
 class CandidatesFile:
-    """A file of candidates. It is refused for another pipeline, corpus or encoder.
+    """A file of candidates. It is refused for another pipeline or corpus.
 
     path: The file.
     kb: What positions refer to. The file has the ids of entities.
     pipeline: See ``pipeline_fingerprint``.
     corpus: See ``fingerprint_of_docs``.
-    encoder: The settings that the encoder of a fold was trained with, by name; none for the
-        pipeline's own.
     """
 
     path: Path
     kb: ArboKB
     pipeline: str
     corpus: str
-    encoder: Dict[str, Any] = field(default_factory=dict)
 
     def find(self) -> Optional[TrainingCandidates]:
         """What the file has; None where there is no file.
@@ -51,7 +47,6 @@ class CandidatesFile:
             if content["format"] != FORMAT:
                 raise ValueError(f"its format is {content['format']!r:.20}, not {FORMAT}")
             pipeline, corpus = content["pipeline"], content["corpus"]
-            encoder = dict(content["encoder"])
             arrays = unpack_arrays(content["arrays"])
             candidates, scores, gold, gold_scores, recall = (arrays[name] for name in _ARRAYS)
             ids = list(content["ids"])
@@ -59,10 +54,6 @@ class CandidatesFile:
             raise ValueError(Errors.E877.format(path=self.path, problem=error)) from None
         if pipeline != self.pipeline:
             raise ValueError(Errors.E876.format(path=self.path, what="pipeline"))
-        # Before the corpus, since other settings also put other documents into a fold.
-        different = _differences(encoder, srsly.msgpack_loads(srsly.msgpack_dumps(self.encoder)))
-        if different:
-            raise ValueError(Errors.E887.format(path=self.path, settings=", ".join(different)))
         if corpus != self.corpus:
             raise ValueError(Errors.E876.format(path=self.path, what="corpus"))
         positions = np.append(self.kb.entities.positions_of(ids), -1)
@@ -84,7 +75,6 @@ class CandidatesFile:
         content: Dict[str, Any] = {
             "format": FORMAT,
             "pipeline": self.pipeline,
-            "encoder": self.encoder,
             "corpus": self.corpus,
             "ids": self.kb.ids_of(positions).tolist(),
             "arrays": pack_arrays(arrays),
@@ -122,14 +112,6 @@ def pipeline_fingerprint(linker: ArboLinker, count: int) -> str:
     )
     text = f"{linker.trainer.fingerprint()} {settings!r}"
     return hashlib.blake2b(text.encode("utf8"), digest_size=16).hexdigest()
-
-
-def _differences(before: Dict[str, Any], now: Dict[str, Any]) -> List[str]:
-    """The settings that differ, with their values."""
-    return [
-        f"{name} was {before.get(name)!r:.40} and is {now.get(name)!r:.40}"
-        for name in different_keys(before, now)
-    ]
 
 
 def _numbers(table: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -78,7 +78,7 @@ def train(
             stdout.write(Printer(no_print=True).info(message) + "\n")
             return
         checkpoint = None
-    settings = resolve_settings(config["training"], use_gpu)
+    settings = _resolve_settings(config["training"], use_gpu)
     train_corpus, dev_corpus = _corpora(config, settings)
     begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
     if checkpoint is not None:
@@ -139,7 +139,7 @@ def train(
     stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
 
 
-def resolve_settings(training: Dict[str, Any], use_gpu: int = -1) -> Dict[str, Any]:
+def _resolve_settings(training: Dict[str, Any], use_gpu: int) -> Dict[str, Any]:
     """The training settings of a config with their objects, after seeding random generators."""
     if training["seed"] is not None:
         fix_random_seed(training["seed"])
@@ -159,7 +159,7 @@ def _corpora(config: Config, settings: Dict[str, Any]) -> Tuple[Corpus, Corpus]:
 def _is_done(nlp: Language, output: Path, finished: Checkpoint, use_gpu: int) -> bool:
     """Whether a training that has ended is the one that is asked for, and its result is there."""
     config = nlp.config.interpolate()
-    settings = resolve_settings(config["training"], use_gpu)
+    settings = _resolve_settings(config["training"], use_gpu)
     train_corpus, dev_corpus = _corpora(config, settings)
     begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
     batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])

@@ -55,11 +55,6 @@ class RerankerTraining:
         so that it begins near their order. False for scores of its own, as in the paper.
     sure: Mentions whose gold entity has at least this probability by vectors are not trained on,
         since there is little to add. 1.0 trains on all. Without ``residual``, it has no effect.
-    folds: In so many folds of the documents, the candidates of mentions come from encoders that are
-        trained anew on the documents of the other folds, see ``CrossFitting``; 0 for the pipeline's
-        own encoder, which has learned these mentions.
-    fold_steps: The steps that each of these encoders is trained for; 0 for as many as the
-        pipeline's config says for all documents.
     max_epochs: How often each mention is trained on.
     batch_size: The number of mentions in a step, each with all its candidates.
     learn_rate: The highest learning rate. It rises from 0 and falls to 0 again, in straight lines.
@@ -72,8 +67,6 @@ class RerankerTraining:
     n_candidates: int = 8
     residual: bool = True
     sure: float = 0.95
-    folds: int = 0
-    fold_steps: int = 0
     max_epochs: int = 2
     batch_size: int = 16
     learn_rate: float = 5e-5
@@ -84,9 +77,6 @@ class RerankerTraining:
     def __post_init__(self) -> None:
         check_count("training.n_candidates", self.n_candidates, 2)
         check_share("training.sure", self.sure)
-        if self.folds:
-            check_count("training.folds", self.folds, 2)
-        check_count("training.fold_steps", self.fold_steps)
         check_count("training.max_epochs", self.max_epochs, 1)
         check_count("training.batch_size", self.batch_size, 1)
         check_positive("training.learn_rate", self.learn_rate)

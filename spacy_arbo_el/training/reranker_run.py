@@ -20,7 +20,6 @@ from .candidate_files import CandidatesFile, pipeline_fingerprint
 from .candidates import TrainingCandidates, annotated_mentions, make_candidates
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
 from .chosen_mentions import mentions_to_train_on
-from .cross_fitting import CrossFitting
 from .reranker import (
     CandidatePairs,
     LabelledMentions,
@@ -74,14 +73,10 @@ class RerankerRun:
             raise ValueError(Errors.E879.format(found=type(reranker).__name__))
         scorer = self._scorer(reranker.size, training, reranker.of_sets)
         with linker.datastore.reading():
-            crossed = self._cross_fitting(train, training)
             held_out = self._labelled(dev, training.n_candidates)
             weight = fit_weight(held_out.table)
-            if crossed is None:
-                learned = self._labelled(train, training.n_candidates, self.folder / CANDIDATES)
-            else:
-                learned = LabelledMentions(crossed.batch, crossed.candidates(weight))
-            self.report(_recall_lines(learned.table, training.folds))
+            learned = self._labelled(train, training.n_candidates, self.folder / CANDIDATES)
+            self.report(_recall_line(learned.table))
             weight = weight if training.residual else 0.0
             chosen = mentions_to_train_on(learned, weight, training)
             self.report(f"Training on {len(chosen)} of {len(learned)} mentions")
@@ -134,14 +129,6 @@ class RerankerRun:
             of_sets=of_sets,
         )
 
-    def _cross_fitting(
-        self, docs: Sequence[Doc], training: RerankerTraining
-    ) -> Optional[CrossFitting]:
-        """That of the documents to train on; None without folds."""
-        if not training.folds:
-            return None
-        return CrossFitting.of(self.nlp, training, docs, self.folder, self.report)
-
     def _labelled(
         self, docs: Sequence[Doc], count: int, path: Optional[Path] = None
     ) -> LabelledMentions:
@@ -192,14 +179,11 @@ def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, conf
     nlp.get_pipe_config(name_of_linker(nlp, linker))["reranker"] = config
 
 
-def _recall_lines(table: TrainingCandidates, folds: int) -> str:
-    """What the training candidates have, in words."""
+def _recall_line(table: TrainingCandidates) -> str:
+    """The recall of training candidates, in words."""
     (first, among), (first_with, among_with) = table.recall.tolist()
     count = table.candidates.shape[1]
-    line = f"Training candidates: recall@1 {first:.4f}, recall@{count} {among:.4f}"
-    if folds:
-        return f"{line} by the encoders of {folds} folds, which were trained on other documents"
     return (
-        f"{line} without the exemplars of the mention's document; with them {first_with:.4f} and "
-        f"{among_with:.4f}"
+        f"Training candidates: recall@1 {first:.4f}, recall@{count} {among:.4f} without the "
+        f"exemplars of the mention's document; with them {first_with:.4f} and {among_with:.4f}"
     )

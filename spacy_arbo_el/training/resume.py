@@ -217,15 +217,15 @@ def is_same_run(checkpoint: Checkpoint, settings: RunSettings, batches: Batches)
 
 def _different_keys(saved: str, config: str) -> List[str]:
     """The settings that differ between two configs."""
-    old, new = (dict(flat_settings(Config().from_str(text))) for text in (saved, config))
+    old, new = (dict(_flat_settings(Config().from_str(text))) for text in (saved, config))
     return different_keys(old, new)
 
 
-def flat_settings(settings: Dict[str, Any], prefix: str = "") -> Iterator[Tuple[str, Any]]:
+def _flat_settings(settings: Dict[str, Any], prefix: str = "") -> Iterator[Tuple[str, Any]]:
     """Settings with dotted names."""
     for key, value in settings.items():
         if isinstance(value, dict) and value:
-            yield from flat_settings(value, f"{prefix}{key}.")
+            yield from _flat_settings(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 

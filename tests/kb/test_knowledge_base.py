@@ -255,34 +255,3 @@ def test_a_later_format_version_is_refused(kb, tmp_path):
     )
     with pytest.raises(ValueError, match="format version 9.*Upgrade"):
         ArboKB(spacy.blank("en").vocab).from_disk(tmp_path / "kb")
-
-
-@pytest.mark.parametrize("place", ["memory", "folder", "writing"])
-def test_a_copy_without_vectors_has_the_entities_at_their_positions(
-    kb, tmp_path, monkeypatch, place
-):
-    if place != "memory":
-        # Folders stay in their files, and copies are made in files.
-        monkeypatch.setattr("spacy_arbo_el.kb.storage.IN_MEMORY", 0)
-        kb.sync(Names(), Encoder(), "x")
-        path = tmp_path / "kb"
-        kb.to_disk(path)
-        kb = ArboKB.open(path) if place == "writing" else ArboKB.for_reading(path)
-    encoder = Encoder()
-    kb.sync(Names(), encoder, "x")
-    kb.remove("a")
-    kb.merge("b", "c")
-    kb.add(Entity("d", "fever"))
-    before, vocab = kb.to_bytes(), spacy.blank("en").vocab
-    copy = kb.without_vectors(vocab)
-    assert list(copy.entities.items()) == list(kb.entities.items()) and copy.vocab is vocab
-    assert copy.get("b").id == "c", "ids lead where they did"
-    assert len(copy.rows) == 0 and not copy.fingerprint and not copy.in_sync
-    other = Encoder()
-    assert copy.sync(Names(), other, "y") == len(set(other.texts)) == 4
-    names = {name for name, _ in texts_of_rows(copy).values()}
-    assert names == {"flu", "low temperature", "Cold", "fever"}
-    assert kb.to_bytes() == before and kb.fingerprint == "x", "the original stays as it is"
-    copy.to_disk(tmp_path / "copy")
-    assert ArboKB.for_reading(tmp_path / "copy").get_vector("d").tolist() == [5, 0, 4]
-    kb.close()
