@@ -239,8 +239,7 @@ class Errors(metaclass=_Coded):
     )
     E206 = (
         "The encoder {name!r} reads at most {limit} word pieces at a time, but up to {size} are "
-        "asked for. Lower the setting window, passage or text. A cross-encoder reads window + "
-        "set_size * text."
+        "asked for. Lower the setting window, passage or text. A cross-encoder reads window + text."
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
@@ -572,8 +571,8 @@ class Errors(metaclass=_Coded):
         "ranker."
     )
     E871 = (
-        "The cross-encoder was trained on passages with {trained}, but window, text and set_size "
-        "now give passages with {now}. Use the settings of its training, or train again: spacy "
+        "The cross-encoder was trained on pairs of at most {trained} word pieces, but window and "
+        "text now give pairs of {now}. Use the settings of its training, or train again: spacy "
         "arbo rerank."
     )
     E872 = (

@@ -23,7 +23,7 @@ from .entity_pieces import cached_pieces
 from .entity_strings import EntityStrings
 from .feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from .features import CandidateFeatures
-from .pair_inputs import PairFormat, evenly_in_sets
+from .pair_inputs import PairFormat
 from .pair_rerankers import unfitted
 from .pair_scorer import CachedScorer, PairScorer, Scorer
 from .protocol import Ranking, RankingContext, Reranker
@@ -61,7 +61,6 @@ class CrossEncoder:
     sure: Mentions whose first candidate has at least this probability before are left as they are.
     window: The most word pieces of the mention's part.
     text: The most word pieces of the entity's part.
-    set_size: The most candidates of a mention that are read together.
     scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
     vector_curves: The curves of the log-odds by vectors that are added to the scores; None for
         scores of their own. The scorer was trained with them, so they stay when the linker is
@@ -75,7 +74,6 @@ class CrossEncoder:
     sure: float = 1.0
     window: int = 48
     text: int = 48
-    set_size: int = 1
     scorer: Optional[Scorer] = field(default=None, repr=False)
     vector_curves: Optional[Calibration] = field(default=None, repr=False)
     fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
@@ -85,19 +83,13 @@ class CrossEncoder:
         check_share("reranker.sure", self.sure)
         check_size("reranker.window", self.window)
         check_size("reranker.text", self.text)
-        check_count("reranker.set_size", self.set_size, 1)
         if self.as_feature and not isinstance(self.ranker, FeatureRanker):
             raise ValueError(Errors.E870.format(ranker=type(self.ranker).__name__))
 
     @property
     def size(self) -> int:
-        """The most word pieces of a passage."""
-        return self.window + self.text * self.set_size
-
-    @property
-    def of_sets(self) -> bool:
-        """Whether a passage has several candidates."""
-        return self.set_size > 1
+        """The most word pieces of a pair."""
+        return self.window + self.text
 
     def __call__(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
@@ -136,10 +128,7 @@ class CrossEncoder:
     def pairs(
         self, batch: MentionBatch, candidates: np.ndarray, context: RankingContext
     ) -> SpanInputs:
-        """The pairs of mentions and candidates: a span each, mention by mention.
-
-        Up to ``set_size`` candidates of a mention share a passage. Which ones do, and in which
-        order, depends on the ids of these candidates alone.
+        """The pairs of mentions and candidates, mention by mention.
 
         candidates: (m, c) int64 positions of entities, -1 for none.
         """
@@ -153,15 +142,8 @@ class CrossEncoder:
         names = strings.index.nearest_names(batch.normalized, candidates)[rows, columns]
         entity_rows = pieces.row_of[entities]
         titles = pieces.nearest_names(entity_rows, names)
-        # Neither a set nor a place in it says anything of the ranking: otherwise the model would
-        # learn to repeat it.
-        keys = pieces.shuffled.rows[entity_rows]
-        order, sets = evenly_in_sets(rows, keys, self.set_size)
         pair_format = PairFormat(self.window, self.text, tokenizer.specials)
-        pairs = pair_format.pairs(
-            batch.inputs, pieces, rows[order], entity_rows[order], titles[order], sets
-        )
-        return pairs.take(np.argsort(order))
+        return pair_format.pairs(batch.inputs, pieces, rows, entity_rows, titles)
 
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
         assert self.scorer is not None
@@ -295,7 +277,7 @@ class CrossEncoder:
         content: Any = srsly.msgpack_loads(data)
         scorer = PairScorer.from_bytes(content["scorer"]) if content["scorer"] else None
         if scorer is not None:
-            self._check_form(scorer)
+            self._check_size(scorer)
         curves = content.get("vector_curves")
         return replace(
             self,
@@ -305,18 +287,11 @@ class CrossEncoder:
             fitted=CrossEncoderFit.from_bytes(content["fitted"]),
         )
 
-    def _check_form(self, scorer: PairScorer) -> None:
-        """Raise ValueError where the scorer was trained on other or shorter passages."""
+    def _check_size(self, scorer: PairScorer) -> None:
+        """Raise ValueError where the scorer was trained on shorter pairs."""
         size = scorer.tower.attrs["reader"].size
-        if scorer.of_sets != self.of_sets or size < self.size:
-            trained, now = _form(scorer.of_sets, size), _form(self.of_sets, self.size)
-            raise ValueError(Errors.E871.format(trained=trained, now=now))
-
-
-def _form(of_sets: bool, size: int) -> str:
-    """The passages of a scorer, in words."""
-    candidates = "several candidates" if of_sets else "one candidate"
-    return f"{candidates} and at most {size} word pieces"
+        if size < self.size:
+            raise ValueError(Errors.E871.format(trained=size, now=self.size))
 
 
 @registry.misc("spacy-arbo-el.CrossEncoder.v1")
@@ -327,7 +302,6 @@ def cross_encoder(
     sure: float = 1.0,
     window: int = 48,
     text: int = 48,
-    set_size: int = 1,
 ) -> CrossEncoder:
     """Read the first candidates together with the mention, and score them.
 
@@ -347,8 +321,7 @@ def cross_encoder(
         @misc = "spacy-arbo-el.FeatureRanker.v1"
 
     It reads the word pieces that the linker's encoder of mentions reads, so that this must be a
-    transformer. The cost is one pass over at most ``window + set_size * text`` word pieces for each
-    set of candidates.
+    transformer. The cost is one pass over at most ``window + text`` word pieces for each candidate.
 
     ranker: Ranks the candidates before.
     n_reranked: How many candidates of a mention are scored. The others follow them, in their order.
@@ -360,9 +333,5 @@ def cross_encoder(
         encoder of mentions reads.
     text: The most word pieces of the names, types and description of a candidate. Give more where
         descriptions decide.
-    set_size: The most candidates of a mention that are read together, in one pass, and so compared
-        with each other. 1 reads each with the mention alone, as in the paper. Give ``n_reranked``
-        and ``n_candidates`` of ``RerankerTraining.v1`` the same number: more candidates are spread
-        over several sets, whose scores are compared.
     """
-    return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text, set_size)
+    return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text)

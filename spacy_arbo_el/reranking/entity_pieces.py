@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Sequence, Tuple
-from zlib import crc32
 
 import numpy as np
 
@@ -35,8 +34,6 @@ class EntityPieces:
         follows each name.
     first_name: (e, 2) int64, the first name of each entity and the one after its last.
     description, types: (e, 2) int64, the first word piece of the text and the one after its last.
-    shuffled: (e,) int64, a hash of each entity's id, by which candidates that are read together are
-        ordered.
     compared: (r,) int64, the name that each string of a ``StringIndex`` is, counted from the
         entity's first name.
     first_compared: (e,) int64, the first of these of each entity.
@@ -48,7 +45,6 @@ class EntityPieces:
     first_name: AppendOnly = field(default_factory=lambda: _numbers(2))
     description: AppendOnly = field(default_factory=lambda: _numbers(2))
     types: AppendOnly = field(default_factory=lambda: _numbers(2))
-    shuffled: AppendOnly = field(default_factory=lambda: _numbers(0))
     compared: AppendOnly = field(default_factory=lambda: _numbers(0))
     first_compared: AppendOnly = field(default_factory=lambda: _numbers(0))
 
@@ -96,7 +92,6 @@ class EntityPieces:
         row_of = self.row_of.copy()
         row_of[list(entities)] = self.first_name.length + np.arange(n_entities)
         first_name = np.stack([counts[:-1], counts[1:]], axis=1) + self.names.length
-        hashes = [crc32(entity.id.encode("utf8")) for entity in entities.values()]
         flat = np.array([number for numbers in compared for number in numbers], dtype=np.int64)
         return replace(
             self,
@@ -106,7 +101,6 @@ class EntityPieces:
             first_name=self.first_name.with_rows(first_name),
             description=self.description.with_rows(spans[n_names : n_names + n_entities]),
             types=self.types.with_rows(spans[n_names + n_entities : -1]),
-            shuffled=self.shuffled.with_rows(np.array(hashes, dtype=np.int64)),
             compared=self.compared.with_rows(flat),
             first_compared=self.first_compared.with_rows(n_compared[:-1] + self.compared.length),
         )

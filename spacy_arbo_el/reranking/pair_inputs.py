@@ -4,10 +4,9 @@
 
     [CLS] left [START] mention [END] right [SEP] title [TITLE] other names; types description [SEP]
 
-(Arborescence paper, §3.3.) The first part has token type 0, the second part 1. Where several
-candidates of a mention are read together, their parts follow each other, all with token type 1. The
-title is the name that is most similar to the mention. A mention's part is cut from what the
-linker's encoder of mentions reads, so that no document is tokenized again.
+(Arborescence paper, §3.3.) The first part has token type 0, the second part 1. The title is the
+name that is most similar to the mention. A mention's part is cut from what the linker's encoder of
+mentions reads, so that no document is tokenized again.
 """
 
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from typing import List, Tuple
 
 import numpy as np
 
-from ..arrays import offsets_of
 from ..encoders.inputs import SpanInputs, assemble
 from ..encoders.windows import share_context
 from .entity_pieces import EntityPieces
@@ -44,7 +42,6 @@ class PairFormat:
         mention_of: np.ndarray,
         entity_of: np.ndarray,
         name_of: np.ndarray,
-        set_of: np.ndarray,
     ) -> SpanInputs:
         """The pairs of mentions and entities.
 
@@ -53,32 +50,23 @@ class PairFormat:
         mention_of: (p,) int64, the mention of each pair.
         entity_of: (p,) int64, the row of its entity in ``pieces``.
         name_of: (p,) int64, the name that is its title; any where the entity has none.
-        set_of: (p,) int64, the passage of each pair: 0, 1 and so on, in this order. Pairs of one
-            passage have the same mention.
-        RETURNS: Passages with one span for each pair: the entity's title and its marker.
+        RETURNS: p passages with one span each: the entity's title and its marker.
         """
         n_mention = len(mentions.ids)
         flat = np.concatenate([mentions.ids, pieces.ids.rows, self.specials])
         first_special = n_mention + pieces.ids.length
         cls, sep, start, end, title = _special_segments(first_special, len(mention_of))
         left, head, tail, right = _mention_segments(mentions, mention_of, self.window - 4)
-        begins = np.diff(set_of, prepend=-1) > 0
-        # The mention's part stands once in a passage, before the first candidate.
-        first_part = [
-            (starts, np.where(begins, lengths, 0))
-            for starts, lengths in (cls, left, start, head, tail, end, right, sep)
-        ]
+        first_part = [cls, left, start, head, tail, end, right, sep]
         name, before, after, types, description = (
             (starts + n_mention, lengths)
             for starts, lengths in self._entity_segments(pieces, entity_of, name_of)
         )
         segments = [*first_part, name, title, before, after, types, description, sep]
-        ids, ends = assemble(flat, *zip(*segments))
-        offsets = ends[np.append(np.flatnonzero(begins), len(begins))]
-        first = ends[:-1] - offsets[set_of] + sum(lengths for _, lengths in first_part)
+        ids, offsets = assemble(flat, *zip(*segments))
+        first = np.sum([lengths for _, lengths in first_part], axis=0)
         last = first + name[1]
-        places = (array.astype(np.int32) for array in (first, last, last))
-        return SpanInputs(ids, offsets, set_of, *places)
+        return SpanInputs.one_span_each(ids, offsets, first, last, last)
 
     def _entity_segments(
         self, pieces: EntityPieces, rows: np.ndarray, names: np.ndarray
@@ -114,27 +102,6 @@ class PairFormat:
             budget = budget - length
             kept[place] = (begin, length)
         return kept[0], kept[1], kept[2], kept[3], kept[4]
-
-
-def evenly_in_sets(
-    mention_of: np.ndarray, keys: np.ndarray, size: int
-) -> Tuple[np.ndarray, np.ndarray]:
-    """Candidates in sets of at most ``size``, those of a mention in sets of about the same size.
-
-    mention_of: (p,) int64, the mention of each candidate, in order.
-    keys: (p,) int64, by which the candidates of a mention are ordered and distributed.
-    RETURNS: (p,) int64, the candidates set by set, and (p,) int64, the set of each of these: 0, 1
-        and so on.
-    """
-    _, first, number, counts = np.unique(
-        mention_of, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((keys, mention_of))
-    n_sets = -(-counts // size)
-    place = np.arange(len(mention_of)) - first[number]
-    sets = offsets_of(n_sets)[:-1][number] + place % n_sets[number]
-    by_set = np.argsort(sets, kind="stable")
-    return order[by_set], sets[by_set]
 
 
 def _special_segments(first: int, count: int) -> List[Segment]:

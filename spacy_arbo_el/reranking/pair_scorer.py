@@ -9,7 +9,7 @@ from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d
 
 from ..encoders.inputs import SpanInputs
-from ..encoders.pooling import ClsPooling, SpanMeanPooling
+from ..encoders.pooling import ClsPooling
 from ..encoders.saved import dump_transformer, load_transformer
 from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from ..encoders.transformer import build_transformer_encoder
@@ -32,19 +32,13 @@ class Scorer(Protocol):
         ...
 
     def __call__(self, pairs: SpanInputs) -> np.ndarray:
-        """(p,) float32, comparable among the candidates of a mention. Errors: E873 for NaN.
-
-        Where candidates are read together, each is compared with those of its passage.
-        """
+        """(p,) float32, comparable among the candidates of a mention. Errors: E873 for NaN."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class PairScorer:
-    """A transformer over pairs with a linear layer.
-
-    The layer is on [CLS] where each pair is a passage. Where a passage has several, it is on the
-    mean of the title and its marker.
+    """A transformer over pairs with a linear layer on [CLS].
 
     model: The two as a thinc model: pairs -> (p, 1).
     retriever: The fingerprint of the linker's encoder when this was trained.
@@ -62,16 +56,14 @@ class PairScorer:
         *,
         name: str = "",
         seed: int = 0,
-        of_sets: bool = False,
     ) -> "PairScorer":
         """An untrained one, which has the word pieces of an encoder of mentions.
 
         source: The encoder of mentions, a transformer tower.
-        size: The most word pieces of a passage.
+        size: The most word pieces of a pair.
         retriever: The fingerprint of the linker's encoder.
         name: A Hugging Face name or a folder to take the weights from; "" for those of ``source``.
         seed: Determines the weights of the linear layer.
-        of_sets: Whether passages have several pairs.
 
         Raises ValueError where the transformer has no second token type, reads fewer word pieces,
         or has another vocabulary than ``source``.
@@ -84,7 +76,7 @@ class PairScorer:
         if not towers:
             raise ValueError(Errors.E874)
         own = loaded_shim(towers[0])
-        tower = _tower(name or towers[0].attrs["name"], size, of_sets)
+        tower = _tower(name or towers[0].attrs["name"], size)
         if name:
             tower.initialize()
             if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
@@ -106,11 +98,6 @@ class PairScorer:
     def tower(self) -> Model:
         """The transformer."""
         return self.model.layers[0]
-
-    @property
-    def of_sets(self) -> bool:
-        """Whether passages have several pairs."""
-        return isinstance(self.tower.attrs["pooling"], SpanMeanPooling)
 
     @property
     def tokenizer(self) -> WordPieceTokenizer:
@@ -143,7 +130,6 @@ class PairScorer:
             "retriever": self.retriever,
             "name": str(self.tower.attrs["name"]),
             "size": self.tower.attrs["reader"].size,
-            "of_sets": self.of_sets,
             "head": pack_arrays(arrays),
             "transformer": dump_transformer(shim.tokenizer, shim._model),
         }
@@ -153,11 +139,12 @@ class PairScorer:
     def from_bytes(cls, data: bytes) -> "PairScorer":
         """What ``to_bytes`` gave. Raises ValueError where it is anything else."""
         content: Any = srsly.msgpack_loads(data)
-        if content["format"] != FORMAT:
+        # One that reads several candidates together is of an earlier version.
+        if content["format"] != FORMAT or content.get("of_sets"):
             raise ValueError(
                 "another version of spacy_arbo_el has trained it; train it again: spacy arbo rerank"
             )
-        tower = _tower(str(content["name"]), int(content["size"]), bool(content["of_sets"]))
+        tower = _tower(str(content["name"]), int(content["size"]))
         message: Any = srsly.msgpack_loads(content["transformer"])
         shim_of(tower).set_transformer(*load_transformer(message, attention_kind()))
         tower.initialize()
@@ -174,7 +161,7 @@ class PairScorer:
 
 @dataclass(frozen=True, eq=False)
 class CachedScorer:
-    """Scores each pair of a passage once. The weights of the scorer inside must stay as they are.
+    """Scores each pair once. The weights of the scorer inside must stay as they are.
 
     inner: What scores.
     """
@@ -202,10 +189,9 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _tower(name: str, size: int, of_sets: bool) -> Model[SpanInputs, Floats2d]:
+def _tower(name: str, size: int) -> Model[SpanInputs, Floats2d]:
     """A transformer over pairs, without weights."""
-    pooling = SpanMeanPooling() if of_sets else ClsPooling()
-    tower = build_transformer_encoder(name, size, pooling)
+    tower = build_transformer_encoder(name, size, ClsPooling())
     tower.attrs["pairs"] = True
     return tower
 

@@ -71,7 +71,7 @@ class RerankerRun:
         reranker, training = parts["reranker"], parts["training"]
         if not isinstance(reranker, CrossEncoder):
             raise ValueError(Errors.E879.format(found=type(reranker).__name__))
-        scorer = self._scorer(reranker.size, training, reranker.of_sets)
+        scorer = self._scorer(reranker.size, training)
         with linker.datastore.reading():
             held_out = self._labelled(dev, training.n_candidates)
             weight = fit_weight(held_out.table)
@@ -113,12 +113,8 @@ class RerankerRun:
         if checkpoint is not None:
             write_finished(checkpoint.path, checkpoint.history)
 
-    def _scorer(self, size: int, training: RerankerTraining, of_sets: bool = False) -> PairScorer:
-        """The untrained scorer.
-
-        size: The most word pieces of a passage.
-        of_sets: Whether passages have several pairs.
-        """
+    def _scorer(self, size: int, training: RerankerTraining) -> PairScorer:
+        """The untrained scorer. size: The most word pieces of a pair."""
         encoder = self.linker.encoder
         return PairScorer.create(
             encoder.model.get_ref("mention"),
@@ -126,7 +122,6 @@ class RerankerRun:
             encoder.fingerprint,
             name=training.name,
             seed=training.seed,
-            of_sets=of_sets,
         )
 
     def _labelled(

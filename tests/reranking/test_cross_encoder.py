@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given
-from hypothesis import strategies as st
+import srsly
 from thinc.api import set_dropout_rate
 
 from spacy_arbo_el.calibration.calibration import Calibration
@@ -34,17 +33,13 @@ SECTION = {
     "as_feature": False,
     "window": 24,
     "text": 16,
-    "set_size": 1,
     "ranker": {"@misc": "spacy-arbo-el.BestEvidence.v1"},
 }
-SETS = {**SECTION, "window": 18, "text": 10, "set_size": 3}
-# With more candidates than are read together.
 IN_RANKER = {
     **SECTION,
     "n_reranked": 5,
     "window": 20,
     "text": 12,
-    "set_size": 2,
     "as_feature": True,
     "ranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1", "pretrained": False},
 }
@@ -55,8 +50,7 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **con
     nlp = build_tiny(tiny_bert, entities, reranker=section, **config)
     linker = find_linker(nlp)
     source = linker.model.get_ref("mention")
-    size, of_sets = linker.reranker.size, linker.reranker.of_sets
-    scorer = PairScorer.create(source, size, linker.encoder.fingerprint, of_sets=of_sets)
+    scorer = PairScorer.create(source, linker.reranker.size, linker.encoder.fingerprint)
     head = scorer.model.layers[1]
     head.set_param("W", head.get_param("W") * 50)
     curves = linker.calibration.times(weight) if weight else None
@@ -68,12 +62,6 @@ def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **con
 def nlp(tiny_bert):
     """Don't change it."""
     return with_scorer(tiny_bert)
-
-
-@pytest.fixture(scope="module")
-def sets(tiny_bert):
-    """One that reads three candidates together. Don't change it."""
-    return with_scorer(tiny_bert, section=SETS)
 
 
 @pytest.fixture(scope="module")
@@ -145,75 +133,15 @@ def test_the_order_is_that_of_the_scores(nlp):
     assert (after.candidates.ids[:, 0] == best[:, 0]).all()
 
 
-def test_candidates_of_a_mention_are_read_in_sets(sets):
-    stages = find_linker(sets).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(sets)))
-    candidates = np.tile(np.array([0, -1, 1, 2, 3, 4]), (len(batch), 1))
-    candidates[0] = -1
-    candidates[1, 2:] = -1
-    with stages.datastore.reading():
-        pairs = stages.reranker.pairs(batch, candidates, stages.context)
-    expected = [1, *[3, 2] * (len(batch) - 2)]
-    assert np.bincount(pairs.passage).tolist() == expected
-    # Alone in its passage, a candidate is read as one at a time.
-    one_at_a_time = replace(stages.reranker, set_size=1)
-    with stages.datastore.reading():
-        single = one_at_a_time.pairs(batch, candidates, stages.context)
-    first = slice(pairs.offsets[0], pairs.offsets[1])
-    assert single.passages == len(single) == len(pairs)
-    assert (single.last - single.first == pairs.last - pairs.first).all()
-    assert (pairs.ids[first] == single.ids[first]).all()
-
-
-def scored(nlp, table):
-    """The scores of candidates of the mentions of the first document, as ``table``."""
-    stages = find_linker(nlp).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)[:1])).take(np.arange(len(table)))
-    with stages.datastore.reading():
-        pairs = stages.reranker.pairs(batch, np.array(table), stages.context)
-    return stages.reranker.scorer(pairs).reshape(len(table), -1)
-
-
-def test_candidates_of_a_set_are_compared(sets):
-    three, other = scored(sets, [[0, 1, 2]])[0], scored(sets, [[0, 1, 4]])[0]
-    assert abs(other[0] - three[0]) > 1e-4
-
-
-@given(st.permutations(range(5)))
-def test_the_order_of_candidates_changes_no_score(sets, order):
-    """Otherwise a model would learn to repeat the ranking. There are more than a set has."""
-    expected = scored(sets, [list(range(5))])[0]
-    np.testing.assert_allclose(scored(sets, [order])[0], expected[list(order)], atol=1e-5)
-
-
-def test_each_candidate_of_a_set_has_its_title(sets):
-    stages = find_linker(sets).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(sets)))
-    table = np.random.default_rng(0).permuted(np.tile(np.arange(5), (len(batch), 1)), axis=1)
-    with stages.datastore.reading():
-        pairs = stages.reranker.pairs(batch, table, stages.context)
-    assert np.bincount(pairs.passage).max() == 3
-    for number, entity in enumerate(table.ravel().tolist()):
-        begin = pairs.offsets[pairs.passage[number]]
-        title = pairs.ids[begin + pairs.first[number] : begin + pairs.last[number]].tolist()
-        names = stages.datastore.kb.entities.at(entity).names
-        read = (read_pieces(stages.reranker.scorer, name) for name in names)
-        assert any(ids[: len(title)] == title for ids in read)
-
-
-def read_pieces(scorer, text):
-    return scorer.tokenizer.read([text]).ids.tolist()
-
-
-def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, sets):
-    other = with_scorer(tiny_bert, section=SETS, entities=ENTITIES[::-1])
+def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, nlp):
+    other = with_scorer(tiny_bert, entities=ENTITIES[::-1])
     linker = find_linker(other)
     linker.kb.remove([ENTITIES[0].id])
     linker.kb.add([ENTITIES[0]])
     found = []
-    for nlp in (sets, other):
-        stages = find_linker(nlp).stages
-        batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+    for each in (nlp, other):
+        stages = find_linker(each).stages
+        batch = stages.encode(stages.reader.read_docs(docs_of(each)))
         positions = stages.datastore.kb.entities.positions_of([e.id for e in ENTITIES[:3]])
         table = np.tile(positions, (len(batch), 1))
         with stages.datastore.reading():
@@ -222,7 +150,7 @@ def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, sets):
     np.testing.assert_allclose(*found, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["nlp", "sets", "titled"])
+@pytest.mark.parametrize("kind", ["nlp", "titled"])
 def test_token_types_are_those_of_the_two_parts(request, kind, monkeypatch):
     nlp = request.getfixturevalue(kind)
     stages = find_linker(nlp).stages
@@ -232,11 +160,10 @@ def test_token_types_are_those_of_the_two_parts(request, kind, monkeypatch):
         candidates = np.tile(np.arange(5), (len(batch), 1))
         pairs = stages.reranker.pairs(batch, candidates, stages.context)
     shim, predict = shim_of(scorer.tower), EncoderShim.predict
-    # Where the first candidate of each passage begins.
+    # Where the candidate begins.
     borders = {}
-    for passage, first in zip(pairs.passage.tolist(), pairs.first.tolist()):
-        ids = tuple(pairs.ids[pairs.offsets[passage] : pairs.offsets[passage + 1]].tolist())
-        borders[ids] = min(first, borders.get(ids, first))
+    for start, end, first in zip(pairs.offsets, pairs.offsets[1:], pairs.first.tolist()):
+        borders[tuple(pairs.ids[start:end].tolist())] = first
 
     def keep(self, inputs):
         if self is shim:
@@ -244,23 +171,19 @@ def test_token_types_are_those_of_the_two_parts(request, kind, monkeypatch):
         return predict(self, inputs)
 
     monkeypatch.setattr(EncoderShim, "predict", keep)
-    # Some of the pairs of a passage, too.
-    for part in (pairs, pairs.take(np.arange(1, len(pairs), 2))):
-        seen.clear()
-        found = scorer(part)
-        for kwargs in seen:
-            keys = ("input_ids", "attention_mask", "token_type_ids")
-            for ids, mask, types in zip(*(kwargs[key].tolist() for key in keys)):
-                length = sum(mask)
-                border = borders[tuple(ids[:length])]
-                assert types == [int(border <= i < length) for i in range(len(ids))]
-    np.testing.assert_allclose(found, scorer(pairs)[1::2], atol=1e-5)
+    scorer(pairs)
+    assert seen
+    for kwargs in seen:
+        keys = ("input_ids", "attention_mask", "token_type_ids")
+        for ids, mask, types in zip(*(kwargs[key].tolist() for key in keys)):
+            length = sum(mask)
+            border = borders[tuple(ids[:length])]
+            assert types == [int(border <= i < length) for i in range(len(ids))]
 
 
-@pytest.mark.parametrize("kind", ["nlp", "sets"])
-def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(request, kind):
-    stages = find_linker(request.getfixturevalue(kind)).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(request.getfixturevalue(kind))))
+def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp):
+    stages = find_linker(nlp).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
     scorer = PairScorer.from_bytes(stages.reranker.scorer.to_bytes())
     candidates = np.tile(np.arange(3), (len(batch), 1))
     with stages.datastore.reading():
@@ -387,7 +310,7 @@ def test_another_vocabulary_is_refused(tiny, tmp_path):
 
 
 def test_a_pair_that_the_transformer_cannot_read_is_refused(tiny):
-    with pytest.raises(ValueError, match="E206.*4096.*window \\+ set_size \\* text"):
+    with pytest.raises(ValueError, match="E206.*4096.*window \\+ text"):
         PairScorer.create(tiny.model.get_ref("mention"), 4096, "")
 
 
@@ -427,7 +350,7 @@ def test_nan_is_an_error(tiny_bert):
 def test_settings_that_do_not_fit_are_refused(nlp):
     with pytest.raises(ValueError, match="E870"):
         cross_encoder(BestEvidence())
-    for wrong in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}, {"set_size": 0}):
+    for wrong in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}):
         with pytest.raises(ValueError, match="E"):
             cross_encoder(feature_ranker(), **wrong)
     reranker = find_linker(nlp).reranker
@@ -435,22 +358,20 @@ def test_settings_that_do_not_fit_are_refused(nlp):
         replace(reranker, window=200).from_bytes(reranker.to_bytes())
 
 
-def test_a_set_size_of_another_form_than_that_of_training_is_refused(nlp, sets):
-    one, three = find_linker(nlp).reranker, find_linker(sets).reranker
-    with pytest.raises(ValueError, match="E871.*several candidates.*one candidate"):
-        replace(three, set_size=1).from_bytes(three.to_bytes())
-    with pytest.raises(ValueError, match="E871.*one candidate.*several candidates"):
-        replace(one, window=10, text=10, set_size=2).from_bytes(one.to_bytes())
-    with pytest.raises(ValueError, match="E871.*at most 48 word pieces.*at most 58"):
-        replace(three, set_size=4).from_bytes(three.to_bytes())
-    assert replace(three, set_size=2).from_bytes(three.to_bytes()).scorer.of_sets
+def test_one_that_reads_several_candidates_together_is_refused(nlp):
+    reranker = find_linker(nlp).reranker
+    content = srsly.msgpack_loads(reranker.to_bytes())
+    scorer = {**srsly.msgpack_loads(content["scorer"]), "of_sets": True}
+    data = srsly.msgpack_dumps({**content, "scorer": srsly.msgpack_dumps(scorer)})
+    with pytest.raises(ValueError, match="train it again"):
+        reranker.from_bytes(data)
 
 
 # Round trips
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 64])
-@pytest.mark.parametrize("kind", ["nlp", "sets", "fitted"])
+@pytest.mark.parametrize("kind", ["nlp", "fitted"])
 def test_call_equals_pipe(request, kind, batch_size):
     nlp = request.getfixturevalue(kind)
     expected = [nlp(doc) for doc in docs_of(nlp)]
@@ -459,7 +380,7 @@ def test_call_equals_pipe(request, kind, batch_size):
     assert scores(found) == pytest.approx(scores(expected), abs=1.1e-4)
 
 
-@pytest.mark.parametrize("kind", ["nlp", "sets", "fitted"])
+@pytest.mark.parametrize("kind", ["nlp", "fitted"])
 def test_to_bytes_and_to_disk_and_back(request, kind, tmp_path):
     nlp = request.getfixturevalue(kind)
     expected = list(nlp.pipe(docs_of(nlp)))
@@ -492,14 +413,6 @@ def test_scores_are_remembered_while_an_encoder_is_cached(nlp):
             assert (found.candidates.ids == expected.candidates.ids).all()
     assert linker.reranker is before
     assert cached(BestEvidence()) == BestEvidence()
-
-
-def test_a_remembered_score_is_that_of_the_same_set(sets):
-    tables = [[0, 1, 2]], [[0, 1, 3]], [[2, 1, 0]], [[0, 1, 2]]
-    expected = [scored(sets, table) for table in tables]
-    with find_linker(sets).cached_encoder():
-        found = [scored(sets, table) for table in tables]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 # Fitting and explaining

@@ -10,7 +10,7 @@ from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.reranking.entity_pieces import EntityPieces
-from spacy_arbo_el.reranking.pair_inputs import PairFormat, evenly_in_sets
+from spacy_arbo_el.reranking.pair_inputs import PairFormat
 
 from .strings import index_of
 
@@ -98,12 +98,8 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
     entity_rows = pieces.row_of[entities]
     titles = pieces.nearest_names(entity_rows, nearest)
     pair_format = PairFormat(window, text, word_pieces.specials)
-    # Whether each pair begins a passage.
-    begins = rows != np.roll(rows, 1)
-    begins |= data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
-    sets = np.cumsum(begins) - 1
-    pairs = pair_format.pairs(inputs, pieces, rows, entity_rows, titles, sets)
-    assert pairs.passage.tolist() == sets.tolist()
+    pairs = pair_format.pairs(inputs, pieces, rows, entity_rows, titles)
+    assert pairs.passage.tolist() == list(range(len(rows)))
     whole = read(word_pieces, TEXT)
     for number, (mention, entity) in enumerate(zip(rows.tolist(), entities.tolist())):
         start, end = MENTIONS[mention]
@@ -113,19 +109,10 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
         first, second = literal_pair(
             word_pieces, window, text, sides, ENTITIES[entity], int(nearest[number])
         )
-        if begins[number]:
-            expected = first
-        at = int(pairs.first[number])
-        assert at == len(expected)
-        expected = expected + second
+        ids = pairs.ids[pairs.offsets[number] : pairs.offsets[number + 1]].tolist()
+        assert ids == first + second and pairs.first[number] == len(first)
         assert pairs.last[number] == pairs.marker[number]
-        assert expected[pairs.marker[number]] == word_pieces.specials[4]
-        assert expected.index(word_pieces.specials[4], at) == pairs.marker[number]
-        if number + 1 == len(rows) or begins[number + 1]:
-            passage = int(sets[number])
-            ids = pairs.ids[pairs.offsets[passage] : pairs.offsets[passage + 1]].tolist()
-            assert ids == expected
-    assert pairs.passages == begins.sum()
+        assert ids.index(word_pieces.specials[4]) == pairs.marker[number]
 
 
 def test_the_name_nearest_to_the_mention_is_the_title(word_pieces):
@@ -157,24 +144,6 @@ def test_the_description_is_cut_first_and_the_title_last(word_pieces):
     tokens = word_pieces.tokenizer
     for size, expected in ((8, "d [TITLE] river bank ; d d"), (40, "cold cold")):
         pair_format = PairFormat(32, size, word_pieces.specials)
-        pairs = pair_format.pairs(inputs, pieces, zero, row, title, zero)
+        pairs = pair_format.pairs(inputs, pieces, zero, row, title)
         text = tokens.decode(pairs.ids[pairs.first[0] : -1])
         assert expected in text and len(pairs.ids) - pairs.first[0] == size
-
-
-@given(st.data())
-def test_candidates_are_spread_evenly_over_sets_and_in_the_order_of_their_keys(data):
-    counts = data.draw(st.lists(st.integers(0, 9), max_size=5))
-    size = data.draw(st.integers(1, 5))
-    mention_of = np.repeat(np.arange(len(counts)), counts)
-    keys = np.array(data.draw(st.permutations(range(len(mention_of)))), dtype=np.int64)
-    order, sets = evenly_in_sets(mention_of, keys, size)
-    expected = []
-    for mention, count in enumerate(counts):
-        own = sorted(np.flatnonzero(mention_of == mention).tolist(), key=lambda i: keys[i])
-        n_sets = -(-count // size)
-        expected += [own[number::n_sets] for number in range(n_sets)]
-    found = [order[sets == number].tolist() for number in range(len(expected))]
-    assert found == expected and len(order) == len(mention_of)
-    assert (np.diff(sets) >= 0).all()
-    assert all(0 < len(candidates) <= size for candidates in found)
