@@ -25,7 +25,7 @@ from .feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from .features import CandidateFeatures
 from .pair_inputs import PairFormat
 from .pair_rerankers import unfitted
-from .pair_scorer import CachedScorer, PairScorer, Scorer
+from .pair_scorer import PairScorer
 from .protocol import Ranking, RankingContext, Reranker
 
 # What separates candidates with equal scores, in log-odds.
@@ -74,7 +74,7 @@ class CrossEncoder:
     sure: float = 1.0
     window: int = 48
     text: int = 48
-    scorer: Optional[Scorer] = field(default=None, repr=False)
+    scorer: Optional[PairScorer] = field(default=None, repr=False)
     vector_curves: Optional[Calibration] = field(default=None, repr=False)
     fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
 
@@ -133,9 +133,9 @@ class CrossEncoder:
         candidates: (m, c) int64 positions of entities, -1 for none.
         """
         assert self.scorer is not None
-        datastore, tokenizer = context.datastore, self.scorer.scorer.tokenizer
+        datastore, tokenizer = context.datastore, self.scorer.tokenizer
         strings = EntityStrings.of(datastore, *PRETRAINED_NGRAMS)
-        cache = cached_pieces(datastore, (self.scorer.scorer.retriever, self.text))
+        cache = cached_pieces(datastore, (self.scorer.retriever, self.text))
         rows, columns = np.nonzero(candidates >= 0)
         entities = candidates[rows, columns]
         pieces = cache.of(entities, datastore, tokenizer, strings.index, self.text)
@@ -147,7 +147,7 @@ class CrossEncoder:
 
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
         assert self.scorer is not None
-        if self.scorer.scorer.retriever != context.datastore.encoder.fingerprint:
+        if self.scorer.retriever != context.datastore.encoder.fingerprint:
             warn_once(Warnings.W870)
 
     def _logits(
@@ -248,20 +248,18 @@ class CrossEncoder:
 
     def cached(self) -> "CrossEncoder":
         """The same, with scores that are remembered while weights stay as they are."""
-        return self if self.scorer is None else replace(self, scorer=CachedScorer(self.scorer))
+        return self if self.scorer is None else replace(self, scorer=self.scorer.cached())
 
     def uncached(self) -> "CrossEncoder":
         """The reranker as it was before ``cached``."""
-        if isinstance(self.scorer, CachedScorer):
-            return replace(self, scorer=self.scorer.inner)
-        return self
+        return self if self.scorer is None else replace(self, scorer=self.scorer.uncached())
 
     def to_bytes(self) -> bytes:
         ranker = self.ranker.to_bytes()
         if self.scorer is None and not ranker:
             return b""
         parts = {
-            "scorer": b"" if self.scorer is None else self.scorer.scorer.to_bytes(),
+            "scorer": b"" if self.scorer is None else self.scorer.to_bytes(),
             "ranker": ranker,
             "vector_curves": self.vector_curves and self.vector_curves.to_config(),
             "fitted": self.fitted.to_bytes(),

@@ -1,7 +1,7 @@
 """The model of a cross-encoder: a transformer over pairs, and a linear layer."""
 
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Protocol, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import numpy as np
 import srsly
@@ -23,29 +23,18 @@ FIRST_WEIGHTS = 0.02
 FORMAT = 2
 
 
-class Scorer(Protocol):
-    """Scores pairs. ``PairScorer`` does; ``CachedScorer`` is one that remembers."""
-
-    @property
-    def scorer(self) -> "PairScorer":
-        """The one with the weights."""
-        ...
-
-    def __call__(self, pairs: SpanInputs) -> np.ndarray:
-        """(p,) float32, comparable among the candidates of a mention. Errors: E873 for NaN."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class PairScorer:
     """A transformer over pairs with a linear layer on [CLS].
 
     model: The two as a thinc model: pairs -> (p, 1).
     retriever: The fingerprint of the linker's encoder when this was trained.
+    memory: The scores of pairs that were read; None to read each pair each time.
     """
 
     model: Model
     retriever: str
+    memory: Optional[Dict[Any, np.float32]] = field(default=None, repr=False)
 
     @classmethod
     def create(
@@ -91,10 +80,6 @@ class PairScorer:
         return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
 
     @property
-    def scorer(self) -> "PairScorer":
-        return self
-
-    @property
     def tower(self) -> Model:
         """The transformer."""
         return self.model.layers[0]
@@ -104,7 +89,25 @@ class PairScorer:
         """What cuts the texts of entities into word pieces."""
         return shim_of(self.tower).word_pieces
 
+    def cached(self) -> "PairScorer":
+        """The same, with scores that are remembered. Its weights must stay as they are."""
+        return replace(self, memory={})
+
+    def uncached(self) -> "PairScorer":
+        """The same, which remembers no score."""
+        return replace(self, memory=None)
+
     def __call__(self, pairs: SpanInputs) -> np.ndarray:
+        """(p,) float32, comparable among the candidates of a mention. Errors: E873 for NaN."""
+        if self.memory is None:
+            return self._read(pairs)
+        keys = pairs.keys()
+        new = {key: i for i, key in enumerate(keys) if key not in self.memory}
+        scores = self._read(pairs.take(np.array(list(new.values()), dtype=np.int64)))
+        self.memory.update(zip(new, scores))
+        return np.array([self.memory[key] for key in keys], dtype=np.float32)
+
+    def _read(self, pairs: SpanInputs) -> np.ndarray:
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
@@ -157,28 +160,6 @@ class PairScorer:
             if not np.isfinite(head[name]).all():
                 raise ValueError(f"{name} has numbers that are not finite")
         return cls(_with_head(tower, head["W"], head["b"]), str(content["retriever"]))
-
-
-@dataclass(frozen=True, eq=False)
-class CachedScorer:
-    """Scores each pair once. The weights of the scorer inside must stay as they are.
-
-    inner: What scores.
-    """
-
-    inner: Scorer
-    _scores: Dict[Any, np.float32] = field(default_factory=dict, repr=False)
-
-    @property
-    def scorer(self) -> PairScorer:
-        return self.inner.scorer
-
-    def __call__(self, pairs: SpanInputs) -> np.ndarray:
-        keys = pairs.keys()
-        new = {key: i for i, key in enumerate(keys) if key not in self._scores}
-        scores = self.inner(pairs.take(np.array(list(new.values()), dtype=np.int64)))
-        self._scores.update(zip(new, scores))
-        return np.array([self._scores[key] for key in keys], dtype=np.float32)
 
 
 def check_scores(scores: np.ndarray) -> np.ndarray:

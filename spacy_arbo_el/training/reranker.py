@@ -5,7 +5,7 @@ here, and takes no settings for a component that comes from a trained pipeline.
 """
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -115,63 +115,6 @@ class LabelledMentions:
 
 
 @dataclass(frozen=True)
-class CandidatePairs:
-    """Mentions as examples for a cross-encoder, each with its candidates.
-
-    mentions: The mentions with their candidates.
-    reranker: Reads the pairs.
-    context: What it can look at.
-    weight: That of the log-odds by vectors, which are added to the scores; 0 for none.
-    """
-
-    mentions: LabelledMentions
-    reranker: CrossEncoder
-    context: RankingContext
-    weight: float = 0.0
-
-    def __len__(self) -> int:
-        return len(self.mentions)
-
-    def take(self, rows: np.ndarray) -> "CandidatePairs":
-        """Some of the mentions."""
-        return replace(self, mentions=self.mentions.take(rows))
-
-    def pairs(self) -> SpanInputs:
-        """All pairs of a mention and a candidate."""
-        mentions = self.mentions
-        return self.reranker.pairs(mentions.batch, mentions.table.candidates, self.context)
-
-    def loss(self, scores: np.ndarray) -> Tuple[float, np.ndarray]:
-        """The cross entropy of a softmax over the candidates of a mention.
-
-        Several gold entities share the probability.
-
-        scores: (p,) float32, of the pairs; so is the gradient.
-        RETURNS: The mean loss, and its gradient with respect to the scores.
-        """
-        loss, gradient = set_loss(self._scored(scores), self.mentions.table.correct)
-        return loss, gradient[self._valid]
-
-    def accuracy(self, scores: np.ndarray) -> float:
-        """The share of mentions whose candidate with the best score is gold."""
-        best = self._scored(scores).argmax(axis=1)[:, None]
-        return float(np.take_along_axis(self.mentions.table.correct, best, axis=1).mean())
-
-    def _scored(self, scores: np.ndarray) -> np.ndarray:
-        """(m, k) float32, what ranks the candidates; -inf for none. scores: (p,), of the pairs."""
-        valid = self._valid
-        table = np.full(valid.shape, -np.inf, dtype=np.float32)
-        table[valid] = scores
-        if self.weight:
-            table[valid] += self.weight * self.mentions.table.scores[valid]
-        return table
-
-    @property
-    def _valid(self) -> np.ndarray:
-        return self.mentions.table.candidates >= 0
-
-
-@dataclass(frozen=True)
 class _Part:
     """The model as checkpoints see it: a part of a pipeline."""
 
@@ -186,25 +129,35 @@ class _Parts:
 
 @dataclass(frozen=True)
 class RerankerTrainer:
-    """Trains a cross-encoder, in place.
+    """Trains the scorer of a cross-encoder, in place.
 
-    scorer: The untrained scorer.
+    reranker: The cross-encoder, with an untrained scorer.
+    context: What it can look at.
+    weight: That of the log-odds by vectors, which are added to the scores; 0 for none.
     training: The settings.
     path: The checkpoint.
     begin: What the run begins with.
     report: Takes the lines of the log.
     """
 
-    scorer: PairScorer
+    reranker: CrossEncoder
+    context: RankingContext
+    weight: float
     training: RerankerTraining
     path: Path
     begin: RunSettings
     report: Callable[[str], None] = field(default=print)
 
+    @property
+    def scorer(self) -> PairScorer:
+        """What is trained."""
+        assert self.reranker.scorer is not None
+        return self.reranker.scorer
+
     def train(
         self,
-        train: CandidatePairs,
-        dev: CandidatePairs,
+        train: LabelledMentions,
+        dev: LabelledMentions,
         *,
         checkpoint: Optional[Checkpoint] = None,
         every: int = 0,
@@ -246,19 +199,37 @@ class RerankerTrainer:
                 history = History(number, {}, [], [], [], *self.begin)
                 write_checkpoint(self.path, parts, optimizer, history)
 
-    def step(self, examples: CandidatePairs) -> float:
-        """Compute the gradients of some examples. RETURNS: Their mean loss."""
+    def step(self, mentions: LabelledMentions) -> float:
+        """Compute the gradients of some mentions.
+
+        RETURNS: The mean cross entropy of a softmax over the candidates of a mention, in which
+            several gold entities share the probability.
+        """
         set_dropout_rate(self.scorer.model, self.training.dropout)
-        scores, backprop = self.scorer.begin_update(examples.pairs())
-        loss, gradient = examples.loss(scores)
+        scores, backprop = self.scorer.begin_update(self._pairs(mentions))
+        loss, gradient = set_loss(self._ranking(mentions, scores), mentions.table.correct)
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=NAME, loss=loss))
-        backprop(gradient)
+        backprop(gradient[mentions.table.candidates >= 0])
         return loss
 
-    def accuracy(self, examples: CandidatePairs) -> float:
-        """See ``CandidatePairs.accuracy``."""
-        return examples.accuracy(self.scorer(examples.pairs()))
+    def accuracy(self, mentions: LabelledMentions) -> float:
+        """The share of mentions whose candidate with the best score is gold."""
+        scores = self.scorer(self._pairs(mentions))
+        best = self._ranking(mentions, scores).argmax(axis=1)[:, None]
+        return float(np.take_along_axis(mentions.table.correct, best, axis=1).mean())
+
+    def _pairs(self, mentions: LabelledMentions) -> SpanInputs:
+        return self.reranker.pairs(mentions.batch, mentions.table.candidates, self.context)
+
+    def _ranking(self, mentions: LabelledMentions, scores: np.ndarray) -> np.ndarray:
+        """(m, k) float32, what ranks the candidates; -inf for none. scores: (p,), of the pairs."""
+        valid = mentions.table.candidates >= 0
+        ranking = np.full(valid.shape, -np.inf, dtype=np.float32)
+        ranking[valid] = scores
+        if self.weight:
+            ranking[valid] += self.weight * mentions.table.scores[valid]
+        return ranking
 
 
 def fit_weight(table: TrainingCandidates) -> float:

@@ -21,7 +21,6 @@ from .candidates import TrainingCandidates, annotated_mentions, make_candidates
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
 from .chosen_mentions import mentions_to_train_on
 from .reranker import (
-    CandidatePairs,
     LabelledMentions,
     RerankerTrainer,
     RerankerTraining,
@@ -82,23 +81,18 @@ class RerankerRun:
             self.report(f"Training on {len(chosen)} of {len(learned)} mentions")
             curves = linker.calibration.times(weight) if training.residual else None
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
-            examples = (
-                CandidatePairs(mentions, reranker, linker.stages.context, weight)
-                for mentions in (chosen, held_out)
+            trainer = RerankerTrainer(
+                reranker,
+                linker.stages.context,
+                weight,
+                training,
+                self.folder / CHECKPOINT,
+                self._begin(train, dev),
+                self.report,
             )
-            trainer = self._trainer(scorer, training, train, dev)
-            trainer.train(*examples, checkpoint=self._checkpoint(trainer, resume), every=every)
+            checkpoint = self._checkpoint(trainer, resume)
+            trainer.train(chosen, held_out, checkpoint=checkpoint, every=every)
         return reranker
-
-    def _trainer(
-        self,
-        scorer: PairScorer,
-        training: RerankerTraining,
-        train: Sequence[Doc],
-        dev: Sequence[Doc],
-    ) -> RerankerTrainer:
-        path, begin = self.folder / CHECKPOINT, self._begin(train, dev)
-        return RerankerTrainer(scorer, training, path, begin, self.report)
 
     def has_ended(self, train: Sequence[Doc], dev: Sequence[Doc]) -> bool:
         """Whether the folder is that of a run with the same settings and data, which has ended."""
