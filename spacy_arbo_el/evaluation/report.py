@@ -1,7 +1,7 @@
 """Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from rich.table import Table
 from spacy.language import Language
@@ -22,9 +22,6 @@ from .calibrate import fit_calibration
 from .frequency import entity_counts
 from .scorer import Outcome, outcomes, recall_at, score_outcomes
 from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
-
-if TYPE_CHECKING:
-    pass
 
 COLUMNS = {
     "mentions": "arbo_mentions",

@@ -43,12 +43,6 @@ class CorpusMentions:
         documents = part.ranked.batch.documents[rows]
         return cls(places, documents, _reordered(part.ranked, rows), part.candidates.take(rows))
 
-    @property
-    def as_read(self) -> np.ndarray:
-        """(m,) int64, the mentions in the order in which they were read."""
-        rows = [row for place in self.places for row in place]
-        return np.array(rows, dtype=np.int64)
-
 
 def canonical_order(
     records: Sequence[MentionRecord], counts: Sequence[int]
