@@ -501,8 +501,7 @@ class Errors(metaclass=_Coded):
     )
     E751 = "The setting {name} must be {kind}, not {value!r}."
 
-    # Baselines: E83x
-    E830 = "BM25 needs the package bm25s: pip install 'spacy_arbo_el[baselines]'."
+    # Evaluation: E83x
     E831 = (
         "A threshold that is chosen on the documents it is scored on would look better than it is. "
         "Choose it on other parts of them, with --folds 5, or use arbo tune on other documents."
@@ -606,15 +605,6 @@ class Errors(metaclass=_Coded):
         "The section [reranker] is {found}, which is not trained by this command. It needs "
         '@misc = "spacy-arbo-el.CrossEncoder.v1".'
     )
-    E880 = (
-        "The pipelines of --with find other annotated mentions than the one that is evaluated. A "
-        "union of candidates needs the same mentions and the same knowledge base."
-    )
-    E881 = (
-        "The linker '{name}' has no trained cross-encoder, whose accuracy an oracle could show. "
-        "Train one: spacy arbo rerank."
-    )
-    E882 = "There is no oracle {value!r}. Choose self or union; union needs --with."
     E883 = (
         "By vectors, the gold entities of all {count} mentions to train on have a probability of "
         "at least {sure}, so that a cross-encoder has little to learn. Train on them all the same "

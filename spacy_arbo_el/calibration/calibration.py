@@ -50,10 +50,6 @@ class Calibration:
     def to_config(self) -> Dict[str, List[float]]:
         return {kind: list(getattr(self, kind)) for kind in KINDS}
 
-    def with_one_curve(self) -> "Calibration":
-        """The calibration with the curve of entities for all kinds of edges."""
-        return Calibration(*[self.entity] * len(KINDS))
-
     def times(self, weight: float) -> "Calibration":
         """The calibration with all log-odds multiplied by a positive number."""
         curves = (getattr(self, kind) for kind in KINDS)

@@ -10,7 +10,7 @@ from .calibrate import calibrate_command
 from .convert import convert_command
 from .discover import discover_command, link_command
 from .distill import distill_command
-from .evaluate import compare_command, evaluate_command
+from .evaluate import evaluate_command
 from .explain import explain_command
 from .index import index_command
 from .init_config import init_config_command
@@ -38,7 +38,6 @@ arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("tune")(tune_command)
 arbo_cli.command("evaluate")(evaluate_command)
-arbo_cli.command("compare")(compare_command)
 arbo_cli.command("index")(index_command)
 arbo_cli.command("link")(link_command)
 arbo_cli.command("discover")(discover_command)

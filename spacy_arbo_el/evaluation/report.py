@@ -8,18 +8,16 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..discovery.new_entities import NewEntities
 from ..errors import Errors
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
-from ..linking.corpus import CorpusLinker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
+from ..mentions.labels import current_ids
 from ..reranking.best_evidence import BestEvidence
 from ..reranking.pair_rerankers import PairReranker
 from .calibrate import fit_calibration
-from .frequency import entity_counts
 from .scorer import Outcome, outcomes, recall_at, score_outcomes
 from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
 
@@ -110,7 +108,6 @@ def outcomes_of_stages(
     *,
     folds: int = 0,
     tune_by: str = "",
-    corpus: bool = False,
 ) -> Dict[str, List[Outcome]]:
     """Outcomes of a pipeline's linker on gold mentions, for several variants of its stages.
 
@@ -121,8 +118,6 @@ def outcomes_of_stages(
         too high.
     tune_by: With folds, choose the threshold of each variant on the other parts too, by this score:
         one of ``LINKING_SCORES``. Otherwise it is the linker's own.
-    corpus: Whether all examples are linked in one graph, also those of the parts that are not
-        scored. Otherwise each document is linked by itself.
     """
     if folds < 0 or folds == 1:
         raise ValueError(Errors.E834.format(value=folds))
@@ -136,8 +131,7 @@ def outcomes_of_stages(
     with linker.cached_encoder():
         for i, part in enumerate(parts):
             stages = linker.stages
-            rest = [eg for j, other in enumerate(parts) if j != i for eg in other]
-            others = [eg.reference for eg in rest]
+            others = [eg.reference for j, p in enumerate(parts) if j != i for eg in p]
             if folds >= 2:
                 fitted = fit_calibration(linker, others, from_scratch=True)
                 stages = replace(stages, **fitted._asdict())
@@ -146,24 +140,8 @@ def outcomes_of_stages(
                 if tune_by:
                     rows = sweep_linking(linker, others, stages=variant).rows
                     threshold = rows[best_row(rows, tune_by)]["threshold"]
-                found = (
-                    _outcomes_in_one_graph(linker, variant, part, rest, threshold)
-                    if corpus
-                    else _outcomes(linker, variant, part, threshold)
-                )
-                results.setdefault(name, []).extend(found)
+                results.setdefault(name, []).extend(_outcomes(linker, variant, part, threshold))
     return results
-
-
-def scores_of(
-    linker: ArboLinker, stages: LinkingStages, examples: Sequence[Example]
-) -> Dict[str, Any]:
-    """Scores of a linker on gold mentions, with accuracy on seen and unseen entities.
-
-    stages: The linker's stages, possibly with other parts.
-    examples: Examples whose predicted documents have the mentions to link.
-    """
-    return _scores(linker, _outcomes(linker, stages, examples, linker.threshold))
 
 
 def _outcomes(
@@ -178,22 +156,6 @@ def _outcomes(
     return outcomes(linked, linker.mentions.getter, extension, linker.kb)
 
 
-def _outcomes_in_one_graph(
-    linker: ArboLinker,
-    stages: LinkingStages,
-    part: Sequence[Example],
-    rest: Sequence[Example],
-    threshold: float,
-) -> List[Outcome]:
-    """The outcomes of a part of a corpus, which is linked with the rest in one graph."""
-    extension = linker.cfg["extension"]
-    documents = DocumentLinker(stages, threshold, extension, linker.cfg["overwrite"])
-    copies = [eg.predicted.copy() for eg in (*part, *rest)]
-    links = CorpusLinker(stages, documents, NewEntities()).linked(lambda: copies, threshold)
-    linked = [Example(doc, eg.reference) for doc, eg in zip(links, part)]
-    return outcomes(linked, linker.mentions.getter, extension, linker.kb)
-
-
 def _scores(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
     scores = scores_with_seen(results, seen_ids(linker))
     # With fewer candidates, it would be the recall at another number.
@@ -204,7 +166,8 @@ def _scores(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
 
 def seen_ids(linker: ArboLinker) -> Set[str]:
     """The ids of entities with a training mention that is stored as an exemplar."""
-    return set(entity_counts(linker.exemplars.records, linker.kb))
+    groups = current_ids(linker.kb, [record.kb_ids for record in linker.exemplars.records])
+    return {kb_id for ids in groups for kb_id in ids}
 
 
 def scores_with_seen(results: List[Outcome], seen: Set[str]) -> Dict[str, Any]:

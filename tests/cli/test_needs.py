@@ -5,7 +5,6 @@ from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
 
-EVALUATE = "evaluate model dev.spacy"
 SILVER = "silver texts --kb kb -o silver.spacy"
 
 
@@ -15,9 +14,6 @@ SILVER = "silver texts --kb kb -o silver.spacy"
         ("link model texts -o out --format jsonl", "--format", "--each or --ray"),
         ("link model texts -o out --shard 7", "--shard", "--each or --ray"),
         ("link model texts -o out --part 1/2", "--part", "--each"),
-        (f"{EVALUATE} --train train.spacy", "--train", "--baselines"),
-        (f"{EVALUATE} --oracle self --folds 5", "--folds", "no --oracle"),
-        (f"{EVALUATE} --oracle self --output scores.json", "--output", "no --oracle"),
         (f"{SILVER} --hide 0.1", "--hide", "--dev and --hidden-kb"),
         (f"{SILVER} --dev-share 0.1", "--dev-share", "--dev and --hidden-kb"),
         (f"{SILVER} --replace", "--replace", "--dev and --hidden-kb"),

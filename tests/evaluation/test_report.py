@@ -4,7 +4,6 @@ import pytest
 from spacy.training import Example
 
 from spacy_arbo_el.evaluation import report
-from spacy_arbo_el.evaluation.baselines import baseline_scores
 from spacy_arbo_el.evaluation.report import compare_inference
 from spacy_arbo_el.evaluation.thresholds import sweep_linking
 from spacy_arbo_el.inference.independent import Independent
@@ -73,7 +72,6 @@ def test_ids_of_merged_entities_are_those_of_the_entities_that_they_lead_to():
     new = examples(nlp, [text.replace("|maker]", "|shop]") for text in DEV])
     assert nlp.evaluate(old) == {**nlp.evaluate(new), "speed": pytest.approx(0, abs=1e9)}
     assert compare_inference(nlp, old) == compare_inference(nlp, new)
-    assert baseline_scores(linker, old) == baseline_scores(linker, new)
     best = max(row["arbo_acc"] for row in sweep_linking(linker, [eg.reference for eg in old]).rows)
     assert best == nlp.evaluate(old)["arbo_acc"] > 0.8
 

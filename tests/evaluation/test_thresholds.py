@@ -17,7 +17,7 @@ from spacy_arbo_el.evaluation.holdout import (
     restrict_entities,
     with_removed_as_nil,
 )
-from spacy_arbo_el.evaluation.report import scores_of
+from spacy_arbo_el.evaluation.report import CONFIGURED, compare_inference
 from spacy_arbo_el.evaluation.thresholds import best_row, sweep_discovery, sweep_linking
 from spacy_arbo_el.evaluation.tuning import as_csv, store, tune
 from spacy_arbo_el.mentions.records import gold_ids
@@ -52,7 +52,7 @@ def test_linking_sweep_equals_linking_at_each_threshold(settings):
     for row in sweep.rows:
         linker.threshold = row["threshold"]
         examples = [Example(without_links(doc), doc) for doc in docs]
-        scores = scores_of(linker, linker.stages, examples)
+        scores = compare_inference(nlp, examples)[CONFIGURED]
         for key in ("arbo_acc", "arbo_nil_p", "arbo_nil_r", "arbo_nil_f", "nel_micro_f"):
             assert row[key] == pytest.approx(scores[key] or 0.0), (row["threshold"], key)
 
