@@ -69,6 +69,8 @@ def folded(text: str) -> str:
 def bm25(items: Items, k1: float = 1.5, b: float = 0.75) -> Ranker:
     """Rank entities by the words of their titles, in Lucene's variant."""
     titles = {p: e.title.casefold() for p, e in items if e.names and re.search(r"\w", e.title)}
+    if not titles:
+        return lambda surface_forms: TopK.empty(len(surface_forms))
     vectorizer = CountVectorizer(token_pattern=r"\w+", lowercase=False)
     counts = vectorizer.fit_transform(titles.values()).tocoo()
     frequency = np.bincount(counts.col)

@@ -44,7 +44,9 @@ def test_configs_scripts_and_data_of_the_commands_exist(folder):
     paths = {word for word in words if word.replace("../", "").startswith(ours)}
     assert paths and all((folder / path).exists() for path in paths), paths
     systems = {s for line in scripts for s in re.findall(r"--system (\S+)", line)}
-    assert systems and systems <= {*SYSTEMS, *paths}, systems
+    configs = {s for line in scripts for s in re.findall(r"training/(\w+)\.cfg", line)}
+    known = {*SYSTEMS, *paths, *(path.stem for path in (ROOT / "configs").glob("*.cfg"))}
+    assert systems <= known and (systems or configs <= known), systems | configs
 
 
 def test_project_for_users_is_short():
@@ -126,7 +128,7 @@ def experiments(tmp_path_factory):
     shutil.copytree(ROOT / "configs", root / "configs")
     folder = root / "experiments"
     folder.mkdir()
-    for name in ("project.yml", "readers.py"):
+    for name in ("project.yml", "configs.py", "readers.py", "baselines.py"):
         shutil.copy(ROOT / "experiments" / name, folder)
     data = folder / "small"
     for name in ("ncbi_disease", "bc5cdr", "medic_half"):
@@ -146,10 +148,16 @@ def experiments(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_all_workflow_of_the_experiments_on_a_corpus(experiments):
-    printed = run_workflow("all", experiments, dataset="ncbi", data_dir="small")
-    metrics = json.loads((experiments / "metrics" / "ncbi_untrained.json").read_text())
+def test_workflow_of_the_linker_on_a_corpus(experiments):
+    printed = run_workflow("linker", experiments, dataset="ncbi", data_dir="small")
+    metrics = json.loads((experiments / "metrics" / "ncbi.json").read_text())
     assert {"ncbi_untrained: names alone", "model-best: as configured"} <= set(metrics)
     trained = metrics["model-best: as configured"]
     assert trained["arbo_mentions"] == len(DEV) and trained["arbo_acc"] >= 0.5
     assert "excluded" in printed, "the abstract in test_pmids.txt is left out"
+    assert "BM25" in printed
+
+
+def test_project_of_the_experiments_is_short():
+    text = (ROOT / "experiments" / "project.yml").read_text(encoding="utf8")
+    assert len(text.splitlines()) <= 250
