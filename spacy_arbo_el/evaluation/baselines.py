@@ -28,7 +28,7 @@ Ranker = Callable[[Sequence[str]], TopK]
 def baseline_scores(
     linker: ArboLinker, examples: Iterable[Example], rank: Ranker, seen: Set[str]
 ) -> Dict[str, Any]:
-    """Score a baseline on gold mentions, with the keys of ``compare_inference``.
+    """Score a baseline on gold mentions, with the keys of ``score_rows``.
 
     Its first candidate is its prediction, or NIL without candidates.
 

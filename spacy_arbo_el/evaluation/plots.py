@@ -72,7 +72,7 @@ def plot_reliability(parts: Mapping[str, Reliability]) -> "Figure":
 def plot_recall(rows: Mapping[str, Mapping[str, Any]]) -> "Figure":
     """The share of mentions whose entity is among the first k candidates, by k.
 
-    rows: Scores by the name of the method, as ``compare_inference`` gives them.
+    rows: Scores by the name of the method, as ``score_rows`` gives them.
     """
     figure, axes = _new_figure("k", "recall@k")
     for name, scores in rows.items():

@@ -56,16 +56,6 @@ def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages
     return replace(stages, inference=inference, reranker=reranker)
 
 
-def compare_inference(
-    nlp: Language, examples: Sequence[Example], folds: int = 0, tune_by: str = ""
-) -> Dict[str, Dict[str, Any]]:
-    """Scores of a pipeline's linker on gold mentions, for several inference procedures.
-
-    See ``inference_outcomes``. Recall@100 is None for a pipeline with fewer candidates.
-    """
-    return score_rows(nlp, inference_outcomes(nlp, examples, folds, tune_by))
-
-
 def inference_outcomes(
     nlp: Language, examples: Sequence[Example], folds: int = 0, tune_by: str = ""
 ) -> Dict[str, List[Outcome]]:
@@ -83,7 +73,10 @@ def inference_outcomes(
 
 
 def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str, Dict[str, Any]]:
-    """The scores of outcomes by name, with accuracy on the entities that the linker has seen."""
+    """The scores of outcomes by name, with accuracy on the entities that the linker has seen.
+
+    Recall@100 is None for a pipeline with fewer candidates.
+    """
     linker = find_linker(nlp)
     return {name: _scores(linker, result) for name, result in results.items()}
 

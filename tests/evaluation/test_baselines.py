@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.evaluation import baselines
 from spacy_arbo_el.evaluation.baselines import NameTfidf, baseline_scores, best_of_rows
-from spacy_arbo_el.evaluation.report import MOST_CANDIDATES, compare_inference, seen_ids
+from spacy_arbo_el.evaluation.report import MOST_CANDIDATES, seen_ids
 from spacy_arbo_el.kb.entity import Entity
 
 from ..linker.conftest import build
 from ..linker.world import DEV, examples
+from ..scores import compare_inference
 
 TEXT = st.text("abB c-1é", min_size=1, max_size=6).filter(str.strip)
 NAMES = st.lists(TEXT, min_size=1, max_size=3)

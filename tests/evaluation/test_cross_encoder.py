@@ -3,12 +3,12 @@
 import pytest
 
 from spacy_arbo_el.evaluation.cross_encoder import rows_of_cross_encoder
-from spacy_arbo_el.evaluation.report import compare_inference
 from spacy_arbo_el.linker import find_linker
 
 from ..linker.conftest import build, build_tiny
 from ..linker.world import DEV, TRAIN, examples
 from ..reranking.test_cross_encoder import IN_RANKER, with_scorer
+from ..scores import compare_inference
 
 EXTRA = {
     "names alone, cross-encoder",

@@ -4,12 +4,12 @@ import pytest
 from spacy.training import Example
 
 from spacy_arbo_el.evaluation import report
-from spacy_arbo_el.evaluation.report import compare_inference
 from spacy_arbo_el.evaluation.thresholds import sweep_linking
 from spacy_arbo_el.inference.independent import Independent
 
 from ..linker.conftest import build
 from ..linker.world import DEV, examples
+from ..scores import compare_inference
 
 NIL = [
     "Boats with [sails|NIL] cross the river.",

@@ -17,13 +17,14 @@ from spacy_arbo_el.evaluation.holdout import (
     restrict_entities,
     with_removed_as_nil,
 )
-from spacy_arbo_el.evaluation.report import CONFIGURED, compare_inference
+from spacy_arbo_el.evaluation.report import CONFIGURED
 from spacy_arbo_el.evaluation.thresholds import best_row, sweep_discovery, sweep_linking
 from spacy_arbo_el.evaluation.tuning import as_csv, store, tune
 from spacy_arbo_el.mentions.records import gold_ids
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, without_links
+from ..scores import compare_inference
 
 NEW = [
     "The [Zorblat|NIL] landed.",

@@ -9,13 +9,13 @@ from spacy.util import registry
 
 from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
-from spacy_arbo_el.evaluation.report import compare_inference
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.features import FEATURES
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
+from ..scores import compare_inference
 
 FEATURE_RANKER = {"@misc": "spacy-arbo-el.FeatureRanker.v1"}
 
