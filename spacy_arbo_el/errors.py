@@ -377,9 +377,8 @@ class Errors(metaclass=_Coded):
         "retriever.similarity to NegativeSquaredEuclidean.v1, or use the inner loss directly."
     )
     E619 = (
-        "The encoder of '{name}' is more than a transformer, such as Projection.v1, and can't be "
-        "written as one. Pretrain with TransformerEncoder.v1 alone, and put the layer round the "
-        "result."
+        "The encoder of '{name}' is not a transformer, so it can't be written as one. Pretrain with "
+        "TransformerEncoder.v1."
     )
     E620 = (
         "An objective in ObjectiveSum.v1 has a refresh of its own, but all objectives of a sum use "

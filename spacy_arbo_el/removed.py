@@ -40,6 +40,7 @@ HNSW = removed(
     'and ef_search. With codes = "sq8", factory is "HNSW32,SQ8".',
     *("n_links", "ef_construction", "ef_search", "codes", "rescore_factor"),
 )
+PROJECTION = removed("Projection.v1", "Use the encoder inside of it.", "encoder", "width")
 MARGIN = removed(
     "Margin.v1",
     "Use the inference procedure inside of it, such as Clustering.v1.",

@@ -2,7 +2,7 @@
 
 import string
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 import transformers
@@ -20,18 +20,6 @@ SMALL = {
     "num_attention_heads": 2,
     "intermediate_size": 32,
 }
-
-
-def projected_tower(folder: Path, width: int) -> Dict[str, Any]:
-    """The config of a tower with the transformer of a folder, projected to a width."""
-    encoder = {
-        "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
-        "name": str(folder),
-        "window": 24,
-        "pooling": {"@misc": "spacy-arbo-el.SpanMeanPooling.v1"},
-    }
-    projection = "spacy-arbo-el.Projection.v1"
-    return {"@architectures": projection, "encoder": encoder, "width": width}
 
 
 def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:

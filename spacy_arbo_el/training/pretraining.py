@@ -75,7 +75,7 @@ def pretraining_config(
 
 
 def check_one_encoder(linker: ArboLinker) -> None:
-    """Raise ValueError where there is more than one transformer, or more than a transformer."""
+    """Raise ValueError where the encoder is not one transformer."""
     tower = linker.model.get_ref("mention")
     if tower is not linker.model.get_ref("entity"):
         raise ValueError(Errors.E614.format(name=linker.name))

@@ -16,6 +16,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
+from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..systems import load_system
 
 # Synonyms that an encoder cannot know. The last two are only in the ontology.
@@ -179,13 +180,12 @@ def test_names_in_text_are_of_all_entities():
     assert len(counts) == 50 and set(counts.values()) == {2, 3}
 
 
-def test_a_projection_can_not_be_written_as_a_transformer(sources, tmp_path):
+def test_another_encoder_can_not_be_written_as_a_transformer(sources, tmp_path):
     config = load_system("pretrain")
     model = config["components"]["arbo_linker"]["model"]
-    projection = {"@architectures": "spacy-arbo-el.Projection.v1", "width": 8}
-    model["mention"] = {**projection, "encoder": model["mention"]}
-    config.to_disk(tmp_path / "projected.cfg", interpolate=False)
-    arguments = ["pretrain", sources / "kb.jsonl", "-c", tmp_path / "projected.cfg"]
+    model["mention"] = {"@architectures": "test.HashedEncoder.v1"}
+    config.to_disk(tmp_path / "hashed.cfg", interpolate=False)
+    arguments = ["pretrain", sources / "kb.jsonl", "-c", tmp_path / "hashed.cfg"]
     arguments += ["--output", tmp_path / "out"]
     result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
     assert result.exit_code == 1 and "E619" in result.output
