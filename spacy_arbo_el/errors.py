@@ -243,10 +243,6 @@ class Errors(metaclass=_Coded):
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
-    E210 = (
-        "Can't keep {layers} layers of {name!r}, which has {total}. Set layers to at most that, or "
-        "to 0 for all."
-    )
     E211 = (
         "The encoder {name!r} has no second token type for texts of entities. Set text_type = "
         "false, or choose a model with two, such as one of BERT's."
@@ -254,10 +250,6 @@ class Errors(metaclass=_Coded):
     E213 = (
         "A title of {title} word pieces leaves too little of a window of {size}. Set title to "
         "{most} or less, or make the window larger."
-    )
-    E212 = (
-        "The layers of {name!r} can't be separated: it shares them, or has several stacks of them. "
-        "Set layers = 0 to keep all."
     )
     E209 = (
         "ClsPooling.v1 gives all mentions of a passage the same vector, so it can't be the pooling "
@@ -377,8 +369,8 @@ class Errors(metaclass=_Coded):
         "retriever.similarity to NegativeSquaredEuclidean.v1, or use the inner loss directly."
     )
     E619 = (
-        "The encoder of '{name}' is not a transformer, so it can't be written as one. Pretrain with "
-        "TransformerEncoder.v1."
+        "The encoder of '{name}' is not a transformer, so it can't be written as one. Pretrain "
+        "with TransformerEncoder.v1."
     )
     E620 = (
         "An objective in ObjectiveSum.v1 has a refresh of its own, but all objectives of a sum use "

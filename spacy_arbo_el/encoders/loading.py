@@ -72,27 +72,3 @@ def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase,
             weights = transformer.get_input_embeddings().weight
             weights[size : len(tokenizer)] = weights[:size].mean(0)
     return tokenizer, transformer
-
-
-def keep_layers(transformer: Any, layers: int, name: str) -> None:
-    """Keep the first layers of a transformer, in place.
-
-    layers: How many; 0 for all.
-    name: What the transformer is called in an error.
-    """
-    if not layers:
-        return
-    total = getattr(transformer.config, "num_hidden_layers", 0)
-    stacks = [
-        (module, part)
-        for module in transformer.modules()
-        for part, child in module.named_children()
-        if isinstance(child, torch.nn.ModuleList) and len(child) == total
-    ]
-    if layers > total:
-        raise ValueError(Errors.E210.format(name=name, layers=layers, total=total))
-    if len(stacks) != 1:
-        raise ValueError(Errors.E212.format(name=name))
-    module, part = stacks[0]
-    setattr(module, part, getattr(module, part)[:layers])
-    transformer.config.num_hidden_layers = layers

@@ -12,7 +12,7 @@ from thinc.types import ArgsKwargs, Floats2d
 from ..errors import Errors
 from ..settings import check_count
 from .inputs import SpanInputs, length_batches
-from .loading import keep_layers, load_pretrained
+from .loading import load_pretrained
 from .passages import PassageReader
 from .pooling import ClsPooling, Pooling, pooled_width
 from .protocol import TowerReader
@@ -39,7 +39,6 @@ def build_transformer_encoder(
     predict_tokens: int = 0,
     train_tokens: int = 0,
     kept_tokens: int = 0,
-    layers: int = 0,
     text_type: bool = False,
     title: int = 0,
 ) -> Model[SpanInputs, Floats2d]:
@@ -67,8 +66,6 @@ def build_transformer_encoder(
         beyond these runs once without keeping any, and again in parts when gradients come back
         (gradient caching), so that memory does not grow with the batch. 0 chooses what suits the
         device.
-    layers: How many of the transformer's layers are kept, the first ones; 0 for all. MOLEMAN keeps
-        4 (§3.1).
     text_type: Whether texts of entities have token type 1, and windows 0, so that the two are
         distinguished (MOLEMAN, §3.2.3). It must be trained.
     title: How many word pieces of the document's beginning, which most often is its title, stand
@@ -77,9 +74,8 @@ def build_transformer_encoder(
         runs through the transformer once, however many spans it holds.
     """
     tokens = (predict_tokens, train_tokens, kept_tokens)
-    check_count("layers", layers)
     reader = TitledWindowReader(window, title) if title else WindowReader(window)
-    return _tower(name, reader, pooling, precision, tokens, layers=layers, text_type=text_type)
+    return _tower(name, reader, pooling, precision, tokens, text_type=text_type)
 
 
 @registry.architectures("spacy-arbo-el.DocumentEncoder.v1")
@@ -137,13 +133,12 @@ def _tower(
     precision: str,
     tokens: Tuple[int, int, int],
     *,
-    layers: int = 0,
     text_type: bool = False,
 ) -> Model[SpanInputs, Floats2d]:
     """A tower over a transformer.
 
     tokens: ``predict_tokens``, ``train_tokens`` and ``kept_tokens``.
-    layers, text_type: As in ``TransformerEncoder.v1``.
+    text_type: As in ``TransformerEncoder.v1``.
     """
     settings = dict(zip(("predict_tokens", "train_tokens", "kept_tokens"), tokens))
     for setting, value in settings.items():
@@ -158,7 +153,6 @@ def _tower(
             "reader": reader,
             "pooling": pooling,
             **settings,
-            "layers": layers,
             "text_type": text_type,
             "dropout_rate": 0.0,
         },
@@ -172,7 +166,6 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
     shim = shim_of(model)
     if not shim.is_loaded:
         tokenizer, transformer = load_pretrained(model.attrs["name"], attention_kind())
-        keep_layers(transformer, model.attrs["layers"], model.attrs["name"])
         shim.set_transformer(tokenizer, transformer)
     if model.attrs["text_type"] and shim.token_types < 2:
         raise ValueError(Errors.E211.format(name=model.attrs["name"]))
