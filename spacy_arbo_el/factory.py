@@ -109,7 +109,6 @@ with_entity = false
 @misc = "spacy-arbo-el.HardNegatives.v1"
 k = 10
 mention_share = 0.5
-same_type = false
 
 [arbo_linker.objective.queries]
 @misc = "spacy-arbo-el.MentionQueries.v1"

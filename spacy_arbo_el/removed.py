@@ -41,6 +41,7 @@ HNSW = removed(
     *("n_links", "ef_construction", "ef_search", "codes", "rescore_factor"),
 )
 PROJECTION = removed("Projection.v1", "Use the encoder inside of it.", "encoder", "width")
+TRIPLET = removed("Triplet.v1", "Use CrossEntropy.v1.", "margin")
 MARGIN = removed(
     "Margin.v1",
     "Use the inference procedure inside of it, such as Clustering.v1.",

@@ -193,42 +193,6 @@ class MultiSimilarity:
         return pull / self.alpha + push / self.beta, d_push - d_pull
 
 
-@registry.losses("spacy-arbo-el.Triplet.v1")
-@dataclass(frozen=True)
-class Triplet:
-    """The triplet loss, over similarities as they are (VERBALIZED, §3).
-
-    Each positive should be more similar than each negative, by a margin. The mean over these pairs
-    counts::
-
-        [components.arbo_linker.objective.loss]
-        @losses = "spacy-arbo-el.Triplet.v1"
-        margin = 0.5
-
-    margin: How much more similar. The paper's margins are 0.5 for cosine similarity, and 3.0 for
-        inner products and Euclidean distances (``OverDistances.v1``).
-    """
-
-    margin: float = 0.5
-
-    scale = 1.0
-    offset = 0.0
-    learned = False
-
-    def __post_init__(self) -> None:
-        check_positive("loss.margin", self.margin)
-
-    def __call__(
-        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
-    ) -> LossAndGradient:
-        pairs = (positive & valid)[:, :, None] & (valid & ~positive)[:, None, :]
-        scores = np.where(valid, logits, 0.0).astype(np.float64)
-        gaps = np.where(pairs, self.margin - scores[:, :, None] + scores[:, None, :], 0.0)
-        count = np.maximum(pairs.sum(axis=(1, 2)), 1)
-        violated = (gaps > 0) / count[:, None, None]
-        return np.maximum(gaps, 0.0).sum(axis=(1, 2)) / count, violated.sum(1) - violated.sum(2)
-
-
 @registry.losses("spacy-arbo-el.OverDistances.v1")
 @dataclass(frozen=True)
 class OverDistances:

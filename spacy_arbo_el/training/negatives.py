@@ -1,7 +1,7 @@
 """Which nodes each query of a step should become less similar to."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any, Callable
 
 import numpy as np
 from spacy.util import registry
@@ -35,13 +35,10 @@ class HardNegatives:
 
     k: The number of negatives per query.
     mention_share: The share of mentions among them, from 0 to 1; the others are entities.
-    same_type: Whether to choose only entities of the query's type (a mention's label), and mentions
-        with that label.
     """
 
     k: int = 10
     mention_share: float = 0.5
-    same_type: bool = False
 
     def __post_init__(self) -> None:
         check_count("negatives.k", self.k)
@@ -57,12 +54,10 @@ class HardNegatives:
         self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
     ) -> np.ndarray:
         """The nearest text of each of the nearest wrong entities, (b, count)."""
-        forbidden = [forbid_pairs(*table.text_pairs(queries))]
-        if self.same_type:
-            forbidden.append(forbid_mask(~table.text_has_type(queries)))
+        own = forbid_pairs(*table.text_pairs(queries))
         vectors, metric = cache.vectors(queries), cache.similarity.metric
         k = count * TEXTS_PER_ENTITY
-        texts = nearest(vectors, cache.device_texts, k, metric, _all_of(forbidden))
+        texts = nearest(vectors, cache.device_texts, k, metric, own)
         flat = texts.ids[texts.valid]
         row = np.nonzero(texts.valid)[0]
         places = first_of_each(row, table.text_entity[flat], len(texts), count)
@@ -73,21 +68,21 @@ class HardNegatives:
     ) -> np.ndarray:
         """The nodes of the nearest wrong mentions, (b, count)."""
         # Mentions without gold ids could be of any entity.
-        forbidden = [forbid_pairs(*table.mention_pairs(queries)), forbid_mask(table.cluster < 0)]
-        if self.same_type:
-            forbidden.append(forbid_mask(~table.mention_has_type(queries)))
+        forbidden = _both(
+            forbid_pairs(*table.mention_pairs(queries)), forbid_mask(table.cluster < 0)
+        )
         vectors, metric = cache.vectors(queries), cache.similarity.metric
-        others = nearest(vectors, cache.device_mentions, count, metric, _all_of(forbidden))
+        others = nearest(vectors, cache.device_mentions, count, metric, forbidden)
         others = others.resized(count)
         return np.where(others.valid, others.ids + table.n_texts, -1)
 
 
-def _all_of(forbidden: Sequence[Forbid]) -> Forbid:
-    """Forbid what any of several functions forbids."""
+def _both(first: Forbid, second: Forbid) -> Forbid:
+    """Forbid what either of two functions forbids."""
 
     def forbid(scores: Any, start: int) -> None:
-        for one in forbidden:
-            one(scores, start)
+        first(scores, start)
+        second(scores, start)
 
     return forbid
 

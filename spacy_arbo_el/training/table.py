@@ -30,10 +30,7 @@ class GoldTable:
     entity_texts: (entities, r) sparse, the same the other way round.
     mention_texts: (n, r) sparse, the texts of each mention's gold entities.
     text_entity: (r,) int64, the first entity with each text.
-    label: (n,) int64, a number for the label (type) of each mention.
     text_lengths: (r,) int64, the word pieces of each text.
-    text_types: (r, labels) bool, whether an entity with the text has the type. An entity without
-        types counts as having all.
     """
 
     def __init__(
@@ -72,12 +69,6 @@ class GoldTable:
         self.mention_entities = _incidence(existing, kb.entities.positions)
         self.mention_texts = (self.mention_entities @ self.entity_texts).tocsr()
         self._texts = texts.texts
-        labels = _numbered(record.label for record in records)
-        self.label = np.array([labels[record.label] for record in records], dtype=np.int64)
-        types = np.zeros((kb.entities.positions, len(labels)), dtype=bool)
-        for label, number in labels.items():
-            types[kb.entities.of_types([label]), number] = True
-        self.text_types = (self.text_entities @ types) > 0
 
     @property
     def n_labelled(self) -> int:
@@ -140,24 +131,6 @@ class GoldTable:
         """(b, b) bool, which of these mentions share a gold id with each other, and with itself."""
         ids = self.mention_ids[mentions]
         return (ids @ ids.T).toarray() > 0
-
-    def text_has_type(self, nodes: np.ndarray) -> np.ndarray:
-        """(b, r) bool, whether a text has the type of a node: its label, or one of a text's."""
-        if not self.text_types.shape[1]:
-            return np.ones((len(nodes), self.n_texts), dtype=bool)
-        return self._types_of(nodes) @ self.text_types.T
-
-    def mention_has_type(self, nodes: np.ndarray) -> np.ndarray:
-        """(b, n) bool, whether a mention's label is that of a node, or one of a text's types."""
-        return self._types_of(nodes)[:, self.label]
-
-    def _types_of(self, nodes: np.ndarray) -> np.ndarray:
-        """(b, labels) bool."""
-        types = np.zeros((len(nodes), self.text_types.shape[1]), dtype=bool)
-        is_text = self.is_text(nodes)
-        types[is_text] = self.text_types[nodes[is_text]]
-        types[np.flatnonzero(~is_text), self.label[nodes[~is_text] - self.n_texts]] = True
-        return types
 
     def synonym_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """All pairs (i, text) in which the text is another one of an entity of ``nodes[i]``.

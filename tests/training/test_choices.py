@@ -38,29 +38,28 @@ from spacy_arbo_el.training.table import GoldTable
 
 # One name per entity: text i is that of entity i.
 TEXTS = {"a": [4, 0, 0], "b": [0, 4, 0], "c": [0, 0, 4], "d": [0, 3, 3]}
-TYPES = {"a": ["T"], "b": ["T"], "c": ["U"], "d": []}
 MENTIONS = [
-    ("a", "T", [3, 1, 0]),  # 0, closest to its entity
-    ("a", "T", [1, 1, 1]),  # 1, as close to mention 0 as to its entity
-    ("b", "T", [0, 2, 1]),  # 2
-    ("b|c", "U", [0, 2, 2]),  # 3, composite
-    ("gone", "T", [2, 2, 0]),  # 4, its id is not in the KB
-    ("gone", "T", [2, 3, 0]),  # 5
-    ("", "U", [9, 9, 9]),  # 6, no gold id
-    ("alone", "T", [-9, -9, -9]),  # 7, its id is not in the KB, and no other mention has it
+    ("a", [3, 1, 0]),  # 0, closest to its entity
+    ("a", [1, 1, 1]),  # 1, as close to mention 0 as to its entity
+    ("b", [0, 2, 1]),  # 2
+    ("b|c", [0, 2, 2]),  # 3, composite
+    ("gone", [2, 2, 0]),  # 4, its id is not in the KB
+    ("gone", [2, 3, 0]),  # 5
+    ("", [9, 9, 9]),  # 6, no gold id
+    ("alone", [-9, -9, -9]),  # 7, its id is not in the KB, and no other mention has it
 ]
 BASE = len(TEXTS)
 
 
 @pytest.fixture(scope="module")
 def world():
-    kb = ArboKB(Vocab(), [Entity(k, k, "", [], TYPES[k]) for k in TEXTS])
+    kb = ArboKB(Vocab(), [Entity(k, k) for k in TEXTS])
     text_vectors = np.array(list(TEXTS.values()), np.float32)
     kb.sync(Names(), lambda texts: text_vectors, "hand")
     exemplars = ExemplarStore()
     records = [
-        MentionRecord((str(i), 0, 1), tuple(filter(None, ids.split("|"))), "x", label=label)
-        for i, (ids, label, _) in enumerate(MENTIONS)
+        MentionRecord((str(i), 0, 1), tuple(filter(None, ids.split("|"))), "x")
+        for i, (ids, _) in enumerate(MENTIONS)
     ]
     one = np.ones(len(records), np.int32)
     windows = SpanInputs.one_span_each(one, np.arange(len(records) + 1), one * 0, one * 0, one * 0)
@@ -128,14 +127,6 @@ def test_hard_negatives_are_the_nearest_wrong_ones(world):
     assert chosen(world, texts, [3]) == [[3, 0]]
     # Nor is mention 3 wrong for mention 2; mention 6 could be of any entity.
     assert chosen(world, mentions, [2]) == [[BASE + 5, BASE + 4]]
-
-
-def test_hard_negatives_of_the_same_type(world):
-    texts = HardNegatives(4, 0.0, same_type=True)
-    # d has no type and counts as having all; c is a U.
-    assert chosen(world, texts, [2, 0]) == [[3, 0], [1, 3]]
-    mentions = HardNegatives(4, 1.0, same_type=True)
-    assert chosen(world, mentions, [3]) == [[]]
 
 
 def test_in_batch_negatives_are_the_entities_of_other_mentions(world):
@@ -356,7 +347,7 @@ def test_objective_from_a_config_pickles_and_compares_by_value():
 
 def test_mentions_of_merged_entities_are_mentions_of_one():
     records = [
-        MentionRecord((str(i), 0, 1), ids, "x", label="T")
+        MentionRecord((str(i), 0, 1), ids, "x")
         for i, ids in enumerate([("a",), ("b",), ("b", "a"), ("c",), ("gone",)])
     ]
     kb = ArboKB(Vocab(), [Entity(k, k) for k in "abc"])

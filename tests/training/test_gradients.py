@@ -17,7 +17,6 @@ from spacy_arbo_el.training.losses import (
     MultiSimilarity,
     OverDistances,
     SoftmaxPositiveNegative,
-    Triplet,
     cross_entropy,
     set_loss,
     softmax_positive_negative,
@@ -71,7 +70,6 @@ LOSSES = [
     CrossEntropy(scale=7.5),
     Logistic(scale=7.5, offset=-2.0),
     MultiSimilarity(),
-    Triplet(0.7),
 ]
 
 
@@ -148,17 +146,6 @@ def naive_logistic(logits, positive, loss):
     )
 
 
-def naive_triplet(logits, positive, loss):
-    """As torch's own loss, over distances: a larger similarity is a smaller distance."""
-    pairs = [(p, n) for p in logits[positive] for n in logits[~positive]]
-    if not pairs:
-        return logits.sum() * 0.0
-    positives, negatives = (torch.stack(part) for part in zip(*pairs))
-    return torch.nn.functional.margin_ranking_loss(
-        positives, negatives, torch.ones(len(pairs)), margin=loss.margin
-    )
-
-
 def over_distances(naive):
     """Distances -> logits -> the loss, all by torch."""
 
@@ -175,8 +162,6 @@ def over_distances(naive):
     [
         (MultiSimilarity(), naive_multi_similarity),
         (Logistic(), naive_logistic),
-        (Triplet(0.3), naive_triplet),
-        (OverDistances(Triplet(0.3)), over_distances(naive_triplet)),
         (OverDistances(Logistic(2.0, -1.0, learned=False)), over_distances(naive_logistic)),
     ],
 )
@@ -348,9 +333,9 @@ def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, los
 def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances():
     positive, some = np.array([[True, False]]), np.ones((1, 2), dtype=bool)
     with pytest.raises(ValueError, match="NegativeSquaredEuclidean"):
-        OverDistances(Triplet())(np.array([[0.5, -1.0]]), positive, some)
-    losses, gradient = OverDistances(Triplet())(np.zeros((1, 2)), positive, some)
-    assert losses[0] == pytest.approx(0.5) and np.isfinite(gradient).all()
+        OverDistances(CrossEntropy())(np.array([[0.5, -1.0]]), positive, some)
+    losses, gradient = OverDistances(CrossEntropy())(np.zeros((1, 2)), positive, some)
+    assert losses[0] == pytest.approx(np.log(2)) and np.isfinite(gradient).all()
     with pytest.raises(ValueError, match="learned = false"):
         OverDistances(Logistic())
 
