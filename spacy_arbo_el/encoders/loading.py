@@ -1,7 +1,7 @@
 """Where transformers come from: the bundled default, a folder, or a Hugging Face name."""
 
 from pathlib import Path
-from typing import Any, Tuple
+from typing import Tuple
 
 import huggingface_hub
 import torch
