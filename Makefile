@@ -16,7 +16,7 @@ export TOKENIZERS_PARALLELISM ?= false
 # Tests start many processes, which would each compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test attacks lint clean
+.PHONY: demo test attacks lint size clean
 
 demo: $(READY)
 	. $(BIN)/activate && python -m spacy project run demo
@@ -33,6 +33,10 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy spacy_arbo_el
+
+# Lines of each package against its budget.
+size:
+	$(PYTHON) benchmarks/size.py
 
 # torch first, and by this version: anything else that asks for torch is content with it then.
 $(READY): setup.cfg pyproject.toml

@@ -1,0 +1,102 @@
+"""Lines of Python per package against its budget.
+
+    python benchmarks/size.py           # print the table; status 1 where a package grew
+    python benchmarks/size.py --write   # take the present lines as the new limits
+
+The budget is where the design wants a package to be. The limit, in ``size.json``, is what it had
+when the limits were last written: a change that needs more lines than that says so by writing them.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Dict, Tuple
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "spacy_arbo_el"
+LIMITS = Path(__file__).with_suffix(".json")
+
+# Files outside the packages, by what they belong to.
+COMPONENT = ("linker", "factory", "__init__")
+STORAGE = ("io", "temporary", "folder_lock", "locks", "revision", "pipelines")
+SHOW = ("annotations", "display", "frames", "markup", "pages")
+# Packages that count as one.
+TOGETHER = {"explanations": "show", "calibration": "inference"}
+BUDGETS = {
+    "component": 700,
+    "small files": 1100,
+    "papers": 1100,
+    "graph": 2300,
+    "encoders": 3300,
+    "kb": 3500,
+    "mentions": 850,
+    "retrieval": 2400,
+    "reranking": 1700,
+    "inference": 900,
+    "discovery": 1900,
+    "linking": 1400,
+    "storage": 1100,
+    "show": 2000,
+    "training": 2800,
+    "corpora": 2000,
+    "distributed": 1200,
+    "evaluation": 1400,
+    "cli": 2200,
+}
+
+
+def part_of(path: Path) -> str:
+    """The part of the package that a file counts for."""
+    place = path.relative_to(PACKAGE)
+    if len(place.parts) > 1:
+        return TOGETHER.get(place.parts[0], place.parts[0])
+    for name, stems in (("component", COMPONENT), ("storage", STORAGE), ("show", SHOW)):
+        if place.stem in stems:
+            return name
+    return "small files"
+
+
+def count(folder: Path) -> int:
+    """Lines of the Python files below a folder."""
+    return sum(lines_of(path) for path in folder.rglob("*.py"))
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text(encoding="utf8").splitlines())
+
+
+def sizes() -> Dict[str, int]:
+    """Lines of each part of the package, of the package, and of its tests."""
+    parts = dict.fromkeys(BUDGETS, 0)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        part = part_of(path)
+        parts[part] = parts.get(part, 0) + lines_of(path)
+    return {**parts, "package": sum(parts.values()), "tests": count(ROOT / "tests")}
+
+
+def compare(now: Dict[str, int], limits: Dict[str, int]) -> Tuple[str, int]:
+    """The table, and how many parts are above their limits."""
+    budgets = {**BUDGETS, "package": sum(BUDGETS.values())}
+    lines = [f"{'':<12} {'lines':>7} {'limit':>7} {'budget':>7}"]
+    grown = 0
+    for part, size in now.items():
+        limit = limits.get(part, 0)
+        grown += size > limit
+        mark = " grew" if size > limit else ""
+        lines.append(f"{part:<12} {size:>7,} {limit:>7,} {budgets.get(part, 0) or '–':>7}{mark}")
+    return "\n".join(lines), grown
+
+
+def main() -> int:
+    now = sizes()
+    if "--write" in sys.argv:
+        LIMITS.write_text(json.dumps(now, indent=1) + "\n", encoding="utf8")
+    table, grown = compare(now, json.loads(LIMITS.read_text(encoding="utf8")))
+    print(table)
+    if grown:
+        print("Say why in the commit, and run: python benchmarks/size.py --write")
+    return int(grown > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
