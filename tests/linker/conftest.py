@@ -3,6 +3,7 @@ import spacy
 from thinc.api import Config
 
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.training.scalars import scalars_of
 
 from .world import ENTITIES, TRAIN, examples
 
@@ -40,6 +41,12 @@ def build_tiny(folder, *args, title=0, **config):
     """As ``build``, with the transformer of a folder, such as that of ``tiny_bert``."""
     tower = {"name": str(folder), "window": 32, "title": title, "precision": "float32"}
     return build(*args, model={"mention": tower}, **config)
+
+
+def learned_scalars(linker):
+    """Scale and offset of each objective of a linker."""
+    terms = linker.trainer.objective.terms
+    return [scalars_of(linker.model, i, term.loss) for i, term in enumerate(terms)]
 
 
 @pytest.fixture(scope="session")

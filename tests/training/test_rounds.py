@@ -15,10 +15,9 @@ from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
 from spacy_arbo_el.training.kept import Rounds
 from spacy_arbo_el.training.rounds import NegativesOfRounds, PositivesInRounds, nearer_than_gold
-from spacy_arbo_el.training.scalars import scalars_of
 from spacy_arbo_el.training.table import GoldTable
 
-from ..linker.conftest import build
+from ..linker.conftest import build, learned_scalars
 from ..linker.test_ngrams import MODEL
 from ..linker.world import TRAIN, examples
 
@@ -143,15 +142,11 @@ def nlp():
     return build(model=MODEL, objective=rounds_objective())
 
 
-def scalars(trainer):
-    terms = trainer.objective.terms
-    return [scalars_of(trainer.model, i, term.loss) for i, term in enumerate(terms)]
-
-
 def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
-    trainer, optimizer = nlp.get_pipe("arbo_linker").trainer, Adam(0.001)
+    linker, optimizer = nlp.get_pipe("arbo_linker"), Adam(0.001)
+    trainer = linker.trainer
     numbers, pairs = [], [0]
-    begin = scalars(trainer)
+    begin = learned_scalars(linker)
     for _ in range(8):
         nlp.update(examples(nlp, TRAIN), sgd=optimizer)
         numbers.append(trainer.rounds.number)
@@ -159,7 +154,7 @@ def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
         pairs.append(len(trainer.rounds.mentions))
     # 20 mentions a step, and 40 a round.
     assert numbers == [0, 0, 1, 1, 2, 2, 3, 3] and pairs[-1] > 0
-    softmax, logistic = scalars(trainer)
+    softmax, logistic = learned_scalars(linker)
     assert softmax.scale != begin[0].scale and logistic.scale != begin[1].scale
     assert logistic.offset != begin[1].offset
 
