@@ -185,7 +185,7 @@ class Errors(metaclass=_Coded):
         "Entity {id!r} has the text {value!r:.60}, which is no string, or contains a NUL character "
         "or half a character (a lone surrogate). Remove these."
     )
-    E038 = "The {name} of entity {id!r} must be a list of strings, not the string {value!r:.60}."
+    E038 = "The {name} of entity {id!r} must be a list of strings, not {value!r:.60}."
     E039 = (
         "The field meta of entity {id!r} can't be written as JSON: {problem}. It may hold strings, "
         "finite numbers, lists and dicts with strings as keys."
@@ -654,6 +654,11 @@ class Warnings(metaclass=_Coded):
     W101 = (
         "{path}: {count} mentions overlap a longer one and are missing from doc.ents. "
         "doc.spans[{key!r}] has all mentions."
+    )
+    W102 = (
+        "{count} of {total} entities have no name but their id, since their records have neither "
+        "'title' nor 'name'. The keys {keys} were put into meta. Rename the key of the names to "
+        "'title', and that of other names to 'aliases'."
     )
 
     # Retrieval: W3xx

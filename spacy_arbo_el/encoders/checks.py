@@ -32,11 +32,12 @@ def check_inputs(inputs: SpanInputs) -> SpanInputs:
         raise ValueError("the spans have places of different numbers")
     if len(passage) and (passage.min() < 0 or passage.max() >= inputs.passages):
         raise ValueError("a span is in a passage that does not exist")
-    lengths = inputs.lengths[passage]
-    for name in ("first", "last", "marker"):
+    # A span that can't be read has no word piece: it may be at the end of its passage.
+    ends = inputs.lengths[passage] + ~inputs.readable
+    for name, least in (("first", 0), ("last", -1), ("marker", 0)):
         place = getattr(inputs, name)
-        if (place < 0).any() or (place >= lengths).any():
+        if (place < least).any() or (place >= ends).any():
             raise ValueError(f"the {name} word piece of a span is outside its passage")
-    if (inputs.first > inputs.last).any():
+    if (inputs.last < inputs.first - 1).any():
         raise ValueError("a span ends before it starts")
     return inputs

@@ -1,6 +1,8 @@
 """Entities: what mentions are linked to."""
 
+import json
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ..display import html_table, shortened
@@ -12,11 +14,24 @@ NIL = "NIL"
 LARGEST = 1e300
 # Aliases that people see at once.
 SHOWN_ALIASES = 5
+# The fields that may be missing, and their kinds.
+OPTIONAL = {
+    "title": str,
+    "description": str,
+    "aliases": tuple,
+    "types": tuple,
+    "frequency": float,
+    "meta": dict,
+}
+# How deeply ``meta`` may be nested: JSON can be read to a depth that varies with the caller's.
+DEEPEST = 100
 
 
 @dataclass(frozen=True, repr=False)
 class Entity:
     """One entry of a knowledge base.
+
+    Fields that are None or NaN count as left out, and so do empty aliases and types.
 
     id: Unique and stable; the value of ``span.kb_id_``. Never empty, never "NIL".
     title: The name that people read. The id where it is empty.
@@ -42,13 +57,18 @@ class Entity:
             raise ValueError(Errors.E001.format(where=repr(self.title), value=self.id))
         if "|" in self.id:
             raise ValueError(Errors.E012.format(id=self.id))
-        if not isinstance(self.frequency, (int, float)) or not 0.0 <= self.frequency < LARGEST:
+        for name, kind in OPTIONAL.items():
+            if is_missing(getattr(self, name)):
+                object.__setattr__(self, name, kind())
+        if not is_frequency(self.frequency):
             raise ValueError(Errors.E014.format(id=self.id, value=self.frequency))
+        # SQLite stores -0.0 as 0.0.
+        object.__setattr__(self, "frequency", float(self.frequency) + 0.0)
         for name in ("aliases", "types"):
             texts = getattr(self, name)
-            if isinstance(texts, str):
+            if isinstance(texts, str) or not hasattr(texts, "__iter__"):
                 raise ValueError(Errors.E038.format(id=self.id, name=name, value=texts))
-            object.__setattr__(self, name, tuple(texts))
+            object.__setattr__(self, name, tuple(text for text in texts if text != ""))
         self._check_texts()
         if not self.title:
             object.__setattr__(self, "title", self.id)
@@ -129,3 +149,45 @@ class Entity:
         """A JSON-serialisable dict; empty fields are left out."""
         data = asdict(self)
         return {key: value for key, value in data.items() if value or key == "id"}
+
+    def meta_json(self) -> str:
+        """``meta`` as JSON; ValueError where it can't be written so that it can be read."""
+        try:
+            return json_of(dict(self.meta))
+        except ValueError as error:
+            raise ValueError(Errors.E039.format(id=self.id, problem=error)) from None
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, or pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return not isinstance(value, str) and isinstance(value, Real) and value != value
+
+
+def is_frequency(value: Any) -> bool:
+    """Whether a value is a number, also one of NumPy, that fits into a float."""
+    try:
+        return isinstance(value, Real) and 0.0 <= float(value) < LARGEST
+    except OverflowError:
+        return False
+
+
+def json_of(meta: Dict[str, Any]) -> str:
+    """A dict as JSON; ValueError where it can't be written so that it can be read."""
+    try:
+        text = json.dumps(meta, ensure_ascii=False, allow_nan=False)
+        text.encode("utf8")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    if _is_deeper(meta, DEEPEST):
+        raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+    return text
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether a value of JSON is nested in more levels than that."""
+    inner = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, (dict, list, tuple)):
+        return False
+    return not levels or any(_is_deeper(part, levels - 1) for part in inner)

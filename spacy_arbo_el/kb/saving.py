@@ -16,7 +16,7 @@ from . import folder
 from .checks import schema_problems
 from .database import Database
 from .manifest import VERSION, index_entry, manifest_problems
-from .vectors import RowFiles, VectorRows, block_checksums
+from .vectors import RowFiles, VectorRows, are_owners, block_checksums
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def restore(data: bytes) -> Tuple[Database, VectorRows]:
     if vectors.shape != counts or owners.shape != counts[:1]:
         shapes = (manifest["entities"], vectors.shape, owners.shape)
         raise ValueError(Errors.E009.format(where=where, manifest=manifest, counts=shapes))
-    if len(owners) and not -1 <= owners.min() <= owners.max() < manifest["positions"]:
+    if not are_owners(owners, manifest["positions"]):
         problem = "there are owners that are no entities"
         raise ValueError(Errors.E019.format(where=where, problems=problem))
     database.set(files=0, index="")

@@ -224,19 +224,10 @@ def row_of(position: int, entity: Entity) -> EntityRow:
         entity.description,
         json.dumps(entity.aliases, ensure_ascii=False) if entity.aliases else "[]",
         json.dumps(entity.types, ensure_ascii=False) if entity.types else "[]",
-        float(entity.frequency),
-        _json_of(entity) if entity.meta else "{}",
+        entity.frequency,
+        entity.meta_json() if entity.meta else "{}",
     )
     return (*row, checksum(row))
-
-
-def _json_of(entity: Entity) -> str:
-    try:
-        text = json.dumps(dict(entity.meta), ensure_ascii=False, allow_nan=False)
-        text.encode("utf8")
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(Errors.E039.format(id=entity.id, problem=error)) from None
-    return text
 
 
 def checksum(row: EntityRow) -> int:

@@ -191,7 +191,7 @@ class RowFiles:
                 complete = False
         if complete and count:
             owners = np.memmap(self.paths()["owners"], np.int64, "r", offset=HEADER, shape=count)
-            if owners.min() < 0 or owners.max() >= n_entities:
+            if not are_owners(owners, n_entities):
                 yield f"owners-{self.number}.bin has owners that are no entities"
 
     def damaged(self, count: int, checksums: Sequence[Tuple[int, int, int]]) -> Iterator[str]:
@@ -210,6 +210,11 @@ class RowFiles:
                     if number not in stored or stored[number][column] != crc:
                         first = number * BLOCK
                         yield f"{path.name} is damaged in rows {first} to {first + rows - 1}"
+
+
+def are_owners(owners: np.ndarray, n_entities: int) -> bool:
+    """Whether all owners are positions of entities, or -1 for a text that can't be read."""
+    return not len(owners) or bool(-1 <= owners.min() <= owners.max() < n_entities)
 
 
 def block_checksums(

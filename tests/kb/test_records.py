@@ -36,6 +36,33 @@ def test_other_keys_go_to_meta_and_numbers_as_ids_become_strings():
     assert entity.id == "9606" and entity.meta == {"rank": "species"}
 
 
+@pytest.mark.parametrize(
+    ("record", "entity"),
+    [
+        ({"id": 1, "name": "A", "synonyms": "B"}, Entity("1", "A", aliases=["B"])),
+        ({"ID": "a", "Title": "A", "Type": "T"}, Entity("a", "A", types=["T"])),
+        (
+            {"concept_id": "a", "canonical_name": "A", "definition": "one"},
+            Entity("a", "A", "one"),
+        ),
+        # A field of its own counts first; what is left goes to ``meta``.
+        ({"id": "a", "label": "B", "title": "A"}, Entity("a", "A", meta={"label": "B"})),
+        ({"id": "a", "label": "B", "name": "A"}, Entity("a", "A", meta={"label": "B"})),
+        ({"id": "a", "title": None, "name": "A"}, Entity("a", "A")),
+    ],
+)
+def test_usual_keys_are_those_of_fields(recwarn, record, entity):
+    assert list(entities_from(record)) == [entity]
+    assert not recwarn
+
+
+def test_records_without_a_name_are_counted_in_one_warning():
+    records = [{"id": "a", "Bezeichnung": "A"}, {"id": "b", "title": "B", "x": 1}, {"id": "c"}]
+    with pytest.warns(UserWarning, match="W102.*1 of 3 entities .* keys 'Bezeichnung' were") as one:
+        assert list(entities_from(records))[0] == Entity("a", meta={"Bezeichnung": "A"})
+    assert len(one) == 1
+
+
 def test_the_rows_of_a_data_frame():
     rows = [{"id": "a", "title": "A", "aliases": math.nan}, {"id": "b", "title": "B"}]
     frame = SimpleNamespace(columns=["id", "title"], to_dict=lambda kind: rows)

@@ -414,6 +414,7 @@ def test_spans_that_lead_outside_are_refused():
     good = SpanInputs.one_span_each(ids, np.array([0, 3, 6]), places, places, places)
     assert check_inputs(good) is good
     check_inputs(SpanInputs.empty())
+    check_inputs(SpanInputs(**{**good.to_dict(), "last": places - 1}))
     for name, value in [
         ("offsets", np.array([0, 7, 6])),
         ("offsets", np.array([0, 3, 2**62])),
@@ -423,7 +424,8 @@ def test_spans_that_lead_outside_are_refused():
         ("passage", np.array([-1, 0])),
         ("last", np.array([3, 1], dtype=np.int32)),
         ("marker", np.array([-1, 1], dtype=np.int32)),
-        ("first", np.array([1, 1], dtype=np.int32)),
+        ("first", np.array([2, 1], dtype=np.int32)),
+        ("last", np.array([-1, -1], dtype=np.int32)),
         ("ids", np.arange(-1, 5, dtype=np.int32)),
     ]:
         with pytest.raises(ValueError):

@@ -4,11 +4,10 @@ import json
 from typing import Any, Dict, Iterable, Iterator, Optional
 
 from ...formats import entity_formats
-from ...io import PathLike, is_storable, is_text, line_error, read_records, replacing
-from ..entity import LARGEST, NIL, Entity
+from ...io import PathLike, is_storable, line_error, read_records, replacing
+from ..entity import NIL, Entity, is_frequency, json_of
+from .fields import FIELDS, RecordReader
 from .report import ImportReport
-
-FIELDS = ("id", "title", "description", "aliases", "types", "frequency", "meta")
 
 
 @entity_formats("jsonl")
@@ -18,7 +17,8 @@ def read_entities_jsonl(
     """Yield the entities of a JSONL file, one at a time. Empty lines are skipped.
 
     A line is an object with "id" and, optionally, "title", "description", "aliases" and "types"
-    (lists of strings), "frequency" and "meta". Other keys go to ``meta``.
+    (lists of strings), "frequency" and "meta". Usual names of these, such as "name" and "synonyms",
+    are read too. Other keys go to ``meta``; a warning says where names are missing.
 
     Raises ValueError with file, line and problem at the first invalid line. The error for an id
     that occurs twice names both lines.
@@ -28,19 +28,23 @@ def read_entities_jsonl(
     unique: Whether to check that no id occurs twice, which needs memory for all ids.
     """
     lines_of: Dict[str, int] = {}
-    for number, record in read_records(path):
+    reader = RecordReader()
+    for number, line in read_records(path):
+        record = reader.read(line)
         problem = problem_of(record)
         if problem:
             raise line_error(path, number, problem)
         if unique:
             check_new(record["id"], number, lines_of, path)
         yield entity_of(record)
+    reader.warn()
 
 
 def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
     """The line of a JSONL file in which an id occurs for the nth time; 0 for none."""
+    reader = RecordReader()
     for number, record in read_records(path):
-        nth -= record.get("id") == entity_id
+        nth -= reader.read(record).get("id") == entity_id
         if not nth:
             return number
     return 0
@@ -49,13 +53,14 @@ def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
 def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
     """Write entities in the format that ``read_entities_jsonl`` reads.
 
-    If writing fails, the previous file stays.
+    If writing fails, the previous file stays. ValueError where ``meta`` can't be written as JSON.
 
     RETURNS: The number of entities.
     """
     count = 0
     with replacing(path) as file:
         for entity in entities:
+            entity.meta_json()
             line = json.dumps(entity.to_dict(), ensure_ascii=False)
             file.write(line.encode("utf8") + b"\n")
             count += 1
@@ -91,8 +96,7 @@ def problem_of(record: Dict[str, Any]) -> str:
         if not is_strings(record.get(key, [])):
             return f"{key!r} of {record['id']!r} must be a list of strings without NUL."
     frequency = record.get("frequency", 0)
-    is_number = isinstance(frequency, (int, float)) and not isinstance(frequency, bool)
-    if not is_number or not 0 <= frequency < LARGEST:
+    if isinstance(frequency, bool) or not is_frequency(frequency):
         return f"'frequency' of {record['id']!r} must be a number from 0 up."
     if not isinstance(record.get("meta", {}), dict):
         return f"'meta' of {record['id']!r} must be an object."
@@ -104,14 +108,14 @@ def problem_of(record: Dict[str, Any]) -> str:
 
 
 def is_strings(value: Any) -> bool:
-    return isinstance(value, list) and all(is_storable(item) and item for item in value)
+    return isinstance(value, list) and all(map(is_storable, value))
 
 
 def _is_json(meta: Dict[str, Any]) -> bool:
     """Whether values can be stored: 1e999 is infinite, and "\\ud83d" is half a character."""
     try:
-        return not meta or is_text(json.dumps(meta, ensure_ascii=False, allow_nan=False))
-    except (ValueError, RecursionError):
+        return not meta or bool(json_of(meta))
+    except ValueError:
         return False
 
 

@@ -7,11 +7,11 @@ from typing import Dict, Iterator, List, Mapping, Optional
 from ...formats import entity_formats
 from ...io import PathLike, line_error, read_lines
 from ..entity import Entity
-from .jsonl import FIELDS, check_new, entity_of, problem_of
+from .fields import FIELDS, LISTS, RecordReader, fields_of
+from .jsonl import check_new, entity_of, problem_of
 from .lines import at_line
 from .report import ImportReport
 
-LISTS = ("aliases", "types")
 # The default limit is too small for long descriptions.
 csv.field_size_limit(1 << 30)
 
@@ -32,7 +32,8 @@ def read_table(
     path: The file.
     report: Not used: no line is left out.
     columns: From field to column. Fields are "id", "title", "description", "aliases", "types" and
-        "frequency"; by default a column has the name of its field. Other columns go to ``meta``.
+        "frequency"; by default a column has the name of its field, or a usual other one, such as
+        "name" and "synonyms". Other columns go to ``meta``.
     separator: Separates aliases and types.
     delimiter: Separates columns; by default a tab in .tsv files, otherwise a comma.
     """
@@ -45,10 +46,12 @@ def read_table(
     header = [name.strip() for name in header]
     fields = _fields(header, columns or {}, path)
     lines_of: Dict[str, int] = {}
+    reader = RecordReader()
     while True:
         first = lines.number + 1
         row = _next(rows, lines)
         if row is None:
+            reader.warn()
             return
         if not any(cell.strip() for cell in row):
             continue
@@ -60,6 +63,7 @@ def read_table(
         if problem:
             raise line_error(path, first, problem)
         check_new(record["id"], first, lines_of, path)
+        reader.note(record, record["meta"])
         with at_line(path, first):
             entity = entity_of(record)
         yield entity
@@ -93,12 +97,13 @@ def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Di
     unknown = [field for field in columns if field not in FIELDS or field == "meta"]
     if unknown:
         raise ValueError(f"There is no field {unknown[0]!r}. Fields: {', '.join(FIELDS[:-1])}.")
-    column_of = {field: columns.get(field, field) for field in FIELDS[:-1]}
-    missing = [column_of[field] for field in {"id", *columns} if column_of[field] not in header]
+    column_of = {field: column for column, field in fields_of(header).items() if field != "meta"}
+    column_of = {"id": "id", **column_of, **columns}
+    missing = [column for column in column_of.values() if column not in header]
     if missing:
         problem = f"there is no column {missing[0]!r}. Columns: {', '.join(header)}."
         raise line_error(path, 1, problem)
-    return {column: field for field, column in column_of.items() if column in header}
+    return {column: field for field, column in column_of.items()}
 
 
 def _record(row: Mapping[str, str], fields: Mapping[str, str], separator: str) -> Dict:

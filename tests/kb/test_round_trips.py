@@ -1,0 +1,128 @@
+"""Whatever entities can be added, saving and loading gives them back."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from spacy.vocab import Vocab
+
+from spacy_arbo_el.kb.checks import verify
+from spacy_arbo_el.kb.entity import DEEPEST, Entity
+from spacy_arbo_el.kb.importers import read_entities_jsonl, write_entities_jsonl
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.verbalizations import Names
+
+# The first ones are what the bundled encoder can't read.
+ODD = [
+    "ソニーグループ",
+    "🍎",
+    "አዲስ አበባ",
+    "☢",
+    "",
+    " ",
+    "é" * 10_000,
+    "\r",
+    "\x85",
+    "\u2028",
+    "\ufeff",
+    "İ",
+]
+TEXTS = st.text(max_size=6).filter(lambda text: "\0" not in text) | st.sampled_from(ODD)
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
+ENTITIES = st.builds(
+    Entity,
+    TEXTS.filter(lambda text: text.strip() and "|" not in text and text != "NIL"),
+    TEXTS,
+    TEXTS,
+    st.lists(TEXTS, max_size=3),
+    st.lists(TEXTS, max_size=3),
+    st.floats(0, 1e299) | st.integers(0, 10**299) | st.just(-0.0),
+    st.dictionaries(TEXTS, PLAIN | st.lists(PLAIN, max_size=2), max_size=2),
+)
+SOME = st.lists(ENTITIES, max_size=4, unique_by=lambda entity: entity.id)
+
+
+def encode(texts):
+    """Vectors that are zeros for texts in other scripts, as those of an encoder."""
+    readable = [name.isascii() and name.strip() != "" for name, _ in texts]
+    return np.array([[len(name) * r, r] for r, (name, _) in zip(readable, texts)], np.float32)
+
+
+def addable(entities, dtype="float32"):
+    """A knowledge base of those entities that can be added."""
+    kb, added = ArboKB(Vocab(), dtype=dtype), []
+    for entity in entities:
+        try:
+            kb.add(entity)
+            added.append(entity)
+        except ValueError as error:
+            # An infinite number in ``meta``.
+            assert "E039" in str(error)
+    return kb, added
+
+
+@given(SOME, st.sampled_from(["float32", "float16"]), st.booleans())
+@example([Entity("a", ODD[0])], "float32", True)
+@example([Entity("a", "Sony", "", ODD), Entity("b", types=ODD, frequency=-0.0)], "float16", True)
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+def test_entities_come_back_from_folders_bytes_and_jsonl(
+    tmp_path_factory, entities, dtype, is_encoded
+):
+    folder = tmp_path_factory.mktemp("saved")
+    kb, added = addable(entities, dtype)
+    assert list(kb) == added
+    if is_encoded:
+        kb.sync(Names(), encode, "x")
+    kb.to_disk(folder / "kb")
+    assert verify(folder / "kb") == []
+    write_entities_jsonl(kb, folder / "kb.jsonl")
+    assert list(read_entities_jsonl(folder / "kb.jsonl")) == added
+    for again in (ArboKB.for_reading(folder / "kb"), ArboKB(Vocab()).from_bytes(kb.to_bytes())):
+        assert list(again) == added and again.in_sync == kb.in_sync
+        assert np.array_equal(again.owners(), kb.owners())
+        assert np.array_equal(again.rows.array(), kb.rows.array())
+
+
+@given(SOME, SOME)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+def test_a_folder_that_is_edited_can_be_opened_after_each_edit(tmp_path_factory, first, second):
+    folder = tmp_path_factory.mktemp("edited") / "kb"
+    second = addable(second)[1]
+    addable(first)[0].to_disk(folder)
+    for encoder in ("x", "y"):
+        with ArboKB.open(folder) as kb:
+            kb.sync(Names(), encode, encoder)
+            kb.upsert(second)
+            kb.sync(Names(), encode, encoder)
+            expected = list(kb)
+        assert verify(folder) == []
+        assert list(ArboKB.for_reading(folder)) == expected
+
+
+def test_a_meta_that_could_not_be_read_is_not_written(tmp_path):
+    deep = []
+    for _ in range(DEEPEST):
+        deep = [deep]
+    with pytest.raises(ValueError, match="E039.*nested"):
+        ArboKB(Vocab(), [Entity("a", meta={"k": deep})])
+    with pytest.raises(ValueError, match="E039"):
+        write_entities_jsonl([Entity("a", meta={"k": float("inf")})], tmp_path / "kb.jsonl")
+    assert not (tmp_path / "kb.jsonl").exists()
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.float32(3), np.uint8(3), 3, 3.0])
+def test_numbers_of_numpy_are_frequencies(number):
+    kb = ArboKB(Vocab(), [Entity("a", frequency=number), {"id": "b", "frequency": number}])
+    assert [type(e.frequency) for e in kb] == [float, float]
+    assert [e.frequency for e in kb] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan")])
+def test_missing_fields_count_as_left_out(missing):
+    names = ("title", "description", "aliases", "types", "frequency", "meta")
+    assert Entity("a", **dict.fromkeys(names, missing)) == Entity("a")
+
+
+def test_null_fields_of_jsonl_count_as_left_out(tmp_path):
+    (tmp_path / "kb.jsonl").write_text('{"id": "a", "title": "A", "description": null}\n')
+    assert list(read_entities_jsonl(tmp_path / "kb.jsonl")) == [Entity("a", "A")]
