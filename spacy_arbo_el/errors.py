@@ -23,8 +23,9 @@ class Errors(metaclass=_Coded):
         "id. 'NIL' is reserved: it means 'no entity'."
     )
     E002 = (
-        "The entity id {id!r} occurs twice{where}. Ids must be unique: merge the two "
-        "entries, or give one of them another id."
+        "The entity id {id!r} occurs twice{where}. Ids must be unique: merge the two entries, or "
+        "give one of them another id. Where the later one is to replace the earlier one, use "
+        "kb.upsert, or arbo kb add --replace."
     )
     E003 = "There is no entity {id!r} in the knowledge base."
     E004 = "The encoder returned shape {shape} for {rows} texts; expected ({rows}, width)."
@@ -114,6 +115,10 @@ class Errors(metaclass=_Coded):
         "Python, or pysqlite3-binary."
     )
     E028 = "The knowledge base in {where} was closed. Open it again to use it."
+    E029 = (
+        "{path} is a pipeline or a part of one, not a knowledge base. Give the folder in it that "
+        "is one: {inner}."
+    )
 
     # Writing and opening folders: E030 to E049
     E030 = (
@@ -189,6 +194,10 @@ class Errors(metaclass=_Coded):
     E039 = (
         "The field meta of entity {id!r} can't be written as JSON: {problem}. It may hold strings, "
         "finite numbers, lists and dicts with strings as keys."
+    )
+    E040 = (
+        "{path} is a knowledge base of spaCy, which can't be opened in place. Give it to "
+        "linker.set_kb, or build one from it: spacy arbo kb build {path} kb --format spacy."
     )
     E041 = (
         "Record {number} of the knowledge base is no entity: {problem}. A record needs an 'id', "
@@ -292,12 +301,13 @@ class Errors(metaclass=_Coded):
         'another name for its own: extension = "my_links" in its config.'
     )
     E502 = (
-        "A knowledge base can't be made from {got}. Give a path, an ArboKB, entities, dicts, a "
-        "data frame, or a function from a Vocab to an ArboKB."
+        "A knowledge base can't be made from {got}. Give a path, an ArboKB, an InMemoryLookupKB of "
+        "spaCy, entities, dicts, a data frame, or a function from a Vocab to a knowledge base."
     )
     E503 = (
-        "The knowledge base is {got}, but the linker needs an ArboKB. Read its entities into one: "
-        "ArboKB(nlp.vocab, entities)."
+        "The knowledge base is {got}, but the linker needs an ArboKB or spaCy's InMemoryLookupKB. "
+        "Make one from its entities, as dicts with 'id', 'title' and 'aliases': "
+        "ArboKB(nlp.vocab, dicts)."
     )
     E504 = (
         "The component '{name}' has an encoder that is not pretrained, and it has no weights yet. "

@@ -233,9 +233,9 @@ class ArboLinker(TrainablePipe):
     def set_kb(self, source: Any, *, reencode: bool = False) -> None:
         """Take over a knowledge base.
 
-        source: The path of a folder or of a JSONL file of entities; an ``ArboKB``; entities, dicts
-            or a data frame; or a function from a vocabulary to an ``ArboKB``. A folder without
-            vectors is encoded, and keeps them.
+        source: The path of a folder or of a JSONL file of entities; an ``ArboKB`` or spaCy's
+            ``InMemoryLookupKB``; entities, dicts or a data frame; or a function from a vocabulary
+            to a knowledge base. A folder without vectors is encoded, and keeps them.
         reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
         """
         # Vectors of another encoder than this one are noticed, once it has its weights.

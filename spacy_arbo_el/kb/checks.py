@@ -17,6 +17,7 @@ from .folder import (
     file_checksum,
     find,
     foreign_names,
+    is_of_spacy,
     read_manifest,
     row_files,
 )
@@ -105,7 +106,7 @@ def _schema_of(database: Database) -> Schema:
 def _open(path: Path, *, writable: bool) -> Tuple[Manifest, Database]:
     """The contents of manifest.json, and the database; ValueError where one is missing."""
     check_plain_files(path)
-    _check_files_exist(path)
+    check_complete(path)
     shown = read_manifest(path)
     _check_journal(path)
     return shown, Database(path / DATABASE, writable=writable)
@@ -120,10 +121,17 @@ def _size(path: Path) -> int:
     return total
 
 
-def _check_files_exist(path: Path) -> None:
+def check_complete(path: Path) -> None:
+    """ValueError where a folder lacks a file that every knowledge base has."""
     if (path / "entities.jsonl").is_file() and not (path / DATABASE).is_file():
         raise ValueError(Errors.E008.format(where=path, found=1))
     missing = [name for name in (MANIFEST, DATABASE) if not (path / name).is_file()]
+    if missing and is_of_spacy(path):
+        raise ValueError(Errors.E040.format(path=path))
+    folders = [path / "kb", *sorted(path.glob("*/kb"))]
+    inner = [folder for folder in folders if (folder / DATABASE).is_file()]
+    if missing and inner:
+        raise ValueError(Errors.E029.format(path=path, inner=", ".join(map(str, inner))))
     if missing:
         raise ValueError(Errors.E010.format(path=path, missing=", ".join(missing)))
 

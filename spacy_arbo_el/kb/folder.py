@@ -28,6 +28,8 @@ from .vectors import RowFiles, VectorRows
 MANIFEST = "manifest.json"
 DATABASE = "entities.sqlite"
 LOCK = "write.lock"
+# The files of spaCy's ``InMemoryLookupKB``.
+SPACY_FILES = ("contents", "strings.json")
 
 # Databases of at most this many bytes get a checksum with each edit, others when they are closed.
 SUMMED = 1 << 24
@@ -99,6 +101,11 @@ def find(path: Path) -> Path:
     if not path.is_dir():
         raise ValueError(Errors.E035.format(path=path))
     return path
+
+
+def is_of_spacy(path: Path) -> bool:
+    """Whether a folder was written by spaCy's ``InMemoryLookupKB``."""
+    return all((path / name).is_file() for name in SPACY_FILES)
 
 
 def lock(path: Path) -> FileLock:

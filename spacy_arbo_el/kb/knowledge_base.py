@@ -21,6 +21,7 @@ from ..locks import SharedLock
 from ..revision import Revision
 from . import folder
 from .aliases import prior_probabilities, spacy_candidates
+from .checks import check_complete
 from .database import Database
 from .editing import EntityEditor
 from .encoding import Encode
@@ -73,6 +74,7 @@ class ArboKB(KnowledgeBase):
         ValueError where another program has it open for writing.
         """
         path = folder.find(Path(path))
+        check_complete(path)
         kb = cls(Vocab() if vocab is None else vocab)
         kb.storage.lock = folder.lock(path)
         try:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping
 
+from spacy.kb import InMemoryLookupKB, KnowledgeBase
 from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
@@ -12,8 +13,8 @@ from ..io import check_exists
 from ..temporary import restore
 from .editing import DuplicateId
 from .entity import Entity
-from .folder import LOCK, replacing_kb
-from .importers import ImportReport, read_entities_jsonl
+from .folder import LOCK, is_of_spacy, replacing_kb
+from .importers import ImportReport, entities_of, read_entities_jsonl, read_spacy_kb
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
 
@@ -116,19 +117,23 @@ def build(
 def load_kb(source: Any, vocab: Vocab) -> ArboKB:
     """A knowledge base from whatever stands for one.
 
-    source: An ``ArboKB``; a path to the folder of one, or to a JSONL file of entities; entities,
-        dicts or a data frame, see ``entities_from``; or a function from a vocabulary to an
-        ``ArboKB``.
+    source: An ``ArboKB`` or spaCy's ``InMemoryLookupKB``; a path to the folder of one, or to a
+        JSONL file of entities; entities, dicts or a data frame, see ``entities_from``; or a
+        function from a vocabulary to a knowledge base.
     """
     if isinstance(source, ArboKB):
         return source
+    if isinstance(source, InMemoryLookupKB):
+        return ArboKB(vocab, entities_of(source))
     if isinstance(source, (str, Path)):
         return KBFromPath(Path(source))(vocab)
     if callable(source):
-        kb = source(vocab)
-        if not isinstance(kb, ArboKB):
-            raise ValueError(Errors.E503.format(got=type(kb).__name__))
-        return kb
+        source = source(vocab)
+        if isinstance(source, (ArboKB, InMemoryLookupKB)):
+            return load_kb(source, vocab)
+        raise ValueError(Errors.E503.format(got=type(source).__name__))
+    if isinstance(source, KnowledgeBase):
+        raise ValueError(Errors.E503.format(got=type(source).__name__))
     if not isinstance(source, Iterable) or isinstance(source, (bytes, bytearray)):
         raise ValueError(Errors.E502.format(got=type(source).__name__))
     return ArboKB(vocab, source)
@@ -138,7 +143,7 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
 # turns dataclasses into dicts.
 @registry.misc("spacy-arbo-el.KBFromPath.v1")
 class KBFromPath:
-    """A knowledge base from a folder that ``ArboKB.to_disk`` wrote, or from a JSONL of entities.
+    """A knowledge base from its folder, which may be one of spaCy, or from a JSONL of entities.
 
     The usual loader::
 
@@ -159,7 +164,9 @@ class KBFromPath:
         path = ensure_path(self.path)
         restore(path)
         hint = "Give the folder of a saved knowledge base, or a JSONL file of entities."
-        if check_exists(path, hint).is_dir():
+        if is_of_spacy(check_exists(path, hint)):
+            return ArboKB(vocab, read_spacy_kb(path))
+        if path.is_dir():
             return ArboKB(vocab).from_disk(path)
         return ArboKB(vocab, read_entities_jsonl(path))
 

@@ -293,13 +293,13 @@ def test_entities_of_spacys_knowledge_base(tmp_path):
     kb = InMemoryLookupKB(Vocab(), entity_vector_length=2)
     kb.add_entity("Q1", 7, [0.0, 1.0])
     kb.add_entity("Q2", 3, [1.0, 1.0])
-    kb.add_alias("Douglas", ["Q1", "Q2"], [0.3, 0.6])
+    kb.add_alias("Douglas", ["Q1", "Q2"], [0.25, 0.5])
     kb.add_alias("DA", ["Q1"], [0.9])
     kb.to_disk(tmp_path / "kb")
     entities = sorted(read_spacy_kb(tmp_path / "kb"), key=lambda entity: entity.id)
     assert entities == [
-        Entity("Q1", "DA", aliases=("Douglas",), frequency=7.0),
-        Entity("Q2", "Douglas", frequency=3.0),
+        Entity("Q1", "DA", aliases=("Douglas",), frequency=0.25, meta={"count": 7}),
+        Entity("Q2", "Douglas", frequency=0.5, meta={"count": 3}),
     ]
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="contents.*missing"):

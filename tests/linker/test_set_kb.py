@@ -2,12 +2,20 @@
 
 import pytest
 import spacy
+from spacy.kb import InMemoryLookupKB, KnowledgeBase
 
 from spacy_arbo_el.errors import Errors
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .world import DEV, ENTITIES, annotated
+
+
+class OtherKB(KnowledgeBase):
+    """A knowledge base of a kind that can't be read."""
+
+    def __init__(self, vocab):
+        super().__init__(vocab, 1)
 
 
 @pytest.fixture
@@ -46,7 +54,42 @@ def test_what_a_knowledge_base_is_made_of(linker, tmp_path, kind):
     assert all(link.ids for link in linker.link_docs([doc])[0].values())
 
 
-@pytest.mark.parametrize("source", [3, None, b"kb", lambda vocab: "kb"])
+@pytest.mark.parametrize("kind", ["kb", "loader", "folder"])
+def test_spacys_own_knowledge_base_keeps_its_priors(linker, tmp_path, kind):
+    theirs = InMemoryLookupKB(linker.vocab, entity_vector_length=1)
+    for name in ("planet", "metal"):
+        theirs.add_entity(name, 342, [0.0])
+    theirs.add_alias("Mercury", ["planet", "metal"], [0.875, 0.125])
+    theirs.add_alias("quicksilver", ["metal"], [1.0])
+    theirs.to_disk(tmp_path / "kb")
+    linker.set_kb({"kb": theirs, "loader": lambda vocab: theirs, "folder": tmp_path / "kb"}[kind])
+    found = {c.entity_: c.prior_prob for c in linker.kb.get_alias_candidates("Mercury")}
+    assert found == {"planet": 0.875, "metal": 0.125}
+    assert linker.kb["metal"].names == ["quicksilver", "Mercury"]
+    if kind == "folder":
+        with pytest.raises(ValueError, match="E040.*kb build .* --format spacy"):
+            ArboKB.open(tmp_path / "kb")
+
+
+def test_the_folder_of_a_pipeline_says_which_folder_inside_to_use(linker, tmp_path):
+    linker.set_kb(ENTITIES)
+    (tmp_path / "nlp").mkdir()
+    linker.to_disk(tmp_path / "nlp" / "arbo_linker")
+    inner = tmp_path / "nlp" / "arbo_linker" / "kb"
+    for path in (tmp_path / "nlp", tmp_path / "nlp" / "arbo_linker"):
+        with pytest.raises(ValueError, match="E029") as error:
+            linker.set_kb(path)
+        assert str(inner) in str(error.value)
+    linker.set_kb(inner)
+
+
+def test_adding_a_known_id_names_upsert(linker):
+    linker.set_kb(ENTITIES)
+    with pytest.raises(ValueError, match=r"E002.*upsert"):
+        linker.kb.add(ENTITIES[0])
+
+
+@pytest.mark.parametrize("source", [3, None, b"kb", lambda vocab: "kb", OtherKB])
 def test_what_no_knowledge_base_can_be_made_of(linker, source):
     with pytest.raises(ValueError, match="E50[23]"):
         linker.set_kb(source)

@@ -12,6 +12,7 @@ from ...errors import Errors
 from ...formats import entity_formats
 from ...io import PathLike, check_exists
 from ..entity import Entity
+from ..folder import SPACY_FILES
 from .report import ImportReport
 
 
@@ -22,7 +23,7 @@ def read_spacy_kb(path: PathLike, report: Optional[ImportReport] = None) -> Iter
     ValueError where it is incomplete or damaged.
     """
     path = check_exists(path)
-    missing = [name for name in ("contents", "strings.json") if not (path / name).is_file()]
+    missing = [name for name in SPACY_FILES if not (path / name).is_file()]
     if missing:
         raise ValueError(Errors.E010.format(path=path, missing=", ".join(missing)))
     _check_contents(path)
@@ -76,18 +77,29 @@ def _end_of_contents(data: bytes) -> int:
 
 
 def entities_of(kb: InMemoryLookupKB) -> Iterator[Entity]:
-    """The entities of spaCy's knowledge base, with their frequencies.
+    """The entities of spaCy's knowledge base, with their prior probabilities as frequencies.
 
     Its vectors are left out, since they are from another encoder. spaCy's entities have no title:
-    the alias with the highest prior probability becomes the title.
+    the alias with the highest prior probability becomes the title. An entity's frequency is the
+    mean of its priors for the aliases that it shares with others, or for all where it shares none.
+    spaCy's own frequency is kept in ``meta["count"]``.
     """
     aliases: Dict[str, List[Tuple[float, str]]] = defaultdict(list)
-    frequency: Dict[str, float] = {}
+    shared: Dict[str, List[float]] = defaultdict(list)
+    counts: Dict[str, float] = {}
     for alias in kb.get_alias_strings():
-        for candidate in kb.get_alias_candidates(alias):
-            aliases[candidate.entity_].append((-candidate.prior_prob, alias))
-            frequency[candidate.entity_] = candidate.entity_freq
+        candidates = kb.get_alias_candidates(alias)
+        for candidate in candidates:
+            entity_id, prior = candidate.entity_, candidate.prior_prob
+            aliases[entity_id].append((-prior, alias))
+            counts[entity_id] = candidate.entity_freq
+            if len(candidates) > 1:
+                shared[entity_id].append(prior)
     for entity_id in kb.get_entity_strings():
         names = [alias for _, alias in sorted(aliases[entity_id])]
         title, rest = (names[0], tuple(names[1:])) if names else ("", ())
-        yield Entity(entity_id, title, aliases=rest, frequency=frequency.get(entity_id, 0.0))
+        priors = shared[entity_id] or [-prior for prior, _ in aliases[entity_id]]
+        frequency = sum(priors) / len(priors) if priors else 0.0
+        count = counts.get(entity_id)
+        meta = {"count": count} if count else {}
+        yield Entity(entity_id, title, aliases=rest, frequency=frequency, meta=meta)
