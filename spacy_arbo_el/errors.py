@@ -322,6 +322,11 @@ class Errors(metaclass=_Coded):
         "There is no entity {id!r} for the mention {text!r} in the knowledge base. Add it first: "
         'linker.kb.add(Entity({id!r}, "its name")).'
     )
+    E511 = (
+        "The component arbo_names finds names of a linker's knowledge base, but no {wanted} comes "
+        'after it in its pipeline. Add one: nlp.add_pipe("arbo_linker"), or name the one that you '
+        'mean: nlp.add_pipe("arbo_names", config={{"linker": …}}).'
+    )
 
     # Training: E6xx
     E601 = "{path} is not a readable checkpoint: {problem}. Remove it, or train without --resume."

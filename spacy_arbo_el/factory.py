@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, Optional
 from spacy.language import Language
 from thinc.api import Config, Model
 
+from .corpora.finders import ArboNames
 from .discovery.clustering import Discovery
 from .inference.decisions import Inference
 from .linker import ArboLinker
@@ -170,3 +171,13 @@ def make_arbo_linker(
     linker = ArboLinker(settings.pop("nlp").vocab, **settings)
     linker.cfg.belong_to(linker, nlp)
     return linker
+
+
+@Language.factory(
+    "arbo_names",
+    assigns=["doc.ents", "doc.spans"],
+    default_config={"linker": None, "overwrite": False},
+)
+def make_arbo_names(nlp: Language, name: str, linker: Optional[str], overwrite: bool) -> ArboNames:
+    """Build the component ``ArboNames``, which explains the settings."""
+    return ArboNames.of(nlp, linker, overwrite)

@@ -34,6 +34,17 @@ def singular(word: str) -> str:
     return word
 
 
+def plural(word: str) -> str:
+    """The regular plural of an English noun in lower case."""
+    if word.endswith("itis"):
+        return f"{word[:-1]}des"
+    if word.endswith("sis"):
+        return f"{word[:-2]}es"
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
 def numbers_among(words: Sequence[str]) -> FrozenSet[str]:
     """The numbers among the words of a string."""
     return frozenset(word for word in words if word.isdigit())

@@ -1,6 +1,8 @@
 """Finding the mentions of documents that have none."""
 
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Optional
+import weakref
+from itertools import dropwhile
+from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Iterator, Optional, Tuple
 
 import spacy
 from spacy.language import Language
@@ -8,12 +10,90 @@ from spacy.tokens import Doc, Span
 
 from ..errors import Errors
 from ..mentions.getters import set_mentions
-from .names import NameFinder
+from ..revision import RevisionCache
+from .names import Dictionary, NameFinder
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
 
 Finder = Callable[[Iterable[Doc]], Iterable[Doc]]
+
+
+class ArboNames:
+    """A component that finds the names of a linker's knowledge base in raw text.
+
+    It stands before the linker, and follows its knowledge base: what ``set_kb`` and edits change is
+    found in the next document. So two lines link raw text::
+
+        nlp.add_pipe("arbo_names")
+        nlp.add_pipe("arbo_linker").set_kb("entities.jsonl")
+
+    Names are found over line breaks and in any case, but for short ones and capitals, with other
+    dashes and apostrophes, in the plural, and without spaces. Mentions are put where the linker
+    takes them from. Their label is the first type of the entity.
+
+    linker: The name of the linker; by default the first one after it.
+    overwrite: Whether mentions of earlier components are replaced. Otherwise they stay, and names
+        that overlap with one are left out.
+    """
+
+    def __init__(
+        self,
+        stop_words: Container[str],
+        find_linker: Callable[["ArboNames"], "ArboLinker"],
+        overwrite: bool = False,
+    ) -> None:
+        self.stop_words = stop_words
+        self.overwrite = overwrite
+        self._find_linker = find_linker
+        self._built = RevisionCache()
+
+    @classmethod
+    def of(
+        cls, nlp: Language, linker: Optional[str] = None, overwrite: bool = False
+    ) -> "ArboNames":
+        """The component of a pipeline; ``linker`` and ``overwrite`` as for the class."""
+        of_nlp = weakref.ref(nlp)
+
+        def find(names: "ArboNames") -> "ArboLinker":
+            return _linker_after(names, of_nlp(), linker)
+
+        return cls(nlp.Defaults.stop_words, find, overwrite)
+
+    def __call__(self, doc: Doc) -> Doc:
+        linker = self._find_linker(self)
+        getter = linker.mentions.getter
+        return NameFinder(self._dictionary(linker), getter, self.overwrite).find(doc)
+
+    def __reduce__(self) -> Tuple[Callable[..., "ArboNames"], Tuple[Any, ...]]:
+        # For nlp.pipe(n_process=2). The linker is pickled once, with the same pipeline.
+        return _names_of_linker, (self.stop_words, self._find_linker(self), self.overwrite)
+
+    def _dictionary(self, linker: "ArboLinker") -> Dictionary:
+        kb = linker.kb
+        with kb.guard.reading():
+            return self._built.get(
+                "dictionary",
+                (kb, kb.edits),
+                lambda: Dictionary.of(linker.vocab, self.stop_words, kb.entities),
+            )
+
+
+def _names_of_linker(
+    stop_words: Container[str], linker: "ArboLinker", overwrite: bool
+) -> ArboNames:
+    return ArboNames(stop_words, lambda names: linker, overwrite)
+
+
+def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[str]) -> "ArboLinker":
+    """The linker of that name, or the first one after the component."""
+    from ..linker import ArboLinker
+
+    components = [] if nlp is None else nlp.components
+    for name, pipe in dropwhile(lambda one: not wanted and one[1] is not names, components):
+        if isinstance(pipe, ArboLinker) and wanted in (None, name):
+            return pipe
+    raise ValueError(Errors.E511.format(wanted=wanted or "arbo_linker"))
 
 
 def make_finder(nlp: Language, linker: "ArboLinker", find: str) -> Optional[Finder]:

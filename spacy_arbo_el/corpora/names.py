@@ -1,28 +1,34 @@
 """Mentions by a dictionary: where a text has a name of an entity."""
 
+import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
+from ahocorasick_rs import AhoCorasick
 from spacy.language import Language
-from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc, Span
-from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
 from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, find_mentions, set_mentions
+from ..words import MIN_PLURAL, plural, singular
+from .folding import fold, shape
 from .spans import LABEL
+from .splitting import Borders
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
 # The most tokens of a span that is drawn where a document has no mention and no name.
 DRAWN_TOKENS = 3
 
+_LAST_WORD = re.compile(r"[a-z]+\Z")
+
 
 def is_exact(name: str) -> bool:
-    """Whether a name is found in its own spelling only: a short one, or a word in capitals."""
-    return len(name) <= SHORT or (name.isupper() and " " not in name)
+    """Whether a name is found in its own spelling only: a short one, or letters in capitals."""
+    return len(name) <= SHORT or (name.isupper() and name.isalpha())
 
 
 def is_usable(name: str, stop_words: Container[str] = ()) -> bool:
@@ -58,26 +64,33 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """The names of entities, and matchers for them.
+    """The names of entities, and an automaton that finds them (Aho and Corasick 1975).
 
     vocab: That of the tokenizer, which documents must have too.
     names: Each name once.
     unusable: How many names were left out because they are no mentions, see ``is_usable``.
-    exact: Finds names in their own spelling.
-    folded: Finds names in any case.
-    numbers: From the key of a match to the number of its name.
+    automaton: Finds the folded spellings of all names.
+    numbers: For each of these the number of its name; -1 where only an exact spelling counts.
+    exact: The numbers of names that are found in their own spelling, by that.
     """
 
     vocab: Vocab
     names: List[Name]
     unusable: int
-    exact: PhraseMatcher
-    folded: PhraseMatcher
-    numbers: Mapping[int, int]
+    automaton: AhoCorasick
+    numbers: List[int]
+    exact: Mapping[str, int]
 
     @classmethod
     def build(cls, nlp: Language, entities: Iterable[Entity]) -> "Dictionary":
-        """The dictionary of these entities. Of ``nlp``, only the tokenizer is used."""
+        """The dictionary of these entities, without the stop words of the language."""
+        return cls.of(nlp.vocab, nlp.Defaults.stop_words, entities)
+
+    @classmethod
+    def of(
+        cls, vocab: Vocab, stop_words: Container[str], entities: Iterable[Entity]
+    ) -> "Dictionary":
+        """The same for a vocabulary and stop words in lower case."""
         names: Dict[str, Name] = {}
         unusable = 0
         for entity in entities:
@@ -87,32 +100,93 @@ class Dictionary:
             for text in map(str.strip, entity.names):
                 spellings.setdefault(key_of(text), text)
             for key, text in spellings.items():
-                if not is_usable(text, nlp.Defaults.stop_words):
+                if not is_usable(text, stop_words) or not key.strip():
                     unusable += 1
                     continue
                 first = names.setdefault(key, Name(text, entity.id, label))
                 if first.kb_id not in (None, entity.id):
                     names[key] = first._replace(kb_id=None)
-        exact = PhraseMatcher(nlp.vocab)
-        folded = PhraseMatcher(nlp.vocab, attr="LOWER")
-        numbers = {}
-        for number, (key, name) in enumerate(names.items()):
-            matcher = exact if is_exact(name.text) else folded
-            # Some tokenizers split words in lower case in other places.
-            patterns = [nlp.tokenizer(text) for text in dict.fromkeys((name.text, key))]
-            matcher.add(str(number), [pattern for pattern in patterns if len(pattern)])
-            numbers[nlp.vocab.strings[str(number)]] = number
-        return cls(nlp.vocab, list(names.values()), unusable, exact, folded, numbers)
+        numbers, exact = _spellings(names, stop_words)
+        automaton = AhoCorasick(numbers, store_patterns=False)
+        every = list(names.values())
+        return cls(vocab, every, unusable, automaton, list(numbers.values()), exact)
 
     def hits(self, doc: Doc) -> List[Hit]:
-        """The names in a document, in order: the longest where they overlap."""
-        # A name in its own spelling comes before the same word in any case.
-        found: Dict[Tuple[int, int], int] = {}
-        for matcher in (self.exact, self.folded):
-            for key, start, end in matcher(doc):
-                found.setdefault((start, end), self.numbers[key])
-        spans = filter_spans([Span(doc, start, end) for start, end in found])
-        return [Hit(span.start, span.end, found[span.start, span.end]) for span in spans]
+        """The names in a document, in order: the longest where they overlap.
+
+        Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
+        """
+        borders = Borders(doc)
+        folded = fold(borders.text)
+        places = []
+        find = self.automaton.find_matches_as_indexes
+        for pattern, start, end in find(folded.text, overlapping=True):
+            place = folded.original(start, end) if folded.is_name(start, end) else None
+            if place is None or not all(map(borders.may_be, place)):
+                continue
+            # A name in its own spelling comes before the same word in any case.
+            spelling = shape(borders.text[slice(*place)])
+            number = self.exact.get(spelling, self.numbers[pattern])
+            if number >= 0:
+                places.append((start - end, place, number))
+        chosen = list(_without_overlaps(places))
+        borders.split({offset for place, _ in chosen for offset in place})
+        return [Hit(*borders.tokens(*place), number) for place, number in chosen]
+
+
+def _spellings(
+    names: Mapping[str, Name], stop_words: Container[str]
+) -> Tuple[Dict[str, int], Dict[str, int]]:
+    """What ``numbers`` and ``exact`` of a dictionary are made of: numbers by spellings."""
+    folded: Dict[str, int] = {}
+    exact: Dict[str, int] = {}
+    more: Tuple[Dict[str, List[int]], ...] = ({}, {})
+    for number, (key, name) in enumerate(names.items()):
+        if is_exact(name.text):
+            exact[key] = number
+            folded.setdefault(fold(key).text, -1)
+        else:
+            folded[key] = number
+        kind = int(is_exact(name.text))
+        for form in _other_forms(key) if len(name.text) > SHORT else ():
+            if is_usable(form, stop_words):
+                more[kind].setdefault(form, []).append(number)
+    every = list(names.values())
+    for known, others in zip((folded, exact), more):
+        for form, numbers in others.items():
+            # A form of the names of several entities is a mention of none.
+            if len({every[number].kb_id for number in numbers}) == 1 and known.get(form, -1) < 0:
+                known[form] = numbers[0]
+                folded.setdefault(fold(form).text, -1)
+    return folded, exact
+
+
+def _other_forms(key: str) -> Iterator[str]:
+    """Other forms of a name: with the last word in the plural or the singular; "Unesco"."""
+    if key.isupper() and key.isalpha():
+        yield from (key.capitalize(), f"{key}s")
+    match = _LAST_WORD.search(key)
+    if match and len(match[0]) >= MIN_PLURAL:
+        word, rest = match[0], key[: match.start()]
+        yield rest + (plural(word) if singular(word) == word else singular(word))
+
+
+def _without_overlaps(
+    places: Iterable[Tuple[int, Tuple[int, int], int]],
+) -> Iterator[Tuple[Tuple[int, int], int]]:
+    """Places with numbers, in order: the longest where they overlap, then the first.
+
+    places: The negative length, start and end, and number of each.
+    """
+    taken: List[Tuple[Tuple[int, int], int]] = []
+    for _, place, number in sorted(places):
+        position = bisect_left(taken, (place, number))
+        before, after = taken[position - 1 : position], taken[position : position + 1]
+        if all(one[1] <= place[0] for one, _ in before) and all(
+            one[0] >= place[1] for one, _ in after
+        ):
+            taken.insert(position, (place, number))
+    yield from taken
 
 
 @dataclass(frozen=True)
@@ -123,10 +197,13 @@ class NameFinder:
 
     dictionary: The names.
     getter: Where mentions are put.
+    overwrite: Whether mentions that are there are replaced. Otherwise names that overlap with one
+        are left out.
     """
 
     dictionary: Dictionary
     getter: SpanGetter
+    overwrite: bool = True
 
     @classmethod
     def build(cls, nlp: Language, entities: Iterable[Entity], getter: SpanGetter) -> "NameFinder":
@@ -134,12 +211,20 @@ class NameFinder:
         return cls(Dictionary.build(nlp, entities), getter)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        names = self.dictionary.names
-        for doc in docs:
-            hits = self.dictionary.hits(doc)
-            spans = [Span(doc, hit.start, hit.end, label=names[hit.name].label) for hit in hits]
-            set_mentions(doc, spans, self.getter)
-            yield doc
+        return map(self.find, docs)
+
+    def find(self, doc: Doc) -> Doc:
+        """Put the names of a document where mentions are."""
+        names, hits = self.dictionary.names, self.dictionary.hits(doc)
+        spans = [Span(doc, hit.start, hit.end, label=names[hit.name].label) for hit in hits]
+        if not self.overwrite:
+            key = self.getter.spans_key
+            given = list(doc.ents if key is None else doc.spans.get(key, ()))
+            taken = {token.i for span in given for token in span}
+            free = (span for span in spans if taken.isdisjoint(range(span.start, span.end)))
+            spans = [*given, *free]
+        set_mentions(doc, spans, self.getter)
+        return doc
 
 
 def spans_to_read(
@@ -182,4 +267,4 @@ def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> List[Span]:
 
 def key_of(name: str) -> str:
     """What two names have in common that are found in the same places of a text."""
-    return name if is_exact(name) else name.lower()
+    return shape(name) if is_exact(name) else fold(name).text

@@ -1,0 +1,151 @@
+"""Text as names are sought in it: one form of case, white space, dashes, quotes and Unicode."""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+# Characters that mean the same, and invisible ones: soft hyphens, joiners, byte order marks.
+SAME = {
+    "'": "\u2018\u2019\u201b\u02b9\u02bb\u02bc\u2032\u00b4\uff07",
+    '"': "\u201c\u201d\u201e",
+    "-": "\u2010\u2011\u2012\u2013\u2212\u2043\ufe58\ufe63\uff0d",
+    "": "\u00ad\u200b\u200c\u200d\u2060\ufeff",
+}
+_SAME = {ord(char): to for to, chars in SAME.items() for char in chars}
+# White space beside these is not read: "T - cell" of a tokenized text, "non-" before a line break.
+TIGHT = f"-/:,'()[]+{SAME['-']}{SAME[chr(39)]}"
+_TIGHT = re.escape(TIGHT)
+# White space other than one blank, and what is not ASCII, with the character that it may modify.
+_SPECIAL = re.compile(rf"(?<=[{_TIGHT}])\s+|\s+(?=[{_TIGHT}])|[^\S ]\s*| \s+|[!-~]?[^\s\x00-\x7f]+")
+# Thai, Lao, Tibetan, Burmese, Khmer, kana and Chinese characters.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+# Kinds of characters: those of words, of scripts without spaces, of Korean, marks on another.
+OTHER, WORD, UNSPACED, HANGUL, MARK = range(5)
+
+
+class Folded(NamedTuple):
+    """A text as names are sought in it, and where its characters come from.
+
+    text: The text.
+    edges: Offsets in it, ascending, where pieces begin that were changed, or were not; its end.
+    origins: The offsets of these places in the original.
+    whole: Whether such a piece was changed as a whole, so that no name begins or ends within.
+    """
+
+    text: str
+    edges: List[int]
+    origins: List[int]
+    whole: List[bool]
+
+    def original(self, start: int, end: int) -> Optional[Tuple[int, int]]:
+        """The place of a stretch in the original; None where it begins or ends within a piece."""
+        # The last piece that begins there, and the first: what is invisible is no part of a name.
+        before, after = bisect_right(self.edges, start) - 1, bisect_left(self.edges, end)
+        after -= self.edges[after] != end
+        ahead, beyond = start - self.edges[before], end - self.edges[after]
+        if (ahead and self.whole[before]) or (beyond and self.whole[after]):
+            return None
+        return self.origins[before] + ahead, self.origins[after] + beyond
+
+    def is_name(self, start: int, end: int) -> bool:
+        """Whether a stretch begins and ends where words do, in scripts with spaces."""
+        text = self.text
+        if start and _is_joined(text[start - 1], text[start], (WORD, HANGUL)):
+            return False
+        # Korean words have endings.
+        return end == len(text) or not _is_joined(text[end - 1], text[end], (WORD,))
+
+
+def fold(text: str, case: bool = False) -> Folded:
+    """Fold a text. Names that are found in the same places have the same folded text.
+
+    case: Whether upper and lower case stay as they are.
+    """
+    parts: List[str] = []
+    edges, origins, whole = [0], [0], [False]
+    length = last = 0
+
+    def add(part: str, origin: int, changed: bool) -> None:
+        nonlocal length
+        edges.append(length)
+        origins.append(origin)
+        whole.append(changed)
+        parts.append(part)
+        length += len(part)
+
+    def add_plain(end: int) -> None:
+        if end > last:
+            add(text[last:end] if case else text[last:end].lower(), last, False)
+
+    for match in _SPECIAL.finditer(text):
+        start, end = match.span()
+        add_plain(start)
+        last = end
+        if match[0].isspace():
+            beside = text[start - 1 : start] + text[end : end + 1]
+            add(_space(match[0], beside), start, True)
+            continue
+        for cluster in _clusters(match[0]):
+            add(_fold_cluster(cluster, case), start, True)
+            start += len(cluster)
+    add_plain(len(text))
+    add("", len(text), False)
+    return Folded("".join(parts), edges, origins, whole)
+
+
+def shape(text: str) -> str:
+    """The folded text with its upper and lower case."""
+    return text if text.isascii() and not _SPECIAL.search(text) else fold(text, case=True).text
+
+
+@lru_cache(maxsize=65536)
+def kind_of(char: str) -> int:
+    """What a character is at the edge of a name, one of the constants."""
+    if unicodedata.category(char)[0] == "M":
+        return MARK
+    if _UNSPACED.match(char):
+        return UNSPACED
+    if "\uac00" <= char <= "\ud7a3" or "\u1100" <= char <= "\u11ff":
+        return HANGUL
+    return WORD if char.isalnum() or char == "_" else OTHER
+
+
+def _is_joined(before: str, after: str, kinds: Tuple[int, ...]) -> bool:
+    """Whether two characters are of one word. kinds: Those of which words are."""
+    kind = kind_of(after)
+    return kind == MARK or (kind in kinds and kind_of(before) in (*kinds, MARK))
+
+
+def _space(run: str, beside: str) -> str:
+    """What is read of white space; nothing is found over an empty line."""
+    if run.count("\n") > 1:
+        return "\n"
+    return "" if any(char in TIGHT for char in beside) else " "
+
+
+def _clusters(run: str) -> Iterator[str]:
+    """Characters with the marks on them, and Korean syllables that are written in letters."""
+    start = 0
+    for number, char in enumerate(run):
+        modifies = unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff"
+        if number > start and not modifies:
+            yield run[start:number]
+            start = number
+    yield run[start:]
+
+
+@lru_cache(maxsize=65536)
+def _fold_cluster(cluster: str, case: bool) -> str:
+    composed = _composed(cluster.translate(_SAME))
+    return composed if case else _composed(composed.casefold())
+
+
+def _composed(cluster: str) -> str:
+    # A trade mark sign is no "TM" at the end of a name.
+    is_symbol = unicodedata.category(cluster[:1] or " ") == "So"
+    return unicodedata.normalize("NFC" if is_symbol else "NFKC", cluster)

@@ -1,0 +1,103 @@
+"""Where names begin and end in a Doc: between tokens, or within one that is then split."""
+
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+from itertools import pairwise, starmap
+from typing import Any, Collection, Dict, List, Tuple
+
+import numpy as np
+from spacy.attrs import IDX, LENGTH
+from spacy.tokens import Doc, Span, Token
+
+from .folding import HANGUL, SAME, UNSPACED, kind_of
+
+# Tokens are split beside these, and in scripts without spaces.
+SPLITTING = "-/" + SAME["-"]
+
+
+class Borders:
+    """The offsets of characters at which names can begin and end.
+
+    doc: The document, whose tokens ``split`` may split.
+    """
+
+    def __init__(self, doc: Doc) -> None:
+        self.doc = doc
+        self.text = doc.text
+        self._read_tokens()
+
+    def _read_tokens(self) -> None:
+        offsets = self.doc.to_array([IDX, LENGTH]).astype(np.int64)
+        self.starts: List[int] = offsets[:, 0].tolist()
+        self.ends: List[int] = offsets.sum(axis=1).tolist()
+
+    def may_be(self, offset: int) -> bool:
+        """Whether a name can begin or end there."""
+        if self._is_between(offset):
+            return True
+        before, after = self.text[offset - 1], self.text[offset]
+        if _is_unspaced(before) or _is_unspaced(after):
+            return not self.is_segmented
+        token = self.doc[self._number(offset)]
+        is_one = token.like_url or token.like_email or token.like_num
+        return not is_one and (before in SPLITTING or after in SPLITTING)
+
+    def tokens(self, start: int, end: int) -> Tuple[int, int]:
+        """The first token of a stretch and the one after it; both begin or end with a token."""
+        return bisect_left(self.starts, start), bisect_left(self.ends, end) + 1
+
+    def _number(self, offset: int) -> int:
+        return bisect_right(self.starts, offset) - 1
+
+    def _is_between(self, offset: int) -> bool:
+        number = self._number(offset)
+        return self.starts[number] == offset or self.ends[number] <= offset
+
+    @cached_property
+    def is_segmented(self) -> bool:
+        """Whether the tokenizer knows the words of a script without spaces."""
+        pairs = pairwise(self.doc)
+        return any(
+            _is_unspaced(a.text[-1]) and _is_unspaced(b.text[0])
+            for a, b in pairs
+            if not a.whitespace_
+        )
+
+    def split(self, offsets: Collection[int]) -> None:
+        """Split the tokens that have one of these offsets within. The Doc changes in place."""
+        within = [offset for offset in sorted(offsets) if not self._is_between(offset)]
+        if not within:
+            return
+        doc = self.doc
+        cuts: Dict[int, List[int]] = {}
+        for offset in within:
+            cuts.setdefault(self._number(offset), []).append(offset)
+        # spaCy leaves the groups of spans at their old tokens.
+        groups = {key: [_place(span) for span in group] for key, group in doc.spans.items()}
+        with doc.retokenize() as retokenizer:
+            for number, of_token in cuts.items():
+                _split(retokenizer, doc[number], of_token)
+        for key, spans in groups.items():
+            doc.spans[key] = [span for span in starmap(doc.char_span, spans) if span is not None]
+        self._read_tokens()
+
+
+def _split(retokenizer: Any, token: Token, offsets: List[int]) -> None:
+    """Split a token at offsets of characters. Its parts have its annotations."""
+    edges = [0, *(offset - token.idx for offset in offsets), len(token)]
+    parts = [token.text[start:end] for start, end in pairwise(edges)]
+    same = {"POS": token.pos, "TAG": token.tag, "DEP": token.dep, "MORPH": str(token.morph)}
+    same.update({"ENT_TYPE": token.ent_type, "ENT_KB_ID": token.ent_kb_id})
+    attrs = {name: [value] * len(parts) for name, value in same.items()}
+    attrs["SENT_START"] = [int(bool(token.is_sent_start)), *([0] * (len(parts) - 1))]
+    head = (token, 0) if token.head == token else token.head
+    retokenizer.split(token, parts, [head, *([(token, 0)] * (len(parts) - 1))], attrs=attrs)
+
+
+def _place(span: Span) -> Tuple[int, int, int, int, None, str, int]:
+    """A span as the arguments of ``doc.char_span``."""
+    return span.start_char, span.end_char, span.label, span.kb_id, None, "strict", span.id
+
+
+def _is_unspaced(char: str) -> bool:
+    return kind_of(char) in (UNSPACED, HANGUL)

@@ -1,0 +1,223 @@
+"""Names in text: however it is wrapped, spelled and tokenized; and the component arbo_names."""
+
+import pickle
+import re
+import textwrap
+import unicodedata
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc, Span
+
+from spacy_arbo_el.corpora.folding import fold
+from spacy_arbo_el.corpora.names import Dictionary, NameFinder
+from spacy_arbo_el.corpora.pubtator import read_pubtator
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
+
+from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+
+NAMES = [
+    *("heart attack", "acute myeloid leukemia", "myeloid leukemia", "Sjögren's syndrome", "AIDS"),
+    *("São Paulo", "non-small cell lung cancer", "COVID-19", "UNESCO", "metastasis", "T-cell"),
+    *("neoplasms", "fibrosis", "Alzheimer", "東京大学", "京都", "กรุงเทพ", "삼성전자", "LEOPARD"),
+]
+ENTITIES = [Entity(f"D{number}", name) for number, name in enumerate(NAMES)]
+EN, XX = spacy.blank("en"), spacy.blank("xx")
+
+
+def found(text, nlp=EN, entities=ENTITIES):
+    doc = nlp.make_doc(text)
+    before = doc.text
+    (doc,) = NameFinder.build(nlp, entities, EntSpans())([doc])
+    assert doc.text == before
+    return [span.text for span in doc.ents]
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        # White space.
+        ("He had a heart\nattack.", ["heart\nattack"]),
+        ("He had a heart \r\n  attack.", ["heart \r\n  attack"]),
+        ("He had a heart\u00a0attack.", ["heart\u00a0attack"]),
+        ("with acute\nmyeloid leukemia", ["acute\nmyeloid leukemia"]),
+        ("of the heart\n\nattack", []),
+        # Dashes, apostrophes, forms of Unicode, characters that nobody sees.
+        ("Sjögren’s syndrome", ["Sjögren’s syndrome"]),
+        ("non‑small cell lung cancer", ["non‑small cell lung cancer"]),
+        ("non-\nsmall cell lung cancer", ["non-\nsmall cell lung cancer"]),
+        ("a T - cell", ["T - cell"]),
+        (unicodedata.normalize("NFD", "in São Paulo"), [unicodedata.normalize("NFD", "São Paulo")]),
+        ("the ﬁbrosis", ["ﬁbrosis"]),
+        ("a heart at\u00adtack", ["heart at\u00adtack"]),
+        # Case: short names and capitals in their own spelling, or as "Unesco".
+        ("Covid-19, covid-19 HEART ATTACK", ["Covid-19", "covid-19", "HEART ATTACK"]),
+        ("Unesco, UNESCO and unesco; aids, Aids, AIDS", ["Unesco", "UNESCO", "AIDS"]),
+        ("one leopard", []),
+        # Plurals.
+        ("heart attacks, metastases, a neoplasm", ["heart attacks", "metastases", "neoplasm"]),
+        # Words, and parts of them.
+        ("Alzheimer's, Alzheimers, Alzheimerian", ["Alzheimer", "Alzheimers"]),
+        ("COVID-19-positive, COVID-199, 1COVID-19", ["COVID-19"]),
+        ("https://unesco.org/COVID-19/UNESCO-x", []),
+    ],
+)
+def test_what_is_found(text, names):
+    assert found(text) == names
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ("彼は東京大学で働いています。京都へ", ["東京大学", "京都"]),
+        ("เขาอยู่ที่กรุงเทพมานาน", ["กรุงเทพ"]),
+        (
+            unicodedata.normalize("NFD", "삼성전자는 좋다"),
+            [unicodedata.normalize("NFD", "삼성전자")],
+        ),
+        ("새삼성전자", []),
+        ("UNESCOと東京大学", ["UNESCO", "東京大学"]),
+    ],
+)
+def test_scripts_without_spaces_need_no_tokenizer(text, names):
+    assert found(text, XX) == names
+
+
+def test_words_of_a_tokenizer_are_not_cut():
+    doc = Doc(XX.vocab, ["東京", "都", "の", "京都"], [False] * 4)
+    dictionary = Dictionary.build(XX, [Entity("a", "京都"), Entity("b", "都の")])
+    assert [doc[hit.start : hit.end].text for hit in dictionary.hits(doc)] == ["都の", "京都"]
+    assert len(doc) == 4
+
+
+def test_tokens_that_are_split_keep_what_is_known_of_them():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("sentencizer")
+    doc = nlp("彼は東京大学で働いています。 私 は 学生。")
+    doc.spans["sc"] = [Span(doc, 2, 4, "A", kb_id="Q1", span_id="x")]
+    doc.ents = [Span(doc, 4, 5, "ROLE", kb_id="Q2")]
+    for token in doc:
+        token.pos_ = "NOUN"
+    NameFinder(Dictionary.build(nlp, ENTITIES), GroupSpans("names")).find(doc)
+    assert [token.text for token in doc][:3] == ["彼は", "東京大学", "で働いています"]
+    assert [span.text for span in doc.spans["names"]] == ["東京大学"]
+    assert [(s.text, s.label_, s.kb_id_, s.id_) for s in doc.spans["sc"]] == [
+        ("私 は", "A", "Q1", "x")
+    ]
+    assert [(s.text, s.label_, s.kb_id_) for s in doc.ents] == [("学生", "ROLE", "Q2")]
+    assert len(list(doc.sents)) == 2 and {token.pos_ for token in doc} == {"NOUN"}
+    assert Doc(doc.vocab).from_bytes(doc.to_bytes()).text == doc.text
+
+
+def test_a_plural_is_first_the_name_that_it_is():
+    entities = [Entity("one", "wart"), Entity("all", "warts"), Entity("x", "gland", "", ["glands"])]
+    dictionary = Dictionary.build(EN, [*entities, Entity("a", "cherry"), Entity("b", "cherrie")])
+    doc = EN.make_doc("warts and a wart of glands, cherries")
+    hits = dictionary.hits(doc)
+    assert [dictionary.names[hit.name].kb_id for hit in hits] == ["all", "one", "x"]
+
+
+WORDS = st.sampled_from([*NAMES, "a", "of", "Covid-19", "(", "heart", "attack.", "東京", "x-ray,"])
+SPACES = st.sampled_from([" ", "  ", "\n", "\u00a0", "\t", " \r\n ", "\u2009"])
+
+
+@given(st.lists(st.tuples(WORDS, SPACES), max_size=12))
+def test_white_space_and_dashes_change_nothing(pieces):
+    plain = found(" ".join(word for word, _ in pieces).strip())
+    other = "".join(word.replace("-", "\u2011") + space for word, space in pieces).strip()
+    assert [fold(name).text for name in found(other)] == [fold(name).text for name in plain]
+
+
+@given(st.text(max_size=40), st.data())
+def test_any_text_is_folded_with_its_offsets(text, data):
+    folded = fold(text)
+    start = data.draw(st.integers(0, len(folded.text)))
+    end = data.draw(st.integers(start, len(folded.text)))
+    place = folded.original(start, end)
+    assert folded.original(0, len(folded.text)) is not None
+    if place is not None and start < end:
+        assert 0 <= place[0] < place[1] <= len(text)
+
+
+@given(st.text(min_size=5, max_size=12), st.text(max_size=8), st.text(max_size=8))
+def test_any_name_can_be_sought_in_any_text(name, before, after):
+    text = f"{before} {name} {after}".encode("utf8", "ignore").decode("utf8")
+    name = name.encode("utf8", "ignore").decode("utf8").replace("\0", "")
+    for one in found(text.replace("\0", ""), XX, [Entity("x", name)] if name.strip() else []):
+        assert fold(one.strip()).text.startswith(fold(name.strip()).text[:2])
+
+
+@pytest.mark.filterwarnings("ignore:.*came before")
+def test_as_many_names_are_found_in_wrapped_abstracts(data_dir):
+    lines = (data_dir / "medic_half" / "disease_down_half.tsv").read_text("utf8").splitlines()
+    names = [re.match(r'\["(.*?)", ', line)[1] for line in lines]
+    dictionary = Dictionary.build(EN, [Entity(f"x{n}", name) for n, name in enumerate(names)])
+    counts = []
+    for width in (0, 72, 40):
+        texts = read_pubtator(data_dir / "ncbi_disease" / "NCBIdevelopset_corpus.txt")
+        plain = [text.text for text in texts]
+        wrapped = [textwrap.fill(t, width, break_long_words=False) if width else t for t in plain]
+        counts.append(sum(len(dictionary.hits(EN.make_doc(text))) for text in wrapped))
+    # By tokens, 339, 322 and 302 were found.
+    assert counts == [413] * 3
+
+
+# The component
+
+
+@pytest.fixture
+def nlp():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_names")
+    tower = {"@architectures": "test.HashedEncoder.v1"}
+    model = {"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": tower, "entity": None}
+    linker = nlp.add_pipe("arbo_linker", config={"model": model})
+    linker.model.initialize()
+    linker.encoder.weights_changed()
+    linker.set_kb([Entity("D1", "infarction", aliases=["heart attack"], types=["DISEASE"])])
+    return nlp
+
+
+def links(doc):
+    return [(span.text, span.label_, span.kb_id_) for span in doc.ents]
+
+
+def test_two_lines_link_raw_text(nlp, tmp_path):
+    assert links(nlp("A heart\nattack.")) == [("heart\nattack", "DISEASE", "D1")]
+    # The component follows the knowledge base.
+    linker = nlp.get_pipe("arbo_linker")
+    linker.kb.add(Entity("D2", "gout"))
+    assert links(nlp("A gout.")) == [("gout", "ENTITY", "D2")]
+    linker.kb.update(Entity("D2", "gouty arthritis"))
+    assert links(nlp("A gouty arthritis.")) == [("gouty arthritis", "ENTITY", "D2")]
+    linker.set_kb([Entity("D2", "gout disease")])
+    assert links(nlp("A heart attack and gout disease.")) == [("gout disease", "ENTITY", "D2")]
+    nlp.to_disk(tmp_path / "model")
+    assert links(spacy.load(tmp_path / "model")("Gout disease.")) == [
+        ("Gout disease", "ENTITY", "D2")
+    ]
+
+
+def test_mentions_that_are_there_stay(nlp):
+    names = nlp.get_pipe("arbo_names")
+    doc = nlp.make_doc("A heart attack at Heart House, heart attack")
+    doc.ents = [Span(doc, 1, 2, "ORGAN"), Span(doc, 4, 6, "ORG")]
+    assert [span.text for span in names(doc).ents] == ["heart", "Heart House", "heart attack"]
+    names.overwrite = True
+    assert [span.text for span in names(doc).ents] == ["heart attack", "heart attack"]
+
+
+def test_processes_have_the_linker_of_the_pipeline(nlp):
+    names, linker = pickle.loads(pickle.dumps([pipe for _, pipe in nlp.pipeline]))
+    linker.kb.add(Entity("D3", "new disease"))
+    assert links(linker(names(nlp.make_doc("A new disease.")))) == [("new disease", "ENTITY", "D3")]
+
+
+def test_a_linker_must_follow():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_names")
+    with pytest.raises(ValueError, match="E511.*arbo_linker.*comes after"):
+        nlp("text")
