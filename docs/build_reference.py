@@ -29,6 +29,7 @@ REGISTRIES = {
 # Some parts take their settings over from a class, which describes them.
 DESCRIBED_BY = {
     "arbo_linker": "spacy_arbo_el.linker:ArboLinker",
+    "arbo_names": "spacy_arbo_el.corpora.finders:ArboNames",
     "spacy-arbo-el.MentionCorpus.v1": "spacy_arbo_el.corpora.reader:MentionCorpus",
 }
 # Arguments that spaCy gives.
@@ -203,8 +204,12 @@ def table(part: Part) -> str:
 
 def entry(part: Part) -> str:
     lines = parameters_in(part.doc)[0]
-    if part.registry == "factory":
+    if part.name == "arbo_linker":
         lines = ['The component: `nlp.add_pipe("arbo_linker")`. It links spans to entities.']
+    elif part.name == "arbo_names":
+        lines = [
+            "Finds names of the linker's knowledge base in raw text: put it before the linker."
+        ]
     key = "factory" if part.registry == "factory" else f"@{part.registry}"
     pieces = (f"### {part.name}", f"`{key}`", as_markdown(lines), table(part))
     return "\n\n".join(piece for piece in pieces if piece)
