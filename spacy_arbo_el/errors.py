@@ -518,6 +518,7 @@ class Errors(metaclass=_Coded):
         "Cross-validation needs at least 2 parts, got {value}. Use --folds 5, or 0 to score with "
         "the calibration that the pipeline has."
     )
+    E835 = "Wrong links are written as an .html page or as a .csv table, not as {path}."
 
     # Silver mentions: E84x
     E840 = (

@@ -23,6 +23,7 @@ from .show import show_command
 from .silver import silver_command
 from .train import train_command
 from .tune import tune_command
+from .wrong_links import errors_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
 arbo_cli.command("convert")(convert_command)
@@ -38,6 +39,7 @@ arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("tune")(tune_command)
 arbo_cli.command("evaluate")(evaluate_command)
+arbo_cli.command("errors")(errors_command)
 arbo_cli.command("index")(index_command)
 arbo_cli.command("link")(link_command)
 arbo_cli.command("discover")(discover_command)

@@ -72,27 +72,42 @@ def evaluate_command(
 
     from ..evaluation.plots import check_plots
     from ..evaluation.reliability import Reliability, reliability_of_links
-    from ..evaluation.report import CONFIGURED, as_table, inference_outcomes, score_rows
+    from ..evaluation.report import (
+        CONFIGURED,
+        annotated_examples,
+        as_table,
+        inference_outcomes,
+        score_rows,
+    )
+    from ..evaluation.wrong_links import summary, wrong_links
+    from ..linker import find_linker
 
     setup_gpu(gpu_id)
     n_labels: Optional[int] = None
     rows: Dict[str, Dict[str, Any]] = {}
     reliabilities: Dict[str, Reliability] = {}
+    errors: Dict[str, str] = {}
     with errors_for_people():
         if plots is not None:
             check_plots()
         for label, model in zip(_labels(models), models):
             nlp = open_model(model, data)
-            examples, n_labels = _held_out(nlp, _annotated(nlp, data, limit), labels, drop, seed)
+            examples, n_labels = _held_out(
+                nlp, annotated_examples(nlp, data, limit), labels, drop, seed
+            )
             if baselines and not rows:
                 rows["baseline: TF-IDF"] = _tfidf(nlp, examples)
             results = inference_outcomes(nlp, examples, folds, tune)
             rows.update({f"{label}: {name}": row for name, row in score_rows(nlp, results).items()})
             reliabilities[label] = reliability_of_links(results[CONFIGURED])
             rows[f"{label}: {CONFIGURED}"]["arbo_calibration_error"] = reliabilities[label].error
+            configured = results[CONFIGURED]
+            total = sum(one.gold is not None for one in configured)
+            errors[label] = summary(wrong_links(find_linker(nlp), configured), total)
     Console(width=130).print(as_table(rows, _title(data, folds, tune, n_labels, drop)))
     for label, reliability in reliabilities.items():
         msg.info(f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}")
+        msg.info(f"{label}: {CONFIGURED}, {errors[label]} (arbo errors lists them)")
     if output is not None:
         _write_scores(output, rows)
     if plots is not None:
@@ -103,18 +118,6 @@ def _labels(models: Sequence[Path]) -> List[str]:
     """What rows are called by: the name of a pipeline's folder, or its path if two share it."""
     names = [model.name for model in models]
     return [name if names.count(name) == 1 else str(model) for name, model in zip(names, models)]
-
-
-def _annotated(nlp: "Language", data: Path, limit: int) -> "List[Example]":
-    """The documents. ValueError if none of their mentions is annotated."""
-    from ..corpora.reader import MentionCorpus
-    from ..linker import find_linker
-    from ..mentions.labels import check_some_annotated
-
-    examples = list(MentionCorpus(data, limit=limit)(nlp))
-    docs = [example.reference for example in examples]
-    check_some_annotated(docs, find_linker(nlp).mentions.getter, data)
-    return examples
 
 
 def _held_out(

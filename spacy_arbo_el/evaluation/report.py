@@ -1,6 +1,7 @@
 """Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from rich.table import Table
@@ -8,13 +9,14 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ..corpora.reader import MentionCorpus
 from ..errors import Errors
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
-from ..mentions.labels import current_ids
+from ..mentions.labels import check_some_annotated, current_ids
 from ..reranking.best_evidence import BestEvidence
 from ..reranking.pair_rerankers import PairReranker
 from .calibrate import fit_calibration
@@ -70,6 +72,22 @@ def inference_outcomes(
     tune_by: As in ``outcomes_of_stages``.
     """
     return outcomes_of_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
+
+
+def own_outcomes(nlp: Language, examples: Sequence[Example]) -> List[Outcome]:
+    """Outcomes of a pipeline's linker on gold mentions, as it is configured."""
+    return outcomes_of_stages(nlp, examples, lambda stages: {CONFIGURED: stages})[CONFIGURED]
+
+
+def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> List[Example]:
+    """Documents to evaluate on. ValueError if none of their mentions is annotated.
+
+    limit: The maximum number of documents; 0 for no limit.
+    """
+    examples = list(MentionCorpus(data, limit=limit)(nlp))
+    docs = [example.reference for example in examples]
+    check_some_annotated(docs, find_linker(nlp).mentions.getter, data)
+    return examples
 
 
 def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str, Dict[str, Any]]:

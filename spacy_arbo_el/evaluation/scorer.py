@@ -31,12 +31,14 @@ class Outcome(NamedTuple):
     gold: The gold ids, empty for NIL; None if there is no gold mention.
     predicted: The predicted id, which can be "NIL"; None if there is no predicted mention.
     link: The link of the predicted mention; None if it has none.
+    span: The gold mention, or the predicted one if there is no gold mention.
     """
 
     label: str
     gold: Optional[Tuple[str, ...]]
     predicted: Optional[str]
     link: Optional[Link]
+    span: Optional[Span] = None
 
     @property
     def is_correct(self) -> bool:
@@ -92,6 +94,7 @@ def _outcome(reference: Optional[Span], predicted: Optional[Span], extension: st
         None if reference is None else gold_ids(reference),
         None if predicted is None else (predicted.kb_id_ or NIL),
         link,
+        span,
     )
 
 

@@ -1,0 +1,65 @@
+"""``arbo errors``: the wrong links of a pipeline on annotated documents."""
+
+from pathlib import Path
+from typing import List, Optional
+
+from spacy.cli._util import Opt
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import errors_for_people, visible_lines
+from .arguments import CODE, DATA, MODEL, open_model
+
+# How many pairs of entities are printed.
+N_CONFUSIONS = 10
+
+
+def errors_command(
+    # fmt: off
+    model: Path = MODEL,
+    data: Path = DATA,
+    output: List[Path] = Opt(
+        ..., "--output", "-o", help="What to write: an .html page or a .csv table; may be repeated"
+    ),
+    limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
+    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    code: Optional[Path] = CODE,
+    # fmt: on
+) -> None:
+    """List wrong links on annotated documents.
+
+    Their mentions are given. Each wrong link has its sentence, the correct and the linked entity,
+    the candidates and the path to it, under where it went wrong: the correct entity is not in the
+    knowledge base, was not retrieved, or was retrieved but is behind. Those that the linker was
+    surest of come first.
+
+    \b
+    Example:
+      python -m spacy arbo errors out/model-best dev.spacy -o errors.html -o errors.csv
+    """
+    from spacy.cli._util import setup_gpu
+
+    from ..evaluation.report import annotated_examples, own_outcomes
+    from ..evaluation.wrong_links import as_csv, confusions, summary, wrong_links
+    from ..evaluation.wrong_links_page import to_html
+    from ..io import write_file
+    from ..linker import find_linker
+
+    setup_gpu(gpu_id)
+    with errors_for_people():
+        for path in output:
+            if path.suffix.lower() not in (".html", ".csv"):
+                raise ValueError(Errors.E835.format(path=path))
+        nlp = open_model(model, data)
+        linker = find_linker(nlp)
+        results = own_outcomes(nlp, annotated_examples(nlp, data, limit))
+        wrong = wrong_links(linker, results)
+        total = sum(one.gold is not None for one in results)
+        for path in output:
+            is_page = path.suffix.lower() == ".html"
+            text = to_html(wrong, total, linker.threshold) if is_page else as_csv(wrong)
+            write_file(path, text.encode("utf8", "replace"))
+    print(visible_lines(summary(wrong, total)))
+    for count, gold, predicted in confusions(wrong)[:N_CONFUSIONS]:
+        print(visible_lines(f"{count:5d} × {gold} → {predicted}"))
+    msg.good(f"{', '.join(map(str, output))}: wrong links")

@@ -1,0 +1,249 @@
+"""Wrong links on annotated mentions: where each went wrong, and what was confused with what."""
+
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+
+from spacy.tokens import Span
+
+from ..annotations import Link, named
+from ..corpora.table import cell
+from ..display import counted, shown_probability
+from ..explanations.explanation import SHOWN
+from ..kb.entity import NIL
+from ..linker import ArboLinker
+from ..mentions.getters import offsets_of_span
+from ..mentions.records import CONTEXT, ID_SEPARATOR, text_fingerprint
+from .report import seen_ids
+from .scorer import Outcome
+
+# Where a link went wrong. Each wrong link has one of these kinds.
+ABSENT = "not in the knowledge base"
+NOT_NIL = "linked where NIL is correct"
+LEFT_OUT = "left out by label"
+NOT_RETRIEVED = "not retrieved"
+NOT_LINKED = "best candidate but not linked"
+BEHIND = "retrieved but behind"
+# What makes a mention hard. A wrong link may have several of these traits.
+ABBREVIATION = "abbreviation"
+UNSEEN = "entity without a training mention"
+AMBIGUOUS = "name of another entity too"
+TRAITS = (ABBREVIATION, UNSEEN, AMBIGUOUS)
+
+_ABBREVIATION = re.compile(r"\w[\w/-]{0,8}\w")
+# The columns of a table of wrong links.
+COLUMNS = (
+    *("kind", "traits", "confidence", "document", "start", "end", "text", "label"),
+    *("gold", "gold_title", "gold_rank", "predicted", "predicted_title"),
+    *("sentence", "candidates", "path"),
+)
+# Characters of a sentence that are shown on either side of a mention.
+MAX_SENTENCE = 300
+
+
+@dataclass(frozen=True)
+class WrongLink:
+    """A gold mention whose link is wrong.
+
+    document: The ``doc_id`` of its document, or the fingerprint where it has none.
+    start, end: Its characters in the document.
+    before, text, after: Its sentence; where the document has none, the text round it.
+    gold: The correct ids, empty for NIL.
+    predicted: The id that it was linked to, or "NIL".
+    titles: The titles of both, by id.
+    link: What the linker said.
+    kind: Where it went wrong: one of the kinds of this module.
+    traits: What makes it hard, of ``TRAITS``.
+    rank: The place of the correct entity among the candidates, from 1; 0 where it is none.
+    """
+
+    document: str
+    start: int
+    end: int
+    before: str
+    text: str
+    after: str
+    label: str
+    gold: Tuple[str, ...]
+    predicted: str
+    titles: Mapping[str, str]
+    link: Link
+    kind: str
+    traits: Tuple[str, ...]
+    rank: int
+
+    @property
+    def confidence(self) -> float:
+        """How sure the linker was of its error: for NIL, that no candidate is right."""
+        return 1.0 - self.link.score if self.predicted == NIL else self.link.score
+
+    @property
+    def gold_name(self) -> str:
+        """The correct entities with their titles."""
+        names = (named(kb_id, self.titles.get(kb_id, "")) for kb_id in self.gold)
+        return ID_SEPARATOR.join(names) or NIL
+
+    @property
+    def predicted_name(self) -> str:
+        """The entity that it was linked to, with its title."""
+        return named(self.predicted, self.titles.get(self.predicted, ""))
+
+    def row(self) -> Tuple[object, ...]:
+        """The values of ``COLUMNS``."""
+        best = (
+            f"{named(one.kb_id, one.title)} {shown_probability(one.score)}"
+            for one in self.link.candidates[:SHOWN]
+        )
+        return (
+            self.kind,
+            "; ".join(self.traits),
+            round(self.confidence, 4),
+            self.document,
+            self.start,
+            self.end,
+            self.text,
+            self.label,
+            ID_SEPARATOR.join(self.gold) or NIL,
+            ID_SEPARATOR.join(self.titles.get(kb_id, "") for kb_id in self.gold),
+            self.rank or "",
+            self.predicted,
+            self.titles.get(self.predicted, ""),
+            f"{self.before}{self.text}{self.after}",
+            "; ".join(best),
+            self.link.explain(),
+        )
+
+
+def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> List[WrongLink]:
+    """The gold mentions whose link is wrong, those that the linker was surest of first.
+
+    linker: What linked them. Its knowledge base is as it was.
+    results: Outcomes with their spans.
+    """
+    wrong = [one for one in results if one.gold is not None and not one.is_correct]
+    titles, seen = _titles(linker, wrong), seen_ids(linker)
+    owners = _owners(linker, [one.span.text for one in wrong if one.span is not None])
+    found = [_wrong_link(linker, one, titles, seen, owners) for one in wrong]
+    return sorted(found, key=lambda one: -one.confidence)
+
+
+def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> Dict[str, str]:
+    """The titles of gold and predicted entities by id; ids without an entity are left out."""
+    ids = sorted({kb_id for one in wrong for kb_id in (*(one.gold or ()), one.predicted or NIL)})
+    positions = linker.kb.entities.positions_of(ids).tolist()
+    entities = linker.kb.entities.at_all(p for p in positions if p >= 0)
+    return {i: entities[p].title for i, p in zip(ids, positions) if p in entities}
+
+
+def _owners(linker: ArboLinker, texts: Iterable[str]) -> Dict[str, Set[str]]:
+    """The ids of the entities that have a text as a name, by case folded text."""
+    names = linker.kb.entities.with_names(sorted({text.casefold() for text in texts}))
+    ids = linker.kb.entities.ids_at(sorted({p for group in names.values() for p in group}))
+    return {name: {ids[p] for p in group} for name, group in names.items()}
+
+
+def _wrong_link(
+    linker: ArboLinker,
+    one: Outcome,
+    titles: Mapping[str, str],
+    seen: Set[str],
+    owners: Mapping[str, Set[str]],
+) -> WrongLink:
+    assert one.span is not None and one.gold is not None
+    link = one.link or Link(NIL, 0.0)
+    predicted = one.predicted or NIL
+    ranks = [list(link.ids).index(kb_id) + 1 for kb_id in one.gold if kb_id in link.ids]
+    rank, known = min(ranks, default=0), [kb_id for kb_id in one.gold if kb_id in titles]
+    others = owners.get(one.span.text.casefold(), set()) - set(one.gold)
+    traits = {
+        ABBREVIATION: _is_abbreviation(one.span.text),
+        UNSEEN: bool(seen and known and not seen & set(known)),
+        AMBIGUOUS: bool(others and one.gold),
+    }
+    if not one.gold:
+        kind = NOT_NIL
+    elif not known:
+        kind = ABSENT
+    elif one.label in linker.mentions.labels_discard:
+        kind = LEFT_OUT
+    elif not rank:
+        kind = NOT_RETRIEVED
+    else:
+        kind = NOT_LINKED if rank == 1 and predicted == NIL else BEHIND
+    return WrongLink(
+        str(one.span.doc.user_data.get("doc_id", "")) or text_fingerprint(one.span.doc.text),
+        *offsets_of_span(one.span),
+        *sentence_of(one.span),
+        one.label,
+        one.gold,
+        predicted,
+        {kb_id: titles[kb_id] for kb_id in (*one.gold, predicted) if kb_id in titles},
+        link,
+        kind,
+        tuple(trait for trait in TRAITS if traits[trait]),
+        rank,
+    )
+
+
+def _is_abbreviation(text: str) -> bool:
+    return bool(_ABBREVIATION.fullmatch(text)) and sum(map(str.isupper, text)) > 1
+
+
+def sentence_of(span: Span) -> Tuple[str, str, str]:
+    """The text before a mention in its sentence, the mention, and the text behind it.
+
+    A document without sentence boundaries has the text round the mention, in whole words.
+    """
+    text, (start, end) = span.doc.text, offsets_of_span(span)
+    first, last, limit = 0, len(text), CONTEXT
+    if span.doc.has_annotation("SENT_START"):
+        sentences = list(span.sents)  # type: ignore[attr-defined]
+        first, last = sentences[0].start_char, sentences[-1].end_char
+        limit = MAX_SENTENCE
+    before, after = text[first:start], text[end:last]
+    if len(before) > limit:
+        before = "… " + before[-limit:].partition(" ")[2]
+    if len(after) > limit:
+        after = after[:limit].rpartition(" ")[0] + " …"
+    return before, text[start:end], after
+
+
+def by_kind(wrong: Iterable[WrongLink]) -> Dict[str, List[WrongLink]]:
+    """Wrong links by kind, the most frequent kind first."""
+    groups: Dict[str, List[WrongLink]] = {}
+    for one in wrong:
+        groups.setdefault(one.kind, []).append(one)
+    return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
+
+
+def confusions(wrong: Iterable[WrongLink]) -> List[Tuple[int, str, str]]:
+    """How often which entity was linked instead of which: (count, gold, predicted)."""
+    counts = Counter((one.gold_name, one.predicted_name) for one in wrong)
+    return [(count, *names) for names, count in counts.most_common()]
+
+
+def summary(wrong: Sequence[WrongLink], total: int) -> str:
+    """The number of wrong links per kind, and of each trait, in a line or two.
+
+    total: The number of gold mentions.
+    """
+    text = f"{counted(len(wrong), 'wrong link')} on {counted(total, 'mention')}"
+    if not wrong:
+        return text
+    kinds = ", ".join(f"{kind} {len(group)}" for kind, group in by_kind(wrong).items())
+    traits = Counter(trait for one in wrong for trait in one.traits)
+    hard = ", ".join(f"{trait} {traits[trait]}" for trait in TRAITS if traits[trait])
+    return f"{text}: {kinds}" + (f"\nAmong them: {hard}" if hard else "")
+
+
+def as_csv(wrong: Iterable[WrongLink]) -> str:
+    """Wrong links as CSV with a header, in the order given."""
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    for one in wrong:
+        rows.writerow(map(cell, one.row()))
+    return text.getvalue()

@@ -1,0 +1,169 @@
+"""Wrong links by kind, and as they are written: text, table and page."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from spacy.training import Example
+from typer.testing import CliRunner
+
+from spacy_arbo_el.annotations import Evidence, Link, annotate
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.reader import unlinked
+from spacy_arbo_el.evaluation import wrong_links as kinds
+from spacy_arbo_el.evaluation.report import own_outcomes
+from spacy_arbo_el.evaluation.scorer import outcomes
+from spacy_arbo_el.evaluation.wrong_links import (
+    WrongLink,
+    as_csv,
+    confusions,
+    summary,
+    wrong_links,
+)
+from spacy_arbo_el.evaluation.wrong_links_page import to_html
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.getters import EntSpans
+
+from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+from ..explanations.test_markup import VECTORS, Page, any_text
+from ..linker.conftest import build
+from ..linker.world import DEV, TRAIN, annotated, examples
+
+TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
+SEEN = TRAIN[:3]
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    return build(train=SEEN, **TOWER)
+
+
+def linked(nlp, marked, link, label="THING"):
+    """An example with one mention, and an outcome by hand."""
+    gold = annotated(nlp, marked, label=label)
+    doc = unlinked(gold)
+    offsets = [(ent.start_char, ent.end_char) for ent in doc.ents]
+    annotate(doc, dict.fromkeys(offsets, link), EntSpans(), "arbo", overwrite=True)
+    return Example(doc, gold)
+
+
+def wrong(nlp, *examples):
+    return wrong_links(
+        find_linker(nlp), outcomes(examples, EntSpans(), "arbo", find_linker(nlp).kb)
+    )
+
+
+def link(kb_id, *ids, score=0.9):
+    path = [Evidence("entity", kb_id, "Title", "", 1.0)] if kb_id != "NIL" else []
+    return Link(kb_id, score, ids, [score, *[0.05] * (len(ids) - 1)], path)
+
+
+@pytest.mark.parametrize(
+    ("marked", "said", "kind", "traits"),
+    [
+        ("On [Venus|venus].", link("planet", "planet"), kinds.ABSENT, ()),
+        ("On [Venus|NIL].", link("planet", "planet"), kinds.NOT_NIL, ()),
+        ("On [Venus|planet].", link("metal", "metal"), kinds.NOT_RETRIEVED, ()),
+        ("On [Venus|planet].", link("NIL", "planet"), kinds.NOT_LINKED, ()),
+        ("On [Venus|planet].", link("metal", "metal", "planet"), kinds.BEHIND, ()),
+        ("On [Venus|planet].", link("NIL", "metal", "planet"), kinds.BEHIND, ()),
+        (
+            "On [mercury|planet].",
+            link("metal", "metal", "planet"),
+            kinds.BEHIND,
+            (kinds.AMBIGUOUS,),
+        ),
+        ("A [big one|car].", link("cat", "cat", "car"), kinds.BEHIND, (kinds.UNSEEN,)),
+        ("In [USA|river].", link("cat", "cat", "river"), kinds.BEHIND, (kinds.ABBREVIATION,)),
+        ("In [ocean|river|planet].", link("cat", "cat", "river"), kinds.BEHIND, ()),
+    ],
+)
+def test_each_wrong_link_has_a_kind(pipeline, marked, said, kind, traits):
+    (found,) = wrong(pipeline, linked(pipeline, marked, said))
+    assert (found.kind, found.traits) == (kind, traits)
+    assert found.rank == (list(said.ids).index("river") + 1 if "river" in said.ids else found.rank)
+
+
+def test_correct_links_are_no_errors(pipeline):
+    right = [("On [Venus|planet].", link("planet", "planet")), ("On [Io|NIL].", link("NIL"))]
+    assert wrong(pipeline, *(linked(pipeline, *one) for one in right)) == []
+    assert summary([], 2) == "0 wrong links on 2 mentions"
+    assert "0 wrong links" in to_html([], 2, 0.5) and as_csv([]).count("\n") == 1
+
+
+def test_a_discarded_label_is_the_reason():
+    nlp = build(train=SEEN, mentions={"labels_discard": ["DATE"]}, **TOWER)
+    (found,) = wrong(nlp, linked(nlp, "On [Venus|planet].", Link("NIL", 0.0), label="DATE"))
+    assert found.kind == kinds.LEFT_OUT
+
+
+def test_the_surest_come_first_and_pairs_are_counted(pipeline):
+    said = [link("metal", "metal", score=s) for s in (0.6, 0.9)] + [link("NIL", "metal", score=0.1)]
+    found = wrong(pipeline, *(linked(pipeline, "On [Venus|planet].", one) for one in said))
+    assert [one.confidence for one in found] == pytest.approx([0.9, 0.9, 0.6])
+    pair = (2, 'planet "Mercury"', 'metal "mercury"')
+    assert confusions(found)[0] == pair
+    text = summary(found, 10)
+    assert text.startswith("3 wrong links on 10 mentions: not retrieved 3")
+    page = to_html(found, 10, 0.5)
+    assert "not retrieved: 3" in page and "2 ×" in page and page.count("class='item'") == 3
+
+
+def test_a_mention_stands_in_its_sentence(pipeline):
+    pipeline.add_pipe("sentencizer", first=True)
+    try:
+        gold = annotated(pipeline, "One here. Of [Venus|planet] we speak. Two there.")
+        pipeline.get_pipe("sentencizer")(gold)
+    finally:
+        pipeline.remove_pipe("sentencizer")
+    (span,) = gold.ents
+    assert kinds.sentence_of(span) == ("Of ", "Venus", " we speak.")
+    long = annotated(pipeline, f"{'left ' * 50}[Venus|planet]{' right' * 50}")
+    before, text, after = kinds.sentence_of(long.ents[0])
+    assert before.startswith("… left") and after.endswith("right …") and text == "Venus"
+    assert len(before) < 90 > len(after)
+
+
+def wrong_link(kb_id, title, sentence, label, document):
+    said = Link(kb_id, 0.9, [kb_id, "b"], [0.9, 0.1], [Evidence("entity", kb_id, title, "", 1.0)])
+    texts = (sentence, sentence, sentence, label)
+    titles = {kb_id: title, "b": title}
+    kind, traits = kinds.BEHIND, (kinds.UNSEEN,)
+    return WrongLink(document, 0, 1, *texts, ("b",), kb_id, titles, said, kind, traits, 2)
+
+
+@given(st.tuples(*[any_text] * 5))
+@example((VECTORS[1],) * 5)
+def test_hostile_titles_ids_and_texts_stay_text(fields):
+    def page_of(*fields):
+        html = to_html([wrong_link(*fields)], 1, 0.5)
+        return Page(html.encode("utf8").decode("utf8"))
+
+    assert page_of(*fields).elements == page_of(*"acdef").elements and not page_of(*fields).other
+    table = as_csv([wrong_link(*fields)]).encode("utf8", "replace").decode("utf8")
+    (row,) = csv.DictReader(io.StringIO(table, newline=""))
+    assert not any(value.startswith(("=", "+", "-", "@")) for value in row.values())
+
+
+def test_the_command_writes_a_page_and_a_table(tmp_path):
+    def run(name, *arguments):
+        return CliRunner().invoke(arbo_cli, [name, *map(str, arguments)])
+
+    nlp, model, dev = build(train=SEEN, **TOWER), tmp_path / "model", tmp_path / "dev.spacy"
+    nlp.to_disk(model)
+    write_docbin([annotated(nlp, text) for text in DEV], dev)
+    page, table = tmp_path / "errors.html", tmp_path / "errors.csv"
+    said = run("errors", model, dev, "-o", page, "-o", table)
+    expected = [one for one in own_outcomes(nlp, examples(nlp, DEV)) if not one.is_correct]
+    count = f"{len(expected)} wrong links on {len(DEV)} mentions"
+    assert 0 < len(expected) < len(DEV) and count in said.output and not said.exit_code
+    rows = list(csv.DictReader(table.open(encoding="utf8", newline="")))
+    assert [*rows[0]] == list(kinds.COLUMNS)
+    assert {row["sentence"] for row in rows} == {one.span.doc.text for one in expected}
+    assert page.read_text(encoding="utf8").count("class='item'") == len(rows)
+    assert count in " ".join(run("evaluate", model, dev).output.split())
+    refused = run("errors", model, dev, "-o", tmp_path / "errors.txt")
+    assert refused.exit_code == 1 and "E835" in refused.output
