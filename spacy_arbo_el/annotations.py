@@ -11,10 +11,11 @@ without user data keeps only ``kb_id_``. A link belongs to its span's character 
 retokenization that moves the span's borders loses it.
 """
 
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from spacy.tokens import Doc, Span
+from spacy.tokens.underscore import Underscore
 
 from .display import SHOWN_ROWS, html_table, shortened, shown_probability
 from .errors import Errors
@@ -171,6 +172,9 @@ def named(entity_id: str, title: str) -> str:
 DEFAULT_EXTENSION = "arbo"
 # The links of a Doc by the character offsets of their mentions.
 DocLinks = Dict[Offsets, Link]
+# Which existing kb ids a linker replaces: all, none, or "nil" for "NIL" alone.
+Overwrite = Union[bool, str]
+ONLY_NIL = "nil"
 
 
 class _LinkGetter:
@@ -196,14 +200,14 @@ def register_extension(name: str) -> None:
 
 
 def annotate(
-    doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, name: str, overwrite: bool
+    doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, name: str, overwrite: Overwrite
 ) -> None:
     """Write links onto a Doc. Its spans stay the same.
 
     links: By character offsets.
     get_spans: Gives the mentions of the Doc.
     name: Of the extension.
-    overwrite: Whether to replace existing kb ids.
+    overwrite: Which existing kb ids are replaced, see ``Overwrite``.
     """
     for (start, end), link in links.items():
         # Where spaCy keeps span extensions. Setting them on a Span takes as long as all the rest.
@@ -214,24 +218,31 @@ def annotate(
         _annotate_group(doc, get_spans.spans_key, links, overwrite)
 
 
-def _annotate_ents(doc: Doc, links: Mapping[Offsets, Link], overwrite: bool) -> None:
+def _annotate_ents(doc: Doc, links: Mapping[Offsets, Link], overwrite: Overwrite) -> None:
     for ent in doc.ents:
         link = links.get((ent.start_char, ent.end_char))
-        if link is None or (ent.kb_id_ and not overwrite):
+        if link is None or not _is_open(ent.kb_id_, overwrite):
             continue
         for token in ent:
             token.ent_kb_id_ = link.kb_id
 
 
-def _annotate_group(doc: Doc, key: str, links: Mapping[Offsets, Link], overwrite: bool) -> None:
+def _annotate_group(
+    doc: Doc, key: str, links: Mapping[Offsets, Link], overwrite: Overwrite
+) -> None:
     group = doc.spans.get(key, [])
     for i, span in enumerate(group):
         link = links.get((span.start_char, span.end_char))
-        if link is None or (span.kb_id_ and not overwrite):
+        if link is None or not _is_open(span.kb_id_, overwrite):
             continue
         group[i] = Span(
             doc, span.start, span.end, label=span.label, kb_id=link.kb_id, span_id=span.id
         )
+
+
+def _is_open(kb_id: str, overwrite: Overwrite) -> bool:
+    """Whether a mention with this kb id gets that of a link."""
+    return not kb_id or (kb_id == NIL if overwrite == ONLY_NIL else bool(overwrite))
 
 
 def annotate_new_entities(
@@ -247,5 +258,35 @@ def annotate_new_entities(
 
 
 def links_of(doc: Doc, spans: Sequence[Span], name: str) -> List[Optional[Link]]:
-    """The links of spans, None where a span was not linked."""
-    return [span._.get(name) if Span.has_extension(name) else None for span in spans]
+    """The links of spans as the document has them now, None where a span has none.
+
+    Whoever edits a linked document has the last word. Where a ``kb_id_`` is another linker's, that
+    linker's link is given; one that no linker gave has the score 1.0, and no path.
+
+    name: The extension.
+    """
+    getters = ((one, getter) for one, (*_, getter, _) in Underscore.span_extensions.items())
+    names = [one for one, getter in getters if isinstance(getter, _LinkGetter)]
+    names.sort(key=lambda one: one != name)
+    stored = {(f"{one}_data",) for one in names}
+    if not any(isinstance(key, tuple) and key[1:2] in stored for key in doc.user_data):
+        return [None] * len(spans)
+    return [_link_now(span, names) for span in spans]
+
+
+def _link_now(span: Span, names: Sequence[str]) -> Optional[Link]:
+    said = [link for link in map(span._.get, names) if link is not None]
+    if not span.kb_id_:
+        return None
+    agreeing = (link for link in said if link.kb_id == span.kb_id_)
+    return next(agreeing, None) or _given(span.kb_id_, said[0] if said else None)
+
+
+def _given(kb_id: str, link: Optional[Link]) -> Link:
+    """The link to an id that was set by hand. link: What the linker said instead."""
+    link = link or Link(NIL, 0.0)
+    if kb_id == NIL:
+        return replace(link, kb_id=NIL, score=0.0, evidence=(), cluster="")
+    title = dict(zip(link.ids, link.titles)).get(kb_id) or kb_id
+    path = [Evidence("entity", kb_id, title, "", 1.0)]
+    return replace(link, kb_id=kb_id, score=1.0, evidence=path, cluster="")

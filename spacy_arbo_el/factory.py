@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, Optional
 from spacy.language import Language
 from thinc.api import Config, Model
 
+from .annotations import Overwrite
 from .corpora.finders import ArboNames
 from .discovery.clustering import Discovery
 from .inference.decisions import Inference
@@ -161,7 +162,7 @@ def make_arbo_linker(
     objective: TrainingObjective,
     scorer: Optional[Callable],
     threshold: float,
-    overwrite: bool,
+    overwrite: Overwrite,
     use_gold_ents: bool,
     extension: str,
     calibration: Optional[Dict[str, List[float]]],

@@ -25,6 +25,9 @@ def links_to_dicts(
 ) -> List[Dict[str, Any]]:
     """The links of documents, one dict per mention, JSON-serialisable.
 
+    They follow the document: a mention that was removed after linking has no row, and one whose
+    ``kb_id_`` was changed has the new id.
+
     docs: Linked Docs. Each is named by its ``doc.user_data["doc_id"]``, or by the fingerprint of
         its text.
     get_spans: Which spans to take; ``doc.ents`` by default.

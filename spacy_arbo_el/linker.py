@@ -27,7 +27,7 @@ from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
-from .annotations import DocLinks, register_extension
+from .annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .calibration.calibration import Calibration
 from .discovery.accept import accept, undo
 from .discovery.clustering import Discovery
@@ -61,6 +61,7 @@ from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
+from .settings import check_choice
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.rates import warn_of_high_rate
@@ -83,7 +84,8 @@ class ArboLinker(TrainablePipe):
     scorer: For ``nlp.evaluate``.
     threshold: The probability that a link must have, 0 to 1; a mention without one is NIL. 0.0
         links whatever has a candidate.
-    overwrite: Whether existing kb ids are replaced.
+    overwrite: Whether existing kb ids are replaced; "nil" replaces "NIL" alone, so that a second
+        linker links what the first one left NIL.
     use_gold_ents: Whether ``score`` links the reference's mentions (accuracy on given mentions) or
         takes those that the pipeline finds (end to end).
     extension: Name of the attribute that carries the ``Link``: ``span._.arbo``.
@@ -106,7 +108,7 @@ class ArboLinker(TrainablePipe):
         discovery: Optional[Discovery] = None,
         scorer: Optional[Callable] = None,
         threshold: float = 0.0,
-        overwrite: bool = True,
+        overwrite: Overwrite = True,
         use_gold_ents: bool = True,
         extension: str = "arbo",
         calibration: Optional[Mapping[str, Sequence[float]]] = None,
@@ -115,6 +117,7 @@ class ArboLinker(TrainablePipe):
         self.model = model
         self.name = name
         self.scorer = scorer
+        check_choice("overwrite", overwrite, (True, False, ONLY_NIL))
         curves = Calibration.from_config(calibration)
         self.cfg = LiveSettings(
             {

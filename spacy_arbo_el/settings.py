@@ -43,8 +43,8 @@ def check_number(name: str, value: Any) -> None:
         _refuse(name, "a finite number", value)
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise ValueError unless the value is one of some strings."""
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Raise ValueError unless the value is one of some choices."""
     if value not in choices:
         _refuse(name, f"one of {', '.join(map(repr, choices))}", value)
 

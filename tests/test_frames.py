@@ -15,6 +15,8 @@ from spacy_arbo_el import (
     links_to_frame,
 )
 from spacy_arbo_el.annotations import annotate
+from spacy_arbo_el.corpora.links import doc_record
+from spacy_arbo_el.explanations.html import render_evidence
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
 from .test_display import LINK, NIL_LINK, new_entity
@@ -67,6 +69,26 @@ def test_a_link_as_a_dict_has_names_for_everything():
     assert json.loads(json.dumps(data)) == data
     assert data["candidates"][0] == {"kb_id": "D1", "score": 0.934, "title": "Mercury"}
     assert data["evidence"][1]["kind"] == "mention" and data["title"] == "Mercury"
+
+
+def test_rows_and_pages_follow_what_was_edited_after_linking():
+    def edited(*spans):
+        doc = linked_doc()
+        doc.ents = [Span(doc, *span[:2], "NEW", kb_id=span[2]) for span in spans]
+        rows = [tuple(row.values())[3:] for row in links_to_dicts([doc])]
+        record = doc_record(doc, "", EntSpans(), "arbo")["mentions"]
+        assert [one["kb_id"] or "" for one in record] == [ent.kb_id_ for ent in doc.ents]
+        return rows, render_evidence([doc])
+
+    kept = ("Zorblat", "NEW", "NIL", "", 0.123, "new-1")
+    rows, page = edited((0, 1, "OTHER"), (2, 3, "NIL"))
+    assert rows == [("Mercury", "NEW", "OTHER", "OTHER", 1.0, ""), kept]
+    assert "OTHER (OTHER)" in page and "D1 (Mercury), probability" not in page
+    assert edited((0, 1, "D2"))[0] == [("Mercury", "NEW", "D2", "D2", 1.0, "")]
+    assert edited((0, 1, "NIL"))[0] == [("Mercury", "NEW", "NIL", "", 0.0, "")]
+    assert edited((1, 2, "D1"))[0] == [("saw", "NEW", "D1", "D1", 1.0, "")], "a new mention"
+    assert edited((2, 3, ""))[0] == [], "no link any more"
+    assert edited()[0] == []
 
 
 FRAMES = {

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterable
 
 from spacy.tokens import Doc
 
+from ..annotations import links_of
 from ..errors import Errors
 from ..io import replacing
 from ..mentions.getters import SpanGetter, find_mentions
@@ -71,8 +72,8 @@ def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> Di
     name: Its id where it has none.
     """
     mentions = []
-    for span in find_mentions(doc, get_spans):
-        link = span._.get(extension)
+    spans = find_mentions(doc, get_spans)
+    for span, link in zip(spans, links_of(doc, spans, extension)):
         record = {"start": span.start_char, "end": span.end_char, "text": span.text}
         record.update(label=span.label_, kb_id=None)
         if link is not None:

@@ -5,7 +5,7 @@ from typing import Iterable, List, Sequence
 
 from spacy.tokens import Doc, Span
 
-from ..annotations import DocLinks, Link, annotate, annotate_new_entities
+from ..annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
 from ..encoders.forking import one_thread_after_fork
 from ..kb.entity import NIL
 from ..mentions.getters import offsets_of_span
@@ -20,13 +20,13 @@ class DocumentLinker:
     stages: The stages of linking.
     threshold: The probability that a link must have.
     extension: Name of the attribute that carries the ``Link``.
-    overwrite: Whether existing kb ids are replaced.
+    overwrite: Which existing kb ids are replaced.
     """
 
     stages: LinkingStages
     threshold: float
     extension: str
-    overwrite: bool
+    overwrite: Overwrite
 
     def link(self, docs: Sequence[Doc]) -> List[DocLinks]:
         """The links of docs."""

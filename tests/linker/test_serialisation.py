@@ -6,10 +6,14 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from thinc.api import Adam
 
+from spacy_arbo_el import links_to_dicts
 from spacy_arbo_el.kb.entity import Entity
 
+from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from .conftest import PLAIN, build
 from .world import DEV, TRAIN, annotated, without_links
+
+TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 
 
 def plain(nlp, texts=(*DEV, *TRAIN)):
@@ -152,6 +156,30 @@ def test_overwrite():
     assert (
         nlp(annotated(nlp, "The probe flew past [Mercury|mine] today.")).ents[0].kb_id_ == "planet"
     )
+
+
+@pytest.mark.parametrize("key", ["", "sc"])
+def test_a_second_linker_links_what_the_first_left_nil(key):
+    getter = {"mentions": {"getter": {"@misc": "spacy-arbo-el.GroupSpans.v1"}}} if key else {}
+    text = "In [Port Veil|] and [Mercury|] and [nowhere|]."
+    nlp = build(
+        [Entity("P1", "Port Veil")], [], key, threshold=0.9, overwrite="nil", **TOWER, **getter
+    )
+    places = nlp.get_pipe("arbo_linker")
+    nlp = build(
+        train=[], key=key, threshold=0.9, overwrite="nil", extension="two", **TOWER, **getter
+    )
+    linker = nlp.get_pipe("arbo_linker")
+    for order in ((places, linker), (linker, places), (places, linker, places)):
+        doc = annotated(nlp, text, key)
+        for component in order:
+            doc = component(doc)
+        spans = doc.spans[key] if key else doc.ents
+        assert [span.kb_id_ for span in spans] == ["P1", "planet", "NIL"]
+        rows = links_to_dicts([doc], get_spans=linker.mentions.getter)
+        assert [row["title"] for row in rows] == ["Port Veil", "Mercury", ""], "of either linker"
+    with pytest.raises(ValueError, match="overwrite must be one of True, False, 'nil'"):
+        build(overwrite="NIL")
 
 
 def test_damaged_pipelines_are_refused(nlp, tmp_path):
