@@ -203,6 +203,11 @@ class Errors(metaclass=_Coded):
         "Record {number} of the knowledge base is no entity: {problem}. A record needs an 'id', "
         "and may have 'title', 'description', 'aliases', 'types' and 'frequency'."
     )
+    E042 = (
+        "{where}: {name} is a symbolic link, as in the cache of a hub or of DVC. A knowledge base "
+        "is not read through links, which could lead to any file. Copy the whole pipeline with "
+        "what its links point to, cp -rL FOLDER COPY, and load the copy."
+    )
 
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"

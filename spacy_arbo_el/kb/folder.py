@@ -122,12 +122,16 @@ def lock(path: Path) -> FileLock:
 def check_plain_files(path: Path) -> None:
     """ValueError where a file of a knowledge base is a symbolic link, a device or a folder.
 
-    To write to it would change what is not in the folder.
+    To read a link shows, and to write to it changes, what is not in the folder: a stranger's folder
+    may link to any file. So those of the caches of a hub, of DVC or of git-annex are copied first.
     """
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
-        if _USED.fullmatch(entry.name) and not entry.is_file(follow_symlinks=False):
-            problem = f"{entry.name} is a link, a folder or a device instead of a file"
-            raise ValueError(Errors.E019.format(where=path, problems=problem))
+        if not _USED.fullmatch(entry.name) or entry.is_file(follow_symlinks=False):
+            continue
+        if entry.is_symlink():
+            raise ValueError(Errors.E042.format(where=path, name=entry.name))
+        problem = f"{entry.name} is a folder or a device instead of a file"
+        raise ValueError(Errors.E019.format(where=path, problems=problem))
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -182,6 +182,7 @@ def test_links_pipes_and_folders_instead_of_files_are_refused(kb, precious, name
         (kb / name).symlink_to(place if kind == "link" else kb.parent / "nowhere")
     before = place.read_bytes()
     refused_everywhere(kb, name)
+    assert ("cp -rL" in refused(kb)) == (kind in ("link", "dangling"))
     with pytest.raises(ValueError, match=name):
         ArboKB(Vocab()).to_disk(kb)
     assert place.read_bytes() == before and not (kb.parent / "nowhere").exists()

@@ -4,6 +4,7 @@ import copy
 import fcntl
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -336,3 +337,15 @@ def test_an_older_copy_of_the_knowledge_base_is_refused(tiny_nlp, model, tmp_pat
     shutil.copytree(tmp_path / "old", model / NAME / "kb")
     with pytest.raises(ValueError, match="E054.*set_kb"):
         spacy.load(model)
+
+
+def test_a_pipeline_of_links_loads_as_a_copy(tiny_nlp, tmp_path):
+    tiny_nlp.to_disk(tmp_path / "cache")
+    shutil.copytree(tmp_path / "cache", tmp_path / "links", copy_function=os.symlink)
+    for load in (spacy.load, load_pipeline):
+        with pytest.raises(ValueError, match="E042.*is a symbolic link.*cp -rL FOLDER COPY"):
+            load(tmp_path / "links")
+    shutil.copytree(tmp_path / "links", tmp_path / "copy")
+    assert spacy.load(tmp_path / "copy").pipe_names == tiny_nlp.pipe_names
+    (tmp_path / "whole").symlink_to(tmp_path / "cache")
+    assert spacy.load(tmp_path / "whole").pipe_names == tiny_nlp.pipe_names
