@@ -66,7 +66,6 @@ labels_discard = []
 lookup = null
 n_candidates = 64
 match_types = false
-max_exemplars = 0
 
 [arbo_linker.retriever.verbalization]
 @misc = "spacy-arbo-el.Names.v1"

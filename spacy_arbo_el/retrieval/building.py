@@ -10,7 +10,6 @@ from ..kb.vectors import VectorRows
 from .entity_search import EntitySearch
 from .exemplars import ExemplarStore
 from .index.protocol import Index
-from .representatives import representatives
 from .retriever import Retriever
 from .settings import RetrieverSettings
 
@@ -47,9 +46,7 @@ class RetrieverBuilder:
         """The search over entities and exemplars, all of which must have their vectors."""
         similarity = self.settings.similarity
         entities = exemplars.entities(kb)
-        readable = np.where(exemplars.readable, entities, -1)
-        limit = self.settings.max_exemplars
-        usable = np.flatnonzero(representatives(exemplars.vectors, readable, limit))
+        usable = np.flatnonzero(exemplars.readable & (entities >= 0))
         return Retriever(
             EntitySearch(kb.rows, kb.owners(), self._text_index(kb), similarity),
             self._exemplar_index(exemplars, usable),

@@ -30,8 +30,6 @@ class RetrieverSettings:
     n_candidates: How many entities are searched for each mention, and kept in its ranking.
     match_types: Whether a mention may only be linked to entities that have its label as a type,
         or that have no type.
-    max_exemplars: How many exemplars of an entity are searched, the most representative ones; 0
-        for all.
     n_exemplar_entities: How many entities are searched by their exemplars, each by its nearest one
         (MOLEMAN, §3). These come after the nearest exemplars, of whatever entities, that the
         inference procedure asks for. 0 for these alone. Set it where entities have no texts: each
@@ -44,10 +42,8 @@ class RetrieverSettings:
     lookup: Optional[Lookup] = None
     n_candidates: int = 64
     match_types: bool = False
-    max_exemplars: int = 0
     n_exemplar_entities: int = 0
 
     def __post_init__(self) -> None:
         check_count("retriever.n_candidates", self.n_candidates, least=1)
-        check_count("retriever.max_exemplars", self.max_exemplars)
         check_count("retriever.n_exemplar_entities", self.n_exemplar_entities)

@@ -19,7 +19,7 @@ TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 COUNTS = [-3, -1, 2.5, NAN, True, "3", None]
 SHARES = [-0.1, 1.1, NAN, INF, True, "0.5", None]
 REFUSED = {
-    "Retriever.v1": {"n_candidates": [0, *COUNTS], "max_exemplars": COUNTS},
+    "Retriever.v1": {"n_candidates": [0, *COUNTS]},
     "Independent.v1": {"n_exemplars": COUNTS},
     "Clustering.v1": {"n_exemplars": COUNTS, "n_mentions": COUNTS, "method": ["", "x", None]},
     "Consensus.v1": {
@@ -97,7 +97,7 @@ def test_thresholds_that_are_no_probabilities_are_refused(hashed, threshold):
 
 
 def test_a_config_with_an_oddity_is_refused_when_the_pipeline_is_made():
-    for retriever in ({"n_candidates": 0}, {"n_candidates": -3}, {"max_exemplars": -1}):
+    for retriever in ({"n_candidates": 0}, {"n_candidates": -3}):
         with pytest.raises((ValueError, ConfigValidationError), match="must be a whole number"):
             build(**TOWER, retriever=retriever)
 
@@ -128,8 +128,6 @@ def checked_links(nlp, texts=DEV):
 SANE = [
     {"retriever": {"n_candidates": 1}},
     {"retriever": {"n_candidates": 10_000}},
-    {"retriever": {"max_exemplars": 1}},
-    {"retriever": {"max_exemplars": 10_000, "n_candidates": 1}},
     {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1", "n_exact": 0}}},
     {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1", "n_exact": 10_000}}},
     {"retriever": {"similarity": {"@misc": "spacy-arbo-el.Dot.v1"}}},

@@ -82,14 +82,3 @@ def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):
     (folder / "index-1.faiss").write_bytes(b"x" * (folder / "index-1.faiss").stat().st_size)
     with pytest.raises(ValueError, match="index-1.faiss is damaged"):
         spacy.load(tmp_path / "model")
-
-
-def test_max_exemplars_limits_the_exemplars_of_each_entity(tmp_path):
-    nlp = build(retriever={"max_exemplars": 1})
-    linker = nlp.get_pipe("arbo_linker")
-    assert len(linker.refresh().exemplar_rows) == len(ENTITIES) < len(linker.exemplars)
-    assert linked(nlp, TEXT).kb_id_ == "river"
-    nlp.to_disk(tmp_path / "model")
-    again = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
-    assert len(again.refresh().exemplar_rows) == len(ENTITIES)
-    assert len(again.exemplars) == len(linker.exemplars), "the others are stored all the same"
