@@ -141,24 +141,6 @@ def merge_command(
     msg.good(visible(f"{path}: {old} leads to {new} ({'; '.join(entity.names)})"))
 
 
-def qualify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
-    """Tell entities that share a name apart.
-
-    Each gets a qualifier that the others do not have: its types, its parents, or another of its
-    names. With qualifier = true in Names.v1, it is encoded after each name.
-
-    \b
-    Example:
-      python -m spacy arbo kb qualify kb
-    """
-    from ..kb.homonyms import add_qualifiers
-    from ..kb.knowledge_base import ArboKB
-
-    with errors_for_people(), ArboKB.open(path) as kb:
-        shared, count = add_qualifiers(kb)
-    msg.good(f"{path}: {count} of {shared} entities that share a name have a qualifier")
-
-
 def encode_command(
     # fmt: off
     path: Path = Arg(..., help="Folder of a knowledge base"),
@@ -223,6 +205,5 @@ def add_edit_commands(app: typer.Typer) -> None:
     app.command("add")(add_command)
     app.command("remove")(remove_command)
     app.command("merge")(merge_command)
-    app.command("qualify")(qualify_command)
     app.command("encode")(encode_command)
     app.command("export")(export_command)

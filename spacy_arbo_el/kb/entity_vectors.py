@@ -127,7 +127,9 @@ class EntityVectors:
 
         Nothing is compared where these come from the same verbalization.
         """
-        same = identity and identity == self.storage.database.get("verbalization")
+        # Saved ones may still name two settings that do not exist any more.
+        saved = str(self.storage.database.get("verbalization"))
+        same = identity and identity == saved.replace(", definition=False, qualifier=False", "")
         if not same and len(self.storage.entities):
             changed = encoding.find_changed(self.storage.entities, verbalize)
             if changed:

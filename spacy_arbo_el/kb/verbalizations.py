@@ -64,27 +64,18 @@ class Names:
     description: Whether the entity's description follows each name. It distinguishes entities
         that share a name.
     types: Whether the types follow each name, in brackets.
-    definition: Whether the description is one more text, by itself.
-    qualifier: Whether ``meta["qualifier"]`` follows each name, which tells entities that share a
-        name apart: ``arbo kb qualify`` writes it.
     """
 
     description: bool = False
     types: bool = False
-    definition: bool = False
-    qualifier: bool = False
 
     def __call__(self, entity: Entity) -> List[Text]:
         rest = entity.description if self.description else ""
-        qualifier = entity.meta.get("qualifier") if self.qualifier else None
-        if isinstance(qualifier, str) and qualifier:
-            rest = f"{qualifier}; {rest}" if rest else qualifier
         if self.types and entity.types:
             rest = f"{rest} ({', '.join(entity.types)})".strip()
-        own = [(entity.description, "")] if self.definition and entity.description else []
         if not entity.names:
-            return own or (_one_text(entity, rest) if self.description else [])
-        return [(name, rest) for name in entity.names] + own
+            return _one_text(entity, rest) if self.description else []
+        return [(name, rest) for name in entity.names]
 
 
 @registry.misc("spacy-arbo-el.Parts.v1")

@@ -1,6 +1,7 @@
 """The knowledge base: which texts are encoded when, and how it is written and read."""
 
 import pickle
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import spacy
 from spacy.util import registry
 
 from spacy_arbo_el.io import replacing_folder
+from spacy_arbo_el.kb import encoding
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import KB_FOLDER
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -126,6 +128,12 @@ def test_invalidate_compares_texts_unless_the_verbalization_is_the_same(kb):
 
     kb.invalidate()
     assert kb.sync(Names(), Encoder(), "x") == 0 and kb.in_sync
+    # Settings that were removed are of no consequence.
+    saved = "Names(description=False, types=False, definition=False, qualifier=False)"
+    kb.database.set(verbalization=saved)
+    kb.invalidate()
+    with patch.object(encoding, "find_changed") as compared:
+        assert kb.sync(Names(), Encoder(), "x") == 0 and not compared.called
     kb.invalidate()
     assert kb.sync(watched, Encoder(), "x") == 0 and read == ["a", "b", "c"]
     kb.invalidate()
@@ -134,7 +142,7 @@ def test_invalidate_compares_texts_unless_the_verbalization_is_the_same(kb):
 
 def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
     kb.sync(Names(types=True), Encoder(), "x")
-    identity = "Names(description=False, types=True, definition=False, qualifier=False)"
+    identity = "Names(description=False, types=True)"
     assert kb.database.get("verbalization") == identity
     kb.to_disk(tmp_path / "kb")
     again = ArboKB.for_reading(tmp_path / "kb")

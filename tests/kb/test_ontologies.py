@@ -8,7 +8,6 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.ontologies import KBWithOntologies, with_terms
-from spacy_arbo_el.kb.verbalizations import Names
 
 OBO = """format-version: 1.2
 
@@ -82,11 +81,3 @@ def test_own_description_stays_and_several_terms_join():
 def test_loader_is_registered(obo):
     loader = registry.misc.get("spacy-arbo-el.KBWithOntologies.v1")(ontologies=[str(obo)])
     assert len(loader(Vocab())) == 2
-
-
-def test_a_definition_is_one_more_text():
-    entity = Entity("D9", "cold", "a viral disease", ["coryza"])
-    assert Names(definition=True)(entity) == [
-        ("cold", ""), ("coryza", ""), ("a viral disease", "")
-    ]  # fmt: skip
-    assert Names(definition=True)(Entity("D9", "cold")) == [("cold", "")]
