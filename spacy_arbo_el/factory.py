@@ -63,7 +63,6 @@ labels_discard = []
 
 [arbo_linker.retriever]
 @misc = "spacy-arbo-el.Retriever.v1"
-lookup = null
 n_candidates = 64
 match_types = false
 

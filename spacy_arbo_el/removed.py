@@ -48,6 +48,12 @@ MARGIN = removed(
     "inference",
     "min_difference",
 )
+STRING_LOOKUP = removed(
+    "StringLookup.v1",
+    "Remove the section retriever.lookup: mentions that the encoder cannot read have the entities "
+    "of their exact name as candidates without it.",
+    *("n_exact", "n_fuzzy", "min_similarity"),
+)
 _SCORER = "Remove mention_scorer: edges between mentions have the similarity of their vectors."
 MENTION_PAIRS = removed("MentionPairs.v1", _SCORER, "n_scored", "window")
 NEAREST_PAIRS = removed("NearestPairs.v1", _SCORER, "n_right", "n_wrong", "n_searched")

@@ -142,10 +142,10 @@ class Explainer:
                 "the encoder cannot read the mention, so only entities of its name are candidates"
             )
         search = datastore.refresh().entities
-        similarity = search.similarity_of(vector[None], np.array([[position]]))[0, 0]
+        similarity = search.similarity_of(vector, position)
         if not np.isfinite(similarity):
             return "it has no text with a vector, and none of its exemplars was retrieved"
-        score = float(probability(self.stages.calibration.logits("entity", similarity)))
+        score = float(probability(self.stages.calibration.logits("entity", np.array(similarity))))
         return (
             f"not among the {datastore.settings.n_candidates} candidates: its nearest text has a "
             f"similarity of {similarity:.2f}, a probability of {shown_probability(score)}"

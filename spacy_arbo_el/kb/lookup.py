@@ -1,23 +1,15 @@
-"""Finding entities by name: by the exact string, and by similar strings."""
+"""Finding entities by similar names."""
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import Callable, Dict, List, Sequence, Set, Tuple
+from typing import Dict, List, Set, Tuple
 
-import numpy as np
-from spacy.util import registry
-
-from ..settings import check_count, check_share
 from .store import EntityStore
 
 # The rarest trigrams of a query are looked up, as long as at most this many names contain them.
 POSTINGS = 4000
 # The names that share the most trigrams with the query are compared in full, up to this many.
 COMPARED = 200
-
-# (entities, strings) -> (m, c) int64 positions, -1 for none
-Lookup = Callable[[EntityStore, Sequence[str]], np.ndarray]
 
 
 def trigrams(folded: str) -> Set[str]:
@@ -82,53 +74,3 @@ def _rarest(entities: EntityStore, wanted: Set[str]) -> List[str]:
 
 def _quoted(trigram: str) -> str:
     return '"' + trigram.replace('"', '""') + '"'
-
-
-@registry.misc("spacy-arbo-el.StringLookup.v1")
-@dataclass(frozen=True)
-class StringLookup:
-    """Candidates by name, in addition to those by vector.
-
-    Use it where mentions are often an entity's very name, or where the encoder has not seen the
-    domain. It is off by default::
-
-        [components.arbo_linker.retriever.lookup]
-        @misc = "spacy-arbo-el.StringLookup.v1"
-        n_exact = 8
-        n_fuzzy = 4
-
-    n_exact: At most so many entities that have the mention's string as a name. The more frequent
-        ones come first.
-    n_fuzzy: At most so many more entities with a similar name; 0 for none.
-    min_similarity: The least share of trigrams that similar names have in common, 0 to 1.
-    """
-
-    n_exact: int = 8
-    n_fuzzy: int = 4
-    min_similarity: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_count("lookup.n_exact", self.n_exact)
-        check_count("lookup.n_fuzzy", self.n_fuzzy)
-        check_share("lookup.min_similarity", self.min_similarity)
-
-    def __call__(self, entities: EntityStore, strings: Sequence[str]) -> np.ndarray:
-        """The positions of candidates, (m, c) int64, -1 for none; c is what the most have."""
-        candidates = {string: self._candidates(entities, string) for string in set(strings)}
-        most = max(map(len, candidates.values()), default=0)
-        table = np.full((len(strings), most), -1, dtype=np.int64)
-        for row, string in enumerate(strings):
-            table[row, : len(candidates[string])] = candidates[string]
-        return table
-
-    def _candidates(self, entities: EntityStore, string: str) -> List[int]:
-        exact = entities.with_name(string.casefold())
-        if len(exact) > self.n_exact:
-            frequency = {p: e.frequency for p, e in entities.at_all(exact).items()}
-            exact = sorted(exact, key=lambda p: (-frequency[p], p))[: self.n_exact]
-        if not self.n_fuzzy:
-            return exact
-        count = self.n_fuzzy + len(exact)
-        similar = similar_names(entities, string, count, self.min_similarity)
-        others = [position for position, _ in similar if position not in exact]
-        return [*exact, *others[: self.n_fuzzy]]

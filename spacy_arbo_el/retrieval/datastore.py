@@ -15,7 +15,6 @@ from ..encoders.protocol import Encoder, Text
 from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
-from ..kb.lookup import StringLookup
 from ..kb.verbalizations import Parts
 from ..log import log
 from ..mentions.batch import MentionBatch
@@ -29,8 +28,8 @@ from .exemplars import ExemplarStore
 from .retriever import Retriever
 from .settings import RetrieverSettings
 
-# Entities by their very names, for mentions that the encoder can't read.
-EXACT_NAMES = StringLookup(n_exact=8, n_fuzzy=0)
+# The entities of its exact name that a mention which the encoder can't read may have.
+MOST_NAMED = 8
 
 # Entities that are looked at to see whether a verbalization suits them.
 SAMPLE = 1000
@@ -294,23 +293,18 @@ class Datastore:
         return self.derived(("allowed", label), build)
 
     def named_entities(self, batch: MentionBatch) -> Optional[np.ndarray]:
-        """(m, c) int64 entities with the mentions' names, -1 for none.
+        """(m, c) int64 entities with the names of mentions that the encoder can't read.
 
-        Without a lookup these are the entities of mentions that the encoder can't read; None where
-        it reads all.
+        The more frequent ones come first; -1 for none. None where the encoder reads all mentions.
         """
-        readable, entities = batch.has_vector, self.kb.entities
-        lookup, strings = self.settings.lookup, batch.normalized
-        named = None if lookup is None else lookup(entities, strings)
-        if readable.all():
-            return named
-        # A similar name says little about a mention that nothing else is known of.
-        unreadable = ["" if is_readable else s for is_readable, s in zip(readable, strings)]
-        exact = EXACT_NAMES(entities, unreadable)
-        if named is None:
-            return exact
-        is_exact = (named[:, :, None] == exact[:, None, :]).any(axis=2)
-        return np.where(readable[:, None] | is_exact, named, -1)
+        if batch.has_vector.all():
+            return None
+        entities, table = self.kb.entities, np.full((len(batch), MOST_NAMED), -1, dtype=np.int64)
+        for mention in np.flatnonzero(~batch.has_vector).tolist():
+            named = entities.at_all(entities.with_name(batch.normalized[mention].casefold()))
+            best = sorted(named, key=lambda position: (-named[position].frequency, position))
+            table[mention, : len(best)] = best[:MOST_NAMED]
+        return table
 
     def warn_of_unknown_ids(self) -> None:
         """Warn of gold ids of exemplars that no entity has."""

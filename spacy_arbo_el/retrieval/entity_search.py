@@ -1,11 +1,11 @@
-"""The nearest entities of mentions, limited to allowed types, and with those of their name."""
+"""The nearest entities of mentions, limited to allowed types."""
 
 from dataclasses import dataclass
-from typing import Callable, Optional, Tuple
+from typing import Callable, Optional
 
 import numpy as np
 
-from ..arrays import TopK, first_of_each, has_vector, offsets_of, ragged_ranges, take_or
+from ..arrays import TopK, first_of_each, has_vector, take_or
 from ..kb.vectors import VectorRows
 from .index.protocol import Index
 from .similarity import Similarity
@@ -32,7 +32,7 @@ class AllowedEntities:
 
     def restrict(self, entities: np.ndarray) -> np.ndarray:
         """Positions (m, c) int64 in the KB, with -1 in place of those that are not allowed."""
-        # A lookup may find entities that another program has added since the masks were made.
+        # A name may be of an entity that another program has added since the masks were made.
         known = entities < self.masks.shape[1]
         places = np.where(known, entities, -1)
         return np.where(known & self.masks[self.label_numbers[:, None], places], entities, -1)
@@ -61,7 +61,6 @@ class EntitySearch:
         # Where every entity has one row, one row per entity is enough.
         most_rows = int(np.bincount(owners[usable]).max(initial=1))
         self.oversampling = min(oversampling, most_rows)
-        self._by_entity: Optional[Tuple[np.ndarray, np.ndarray]] = None
 
     def nearest(
         self,
@@ -74,17 +73,20 @@ class EntitySearch:
 
         vectors: (m, width) float32, prepared.
         allowed: Which entities each mention may be linked to; None for all.
-        named: (m, c) int64 entities that must be among the result, -1 for none.
-        RETURNS: A mention without a vector has its named entities alone, as if its vector were
-            theirs.
+        named: (m, c) int64 entities with the names of mentions without a vector, -1 for none. They
+            are the result for these, as if the vector were theirs.
         """
         nearest = search_by_label(self._search, vectors, count, allowed)
         nearest = nearest.where(has_vector(vectors)[:, None])
-        if named is None or not named.shape[1]:
+        if named is None:
             return nearest
         if allowed is not None:
             named = allowed.restrict(named)
-        return self._with_named(vectors, nearest, named)
+        by_name = self._of_names(named, vectors.shape[1]).first(count)
+        unreadable = np.flatnonzero(~has_vector(vectors))
+        nearest.ids[unreadable, : by_name.width] = by_name.ids[unreadable]
+        nearest.scores[unreadable, : by_name.width] = by_name.scores[unreadable]
+        return nearest
 
     def _search(self, vectors: np.ndarray, count: int, allowed: Optional[np.ndarray]) -> TopK:
         usable = self._usable
@@ -93,73 +95,29 @@ class EntitySearch:
         rows = self.index.search(vectors, count * self.oversampling, usable)
         return entities_of_rows(rows, self.owners, count)
 
-    def _with_named(self, vectors: np.ndarray, nearest: TopK, named: np.ndarray) -> TopK:
-        """Replace the last entities by named ones that are not among them."""
-        entities, width = nearest.ids, nearest.width
-        is_new = (named >= 0) & ~(named[:, :, None] == entities[:, None, :]).any(axis=2)
-        is_new &= np.tril(named[:, :, None] == named[:, None, :], -1).sum(axis=2) == 0
-        named = np.where(is_new, named, -1)
-        scores = self.similarity_of(vectors, named)
-        readable = has_vector(vectors)
-        if not readable.all():
-            equal = self._similarity_of_equals(named[~readable], vectors.shape[1])
-            scores[~readable] = np.where(named[~readable] >= 0, equal, -np.inf)
-        named = np.where(np.isfinite(scores), named, -1)
-        kept = np.arange(width) < width - (named >= 0).sum(axis=1)[:, None]
-        both = np.concatenate([np.where(kept, entities, -1), named], axis=1)
-        scores = np.concatenate([np.where(kept, nearest.scores, -np.inf), scores], axis=1)
-        scores = np.where(both >= 0, scores, -np.inf)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :width]
+    def _of_names(self, named: np.ndarray, width: int) -> TopK:
+        """Entities (m, c), -1 for none, with the similarity of their first rows to themselves."""
+        wanted = np.unique(named)
+        rows = np.flatnonzero(np.isin(self.owners, wanted[wanted >= 0]))
+        owners, first = np.unique(self.owners[rows], return_index=True)
+        vectors = np.zeros((len(wanted), width), dtype=np.float32)
+        if len(rows):
+            prepared = self.similarity.prepare(self.rows.take(rows[first]))
+            vectors[np.searchsorted(wanted, owners)] = prepared
+        scores = self.similarity.of_equals(vectors)[np.searchsorted(wanted, named)]
+        scores = np.where(named >= 0, scores, np.float32(-np.inf))
+        order = np.argsort(-scores, axis=1, kind="stable")
         return TopK(
-            np.take_along_axis(both, order, axis=1), np.take_along_axis(scores, order, axis=1)
+            np.take_along_axis(named, order, axis=1), np.take_along_axis(scores, order, axis=1)
         )
 
-    def _similarity_of_equals(self, entities: np.ndarray, width: int) -> np.ndarray:
-        """The similarity of each entity's first row to itself; of zeros where it has no row.
-
-        entities: (m, c) int64, -1 for none.
-        RETURNS: (m, c) float32.
-        """
-        order, offsets = self._rows_of_entities()
-        valid = (entities >= 0) & (entities < len(offsets) - 1)
-        has_row = valid & (np.append(np.diff(offsets), 0)[np.where(valid, entities, -1)] > 0)
-        vectors = np.zeros((entities.size, width), dtype=np.float32)
-        if has_row.any():
-            rows = self.rows.take(order[offsets[entities[has_row]]])
-            vectors[has_row.ravel()] = self.similarity.prepare(rows)
-        return self.similarity.of_equals(vectors).reshape(entities.shape)
-
-    def _rows_of_entities(self) -> Tuple[np.ndarray, np.ndarray]:
-        """Rows sorted by entity, and where those of each entity begin and the last one's end."""
-        if self._by_entity is None:
-            order = np.argsort(self.owners, kind="stable")
-            order = order[int((self.owners < 0).sum()) :]
-            self._by_entity = order, offsets_of(np.bincount(self.owners[order]))
-        return self._by_entity
-
-    def similarity_of(self, vectors: np.ndarray, entities: np.ndarray) -> np.ndarray:
-        """The similarity of each mention to the nearest row of each of its entities.
-
-        vectors: (m, width) float32, prepared.
-        entities: (m, c) int64, -1 for none.
-        RETURNS: (m, c) float32, -inf where an entity has no row.
-        """
-        if not len(self.rows):
-            return np.full(entities.shape, -np.inf, dtype=np.float32)
-        order, offsets = self._rows_of_entities()
-        valid = (entities >= 0) & (entities < len(offsets) - 1)
-        flat = entities[valid]
-        counts = np.diff(offsets)[flat]
-        rows = order[ragged_ranges(offsets[:-1][flat], counts)]
-        mention = np.repeat(np.nonzero(valid)[0], counts)
-        right = self.similarity.prepare(self.rows.take(rows))[:, None, :]
-        scores = self.similarity.paired(vectors[mention], right)[:, 0]
-        best = np.full(entities.shape, -np.inf, dtype=np.float32)
-        has_rows = counts > 0
-        if has_rows.any():
-            places = np.flatnonzero(valid)[has_rows]
-            best.ravel()[places] = np.maximum.reduceat(scores, offsets_of(counts[has_rows])[:-1])
-        return best
+    def similarity_of(self, vector: np.ndarray, entity: int) -> float:
+        """The similarity of a prepared vector to the nearest row of an entity; -inf without one."""
+        rows = np.flatnonzero(self.owners == entity)
+        if not len(rows):
+            return -np.inf
+        right = self.similarity.prepare(self.rows.take(rows))
+        return float(self.similarity.paired(vector[None], right[None]).max())
 
 
 def search_by_label(

@@ -55,8 +55,7 @@ class Retriever:
         n_mentions: The number of other mentions of a mention.
         allowed: Which entities each mention may be linked to; None for all. Exemplars of other
             entities are left out.
-        named: (m, c) int64 entities with the mention's name, which must be among the neighbours;
-            -1 for none.
+        named: (m, c) int64 entities with the names of mentions without a vector, -1 for none.
         """
         vectors = batch.encoded
         nearest = self._nearest_exemplars(vectors, n_exemplars, allowed)

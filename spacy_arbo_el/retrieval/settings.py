@@ -1,11 +1,9 @@
 """Settings of the search for entities and exemplars."""
 
 from dataclasses import dataclass
-from typing import Optional
 
 from spacy.util import registry
 
-from ..kb.lookup import Lookup
 from ..kb.verbalizations import Verbalization
 from ..settings import check_count
 from .index.protocol import BuildIndex
@@ -26,7 +24,6 @@ class RetrieverSettings:
     verbalization: The texts that an entity is encoded from.
     similarity: How vectors are compared.
     index: Builds the search index over them.
-    lookup: Finds entities by name beside those found by vector; None for vectors alone.
     n_candidates: How many entities are searched for each mention, and kept in its ranking.
     match_types: Whether a mention may only be linked to entities that have its label as a type,
         or that have no type.
@@ -39,7 +36,6 @@ class RetrieverSettings:
     verbalization: Verbalization
     similarity: Similarity
     index: BuildIndex
-    lookup: Optional[Lookup] = None
     n_candidates: int = 64
     match_types: bool = False
     n_exemplar_entities: int = 0

@@ -186,7 +186,6 @@ def test_the_revision_changes_with_edits_rows_and_encoder(kb):
         ("Names", {"description": True}),
         ("Parts", {"limit": 3}),
         ("NoText", {}),
-        ("StringLookup", {"n_fuzzy": 2}),
         ("KBFromPath", {"path": "kb"}),
         ("KBFromCorpus", {"path": "train.spacy"}),
         ("EmptyKB", {}),

@@ -7,7 +7,7 @@ from spacy.vocab import Vocab
 from spacy_arbo_el.kb import lookup
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.lookup import StringLookup, similar_names, trigrams
+from spacy_arbo_el.kb.lookup import similar_names, trigrams
 
 NAMES = st.text(st.sampled_from("abcé \"'*-"), min_size=1, max_size=9).filter(str.strip)
 
@@ -42,23 +42,3 @@ def test_common_trigrams_are_not_looked_up(monkeypatch):
     kb = ArboKB(Vocab(), entities)
     monkeypatch.setattr(lookup, "POSTINGS", 50)
     assert similar_names(kb.entities, "common zeal", 1)[0] == (200, 1.0)
-
-
-def test_string_lookup_gives_exact_names_before_similar_ones():
-    kb = ArboKB(
-        Vocab(),
-        [
-            Entity("a", "cold", frequency=1),
-            Entity("b", "Cold", frequency=5),
-            Entity("c", "chill", "", ["COLD"], frequency=3),
-            Entity("d", "cold sore"),
-        ],
-    )
-    lookup_names = StringLookup(n_exact=2, n_fuzzy=1, min_similarity=0.3)
-    assert lookup_names(kb.entities, ["cold", "cold soar", "none", "cold"]).tolist() == [
-        [1, 2, 0],  # the more frequent ones first, then one with a similar name
-        [3, -1, -1],
-        [-1, -1, -1],
-        [1, 2, 0],
-    ]
-    assert StringLookup(n_exact=3, n_fuzzy=0)(kb.entities, ["cold"]).tolist() == [[0, 1, 2]]

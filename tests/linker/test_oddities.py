@@ -35,7 +35,6 @@ REFUSED = {
         "n_neighbors": [-1],
         "method": ["", "x", None],
     },
-    "StringLookup.v1": {"n_exact": COUNTS, "n_fuzzy": COUNTS, "min_similarity": SHARES},
     "FeatureRanker.v1": {
         "n_reranked": [0, *COUNTS],
         "min_ngram": [0, 4, *COUNTS],
@@ -128,8 +127,6 @@ def checked_links(nlp, texts=DEV):
 SANE = [
     {"retriever": {"n_candidates": 1}},
     {"retriever": {"n_candidates": 10_000}},
-    {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1", "n_exact": 0}}},
-    {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1", "n_exact": 10_000}}},
     {"retriever": {"similarity": {"@misc": "spacy-arbo-el.Dot.v1"}}},
     {"retriever": {"similarity": {"@misc": "spacy-arbo-el.NegativeSquaredEuclidean.v1"}}},
     {"inference": {"n_exemplars": 0, "n_mentions": 0}},

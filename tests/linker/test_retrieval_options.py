@@ -1,4 +1,4 @@
-"""Options of the retriever: types, lookup by name, approximate indexes."""
+"""Options of the retriever: types, approximate indexes."""
 
 import pytest
 import spacy
@@ -10,7 +10,6 @@ from .conftest import build
 from .world import ENTITIES, annotated, without_links
 
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."
-LOOKUP = {"@misc": "spacy-arbo-el.StringLookup.v1"}
 INDEX = {"@misc": "spacy-arbo-el.FaissIndex.v1", "factory": "IVF2,SQ8", "search": "nprobe=2"}
 
 
@@ -41,25 +40,6 @@ def test_match_types_restricts_candidates():
         ids = [candidate.kb_id for candidate in span._.arbo.candidates]
         assert all(span.label_ in (types[kb_id] or [span.label_]) for kb_id in ids)
         assert len(ids) == (2 if span.label_ == "PLACE" else 4)
-
-
-def test_lookup_adds_candidates_by_name(tmp_path):
-    text = "The [qx-77 zorblat|odd] was seen."
-    odd = Entity("odd", "a description that says nothing", aliases=["QX-77 zorblat"])
-    texts = {"@misc": "spacy-arbo-el.TitleDescription.v1", "aliases": False, "types": False}
-    options = {"n_candidates": 1, "verbalization": texts}
-    assert "odd" not in candidates(build([*ENTITIES, odd], retriever=options), text)
-    nlp = build([*ENTITIES, odd], retriever={**options, "lookup": LOOKUP})
-    ids = candidates(nlp, text)
-    assert ids == ["odd"]
-    assert candidates(nlp, "The [qx-77 zorblatt|odd] was seen.") == ["odd"], (
-        "a similar name is enough"
-    )
-    nlp.to_disk(tmp_path / "model")
-    assert candidates(spacy.load(tmp_path / "model"), text) == ids
-    # A candidate that is retrieved by vector too has the same score.
-    plain, named = build(), build(retriever={"lookup": LOOKUP})
-    assert linked(plain, TEXT)._.arbo == linked(named, TEXT)._.arbo
 
 
 def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):

@@ -74,6 +74,13 @@ def test_mentions_influence_no_others_and_are_influenced_by_none(nlp):
     assert [ent._.arbo.is_nil for ent in docs[0].ents] == [True, True, False, True]
 
 
+def test_the_most_frequent_of_many_entities_of_a_name_are_candidates():
+    many = [Entity(f"c{i}", "አዲስ አበባ", frequency=i) for i in range(10)]
+    nlp = build([*ENTITIES, *many], [])
+    link = linked(nlp, CITY.title)
+    assert set(link.ids) == {f"c{i}" for i in range(2, 10)}
+
+
 def test_types_count_for_names_too():
     entities = [Entity("a", "☢", types=["SIGN"]), Entity("b", "⚛", types=["PLACE"])]
     nlp = build(entities, [], retriever={"match_types": True})
@@ -91,10 +98,9 @@ def test_exact_names_count_for_every_similarity(similarity):
     assert linked(nlp, OTHER).is_nil
 
 
-def test_a_lookup_and_a_feature_ranker_take_unreadable_mentions(nlp):
+def test_a_feature_ranker_takes_unreadable_mentions(nlp):
     ranked = build(
         [*ENTITIES, CITY],
-        retriever={"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1"}},
         reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"},
     )
     assert linked(ranked, "ኣዲስ").kb_id == "city"

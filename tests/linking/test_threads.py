@@ -14,7 +14,6 @@ from ..threads import forked, run_in_threads
 
 NLP = spacy.blank("en")
 RANKER = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
-LOOKUP = {"retriever": {"lookup": {"@misc": "spacy-arbo-el.StringLookup.v1"}}}
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def edits(linker, number):
 
 
 @pytest.mark.attack
-@pytest.mark.parametrize("settings", [{}, RANKER, LOOKUP], ids=["plain", "ranker", "lookup"])
+@pytest.mark.parametrize("settings", [{}, RANKER], ids=["plain", "ranker"])
 def test_each_call_sees_one_state_while_other_threads_edit(attacks, tiny_bert, settings):
     linker = tiny_linker(tiny_bert, **settings)
     states = States(linker, DEV[:4])

@@ -30,9 +30,8 @@ def slowly(similarity, vector, rows, owners, is_allowed):
     st.integers(1, 4),
     st.sampled_from(SIMILARITIES),
     st.booleans(),
-    st.booleans(),
 )
-def test_nearest_entities(seed, owners, count, similarity, use_labels, use_names):
+def test_nearest_entities(seed, owners, count, similarity, use_labels):
     rng = np.random.default_rng(seed)
     owners = np.array(owners, dtype=np.int64)
     vectors = rng.standard_normal((len(owners), 6)).astype(np.float32)
@@ -40,27 +39,22 @@ def test_nearest_entities(seed, owners, count, similarity, use_labels, use_names
     masks = rng.random((2, POSITIONS)) < 0.6 if use_labels else np.ones((2, POSITIONS), dtype=bool)
     labels = np.array([0, 1, 1, 0])
     allowed = AllowedEntities(labels, masks) if use_labels else None
-    named = rng.integers(-1, POSITIONS, (4, 1)) if use_names else None
     rows = VectorRows(vectors, owners)
     index = FlatIndex(similarity.prepare(vectors), similarity)
     search = EntitySearch(rows, owners, index, similarity, oversampling=len(owners))
-    nearest = search.nearest(queries, count, allowed, named)
+    nearest = search.nearest(queries, count, allowed)
     assert nearest.ids.shape == (4, count)
     for i, query in enumerate(queries):
         best = slowly(similarity, query, vectors, owners, masks[labels[i]])
         expected = sorted(best, key=lambda entity: -best[entity])[:count]
-        if named is not None and named[i, 0] in best and named[i, 0] not in expected:
-            expected = sorted([*expected[: count - 1], int(named[i, 0])], key=lambda e: -best[e])
         actual = nearest.ids[i][nearest.valid[i]].tolist()
         assert actual == expected
         scores = nearest.scores[i][nearest.valid[i]]
         assert scores == pytest.approx([best[entity] for entity in expected], abs=1e-5)
-    asked = np.tile(np.arange(-1, POSITIONS + 1), (4, 1))
-    scores = search.similarity_of(queries, asked)
-    for i, query in enumerate(queries):
         best = slowly(similarity, query, vectors, owners, np.ones(POSITIONS, dtype=bool))
-        expected = [best.get(entity, -np.inf) for entity in asked[i].tolist()]
-        assert scores[i] == pytest.approx(expected, abs=1e-5)
+        for entity in range(POSITIONS + 1):
+            expected = pytest.approx(best.get(entity, -np.inf), abs=1e-5)
+            assert search.similarity_of(query, entity) == expected
 
 
 def test_the_knowledge_base_may_be_empty():
@@ -69,7 +63,7 @@ def test_the_knowledge_base_may_be_empty():
     queries = np.ones((2, 6), dtype=np.float32)
     nearest = search.nearest(queries, 3, named=np.array([[0], [1]]))
     assert nearest.ids.shape == (2, 3) and not nearest.valid.any()
-    assert (search.similarity_of(queries, np.array([[0], [1]])) == -np.inf).all()
+    assert search.similarity_of(queries[0], 0) == -np.inf
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
@@ -86,4 +80,5 @@ def test_a_mention_without_a_vector_has_its_named_entities_alone(similarity):
     assert np.isfinite(nearest.scores[nearest.valid]).all()
     prepared = similarity.prepare(rows.array())[2:]
     assert nearest.scores[0, 0] == pytest.approx(similarity.of_equals(prepared)[0])
+    assert search.nearest(queries, 1, None, named).ids.tolist() == [[2], [2], [1]]
     assert not search.nearest(queries, 3).valid[[0, 2]].any()
