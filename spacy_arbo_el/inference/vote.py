@@ -19,6 +19,7 @@ from .independent import start_of_path
 BLOCK = 4096
 
 
+# paper: BIOCOM, MOLEMAN
 @registry.misc("spacy-arbo-el.ExemplarVote.v1")
 @dataclass(frozen=True)
 class ExemplarVote:

@@ -124,6 +124,7 @@ class Parts:
         return _one_text(entity, ", ".join(filter(None, parts)))
 
 
+# paper: DEER
 @registry.misc("spacy-arbo-el.Fields.v1")
 @dataclass(frozen=True)
 class Fields:

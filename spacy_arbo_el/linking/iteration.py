@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .stages import LinkingStages
 
 
+# paper: VERBALIZED
 @registry.misc("spacy-arbo-el.IterativePrediction.v1")
 @dataclass(frozen=True)
 class IterativePrediction:

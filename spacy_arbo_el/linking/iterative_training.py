@@ -7,6 +7,7 @@ from spacy.util import registry
 from ..settings import check_count, check_part, check_share
 
 
+# paper: VERBALIZED
 @registry.misc("spacy-arbo-el.WrittenLinks.v1")
 @dataclass(frozen=True)
 class WrittenLinks:

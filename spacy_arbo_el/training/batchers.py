@@ -61,6 +61,7 @@ def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
     return batches
 
 
+# paper: BIOCOM
 @registry.batchers("spacy-arbo-el.batch_by_concept.v1")
 def batch_by_concept(
     n_concepts: int,

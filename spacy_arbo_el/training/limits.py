@@ -13,6 +13,7 @@ from .sampling import random_generator
 from .table import GoldTable
 
 
+# paper: MOLEMAN
 @registry.misc("spacy-arbo-el.BothNegatives.v1")
 @dataclass(frozen=True)
 class BothNegatives:
@@ -44,6 +45,7 @@ class BothNegatives:
         return np.concatenate([first, np.where(repeated, -1, second)], axis=1)
 
 
+# paper: VERBALIZED
 @registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")
 @dataclass(frozen=True)
 class NegativesWithinBudget:
@@ -84,6 +86,7 @@ class NegativesWithinBudget:
         return nodes[:, : max(affordable, 1)]
 
 
+# paper: MOLEMAN
 @registry.misc("spacy-arbo-el.NegativesByFrequency.v1")
 @dataclass(frozen=True)
 class NegativesByFrequency:

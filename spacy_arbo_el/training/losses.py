@@ -110,6 +110,7 @@ class CrossEntropy:
         return cross_entropy(logits, positive, valid)
 
 
+# paper: DEER
 @registry.losses("spacy-arbo-el.Logistic.v1")
 @dataclass(frozen=True)
 class Logistic:
@@ -145,6 +146,7 @@ class Logistic:
         return np.where(valid, losses, 0.0).sum(axis=1), np.where(valid, gradient, 0.0)
 
 
+# paper: BIOCOM
 @registry.losses("spacy-arbo-el.MultiSimilarity.v1")
 @dataclass(frozen=True)
 class MultiSimilarity:
@@ -193,6 +195,7 @@ class MultiSimilarity:
         return pull / self.alpha + push / self.beta, d_push - d_pull
 
 
+# paper: VERBALIZED
 @registry.losses("spacy-arbo-el.OverDistances.v1")
 @dataclass(frozen=True)
 class OverDistances:

@@ -114,6 +114,7 @@ class InBatchNegatives:
         return nodes
 
 
+# paper: BIOCOM, MOLEMAN
 @registry.misc("spacy-arbo-el.InBatchMentionNegatives.v1")
 @dataclass(frozen=True)
 class InBatchMentionNegatives:

@@ -45,6 +45,7 @@ class ArborescencePositives:
         return _parents(graph.gold_parents, self.with_entity, queries, table, cache)
 
 
+# paper: ARBORESCENCE
 @registry.misc("spacy-arbo-el.Arborescence1NNPositives.v1")
 @dataclass(frozen=True)
 class Arborescence1NNPositives:
@@ -65,6 +66,7 @@ class Arborescence1NNPositives:
         return _parents(graph.gold_parents_1nn, self.with_entity, queries, table, cache)
 
 
+# paper: ARBORESCENCE
 @registry.misc("spacy-arbo-el.Arborescence1RandPositives.v1")
 @dataclass(frozen=True)
 class Arborescence1RandPositives:
@@ -102,6 +104,7 @@ class EntityPositives:
         return gold_texts(mentions_of(queries, table), table, cache)[:, None]
 
 
+# paper: BIOCOM
 @registry.misc("spacy-arbo-el.InBatchPositives.v1")
 @dataclass(frozen=True)
 class InBatchPositives:
@@ -125,6 +128,7 @@ class InBatchPositives:
         return -np.sort(-nodes, axis=1)[:, :width]
 
 
+# paper: MOLEMAN
 @registry.misc("spacy-arbo-el.NearestMentionPositives.v1")
 @dataclass(frozen=True)
 class NearestMentionPositives:

@@ -15,6 +15,7 @@ from .positives import gold_texts, mentions_of, nearest_gold_texts
 from .table import GoldTable
 
 
+# paper: DEER
 @registry.misc("spacy-arbo-el.NegativesOfRounds.v1")
 @dataclass(frozen=True)
 class NegativesOfRounds:
@@ -46,6 +47,7 @@ class NegativesOfRounds:
         return rounds.texts_of(mentions_of(queries, table))
 
 
+# paper: DEER
 @registry.misc("spacy-arbo-el.PositivesInRounds.v1")
 @dataclass(frozen=True)
 class PositivesInRounds:

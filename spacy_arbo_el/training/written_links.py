@@ -15,6 +15,7 @@ from .step import RevisedInputs
 from .trainer import Trainer
 
 
+# paper: VERBALIZED
 def read_with_links(
     iteration: IterativePrediction,
     settings: WrittenLinks,
