@@ -396,6 +396,10 @@ class Errors(metaclass=_Coded):
         "An objective in ObjectiveSum.v1 has a refresh of its own, but all objectives of a sum use "
         "the same cached vectors. Set objective.refresh for the sum."
     )
+    E621 = (
+        "start_share averages transformers, but no linker of the pipeline has one. Set "
+        "training.before_to_disk.start_share = 0.0."
+    )
     E618 = "OverDistances.v1 can't learn the scale of its loss: set loss.loss.learned = false."
     E615 = (
         "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "

@@ -54,6 +54,13 @@ STRING_LOOKUP = removed(
     "of their exact name as candidates without it.",
     *("n_exact", "n_fuzzy", "min_similarity"),
 )
+INTERPOLATED_ADAM = removed(
+    "InterpolatedAdam.v1",
+    "Use Adam.v1 with use_averages = false, and start_share = 0.5 in Calibrate.v1 of "
+    "training.before_to_disk.",
+    *("learn_rate", "start_share", "beta1", "beta2", "eps", "L2", "grad_clip"),
+    *("L2_is_weight_decay", "use_averages"),
+)
 _SCORER = "Remove mention_scorer: edges between mentions have the similarity of their vectors."
 MENTION_PAIRS = removed("MentionPairs.v1", _SCORER, "n_scored", "window")
 NEAREST_PAIRS = removed("NearestPairs.v1", _SCORER, "n_right", "n_wrong", "n_searched")

@@ -77,7 +77,7 @@ def pretrain_command(
         check_one_encoder(linker)
         msg.divider("Pretraining encoder")
         train(nlp, work, use_gpu=gpu_id, resume=resume, every=every)
-        # Its weights may be averages of those in training, which may have ended before.
+        # The training may have ended before.
         trained = load_pipeline(work / DIR_MODEL_LAST)
         save_encoder(find_linker(trained), output)
     msg.good(f"{output}: train with --paths.encoder {output}")

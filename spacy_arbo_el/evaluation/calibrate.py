@@ -24,6 +24,8 @@ from ..reranking.protocol import Ranking, Reranker
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
+from ..settings import check_share
+from ..training.averaging import averaged_copy
 from .evidence import fit_evidence
 
 # Similarities of edges (n,) and whether the edges are correct (n,) bool.
@@ -194,13 +196,22 @@ class Calibrate:
     previous one.
 
     path: The annotated documents, a ``.spacy`` file or a folder of them.
+    start_share: Transformers are saved with this share of the weights that they had before
+        training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training goes
+        on with the trained ones.
     """
 
     path: Path
+    start_share: float = 0.0
 
     # Read by the training loop of ``arbo train``.
     before_scoring: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        check_share("training.before_to_disk.start_share", self.start_share)
+
     def __call__(self, nlp: Language) -> Language:
+        if self.start_share:
+            nlp = averaged_copy(nlp, self.start_share)
         calibrate_pipeline(nlp, list(read_docs(ensure_path(self.path), nlp.vocab)))
         return nlp

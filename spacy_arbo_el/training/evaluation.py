@@ -25,13 +25,12 @@ def create_evaluation(
     settings: The training settings, resolved.
     """
     callback, weights = settings["before_to_disk"], settings["score_weights"]
-    evaluate = create_evaluation_callback(nlp, corpus, weights)
 
     def calibrate_and_evaluate() -> Evaluation:
         release_memory()
-        if getattr(callback, "before_scoring", False):
-            callback(nlp)
-        score, scores = evaluate()
+        before_scoring = getattr(callback, "before_scoring", False)
+        as_saved = callback(nlp) if before_scoring else nlp
+        score, scores = create_evaluation_callback(as_saved, corpus, weights)()
         release_memory()
         _check_scores(score, scores, [name for name, weight in weights.items() if weight])
         return score, scores

@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 import spacy
-from safetensors.numpy import load_file
 from spacy.util import registry
 from transformers import AutoModel, AutoTokenizer
 from typer.testing import CliRunner
@@ -83,31 +82,6 @@ def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sourc
     output_of_error = CliRunner().invoke(arbo_cli, ["pretrain", str(kb), "--output", str(sources)])
     assert output_of_error.exit_code == 1 and "an encoder" in output_of_error.output
     assert (sources / "kb.jsonl").exists()
-
-
-@pytest.mark.slow
-def test_averaged_weights_are_written_also_after_the_end(sources, tmp_path):
-    """The knowledge base has vectors of the untrained encoder."""
-    linker = spacy.blank("en").add_pipe("arbo_linker")
-    linker.set_kb(sources / "kb.jsonl")
-    linker.refresh()
-    linker.kb.to_disk(tmp_path / "kb")
-    steps = ["--training.max_steps", 2, "--corpora.train.n", 8]
-    steps += ["--training.optimizer.learn_rate.warmup_steps", 1]
-    steps += ["--training.optimizer.@optimizers", "spacy-arbo-el.InterpolatedAdam.v1"]
-    weights = {}
-    for share in (0, 1, 0.5):
-        output = tmp_path / f"encoder{share}"
-        arguments = ["--output", output, *steps, "--training.optimizer.start_share", share]
-        pretrain(tmp_path / "kb", *arguments)
-        weights[share] = load_file(output / "model.safetensors")
-    assert any(np.abs(weights[0][key] - weights[1][key]).max() > 1e-6 for key in weights[0])
-    for key, half in weights[0.5].items():
-        np.testing.assert_allclose(half, (weights[0][key] + weights[1][key]) / 2, atol=1e-7)
-    # Nothing is left to train, and the result is the same.
-    pretrain(tmp_path / "kb", *arguments, "--resume")
-    again = load_file(output / "model.safetensors")
-    assert all(np.array_equal(again[key], last) for key, last in weights[share].items())
 
 
 def test_a_knowledge_base_without_synonyms_is_an_error(tmp_path):
