@@ -10,15 +10,18 @@ from spacy.language import Language
 from spacy.tokenizer import Tokenizer
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
+from thinc.api import Config, ConfigValidationError
 
 from .errors import Errors
 from .folder_lock import has_lock, lock_successor, locked_folder
 from .io import PIPELINE, check_replaceable, replacing_folder
 from .kb import folder as kb_folder
+from .removed import check_removed
 from .temporary import remove_abandoned, restore
 
 # Seconds that saving waits for another program which is changing the same pipeline.
 PATIENCE = 60.0
+CONFIG = "config.cfg"
 
 
 def save_pipeline(
@@ -97,6 +100,8 @@ def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
     except Exception as error:  # each file has its own reader, with its own errors
         if str(error).startswith("[arbo-"):
             raise
+        if isinstance(error, ConfigValidationError) and (Path(path) / CONFIG).is_file():
+            check_removed(Config().from_disk(Path(path) / CONFIG), Path(path) / CONFIG)
         for file, problem in _unreadable(Path(path)):
             raise ValueError(Errors.E056.format(path=file, problem=problem)) from error
         if isinstance(error, (ValueError, OSError, ImportError)):
@@ -130,7 +135,7 @@ def _unreadable(path: Path) -> Iterator[Tuple[Path, Exception]]:
     """The first of spaCy's own files that can't be read, and why."""
     readers: List[Tuple[str, Callable[[Path], Any]]] = [
         ("meta.json", srsly.read_json),
-        ("config.cfg", spacy.util.load_config),
+        (CONFIG, spacy.util.load_config),
         ("vocab/strings.json", srsly.read_json),
         ("vocab/lookups.bin", srsly.read_msgpack),
         ("vocab", lambda path: Vocab().from_disk(path)),

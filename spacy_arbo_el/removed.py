@@ -1,10 +1,11 @@
-"""Names of removed parts: a config that names one gets an error that says what replaced it.
+"""Removed parts and settings: a config that has one gets an error that says what replaced it.
 
-Each is listed in the entry points of ``setup.cfg`` under the name it had.
+Each part is listed in the entry points of ``setup.cfg`` under the name it had. Of removed settings
+confection says no more than that they are unexpected, before any function of ours is called.
 """
 
 from inspect import Parameter, Signature
-from typing import Any, Callable
+from typing import Any, Callable, Dict, Iterator, Mapping
 
 from .errors import Errors
 
@@ -48,12 +49,8 @@ MARGIN = removed(
     "inference",
     "min_difference",
 )
-STRING_LOOKUP = removed(
-    "StringLookup.v1",
-    "Remove the section retriever.lookup: mentions that the encoder cannot read have the entities "
-    "of their exact name as candidates without it.",
-    *("n_exact", "n_fuzzy", "min_similarity"),
-)
+_LOOKUP = "Mentions that the encoder cannot read have the entities of their exact name anyhow."
+STRING_LOOKUP = removed("StringLookup.v1", _LOOKUP, "n_exact", "n_fuzzy", "min_similarity")
 INTERPOLATED_ADAM = removed(
     "InterpolatedAdam.v1",
     "Use Adam.v1 with use_averages = false, and start_share = 0.5 in Calibrate.v1 of "
@@ -61,6 +58,41 @@ INTERPOLATED_ADAM = removed(
     *("learn_rate", "start_share", "beta1", "beta2", "eps", "L2", "grad_clip"),
     *("L2_is_weight_decay", "use_averages"),
 )
-_SCORER = "Remove mention_scorer: edges between mentions have the similarity of their vectors."
+_SCORER = "Edges between mentions have the similarity of their vectors."
 MENTION_PAIRS = removed("MentionPairs.v1", _SCORER, "n_scored", "window")
 NEAREST_PAIRS = removed("NearestPairs.v1", _SCORER, "n_right", "n_wrong", "n_searched")
+
+SETTINGS: Dict[str, str] = {
+    "mention_scorer": _SCORER,
+    "lookup": _LOOKUP,
+    "max_exemplars": "All exemplars of an entity are searched.",
+    "definition": "With description = true, the description follows each name.",
+    "qualifier": "With description = true, the description tells entities of one name apart.",
+    "layers": "A transformer has all its layers.",
+    "same_type": "Negatives are of all types.",
+    "set_size": "A candidate is read with the mention alone.",
+    "folds": "experiments/cross_fitting.py trains on folds.",
+    "fold_steps": "experiments/cross_fitting.py trains on folds.",
+}
+
+
+def check_removed(config: Mapping[str, Any], place: object) -> None:
+    """Raise ValueError where a config has removed settings, with what replaced each of them.
+
+    config: A whole config, or that of a linker.
+    place: Where it is from.
+    """
+    lines = [f"  {name}: {SETTINGS[name.rpartition('.')[2]]}" for name in _removed_in(config)]
+    if lines:
+        raise ValueError(Errors.E991.format(place=place, settings="\n".join(lines)))
+
+
+def _removed_in(config: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The dotted names of removed settings of this package's parts."""
+    parts = [config.get("factory"), *(value for key, value in config.items() if key[0] == "@")]
+    is_ours = any(str(part).startswith(("arbo_linker", "spacy-arbo-el.")) for part in parts)
+    for key, value in config.items():
+        if key in SETTINGS and is_ours:
+            yield f"{prefix}{key}"
+        elif isinstance(value, Mapping):
+            yield from _removed_in(value, f"{prefix}{key}.")

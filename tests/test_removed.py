@@ -4,10 +4,16 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+import spacy
 from spacy.util import registry
 from thinc.api import Config
+from typer.testing import CliRunner
 
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.config_sources import FOLDER
+from spacy_arbo_el.pipelines import load_pipeline
 from spacy_arbo_el.removed import removed
+from spacy_arbo_el.training.reranker_run import read_config
 
 SETUP = Path(__file__).parents[1] / "setup.cfg"
 
@@ -34,3 +40,49 @@ def test_the_old_settings_are_accepted():
     registry.misc.register("test.Removed.v1", func=removed("Removed.v1", "Use this.", "old"))
     with pytest.raises(ValueError, match="Removed.v1 was removed. Use this."):
         registry.resolve(Config().from_str('[part]\n@misc = "test.Removed.v1"\nold = 3'))
+
+
+OLD = """
+[components]
+[components.arbo_linker]
+factory = "arbo_linker"
+mention_scorer = null
+
+[components.arbo_linker.retriever]
+@misc = "spacy-arbo-el.Retriever.v1"
+max_exemplars = 0
+
+[components.arbo_linker.retriever.lookup]
+@misc = "spacy-arbo-el.StringLookup.v1"
+
+[components.other]
+factory = "other"
+lookup = 1
+"""
+
+
+def test_one_message_has_all_removed_settings(tmp_path):
+    """Of a saved pipeline, and of a config to train with; those of other components stay."""
+    nlp = spacy.blank("en")
+    nlp.to_disk(tmp_path)
+    path = tmp_path / "config.cfg"
+    config = nlp.config.merge({"nlp": {"pipeline": ["arbo_linker"]}})
+    config.merge(Config().from_str(OLD)).to_disk(path)
+    trained = CliRunner().invoke(arbo_cli, ["train", str(path), "--output", "out"])
+    with pytest.raises(ValueError, match="removed. Delete them") as error:
+        load_pipeline(tmp_path)
+    for text in (str(error.value), trained.stdout):
+        names = [line.split(":")[0].strip() for line in text.splitlines() if ": " in line]
+        assert {
+            "components.arbo_linker.mention_scorer",
+            "components.arbo_linker.retriever.max_exemplars",
+            "components.arbo_linker.retriever.lookup",
+        } == set(names[-3:])
+        assert "components.other" not in text
+
+
+def test_the_settings_of_cross_fitting_are_named(tmp_path):
+    path = tmp_path / "reranker.cfg"
+    path.write_text((FOLDER / "reranker.cfg").read_text(encoding="utf8") + "\nfolds = 2\n")
+    with pytest.raises(ValueError, match="training.folds: experiments/cross_fitting.py"):
+        read_config(path, {})

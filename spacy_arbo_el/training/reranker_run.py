@@ -14,6 +14,7 @@ from ..config_sources import FOLDER
 from ..errors import Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..mentions.batch import MentionBatch
+from ..removed import check_removed
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
 from .candidate_files import CandidatesFile, pipeline_fingerprint
@@ -156,7 +157,9 @@ class RerankerRun:
 
 def read_config(path: Optional[Path], overrides: Dict[str, Any]) -> Config:
     """The config of a training. path: A file; None for that of the package."""
-    return Config().from_disk(path or _CONFIG, overrides=overrides)
+    config = Config().from_disk(path or _CONFIG, overrides=overrides)
+    check_removed(config, path)
+    return config
 
 
 def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, config: Config) -> None:
