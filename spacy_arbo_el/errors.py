@@ -668,7 +668,7 @@ class Errors(metaclass=_Coded):
 
     # Removed parts: E99x
     E990 = "spacy-arbo-el.{name} was removed. {instead}"
-    E991 = "{place} has settings that were removed. Delete them:\n{settings}"
+    E991 = "{place} has settings that were removed. Delete them. {settings}"
 
 
 class Warnings(metaclass=_Coded):

@@ -82,9 +82,9 @@ def check_removed(config: Mapping[str, Any], place: object) -> None:
     config: A whole config, or that of a linker.
     place: Where it is from.
     """
-    lines = [f"  {name}: {SETTINGS[name.rpartition('.')[2]]}" for name in _removed_in(config)]
-    if lines:
-        raise ValueError(Errors.E991.format(place=place, settings="\n".join(lines)))
+    texts = [f"{name}: {SETTINGS[name.rpartition('.')[2]]}" for name in _removed_in(config)]
+    if texts:
+        raise ValueError(Errors.E991.format(place=place, settings=" ".join(texts)))
 
 
 def _removed_in(config: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
