@@ -15,7 +15,7 @@ from spacy.util import CONFIG_SECTION_ORDER, load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
 from .errors import Errors
-from .removed import check_removed
+from .removed import drop_removed
 
 FOLDER = Path(__file__).parent / "configs"
 # That of `arbo rerank` has no pipeline, so it is complete as it is.
@@ -36,9 +36,7 @@ def complete_config(
     try:
         text = path.read_text(encoding="utf8")
         base = Config().from_disk(FOLDER / "base.cfg", interpolate=False)
-        own = read_partial(text)
-        check_removed(own, path)
-        merged = base.merge(own)
+        merged = base.merge(drop_removed(read_partial(text), path))
         config = load_model_from_config(merged, auto_fill=True, validate=False).config
     except (ValueError, KeyError, ImportError, ParserError) as error:
         raise ValueError(Errors.E796.format(path=path, error=_reason(error))) from error

@@ -8,15 +8,21 @@ import spacy
 import srsly
 from spacy.language import Language
 from spacy.tokenizer import Tokenizer
-from spacy.util import SimpleFrozenList
+from spacy.util import (
+    SimpleFrozenList,
+    dict_to_dot,
+    get_model_meta,
+    load_config,
+    load_model_from_config,
+)
 from spacy.vocab import Vocab
-from thinc.api import Config, ConfigValidationError
+from thinc.api import ConfigValidationError
 
 from .errors import Errors
 from .folder_lock import has_lock, lock_successor, locked_folder
 from .io import PIPELINE, check_replaceable, replacing_folder
 from .kb import folder as kb_folder
-from .removed import check_removed
+from .removed import drop_removed
 from .temporary import remove_abandoned, restore
 
 # Seconds that saving waits for another program which is changing the same pipeline.
@@ -101,13 +107,24 @@ def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
         if str(error).startswith("[arbo-"):
             raise
         if isinstance(error, ConfigValidationError) and (Path(path) / CONFIG).is_file():
-            check_removed(Config().from_disk(Path(path) / CONFIG), Path(path) / CONFIG)
+            return _load_older(Path(path), **settings)
         for file, problem in _unreadable(Path(path)):
             raise ValueError(Errors.E056.format(path=file, problem=problem)) from error
         if isinstance(error, (ValueError, OSError, ImportError)):
             raise
         kind = type(error).__name__
         raise ValueError(Errors.E056.format(path=path, problem=f"{kind}: {error}")) from error
+
+
+def _load_older(
+    path: Path, *, config: Any = None, exclude: Iterable[str] = (), **settings: Any
+) -> Language:
+    """As ``spacy.load``, without removed settings that have no effect."""
+    overrides = dict_to_dot(config or {}, for_overrides=True)
+    kept = drop_removed(load_config(path / CONFIG, overrides=overrides), path / CONFIG)
+    meta = get_model_meta(path)
+    nlp = load_model_from_config(kept, meta=meta, exclude=exclude, **settings)
+    return nlp.from_disk(path, exclude=exclude, overrides=overrides)
 
 
 def _write_settings(nlp: Language) -> None:
@@ -135,7 +152,7 @@ def _unreadable(path: Path) -> Iterator[Tuple[Path, Exception]]:
     """The first of spaCy's own files that can't be read, and why."""
     readers: List[Tuple[str, Callable[[Path], Any]]] = [
         ("meta.json", srsly.read_json),
-        (CONFIG, spacy.util.load_config),
+        (CONFIG, load_config),
         ("vocab/strings.json", srsly.read_json),
         ("vocab/lookups.bin", srsly.read_msgpack),
         ("vocab", lambda path: Vocab().from_disk(path)),

@@ -5,9 +5,14 @@ confection says no more than that they are unexpected, before any function of ou
 """
 
 from inspect import Parameter, Signature
-from typing import Any, Callable, Dict, Iterator, Mapping
+from typing import Any, Callable, Dict, Iterator, Tuple
+
+from thinc.api import Config
 
 from .errors import Errors
+
+# The dotted name of a section with a dot at its end, the section, and the name of the setting
+Removed = Tuple[str, Dict[str, Any], str]
 
 
 def removed(name: str, instead: str, *settings: str) -> Callable[..., Any]:
@@ -76,23 +81,33 @@ SETTINGS: Dict[str, str] = {
 }
 
 
-def check_removed(config: Mapping[str, Any], place: object) -> None:
-    """Raise ValueError where a config has removed settings, with what replaced each of them.
+def drop_removed(config: Config, place: object) -> Config:
+    """Take removed settings without effect, such as null, out of a config.
 
-    config: A whole config, or that of a linker.
+    Raises ValueError where it has others, with what replaced each of them.
+
+    config: A whole config, which is changed.
     place: Where it is from.
     """
-    texts = [f"{name}: {SETTINGS[name.rpartition('.')[2]]}" for name in _removed_in(config)]
+    found = list(_removed_in(config))
+    texts = [
+        f"{prefix}{name}: {SETTINGS[name]}"
+        for prefix, section, name in found
+        if section[name] not in (None, 0, False, 1 if name == "set_size" else None)
+    ]
     if texts:
         raise ValueError(Errors.E991.format(place=place, settings=" ".join(texts)))
+    for _, section, name in found:
+        del section[name]
+    return config
 
 
-def _removed_in(config: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The dotted names of removed settings of this package's parts."""
-    parts = [config.get("factory"), *(value for key, value in config.items() if key[0] == "@")]
+def _removed_in(section: Dict[str, Any], prefix: str = "") -> Iterator[Removed]:
+    """The removed settings of this package's parts."""
+    parts = [section.get("factory"), *(value for key, value in section.items() if key[0] == "@")]
     is_ours = any(str(part).startswith(("arbo_linker", "spacy-arbo-el.")) for part in parts)
-    for key, value in config.items():
+    for key, value in section.items():
         if key in SETTINGS and is_ours:
-            yield f"{prefix}{key}"
-        elif isinstance(value, Mapping):
+            yield prefix, section, key
+        elif isinstance(value, dict):
             yield from _removed_in(value, f"{prefix}{key}.")

@@ -11,9 +11,11 @@ from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.config_sources import FOLDER
-from spacy_arbo_el.pipelines import load_pipeline
+from spacy_arbo_el.pipelines import load_pipeline, save_pipeline
 from spacy_arbo_el.removed import removed
 from spacy_arbo_el.training.reranker_run import read_config
+
+from .linker.conftest import build_tiny
 
 SETUP = Path(__file__).parents[1] / "setup.cfg"
 
@@ -46,11 +48,11 @@ OLD = """
 [components]
 [components.arbo_linker]
 factory = "arbo_linker"
-mention_scorer = null
+mention_scorer = 1
 
 [components.arbo_linker.retriever]
 @misc = "spacy-arbo-el.Retriever.v1"
-max_exemplars = 0
+max_exemplars = 20
 
 [components.arbo_linker.retriever.lookup]
 @misc = "spacy-arbo-el.StringLookup.v1"
@@ -75,6 +77,23 @@ def test_one_message_has_all_removed_settings(tmp_path):
         for name in ("mention_scorer", "retriever.max_exemplars", "retriever.lookup"):
             assert f"components.arbo_linker.{name}: " in " ".join(text.split())
         assert "components.other" not in text
+
+
+def test_an_older_pipeline_is_loaded_where_removed_settings_have_no_effect(tiny_bert, tmp_path):
+    nlp = build_tiny(tiny_bert)
+    nlp.to_disk(tmp_path / "model")
+    path = tmp_path / "model" / "config.cfg"
+    config = Config().from_disk(path, interpolate=False)
+    linker = config["components"]["arbo_linker"]
+    linker["mention_scorer"] = None
+    linker["retriever"].update(lookup=None, max_exemplars=0)
+    linker["model"]["mention"]["layers"] = 0
+    config.to_disk(path)
+    again = load_pipeline(tmp_path / "model", config={"components.arbo_linker.threshold": 0.25})
+    assert again.get_pipe("arbo_linker").threshold == 0.25
+    assert len(again.get_pipe("arbo_linker").kb) == len(nlp.get_pipe("arbo_linker").kb)
+    save_pipeline(again, tmp_path / "model")
+    assert "lookup" not in spacy.load(tmp_path / "model").config["components"]["arbo_linker"]
 
 
 def test_the_settings_of_cross_fitting_are_named(tmp_path):

@@ -37,7 +37,7 @@ def train_command(
     from spacy.cli._util import import_code, setup_gpu, show_validation_error
     from spacy.training.initialize import init_nlp
 
-    from ..removed import check_removed
+    from ..removed import drop_removed
     from ..training.loop import train
 
     if verbose:
@@ -48,7 +48,7 @@ def train_command(
     with errors_for_people(only_coded=True):
         with show_validation_error(config):
             settings = util.load_config(config, overrides=overrides, interpolate=False)
-        check_removed(settings, config)
+        drop_removed(settings, config)
         msg.divider("Initializing pipeline")
         with show_validation_error(config, hint_fill=False):
             nlp = init_nlp(settings, use_gpu=gpu_id)

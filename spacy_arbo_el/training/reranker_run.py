@@ -14,7 +14,7 @@ from ..config_sources import FOLDER
 from ..errors import Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..mentions.batch import MentionBatch
-from ..removed import check_removed
+from ..removed import drop_removed
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
 from .candidate_files import CandidatesFile, pipeline_fingerprint
@@ -157,9 +157,7 @@ class RerankerRun:
 
 def read_config(path: Optional[Path], overrides: Dict[str, Any]) -> Config:
     """The config of a training. path: A file; None for that of the package."""
-    config = Config().from_disk(path or _CONFIG, overrides=overrides)
-    check_removed(config, path)
-    return config
+    return drop_removed(Config().from_disk(path or _CONFIG, overrides=overrides), path)
 
 
 def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, config: Config) -> None:
