@@ -36,44 +36,32 @@ class WindowReader:
 
     It is the ``TowerReader`` of towers with an ``EncoderShim``, such as ``TransformerEncoder.v1``.
 
-    size: The most word pieces of a window or text, special tokens included.
+    size: The most word pieces of a window, special tokens included.
+    text_size: The most word pieces of a text of an entity, where the transformer reads so many; 0
+        for as many as of a window.
+    title: The word pieces of the document's beginning that stand before a window that leaves them
+        out (MOLEMAN, §3.1); 0 for none.
     """
 
     size: int
+    text_size: int = 0
+    title: int = 0
 
     def __post_init__(self) -> None:
         check_size("window", self.size)
-
-    def read_mentions(
-        self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
-    ) -> SpanInputs:
-        """One window for each mention, see ``mention_windows``; ``model`` is the tower."""
-        return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
-
-    def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
-        """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
-        return entity_passages(tokenizer_of(model, self.size), self.size, texts)
-
-
-@dataclass(frozen=True)
-class TitledWindowReader:
-    """As ``WindowReader``, with the document's title before a window that does not reach it.
-
-    MOLEMAN (§3.1) reads mentions in this way. The title is where the document begins.
-
-    size: The most word pieces of a window or text, special tokens included.
-    title: The number of word pieces that are read of the title.
-    """
-
-    size: int
-    title: int
-
-    def __post_init__(self) -> None:
-        check_size("window", self.size)
-        check_count("title", self.title, least=1)
-        if self.size - self.title - 1 < SHORTEST_WINDOW:
+        if self.text_size:
+            check_size("text", self.text_size)
+        check_count("title", self.title)
+        if self.title and self.size - self.title - 1 < SHORTEST_WINDOW:
             most = self.size - 1 - SHORTEST_WINDOW
             raise ValueError(Errors.E213.format(title=self.title, size=self.size, most=most))
+
+    def __repr__(self) -> str:
+        # Part of the encoder's fingerprint: one that was saved before a setting existed is kept.
+        more = {"text_size": self.text_size, "title": self.title}
+        return (
+            f"WindowReader(size={self.size}{''.join(f', {k}={v}' for k, v in more.items() if v)})"
+        )
 
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
@@ -84,7 +72,10 @@ class TitledWindowReader:
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
-        return entity_passages(tokenizer_of(model, self.size), self.size, texts)
+        size = self.text_size or self.size
+        limit = loaded_shim(model).position_limit
+        size = min(size, limit) if limit else size
+        return entity_passages(tokenizer_of(model, size), size, texts)
 
 
 def check_size(setting: str, size: int) -> None:

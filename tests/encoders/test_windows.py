@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.encoders.windows import (
-    TitledWindowReader,
     WindowReader,
     entity_passages,
     mention_windows,
@@ -389,8 +388,8 @@ def test_unusable_tokenizers_and_windows_raise_errors(tokenizer):
     with pytest.raises(ValueError, match="too short"):
         WindowReader(7)
     with pytest.raises(ValueError, match="title of 56 word pieces.*Set title to 55"):
-        TitledWindowReader(64, 56)
-    assert TitledWindowReader(64, 55).title == 55
+        WindowReader(64, title=56)
+    assert WindowReader(64, title=55).title == 55
     assert len(entity_passages(WordPieceTokenizer(tokenizer), 8, [("a", "b")])) == 1
 
 
