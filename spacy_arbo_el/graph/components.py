@@ -1,8 +1,8 @@
 """Clusters of the mentions that no entity reaches."""
 
-from typing import Tuple
-
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from ..compiling import numba_jit
 from .checks import Graph
@@ -30,74 +30,12 @@ def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndar
     return label
 
 
-@numba_jit()
-def _by_source(
-    n_nodes: int, source: np.ndarray, target: np.ndarray
-) -> Tuple[np.ndarray, np.ndarray]:
-    first = np.zeros(n_nodes + 2, np.int64)
-    for edge in range(len(source)):
-        first[source[edge] + 2] += 1
-    for node in range(2, n_nodes + 2):
-        first[node] += first[node - 1]
-    heads = np.empty(len(source), np.int32)
-    for edge in range(len(source)):
-        heads[first[source[edge] + 1]] = target[edge]
-        first[source[edge] + 1] += 1
-    return first[: n_nodes + 1], heads
-
-
-@numba_jit()
 def strong_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Strongly connected components (Tarjan's algorithm), each labelled by its smallest node.
-
-    RETURNS: (n_nodes,) int32.
-    """
-    first, heads = _by_source(n_nodes, source, target)
-    label = np.full(n_nodes, -1, np.int32)
-    low = np.zeros(n_nodes, np.int32)  # 0: not visited yet
-    number = np.zeros(n_nodes, np.int32)
-    at = first[:-1].copy()
-    open_nodes = np.empty(n_nodes, np.int32)
-    call = np.empty(n_nodes, np.int32)
-    n_open = 0
-    n_visited = 0
-    for start in range(n_nodes):
-        if number[start] != 0:
-            continue
-        call[0] = start
-        depth = 1
-        while depth > 0:
-            node = call[depth - 1]
-            if number[node] == 0:
-                n_visited += 1
-                number[node] = n_visited
-                low[node] = n_visited
-                open_nodes[n_open] = node
-                n_open += 1
-            if at[node] < first[node + 1]:
-                other = heads[at[node]]
-                at[node] += 1
-                if number[other] == 0:
-                    call[depth] = other
-                    depth += 1
-                elif label[other] == -1:
-                    low[node] = min(low[node], number[other])
-                continue
-            depth -= 1
-            if depth > 0:
-                low[call[depth - 1]] = min(low[call[depth - 1]], low[node])
-            if low[node] == number[node]:
-                begin = n_open
-                smallest = node
-                while True:
-                    begin -= 1
-                    smallest = min(smallest, open_nodes[begin])
-                    if open_nodes[begin] == node:
-                        break
-                for i in range(begin, n_open):
-                    label[open_nodes[i]] = smallest
-                n_open = begin
-    return label
+    """Strongly connected components, each labelled by its smallest node: (n_nodes,) int32."""
+    edges = coo_matrix((np.ones(len(source), np.bool_), (source, target)), (n_nodes, n_nodes))
+    _, number = connected_components(edges, connection="strong")
+    _, smallest, label = np.unique(number, return_index=True, return_inverse=True)
+    return smallest[label].astype(np.int32)
 
 
 @numba_jit()
