@@ -261,10 +261,6 @@ class Errors(metaclass=_Coded):
         "The encoder {name!r} has no second token type for texts of entities. Set text_type = "
         "false, or choose a model with two, such as one of BERT's."
     )
-    E213 = (
-        "A title of {title} word pieces leaves too little of a window of {size}. Set title to "
-        "{most} or less, or make the window larger."
-    )
     E209 = (
         "ClsPooling.v1 gives all mentions of a passage the same vector, so it can't be the pooling "
         "of DocumentEncoder.v1. Choose SpanMeanPooling.v1 or FirstLastPooling.v1."

@@ -40,7 +40,6 @@ def build_transformer_encoder(
     train_tokens: int = 0,
     kept_tokens: int = 0,
     text_type: bool = False,
-    title: int = 0,
     text: int = 0,
 ) -> Model[SpanInputs, Floats2d]:
     """A transformer that reads a window of text round each mention.
@@ -70,14 +69,12 @@ def build_transformer_encoder(
         device.
     text_type: Whether texts of entities have token type 1, and windows 0, so that the two are
         distinguished (MOLEMAN, §3.2.3). It must be trained.
-    title: How many word pieces of the document's beginning, which most often is its title, stand
-        before a window that leaves them out (MOLEMAN, §3.1); 0 for none.
     text: The most word pieces of a text of an entity, special tokens included; 0 for ``window``.
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
     """
     tokens = (predict_tokens, train_tokens, kept_tokens)
-    reader = WindowReader(window, text, title)
+    reader = WindowReader(window, text)
     return _tower(name, reader, pooling, precision, tokens, text_type=text_type)
 
 

@@ -3,7 +3,6 @@
 The formats are those of the arborescence paper, §2.2::
 
     [CLS] left [START] mention [END] right [SEP]
-    [CLS] document's title [SEP] left [START] mention [END] right [SEP]
     [CLS] title [TITLE] description [SEP]
 
 Lengths are counted in word pieces. All windows are cut at once, and a text is tokenized
@@ -39,36 +38,26 @@ class WindowReader:
     size: The most word pieces of a window, special tokens included.
     text_size: The most word pieces of a text of an entity, where the transformer reads so many; 0
         for as many as of a window.
-    title: The word pieces of the document's beginning that stand before a window that leaves them
-        out (MOLEMAN, §3.1); 0 for none.
     """
 
     size: int
     text_size: int = 0
-    title: int = 0
 
     def __post_init__(self) -> None:
         check_size("window", self.size)
         if self.text_size:
             check_size("text", self.text_size)
-        check_count("title", self.title)
-        if self.title and self.size - self.title - 1 < SHORTEST_WINDOW:
-            most = self.size - 1 - SHORTEST_WINDOW
-            raise ValueError(Errors.E213.format(title=self.title, size=self.size, most=most))
 
     def __repr__(self) -> str:
         # Part of the encoder's fingerprint: one that was saved before a setting existed is kept.
-        more = {"text_size": self.text_size, "title": self.title}
-        return (
-            f"WindowReader(size={self.size}{''.join(f', {k}={v}' for k, v in more.items() if v)})"
-        )
+        text = f", text_size={self.text_size}" if self.text_size else ""
+        return f"WindowReader(size={self.size}{text})"
 
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
         """One window for each mention, see ``mention_windows``; ``model`` is the tower."""
-        tokenizer = tokenizer_of(model, self.size)
-        return mention_windows(tokenizer, self.size, texts, text_of, offsets, self.title)
+        return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
@@ -104,7 +93,6 @@ def mention_windows(
     texts: Sequence[str],
     text_of: np.ndarray,
     offsets: np.ndarray,
-    title: int = 0,
 ) -> SpanInputs:
     """A window of text round each mention.
 
@@ -116,8 +104,6 @@ def mention_windows(
     texts: The documents.
     text_of: (n,) int64, which text each mention is in.
     offsets: (n, 2) int64 start and end character there, end exclusive.
-    title: The number of word pieces of the document's beginning that stand before the window, where
-        that leaves out at least as many on the left.
     RETURNS: n passages with one span each.
 
     Raises ValueError for a mention that lies outside of its text.
@@ -125,28 +111,20 @@ def mention_windows(
     if not len(text_of):
         return SpanInputs.empty()
     (ids, bounds), low, high = locate_mentions(tokenizer, texts, text_of, offsets)
-    begin = bounds[text_of]
-    available = low - begin, bounds[text_of + 1] - high
+    available = low - bounds[text_of], bounds[text_of + 1] - high
 
     one = np.ones(len(low), dtype=np.int64)
-    budget = (size - 4) * one
-    cut_off = available[0] - _fit(budget, high - low, *available)[1]
-    is_titled = np.where((title > 0) & (cut_off >= title), 1, 0)
-    budget -= is_titled * (title + 1)
-    kept, left, right = _fit(budget, high - low, *available)
+    kept = np.minimum(high - low, size - 4)
+    left, right = share_context(*available, size - 4 - kept)
     tail = np.where(high - low > kept, kept // 2, 0)
     head = kept - tail
-    before = is_titled * title
     cls, sep, start, end, _ = range(len(ids), len(ids) + len(tokenizer.specials))
     passages = assemble(
         np.concatenate([ids, tokenizer.specials]),
-        [
-            *(cls * one, begin, sep * one),
-            *(low - left, start * one, low, high - tail, end * one, high, sep * one),
-        ],
-        [one, before, is_titled, left, one, head, tail, one, right, one],
+        [cls * one, low - left, start * one, low, high - tail, end * one, high, sep * one],
+        [one, left, one, head, tail, one, right, one],
     )
-    marker = left + 1 + before + is_titled
+    marker = left + 1
     readable = tokenizer.are_readable(ids, [low, low + head, high - tail, high])
     last = np.where(readable, marker + kept, marker)
     return SpanInputs.one_span_each(*passages, marker + 1, last, marker)
@@ -162,21 +140,6 @@ def share_context(
     """
     kept_right = np.minimum(right, np.maximum(spare // 2, spare - left))
     return np.minimum(left, spare - kept_right), kept_right
-
-
-def _fit(
-    budget: np.ndarray,
-    mention: np.ndarray,
-    left_available: np.ndarray,
-    right_available: np.ndarray,
-) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many word pieces of each mention, and of the text on its left and right, fit a window.
-
-    budget: (n,) int64, word pieces of each window without special tokens and title.
-    mention, left_available, right_available: (n,) int64, what there is.
-    """
-    kept = np.minimum(mention, budget)
-    return (kept, *share_context(left_available, right_available, budget - kept))
 
 
 def locate_mentions(

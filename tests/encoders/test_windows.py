@@ -95,19 +95,8 @@ def is_readable(tokenizer, ids):
     return any(c.isalpha() for name in tokenizer.convert_ids_to_tokens(known) for c in name)
 
 
-def naive_window(tokenizer, text, start, end, size, borders, title=0):
+def naive_window(tokenizer, text, start, end, size, borders):
     """One window: its ids, where its marker is, and the word pieces of the mention."""
-    if title:
-        whole, marker, mention = naive_window(tokenizer, text, start, end, size, borders)
-        n_cut = cut_off_on_the_left(tokenizer, text, start, end, borders, marker - 1)
-        if n_cut < title:
-            return whole, marker, mention
-        short, marker, mention = naive_window(
-            tokenizer, text, start, end, size - title - 1, borders
-        )
-        begin = cut_pieces(tokenizer, text, borders)[0][:title]
-        first, *rest = short
-        return [first, *begin, tokenizer.sep_token_id, *rest], marker + title + 1, mention
     ids, offsets = cut_pieces(tokenizer, text, borders)
     inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < end]
     low = inside[0] if inside else sum(b <= start for a, b in offsets)
@@ -126,14 +115,6 @@ def naive_window(tokenizer, text, start, end, size, borders, title=0):
     return [first, *left, begin, *mention, finish, *right[:n_right], last], n_left + 1, mention
 
 
-def cut_off_on_the_left(tokenizer, text, start, end, borders, kept):
-    """How many word pieces before a mention a window leaves out that keeps some of them."""
-    offsets = cut_pieces(tokenizer, text, borders)[1]
-    inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < end]
-    low = inside[0] if inside else sum(b <= start for a, b in offsets)
-    return low - kept
-
-
 @st.composite
 def documents(draw):
     texts, mentions = [], []
@@ -148,17 +129,17 @@ def documents(draw):
     return texts, mentions
 
 
-def check_windows(tokenizer, texts, mentions, size, title=0):
+def check_windows(tokenizer, texts, mentions, size):
     table = np.array(mentions, dtype=np.int64).reshape(-1, 3)
     word_pieces = WordPieceTokenizer(tokenizer)
-    windows = mention_windows(word_pieces, size, texts, table[:, 0], table[:, 1:], title)
+    windows = mention_windows(word_pieces, size, texts, table[:, 0], table[:, 1:])
     assert windows.passage.tolist() == list(range(len(mentions)))
     begin, finish = tokenizer.convert_tokens_to_ids([START, END])
     for i, (number, start, end) in enumerate(mentions):
         ids = passages_of(windows)[i]
         borders = {at for n, *pair in mentions if n == number for at in pair}
         expected, marker, mention = naive_window(
-            tokenizer, texts[number], start, end, size, borders, title
+            tokenizer, texts[number], start, end, size, borders
         )
         count = len(mention)
         assert ids == expected and len(ids) <= size
@@ -177,11 +158,6 @@ def check_windows(tokenizer, texts, mentions, size, title=0):
 @example((["a", "\n \n", "b"], [(1, 0, 3), (0, 0, 1), (2, 0, 1)]), 8)  # a text without pieces
 def test_windows_equal_the_oracle(tokenizer, drawn, size):
     check_windows(tokenizer, *drawn, size)
-
-
-@given(documents(), st.integers(1, 12), st.integers(8, 24))
-def test_windows_with_a_title_equal_the_oracle(tokenizer, drawn, title, rest):
-    check_windows(tokenizer, *drawn, title + 1 + rest, title)
 
 
 @given(documents(), st.integers(8, 40))
@@ -212,16 +188,6 @@ def test_context_is_split_evenly_and_unused_budget_goes_to_the_other_side(
     text = "one two three four five six seven eight ten"
     assert len(text) == 43
     assert window_text(tokenizer, 11, text, start, end) == expected
-
-
-def test_title_stands_before_a_window_that_leaves_it_out(tokenizer):
-    text = "one two three four five six seven eight nine ten"
-    pieces = WordPieceTokenizer(tokenizer)
-    offsets = np.array([(start, start + 3) for start in (text.index("ten"), text.index("six"))])
-    windows = mention_windows(pieces, 12, [text], np.array([0, 0]), offsets, title=2)
-    far, near = (tokenizer.decode(ids) for ids in passages_of(windows))
-    assert far == "[CLS] one two [SEP] six seven eight nine [START] ten [END] [SEP]"
-    assert near.count("[SEP]") == 1, "the window leaves out one word alone"
 
 
 def test_a_long_mention_keeps_its_two_ends(tokenizer):
@@ -387,9 +353,6 @@ def test_unusable_tokenizers_and_windows_raise_errors(tokenizer):
         WordPieceTokenizer(WithoutEnds())
     with pytest.raises(ValueError, match="too short"):
         WindowReader(7)
-    with pytest.raises(ValueError, match="title of 56 word pieces.*Set title to 55"):
-        WindowReader(64, title=56)
-    assert WindowReader(64, title=55).title == 55
     assert len(entity_passages(WordPieceTokenizer(tokenizer), 8, [("a", "b")])) == 1
 
 

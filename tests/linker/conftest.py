@@ -37,9 +37,9 @@ def build(entities=ENTITIES, train=TRAIN, key="", **config):
     return nlp
 
 
-def build_tiny(folder, *args, title=0, **config):
+def build_tiny(folder, *args, **config):
     """As ``build``, with the transformer of a folder, such as that of ``tiny_bert``."""
-    tower = {"name": str(folder), "window": 32, "title": title, "precision": "float32"}
+    tower = {"name": str(folder), "window": 32, "precision": "float32"}
     return build(*args, model={"mention": tower}, **config)
 
 

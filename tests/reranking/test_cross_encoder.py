@@ -65,12 +65,6 @@ def nlp(tiny_bert):
 
 
 @pytest.fixture(scope="module")
-def titled(tiny_bert):
-    """One whose encoder reads the first words of the document with each mention."""
-    return with_scorer(tiny_bert, section={**SECTION, "window": 32}, title=4)
-
-
-@pytest.fixture(scope="module")
 def fitted(tiny_bert):
     """One whose scores are a feature of a fitted ranker. Don't change it."""
     nlp = with_scorer(tiny_bert, section=IN_RANKER, weight=0.5)
@@ -150,9 +144,7 @@ def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, nlp):
     np.testing.assert_allclose(*found, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["nlp", "titled"])
-def test_token_types_are_those_of_the_two_parts(request, kind, monkeypatch):
-    nlp = request.getfixturevalue(kind)
+def test_token_types_are_those_of_the_two_parts(nlp, monkeypatch):
     stages = find_linker(nlp).stages
     batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
     scorer, seen = stages.reranker.scorer, []
