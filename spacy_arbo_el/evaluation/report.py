@@ -28,6 +28,7 @@ COLUMNS = {
     "accuracy": "arbo_acc",
     "seen": "arbo_acc_seen",
     "unseen": "arbo_acc_unseen",
+    "balanced": "arbo_balanced_acc",
     "R@1": "arbo_recall_at_1",
     "R@8": "arbo_recall_at_8",
     "R@64": "arbo_recall_at_64",
@@ -191,13 +192,21 @@ def scores_with_seen(results: List[Outcome], seen: Set[str]) -> Dict[str, Any]:
 
 
 def _seen_and_unseen(results: List[Outcome], seen: Set[str]) -> Dict[str, Optional[float]]:
-    """Accuracy on gold mentions of entities with and without a training mention."""
+    """Accuracy on gold mentions of entities with and without a training mention.
+
+    "arbo_balanced_acc" is the mean of both: dev sets have few mentions of unseen entities, and most
+    entities of a knowledge base are unseen.
+    """
     parts: Dict[str, List[bool]] = {"seen": [], "unseen": []}
     for result in results:
         if result.gold:
             parts["seen" if seen & set(result.gold) else "unseen"].append(result.is_correct)
+    seen_acc, unseen_acc = (sum(part) / len(part) if part else None for part in parts.values())
+    balanced = None if seen_acc is None or unseen_acc is None else (seen_acc + unseen_acc) / 2
     return {
-        f"arbo_acc_{name}": sum(part) / len(part) if part else None for name, part in parts.items()
+        "arbo_acc_seen": seen_acc,
+        "arbo_acc_unseen": unseen_acc,
+        "arbo_balanced_acc": balanced,
     }
 
 

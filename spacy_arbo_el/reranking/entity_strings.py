@@ -116,11 +116,15 @@ class EntityStrings:
         self.index.load_names(entities)
         return take_or(self._has_only_id, entities, False)
 
-    def owners(self, records: Sequence[MentionRecord], count: int) -> np.ndarray:
+    def owners(
+        self, records: Sequence[MentionRecord], count: int, withheld: Optional[np.ndarray] = None
+    ) -> np.ndarray:
         """Entities that have exactly the string of a mention: (m, count) int64, -1 for none.
 
         Those with a surface form come first: its use is attested. Names are compared with the
         mention as it is too, since they are not normalized.
+
+        withheld: (entities,) bool, the entities whose surface forms are not looked at.
         """
         texts = {text.casefold() for record in records for text in (record.normalized, record.text)}
         named = self._sources.entities.with_names(sorted(texts))
@@ -128,6 +132,8 @@ class EntityStrings:
         for i, record in enumerate(records):
             forms = record.normalized.casefold(), record.text.casefold()
             attested = self.index.with_surface_form(record.normalized)
+            if withheld is not None:
+                attested = [position for position in attested if not withheld[position]]
             both = [*attested, *(position for form in forms for position in named.get(form, ()))]
             # Another program may have added entities since the datastore was read.
             known = (position for position in both if position < len(self.has_exemplar))

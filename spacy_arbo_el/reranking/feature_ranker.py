@@ -1,13 +1,15 @@
 """A reranker that learns to rank candidates by the similarity of vectors and of strings."""
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, Optional
+from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 from spacy.util import registry
 
+from ..arrays import take_or
 from ..log import log
 from ..mentions.batch import MentionBatch
+from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Cosine
 from ..settings import check_count
@@ -20,6 +22,13 @@ from .ranker_weights import RankerWeights, fit_weights
 
 # What the pretrained weights were fitted with.
 PRETRAINED_NGRAMS = (1, 3)
+# Rankers are fitted on mentions as they are, and with this share as if their entities had no
+# exemplars: most entities of a knowledge base have none, but few mentions of a dev set are theirs.
+WITHHELD = 0.25
+# The entities whose exemplars are left out at a time are one of so many parts; a prime number
+# spreads entities that are neighbours in the knowledge base.
+PARTS = 4
+PRIME = 2654435761
 # How far below the least candidate with features the other candidates are, in log-odds.
 GAP = 1e-3
 
@@ -81,15 +90,54 @@ class FeatureRanker:
         return pretrained.weights if pretrained.suit(datastore.encoder) else None
 
     def gather(
-        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        context: RankingContext,
+        withheld: Optional[np.ndarray] = None,
     ) -> Optional[CandidateFeatures]:
-        """The candidates of a batch with their features; None where there are no entities."""
+        """The candidates of a batch with their features; None where there are no entities.
+
+        withheld: As in ``gather_features``.
+        """
         datastore = context.datastore
         if not len(batch) or not len(datastore.kb):
             return None
         strings = EntityStrings.of(datastore, self.min_ngram, self.max_ngram)
         allowed = datastore.allowed_entities(batch)
-        return gather_features(neighbours, batch.records, strings, allowed, self.n_reranked)
+        return gather_features(
+            neighbours, batch.records, strings, allowed, self.n_reranked, withheld
+        )
+
+    def gather_withheld(
+        self, batch: MentionBatch, neighbours: Neighbours, gold: np.ndarray, context: RankingContext
+    ) -> Tuple[np.ndarray, List[CandidateFeatures]]:
+        """Candidates as if their gold entities had no exemplars.
+
+        Entities are divided into parts. The exemplars of one part are left out at a time, for the
+        mentions of the entities in it: so other entities keep theirs.
+
+        RETURNS: The mentions that have a gold entity, and their candidates, part by part.
+        """
+        datastore, count = context.datastore, neighbours.exemplars.width
+        part_of = np.arange(datastore.kb.entities.positions) * PRIME % PARTS
+        mentions, gathered = [np.zeros(0, dtype=np.int64)], []
+        with datastore.reading() as retriever:
+            for part in range(PARTS):
+                withheld = part_of == part
+                rows = np.flatnonzero(take_or(withheld, gold, False).any(axis=1))
+                if len(rows):
+                    some = batch.take(rows)
+                    allowed = AllowedEntities.all_but(
+                        withheld, len(rows), datastore.allowed_entities(some)
+                    )
+                    found = retriever.exemplars(some.encoded, count, allowed)
+                    without = neighbours.take(rows).with_exemplars(*found)
+                    features = self.gather(some, without, context, withheld)
+                    if features is not None:
+                        mentions.append(rows)
+                        gathered.append(features)
+        return np.concatenate(mentions), gathered
 
     def fit(
         self,
@@ -105,8 +153,15 @@ class FeatureRanker:
         candidates = self.gather(batch, neighbours, context)
         if candidates is None:
             return replace(self, weights=None)
-        correct = (candidates.entities[:, :, None] == gold[:, None, :]).any(axis=2)
-        weights = fit_weights(candidates, correct, batch.documents)
+        rows, shares = np.arange(len(batch)), np.ones(len(batch))
+        if len(context.datastore.exemplars) and neighbours.exemplars.width:
+            withheld, parts = self.gather_withheld(batch, neighbours, gold, context)
+            candidates = CandidateFeatures.concat([candidates, *parts])
+            rows = np.concatenate([rows, withheld])
+            by_entity = WITHHELD * _alike(gold[withheld].max(axis=1))
+            shares = np.concatenate([np.full(len(batch), 1 - WITHHELD), by_entity])
+        correct = (candidates.entities[:, :, None] == gold[rows][:, None, :]).any(axis=2)
+        weights = fit_weights(candidates, correct, batch.documents[rows], shares)
         if weights is not None:
             log.info("Ranker fitted, held-out accuracy %.4f", weights.accuracy)
         return replace(self, weights=weights)
@@ -117,6 +172,12 @@ class FeatureRanker:
     def from_bytes(self, data: bytes) -> "FeatureRanker":
         """The ranker with what it has learned; without where another version has saved it."""
         return replace(self, weights=RankerWeights.from_bytes(data) if data else None)
+
+
+def _alike(entities: np.ndarray) -> np.ndarray:
+    """Weights of mentions, 1 on average, with which each entity counts alike: (m,) float."""
+    _, entity, counts = np.unique(entities, return_inverse=True, return_counts=True)
+    return len(entities) / max(len(counts), 1) / counts[entity]
 
 
 @registry.misc("spacy-arbo-el.FeatureRanker.v1")

@@ -58,6 +58,15 @@ class CandidateFeatures:
         nearest = np.where(self.valid, nearest, -np.inf).max(axis=1, initial=-np.inf)
         return np.where(np.isfinite(nearest), nearest, 0.0)
 
+    @classmethod
+    def concat(cls, parts: Sequence["CandidateFeatures"]) -> "CandidateFeatures":
+        """The mentions of several batches with as many candidates, one after the other."""
+        return cls(
+            np.concatenate([part.entities for part in parts]),
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.exemplars for part in parts]),
+        )
+
     def take(self, mentions: np.ndarray) -> "CandidateFeatures":
         """The given mentions: numbers of them, or (m,) bool."""
         return CandidateFeatures(
@@ -71,14 +80,18 @@ def gather_features(
     entity_strings: EntityStrings,
     allowed: Optional[AllowedEntities],
     count: int,
+    withheld: Optional[np.ndarray] = None,
 ) -> CandidateFeatures:
     """Choose the candidates of mentions, and compute their features.
 
     records: The m mentions.
     allowed: Which entities each mention may be linked to; None for all.
     count: How many candidates a mention has at most.
+    withheld: (entities,) bool, the entities that count as without exemplars; none of theirs may be
+        among the neighbours.
     """
-    entities = _choose_candidates(neighbours, records, entity_strings, allowed, count)
+    same = entity_strings.owners(records, MAX_SAME_STRING, withheld)
+    entities = _choose_candidates(neighbours, same, allowed, count)
     texts = neighbours.entities
     exemplars = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
     name, _ = _similarity_of(entities, texts)
@@ -91,25 +104,29 @@ def gather_features(
     name = np.where(entity_strings.has_only_id(entities), np.maximum(name, exemplar), name)
     strings = [record.normalized for record in records]
     similarity = entity_strings.index.similarity(strings, entities)
+    has_exemplar = entity_strings.has_exemplar[entities]
+    if withheld is not None:
+        hidden = take_or(withheld, entities, False)
+        has_exemplar = has_exemplar & ~hidden
+        for _, of_exemplars in similarity:
+            of_exemplars[hidden] = 0
     features = [name, exemplar, np.maximum(name, exemplar)]
     features += [*similarity.ngrams, similarity.ngrams.max(axis=0)]
     for view in (similarity.words, similarity.numbers):
         features += [view[0], view.max(axis=0)]
-    features.append(entity_strings.has_exemplar[entities])
+    features.append(has_exemplar)
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     return CandidateFeatures(entities, stacked, rows)
 
 
 def _choose_candidates(
-    neighbours: Neighbours,
-    records: Sequence[MentionRecord],
-    entity_strings: EntityStrings,
-    allowed: Optional[AllowedEntities],
-    count: int,
+    neighbours: Neighbours, same: np.ndarray, allowed: Optional[AllowedEntities], count: int
 ) -> np.ndarray:
-    """(m, count) int64 positions, -1 for none."""
-    same = entity_strings.owners(records, MAX_SAME_STRING)
+    """(m, count) int64 positions, -1 for none.
+
+    same: (m, s) int64, entities with the string of the mention, -1 for none.
+    """
     if allowed is not None:
         same = allowed.restrict(same)
     # Entities with the same string and those of exemplars first: they are few, and may be far

@@ -95,18 +95,23 @@ class RankerWeights:
 
 
 def fit_weights(
-    candidates: CandidateFeatures, correct: np.ndarray, groups: np.ndarray
+    candidates: CandidateFeatures,
+    correct: np.ndarray,
+    groups: np.ndarray,
+    shares: Optional[np.ndarray] = None,
 ) -> Optional[RankerWeights]:
     """Train a ranker on candidates with labels.
 
     correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
     groups: (m,) int64, such as documents: mentions of one group are held out at once.
+    shares: (m,) float, how much each mention counts; None for all alike.
     RETURNS: None where there is too little to learn from.
     """
     valid = candidates.valid
     correct = correct & valid
     if (correct.any(axis=1) & (valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
         return None
+    shares = np.ones(len(valid)) if shares is None else shares
     held_out = np.full(valid.shape, -np.inf)
     # Every fifth group is in one fold; every fifth mention where all are of one group.
     numbers = np.unique(groups, return_inverse=True)[1]
@@ -114,16 +119,18 @@ def fit_weights(
     for i in range(FOLDS):
         rest, part = fold != i, fold == i
         if part.any() and rest.any():
-            trained = _train(candidates.take(rest), correct[rest])
+            trained = _train(candidates.take(rest), correct[rest], shares[rest])
             held_out[part] = trained.scores(candidates.take(part))
     odds = log_odds_among(held_out, valid)
     best = odds.argmax(axis=1)[:, None]
     hit = np.take_along_axis(correct, best, axis=1)[:, 0]
-    curve = fit_plane(np.take_along_axis(odds, best, axis=1)[:, 0], candidates.nearest, hit)
+    top = np.take_along_axis(odds, best, axis=1)[:, 0]
+    curve = fit_plane(top, candidates.nearest, hit, shares)
     if curve is None:
         return None
-    trained = _train(candidates, correct)
-    return replace(trained, curve=np.array(curve, dtype=np.float32), accuracy=float(hit.mean()))
+    trained = _train(candidates, correct, shares)
+    accuracy = float(np.average(hit, weights=shares))
+    return replace(trained, curve=np.array(curve, dtype=np.float32), accuracy=accuracy)
 
 
 def _inputs(candidates: CandidateFeatures) -> np.ndarray:
@@ -134,12 +141,12 @@ def _inputs(candidates: CandidateFeatures) -> np.ndarray:
     return np.concatenate([features, below], axis=2).astype(np.float32)
 
 
-def _train(candidates: CandidateFeatures, correct: np.ndarray) -> RankerWeights:
+def _train(candidates: CandidateFeatures, correct: np.ndarray, shares: np.ndarray) -> RankerWeights:
     """Fit all but the curve, by L-BFGS from one fixed start."""
     if torch is None:
         raise ValueError(Errors.E854)
     useful = correct.any(axis=1) & (candidates.valid.sum(axis=1) > 1)
-    candidates, correct = candidates.take(useful), correct[useful]
+    candidates, correct, shares = candidates.take(useful), correct[useful], shares[useful]
     valid, x = candidates.valid, _inputs(candidates)
     if not len(x):
         mean, spread = np.zeros(x.shape[2]), np.ones(x.shape[2])
@@ -149,7 +156,8 @@ def _train(candidates: CandidateFeatures, correct: np.ndarray) -> RankerWeights:
     inputs = torch.from_numpy(((x - mean) / spread).astype(np.float32))
     weights = _start(x.shape[2])
     is_candidate, is_gold = torch.from_numpy(valid), torch.from_numpy(correct)
-    penalty = PRIOR / max(len(x), 1)
+    counts = torch.from_numpy((shares / max(shares.sum(), 1e-9)).astype(np.float32))
+    penalty = PRIOR / max(float(shares.sum()), 1.0)
     optimizer = torch.optim.LBFGS(
         weights, max_iter=MAX_STEPS, history_size=20, line_search_fn="strong_wolfe"
     )
@@ -161,7 +169,7 @@ def _train(candidates: CandidateFeatures, correct: np.ndarray) -> RankerWeights:
         among = torch.logsumexp(scores.masked_fill(~is_candidate, -torch.inf), 1)
         gold = torch.logsumexp(scores.masked_fill(~is_gold, -torch.inf), 1)
         size = sum((part**2).sum() for part in (linear, hidden, out))
-        loss = (among - gold).mean() + penalty * size
+        loss = (counts * (among - gold)).sum() + penalty * size
         loss.backward()
         return loss
 
@@ -195,7 +203,7 @@ def log_odds_among(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
 
 
 def fit_plane(
-    odds: np.ndarray, nearest: np.ndarray, hit: np.ndarray
+    odds: np.ndarray, nearest: np.ndarray, hit: np.ndarray, shares: Optional[np.ndarray] = None
 ) -> Optional[Tuple[float, float, float]]:
     """The weights of log-odds and of similarity, and an offset, that predict ``hit``.
 
@@ -204,6 +212,7 @@ def fit_plane(
     odds: (n,) float, log-odds of a mention's best candidate among its candidates.
     nearest: (n,) float, the similarity of its nearest candidate.
     hit: (n,) bool, whether the best candidate is correct.
+    shares: (n,) float, how much each mention counts; None for all alike.
     RETURNS: None where all of them are hits, or none is.
     """
     from scipy.optimize import minimize
@@ -213,13 +222,17 @@ def fit_plane(
     spread = max(float(nearest.std()), 1e-6)
     measured = np.stack([odds, nearest / spread, np.ones(len(hit))], axis=1)
     sign = np.where(hit, 1.0, -1.0)
+    counts = np.ones(len(hit)) if shares is None else shares
+    counts = counts / counts.sum()
 
     def loss(weights: np.ndarray) -> Tuple[float, np.ndarray]:
         margin = sign * (measured @ weights)
         wrong = 1.0 / (1.0 + np.exp(np.clip(margin, -80, 80)))
-        pull = -(sign * wrong) @ measured / len(hit)
+        pull = -(counts * sign * wrong) @ measured
         mild = 0.005 / len(hit)
-        return np.logaddexp(0, -margin).mean() + mild * weights @ weights, pull + 2 * mild * weights
+        return counts @ np.logaddexp(
+            0, -margin
+        ) + mild * weights @ weights, pull + 2 * mild * weights
 
     bounds = [(MIN_SLOPE, None), (0.0, None), (None, None)]
     start = np.array([1.0, 0.0, 0.0])

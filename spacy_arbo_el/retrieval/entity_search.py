@@ -30,6 +30,19 @@ class AllowedEntities:
         """The entities that some of the mentions may be linked to."""
         return AllowedEntities(self.label_numbers[mentions], self.masks)
 
+    @classmethod
+    def all_but(
+        cls, left_out: np.ndarray, count: int, allowed: Optional["AllowedEntities"]
+    ) -> "AllowedEntities":
+        """The allowed entities of ``count`` mentions without some of them.
+
+        left_out: (positions,) bool.
+        allowed: None for all.
+        """
+        if allowed is None:
+            return cls(np.zeros(count, dtype=np.int64), ~left_out[None])
+        return cls(allowed.label_numbers, allowed.masks & ~left_out)
+
     def restrict(self, entities: np.ndarray) -> np.ndarray:
         """Positions (m, c) int64 in the KB, with -1 in place of those that are not allowed."""
         # A name may be of an entity that another program has added since the masks were made.

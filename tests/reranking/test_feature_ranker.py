@@ -62,6 +62,7 @@ def context_of(strings, n_candidates=64, allowed=None):
     """A context whose datastore gives these strings of entities."""
     datastore = SimpleNamespace(
         kb=range(4),
+        exemplars=(),
         derived=lambda name, build, update: strings,
         allowed_entities=lambda batch: allowed,
     )

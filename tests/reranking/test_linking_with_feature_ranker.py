@@ -8,10 +8,11 @@ import spacy
 from spacy.util import registry
 
 from spacy_arbo_el.encoders.dual import DualEncoder
-from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
+from spacy_arbo_el.evaluation.calibrate import AnnotatedMentions, calibrate_pipeline
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
-from spacy_arbo_el.reranking.features import FEATURES
+from spacy_arbo_el.reranking.feature_ranker import PARTS, PRIME
+from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
@@ -192,3 +193,38 @@ def test_another_reranker_in_the_config_leaves_out_what_was_learned(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert loaded(n_reranked=12).to_bytes() == nlp.get_pipe("arbo_linker").reranker.to_bytes()
+
+
+def test_withheld_features_are_those_without_the_exemplars():
+    """The same as in a linker from which the exemplars of these entities were removed."""
+    linker = trained_linker()
+    mentions, context = retrieved(linker), linker.stages.context
+    rows, parts = linker.reranker.gather_withheld(*mentions[:3], context)
+    withheld = CandidateFeatures.concat(parts)
+    assert sorted(rows) == np.flatnonzero((mentions.gold >= 0).any(axis=1)).tolist()
+    part_of = np.arange(len(linker.kb)) * PRIME % PARTS
+    owners = linker.datastore.exemplars.entities(linker.kb)
+    assert len(owners)
+    for part in range(PARTS):
+        other = trained_linker()
+        store = other.datastore.exemplars
+        keys = [record.key for record, i in zip(store.records, owners) if part_of[i] == part]
+        with other.datastore.editing():
+            store.remove(keys)
+            other.datastore.changed()
+        expected = other.reranker.gather(*retrieved(other)[:2], other.stages.context)
+        places = np.flatnonzero(part_of[mentions.gold[rows].max(axis=1)] == part)
+        without = expected.take(rows[places])
+        np.testing.assert_array_equal(withheld.entities[places], without.entities)
+        # The weights of n-grams count the surface forms of exemplars too.
+        np.testing.assert_allclose(withheld.features[places], without.features, atol=0.01)
+
+
+def trained_linker():
+    return build(train=TRAIN, reranker=FEATURE_RANKER).get_pipe("arbo_linker")
+
+
+def retrieved(linker):
+    """Annotated mentions with their neighbours and gold entities."""
+    docs = [eg.reference for eg in examples(spacy.blank("en"), DEV)]
+    return AnnotatedMentions.retrieve(linker.stages, docs, 8)
