@@ -749,6 +749,12 @@ class Warnings(metaclass=_Coded):
         "entities have none of these: they are encoded by their names alone. Add the parts, or set "
         "retriever.verbalization to Names.v1, which gives each name a vector of its own."
     )
+    W543 = (
+        "{count} mentions of a document are values ({labels}), not entities: these labels are left "
+        "out here and in all other documents. To link such mentions, give entities that type, or "
+        "set labels_discard = [] in the config of the linker's mentions; to link only some labels, "
+        "set labels, or use --labels."
+    )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "
         "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "

@@ -48,7 +48,8 @@ kept_tokens = 0
 
 [arbo_linker.mentions]
 @misc = "spacy-arbo-el.Mentions.v1"
-labels_discard = []
+labels_discard = null
+labels = null
 
 [arbo_linker.mentions.normalizer]
 @misc = "spacy-arbo-el.NormalizerChain.v1"

@@ -131,7 +131,7 @@ class ArboLinker(TrainablePipe):
         self.encoder = DualEncoder(model)
         datastore = Datastore(vocab, self.encoder, retriever, mentions.normalizer)
         self.stages = LinkingStages(
-            MentionReader(self.encoder, mentions),
+            MentionReader(self.encoder, mentions, datastore.has_type),
             self.encoder,
             datastore,
             Corrections(),

@@ -3,8 +3,7 @@
 import logging
 import sys
 import warnings
-from functools import cache
-from typing import Any
+from typing import Any, Set
 
 from tqdm.auto import tqdm
 
@@ -23,7 +22,21 @@ def progress(total: int, title: str, unit: str) -> Any:
     return tqdm(total=total, desc=title, unit=unit, disable=silent)
 
 
-@cache
-def warn_once(message: str) -> None:
-    """Warn of something that would otherwise be said for each document: once in a process."""
-    warnings.warn(message, stacklevel=3)
+class WarnOnce:
+    """Warns of what would otherwise be said for each document: once in a process."""
+
+    def __init__(self) -> None:
+        self._said: Set[str] = set()
+
+    def __call__(self, message: str, kind: str = "") -> None:
+        """Warn. kind: What is said once, where messages differ in a count."""
+        if (kind or message) not in self._said:
+            self._said.add(kind or message)
+            warnings.warn(message, stacklevel=3)
+
+    def cache_clear(self) -> None:
+        """Say everything once more."""
+        self._said.clear()
+
+
+warn_once = WarnOnce()

@@ -14,7 +14,15 @@ from wasabi import msg
 from ..errors import Errors
 from ._util import errors_for_people, visible
 from .arguments import CODE, MODEL, check_data, open_model
-from .documents import DOCUMENTS, FIND, document_reader, hint_at_empty_kb, hint_at_labels
+from .documents import (
+    DOCUMENTS,
+    FIND,
+    LABELS,
+    document_reader,
+    hint_at_empty_kb,
+    hint_at_labels,
+    labels_of,
+)
 from .needs import check_needs
 from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
 from .shards import (
@@ -49,6 +57,7 @@ def link_command(
     ),
     threshold: Optional[float] = THRESHOLD,
     find: str = FIND,
+    labels: str = LABELS,
     each: bool = EACH,
     format: str = FORMAT,
     shard: int = SHARD,
@@ -88,15 +97,16 @@ def link_command(
                 format=format,
                 threshold=threshold,
                 find=find,
+                labels=labels_of(labels),
                 size=shard,
             )
             link_shards(job, part, settings)
             return
-    link_at_once(model, data, output, threshold, find)
+    link_at_once(model, data, output, threshold, find, labels)
 
 
 def link_at_once(
-    model: Path, data: Path, output: Path, threshold: Optional[float], find: str
+    model: Path, data: Path, output: Path, threshold: Optional[float], find: str, labels: str
 ) -> None:
     """Link all documents in one graph, in this process. The parameters are the command's."""
     from ..corpora.links import check_output, write_links, write_table
@@ -110,7 +120,7 @@ def link_at_once(
         nlp = open_model(model)
         linker = find_linker(nlp)
         hint_at_empty_kb(linker)
-        with document_reader(nlp, linker, data, find) as read:
+        with document_reader(nlp, linker, data, find, labels) as read:
             docs = _counted(linker.link_stream(read, threshold=threshold), linker, counts)
             if output.suffix.lower() in (".jsonl", ".csv"):
                 getter, extension = linker.mentions.getter, linker.cfg["extension"]
@@ -136,6 +146,8 @@ def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iter
     for doc in docs:
         counts["documents"] += 1
         for span in find_mentions(doc, linker.mentions.getter):
+            if linker.reader.is_discarded(span.label_):
+                continue
             link = span._.get(linker.cfg["extension"])
             counts["mentions"] += 1
             counts["label", span.label_] += 1
@@ -155,6 +167,10 @@ def discover_command(
     page: Optional[Path] = Opt(None, "--page", help="HTML page; by default next to the JSONL file"),
     threshold: Optional[float] = THRESHOLD,
     find: str = FIND,
+    labels: str = LABELS,
+    min_mentions: int = Opt(
+        1, "--min-mentions", help="Write only new entities with at least so many mentions"
+    ),
     keep: Optional[Path] = Opt(
         None, "--keep", help="Save a pipeline with these and earlier new entities, for `arbo new`"
     ),
@@ -182,6 +198,7 @@ def discover_command(
     \b
     Example:
       python -m spacy arbo discover out/model-best corpus.spacy --output new.jsonl --keep with_new
+      python -m spacy arbo discover MODEL texts/ --find pipeline --min-mentions 2 --output new.jsonl
     """
     from ..discovery.page import to_html
     from ..distributed.runs import discover_in_shards
@@ -204,26 +221,36 @@ def discover_command(
             check_needs({"--shard": shard != DEFAULT_SHARD}, "--ray", why)
         nlp = open_model(model) if settings is None or keep is not None else None
         if settings is not None:
-            how = {"one_graph": True, "threshold": threshold, "find": find, "size": shard}
-            job = make_job(model, data, output.with_suffix(".run"), format="jsonl", **how)
+            how = {"threshold": threshold, "find": find, "labels": labels_of(labels), "size": shard}
+            run = output.with_suffix(".run")
+            job = make_job(model, data, run, one_graph=True, format="jsonl", **how)
             new_entities = discover_in_shards(job, settings)
         elif nlp is not None:
-            new_entities = discover_at_once(nlp, data, threshold, find, replace)
-        lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in new_entities)
+            new_entities = discover_at_once(nlp, data, threshold, find, labels, replace)
+        written = [one for one in new_entities if len(one.members) >= min_mentions]
+        lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in written)
         write_file(output, "".join(lines).encode("utf8"))
-        write_file(page, to_html(new_entities).encode("utf8"))
+        write_file(page, to_html(written).encode("utf8"))
         if keep is not None and nlp is not None:
             find_linker(nlp).new_entities.update(new_entities)
             save_pipeline(nlp, keep)
         if settings is not None:
             shutil.rmtree(job.folder)
-    mentions = sum(len(one.members) for one in new_entities)
-    counts = f"{len(new_entities)} new entities, {mentions} mentions"
+    mentions = sum(len(one.members) for one in written)
+    counts = f"{len(written)} new entities, {mentions} mentions"
     msg.good(f"{output}, {page}: {counts}")
+    if len(written) < len(new_entities):
+        smaller = len(new_entities) - len(written)
+        msg.info(f"Left out: {smaller} new entities with fewer than {min_mentions} mentions")
 
 
 def discover_at_once(
-    nlp: "Language", data: Path, threshold: Optional[float], find: str, replace: bool
+    nlp: "Language",
+    data: Path,
+    threshold: Optional[float],
+    find: str,
+    labels: str,
+    replace: bool,
 ) -> "NewEntities":
     """The new entities of a corpus, in this process. The parameters are the command's."""
     from ..discovery.new_entities import NewEntities
@@ -232,5 +259,5 @@ def discover_at_once(
     linker = find_linker(nlp)
     if replace:
         linker.new_entities = NewEntities()
-    with document_reader(nlp, linker, data, find) as read:
+    with document_reader(nlp, linker, data, find, labels) as read:
         return linker.discover_stream(read, threshold=threshold)

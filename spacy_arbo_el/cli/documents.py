@@ -1,9 +1,11 @@
 """The documents that ``arbo link`` and ``arbo discover`` read, and how their mentions are found."""
 
 import tempfile
+import warnings
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Optional
 
 from spacy.cli._util import Arg, Opt
 from spacy.language import Language
@@ -11,6 +13,7 @@ from spacy.tokens import Doc
 from wasabi import msg
 
 from ..errors import Errors
+from ._util import visible
 from .arguments import check_data, check_model
 
 if TYPE_CHECKING:
@@ -24,18 +27,29 @@ FIND = Opt(
     "knowledge base), or another pipeline such as en_core_web_sm. By default, those of the "
     "documents are linked",
 )
+LABELS = Opt(
+    "",
+    "--labels",
+    help="Link only mentions with these labels, such as PERSON,ORG. By default all but values, "
+    "such as DATE and CARDINAL, that are no type of the knowledge base",
+)
+
+
+def labels_of(value: str) -> Optional[List[str]]:
+    """The labels of ``--labels``; None for all."""
+    return [label.strip() for label in value.split(",") if label.strip()] or None
 
 
 @contextmanager
 def document_reader(
-    nlp: Language, linker: "ArboLinker", path: Path, find: str
+    nlp: Language, linker: "ArboLinker", path: Path, find: str, labels: str = ""
 ) -> Iterator[Callable[[], Iterator[Doc]]]:
     """A function that reads the documents with their mentions; it can be called several times.
 
     Documents that are not ``.spacy`` files, or whose mentions must be found, are read once, and
     kept in temporary files. The function raises ValueError where no document has a mention.
 
-    find: See ``FIND``.
+    find, labels: See ``FIND`` and ``LABELS``.
     """
     from tqdm import tqdm
 
@@ -48,15 +62,20 @@ def document_reader(
         return tqdm(docs, unit=" docs", leave=False)
 
     def read(folder: Path) -> Iterator[Doc]:
-        return checked(bar(map(unlinked, read_docs(folder, nlp.vocab))), linker, path)
+        docs = bar(map(unlinked, read_docs(folder, nlp.vocab)))
+        return checked(docs, linker, path, left_out)
 
     check_data(path)
     check_finder(find)
+    linker.reader = linker.reader.with_labels(labels_of(labels))
+    left_out: Counter = Counter()
     finder = make_finder(nlp, linker, find)
-    if finder is None and all(file.suffix == SUFFIX for file in files_of(path)):
-        yield lambda: read(path)
-        return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        # The counts of all documents are said instead.
+        warnings.filterwarnings("ignore", r".*arbo-W543")
+        if finder is None and all(file.suffix == SUFFIX for file in files_of(path)):
+            yield lambda: read(path)
+            return
         place = Path(folder) / "documents"
         docs: Iterable[Doc] = read_documents(path, nlp)
         if finder is not None:
@@ -71,14 +90,24 @@ def check_finder(find: str) -> None:
         check_model(Path(find))
 
 
-def checked(docs: Iterable[Doc], linker: "ArboLinker", path: Path) -> Iterator[Doc]:
-    """The documents. Raises ValueError at their end where none had a mention."""
-    getter, found = linker.mentions.getter, False
+def checked(
+    docs: Iterable[Doc], linker: "ArboLinker", path: Path, left_out: Counter
+) -> Iterator[Doc]:
+    """The documents. Raises ValueError at their end where none had a mention.
+
+    left_out: Gets the labels that are left out, with their counts, which are said the first time.
+    """
+    labels: Counter = Counter()
     for doc in docs:
-        found = found or any(True for _ in getter(doc))
+        labels.update(span.label_ for span in linker.mentions.getter(doc))
         yield doc
-    if not found:
+    if not labels:
         raise ValueError(Errors.E790.format(path=path))
+    if not left_out:
+        left_out.update({name: labels[name] for name in labels if linker.reader.is_discarded(name)})
+        if left_out:
+            names = ", ".join(f"{name} ({count})" for name, count in left_out.most_common())
+            msg.info(f"Left out: {left_out.total()} mentions with the labels {visible(names)}")
 
 
 def hint_at_empty_kb(linker: "ArboLinker") -> None:

@@ -80,6 +80,7 @@ class Job:
     format: Of the links, one of ``FORMATS``.
     threshold: The threshold for links; None for the linker's own.
     find: How mentions are found, see ``make_finder``.
+    labels: The labels of mentions that are linked; None for those that the pipeline links.
     size: Documents of a shard.
     versions: Of the packages that links depend on.
     """
@@ -92,6 +93,7 @@ class Job:
     format: str = "parquet"
     threshold: Optional[float] = None
     find: str = ""
+    labels: Optional[List[str]] = None
     size: int = SIZE
     versions: Dict[str, str] = field(default_factory=versions)
 
@@ -109,7 +111,7 @@ class Job:
         model: The folder of the pipeline, or the name of an installed package.
         corpus: The documents: a file or a folder.
         output: The folder for what is written.
-        settings: one_graph, format, threshold, find and size.
+        settings: one_graph, format, threshold, find, labels and size.
         """
         folder = model_folder(Path(model))
         at, documents, out = (str(Path(path).resolve()) for path in (folder, corpus, output))

@@ -35,6 +35,7 @@ class PipelineWorker:
     packages: The versions of packages, as the driver knows them.
     threshold: The threshold for links; None for the linker's own.
     find: How mentions are found, see ``make_finder``.
+    labels: The labels of mentions that are linked; None for those that the pipeline links.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class PipelineWorker:
         packages: Dict[str, str],
         threshold: Optional[float] = None,
         find: str = "",
+        labels: Optional[List[str]] = None,
     ) -> None:
         ours = {"pipeline": folder_fingerprint(model), **versions()}
         check_same({"pipeline": pipeline, **packages}, ours)
@@ -51,12 +53,14 @@ class PipelineWorker:
         self.linker = find_linker(self.nlp)
         if threshold is not None:
             self.linker.threshold = threshold
+        self.linker.reader = self.linker.reader.with_labels(labels)
         self.finder = make_finder(self.nlp, self.linker, find)
 
     @classmethod
     def of(cls, job: Job) -> "PipelineWorker":
         """The pipeline of a job."""
-        return cls(Path(job.model), job.pipeline, job.versions, job.threshold, job.find)
+        settings = job.threshold, job.find, job.labels
+        return cls(Path(job.model), job.pipeline, job.versions, *settings)
 
     def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
         """The documents with the mentions to link, without those in which none can be found."""

@@ -105,7 +105,7 @@ def sweep_linking(
 def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> List[Span]:
     """The annotated mentions whose labels are discarded."""
     mentions = (span for doc in docs for span in linker.reader.all_mentions(doc))
-    return [s for s in mentions if s.kb_id_ and s.label_ in linker.mentions.labels_discard]
+    return [s for s in mentions if s.kb_id_ and linker.reader.is_discarded(s.label_)]
 
 
 class DiscoverySweep(NamedTuple):

@@ -33,7 +33,7 @@ class Explainer:
         span: One of the document's mentions, or any other span.
         kb_id: An entity that was expected.
         """
-        if span.label_ in self.stages.reader.settings.labels_discard:
+        if self.stages.reader.is_discarded(span.label_):
             return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
         spans = self.stages.reader.mentions_to_link(span.doc)
         offsets = [offsets_of_span(other) for other in spans]

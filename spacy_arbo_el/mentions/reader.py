@@ -1,8 +1,9 @@
 """From Docs to batches of mentions."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Iterable, List, Optional, Sequence
+from typing import Callable, Iterable, List, Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -20,6 +21,9 @@ from .records import records_of
 
 Spans = Sequence[Sequence[Span]]
 
+# Labels of values, which are no entities unless the knowledge base has such a type.
+VALUES = ("CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME")
+
 
 @registry.misc("spacy-arbo-el.Mentions.v1")
 @dataclass(frozen=True)
@@ -29,15 +33,27 @@ class MentionSettings:
     getter: Which spans of a Doc are mentions: ``doc.ents``, or a group of ``doc.spans``.
     normalizer: What surface forms are read as, such as abbreviations written out; None for the
         text itself.
-    labels_discard: Spans with these labels become NIL without being looked at.
+    labels_discard: Spans with these labels become NIL without being looked at. null stands for
+        CARDINAL, DATE, MONEY, ORDINAL, PERCENT, QUANTITY and TIME, but for those that are the type
+        of an entity.
+    labels: If given, spans with other labels become NIL too, and ``labels_discard = null`` leaves
+        out none.
     """
 
     getter: SpanGetter = EntSpans()
     normalizer: Optional[Normalizer] = None
-    labels_discard: List[str] = ()  # type: ignore[assignment]
+    labels_discard: Optional[List[str]] = None
+    labels: Optional[List[str]] = None
 
     def __post_init__(self) -> None:
-        check_strings("mentions.labels_discard", self.labels_discard)
+        for name in ("labels_discard", "labels"):
+            value = getattr(self, name)
+            check_strings(f"mentions.{name}", () if value is None else value)
+
+    @property
+    def discards_values(self) -> bool:
+        """Whether values are left out unless the knowledge base has such a type."""
+        return self.labels_discard is None and self.labels is None
 
 
 @dataclass(frozen=True)
@@ -67,10 +83,12 @@ class MentionReader:
 
     encoder: Cuts what is read of the text round a mention.
     settings: Which spans are mentions.
+    has_type: Whether an entity of the knowledge base has a type.
     """
 
     encoder: Encoder
     settings: MentionSettings
+    has_type: Callable[[str], bool] = lambda label: False
 
     def all_mentions(self, doc: Doc) -> List[Span]:
         """The mentions of a Doc, in order."""
@@ -78,11 +96,25 @@ class MentionReader:
 
     def mentions_to_link(self, doc: Doc) -> List[Span]:
         """The mentions of a Doc without those whose label is discarded, in order."""
-        return [
-            span
-            for span in self.all_mentions(doc)
-            if span.label_ not in self.settings.labels_discard
-        ]
+        spans = self.all_mentions(doc)
+        labels = Counter(span.label_ for span in spans)
+        discarded = {label: labels[label] for label in labels if self.is_discarded(label)}
+        if discarded and self.settings.discards_values:
+            count, names = sum(discarded.values()), ", ".join(sorted(discarded))
+            warn_once(Warnings.W543.format(count=count, labels=names), "W543")
+        return [span for span in spans if span.label_ not in discarded]
+
+    def is_discarded(self, label: str) -> bool:
+        """Whether mentions with a label are NIL without being looked at."""
+        settings = self.settings
+        if settings.discards_values:
+            return label in VALUES and not self.has_type(label)
+        is_other = settings.labels is not None and label not in settings.labels
+        return is_other or label in (settings.labels_discard or ())
+
+    def with_labels(self, labels: Optional[List[str]]) -> "MentionReader":
+        """The same, but only mentions with these labels are linked; None changes nothing."""
+        return replace(self, settings=replace(self.settings, labels=labels)) if labels else self
 
     def read_docs(self, docs: Iterable[Doc]) -> MentionBatch:
         """All mentions of Docs, discarded labels included."""

@@ -129,6 +129,14 @@ class Datastore:
         """
         return self._derived.get(name, self.content, build, update)
 
+    def has_type(self, name: str) -> bool:
+        """Whether an entity has this type."""
+        kb = self.kb
+        types = self._derived.get(
+            "types", (kb, kb.edits), lambda: frozenset(kb.entities.type_counts())
+        )
+        return name in types
+
     # Edits
 
     def set_kb(self, source: Any, *, reencode: bool) -> None:

@@ -46,7 +46,7 @@ REFUSED = {
         "rescore": [0.0, -1.0, NAN, INF],
     },
     "HardNegatives.v1": {"k": COUNTS, "mention_share": SHARES},
-    "Mentions.v1": {"labels_discard": ["GENE", [1], [None]]},
+    "Mentions.v1": {"labels_discard": ["GENE", [1], [None]], "labels": ["GENE", [1]]},
 }
 NEEDED = {
     "Retriever.v1": {"verbalization": None, "similarity": None, "index": None},

@@ -1,0 +1,110 @@
+"""Which labels are linked: values are left out, unless the knowledge base has such a type."""
+
+import json
+import warnings
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from typer.testing import CliRunner
+
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.log import warn_once
+
+from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+
+ENTITIES = [Entity("D1", "1990", types=["YEAR"]), Entity("O1", "Ottoline", types=["ORG"])]
+WORDS = ["In", "1990", "and", "1990", "Ottoline", "met", "Zorblat"]
+LABELS = {1: "DATE", 3: "CARDINAL", 4: "ORG", 6: "PERSON"}
+
+
+def pipeline(entities=ENTITIES, **mentions):
+    nlp = spacy.blank("en")
+    tower = {"@architectures": "test.HashedEncoder.v1"}
+    model = {"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": tower, "entity": None}
+    config = {"model": model, "mentions": {"normalizer": None, **mentions}}
+    linker = nlp.add_pipe("arbo_linker", config=config)
+    linker.model.initialize()
+    linker.encoder.weights_changed()
+    linker.set_kb(entities)
+    return nlp
+
+
+def document(nlp):
+    doc = Doc(nlp.vocab, words=WORDS)
+    doc.ents = [Span(doc, start, start + 1, label) for start, label in LABELS.items()]
+    return doc
+
+
+def linked(nlp):
+    return {ent.label_ for ent in nlp(document(nlp)).ents if ent._.arbo.ids}
+
+
+@pytest.mark.parametrize(
+    "settings, labels",
+    [
+        ({}, {"ORG", "PERSON"}),
+        ({"labels_discard": []}, set(LABELS.values())),
+        ({"labels_discard": ["ORG"]}, {"DATE", "CARDINAL", "PERSON"}),
+        ({"labels": ["ORG", "DATE"]}, {"ORG", "DATE"}),
+        ({"labels": ["ORG", "DATE"], "labels_discard": ["DATE"]}, {"ORG"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*W543")
+def test_which_labels_are_linked(settings, labels):
+    assert linked(pipeline(**settings)) == labels
+
+
+@pytest.mark.filterwarnings("ignore:.*W543")
+def test_values_are_linked_where_the_knowledge_base_has_such_a_type():
+    nlp = pipeline()
+    nlp.get_pipe("arbo_linker").kb.add(Entity("D2", "Christmas", types=["DATE"]))
+    assert linked(nlp) == {"DATE", "ORG", "PERSON"}
+    assert nlp(document(nlp)).ents[0].kb_id_ == "D1"
+    nlp.get_pipe("arbo_linker").kb.remove("D2")
+    assert linked(nlp) == {"ORG", "PERSON"}
+
+
+def test_what_is_left_out_is_said_once_with_its_count():
+    warn_once.cache_clear()
+    nlp = pipeline()
+    with pytest.warns(UserWarning, match="W543.*2 mentions.*CARDINAL, DATE.*labels_discard"):
+        linked(nlp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        linked(nlp)
+        linked(pipeline(labels=["ORG"]))
+
+
+def run(*arguments):
+    result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return " ".join(result.output.split())
+
+
+def test_labels_and_sizes_on_the_command_line(tmp_path):
+    nlp = pipeline(labels_discard=None)
+    nlp.to_disk(tmp_path / "model")
+    write_docbin([document(nlp), document(nlp)], tmp_path / "c.spacy")
+    place, out = (tmp_path / "model", tmp_path / "c.spacy"), tmp_path / "out.jsonl"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        output = run("link", *place, "--output", out)
+        assert "4 mentions with the labels" in output and "DATE (2)" in output
+        assert "4 mentions, 2 linked to 1 entities, 2 NIL in 1 new entities" in output
+        output = run("link", *place, "--output", out, "--labels", "DATE, PERSON")
+        assert "4 mentions, 2 linked to 1 entities, 2 NIL in 1" in output
+    run(
+        "link", *place, "--each", "--format", "jsonl", "--output", tmp_path / "o", "--labels", "ORG"
+    )
+    lines = [file.read_text("utf8") for file in (tmp_path / "o" / "links").iterdir()]
+    records = [record for text in lines for record in map(json.loads, text.splitlines())]
+    assert {record["label"] for record in records if record["kb_id"] != "NIL"} == {"ORG"}
+
+    run("discover", *place, "--output", out)
+    assert [json.loads(line)["name"] for line in out.read_text().splitlines()] == ["Zorblat"]
+    output = run("discover", *place, "--output", out, "--min-mentions", 3)
+    assert "1 new entities with fewer than 3 mentions" in output and not out.read_text()
+    assert not run("discover", *place, "--output", out, "--labels", "ORG") or not out.read_text()
