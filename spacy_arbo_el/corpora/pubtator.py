@@ -28,10 +28,10 @@ def read_pubtator(
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a PubTator file.
 
-    Ids joined by ``|`` or ``+`` become several ``kb_ids``. An id of ``-1`` or an empty one becomes
-    NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's composite names) are
-    skipped. Of documents with the same id, the first is kept; the others are left out with a
-    warning.
+    Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``. An id of ``-1`` or an
+    empty one becomes NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's
+    composite names) are skipped. There may be no abstract. Of documents with the same id, the first is kept;
+    the others are left out with a warning.
 
     Raises ValueError with file, line and problem at the first invalid line, for example if the text
     of an annotation differs from the text at its offsets.
@@ -64,7 +64,7 @@ class _Document:
 
     @property
     def text(self) -> str:
-        return f"{self.title} {self.abstract}"
+        return self.title if self.abstract is None else f"{self.title} {self.abstract}"
 
     def add_line(self, line: str) -> None:
         """Add the next line. Raises _Problem if it is not a line of this document."""
@@ -74,17 +74,8 @@ class _Document:
             return
         columns = line.split("\t")
         self._check_id(columns[0])
-        if self.abstract is None:
-            raise _Problem(f"an annotation before the abstract. Put '{self.id}|a|…' first.")
         if not _is_relation(columns):
             self.mentions.append(_mention(columns, self.text))
-
-    def finish(self) -> "_Document":
-        """The document. Raises _Problem if it is not complete."""
-        if self.abstract is None:
-            problem = f"document {self.id} has no abstract. Add '{self.id}|a|' if it is empty."
-            raise _Problem(problem)
-        return self
 
     def _add_abstract(self, id_: str, abstract: str) -> None:
         self._check_id(id_)
@@ -106,38 +97,30 @@ def _documents(path: PathLike, bad: OnBad) -> Iterator[_Document]:
     """The documents, each complete. Of one with a bad line, nothing is returned."""
     document: Optional[_Document] = None
     skips = False  # Whether the lines up to the next document are left out.
-    number = 0
     for number, line in read_lines(path, bad):
         title = TEXT_LINE.fullmatch(line)
         starts = title is not None and title[2] == "t"
-        try:
-            if starts or not line.strip():
-                before, document, skips = document, None, False
-                if before:
-                    yield before.finish()
-            if title and starts:
-                document = _Document(title[1], title[3], number)
-            elif document:
+        if starts or not line.strip():
+            if document:
+                yield document
+            document, skips = None, False
+        if title and starts:
+            document = _Document(title[1], title[3], number)
+        elif line.strip() and not skips:
+            try:
+                if document is None:
+                    raise _Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
                 document.add_line(line)
-            elif line.strip() and not skips:
-                raise _Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
-        except _Problem as problem:
-            bad(line_error(path, number, str(problem)))
-            # An incomplete document before this line is not its fault.
-            if title and starts:
-                document = _Document(title[1], title[3], number)
-            else:
-                document, skips = None, bool(line.strip())
-    try:
-        if document:
-            yield document.finish()
-    except _Problem as problem:
-        bad(line_error(path, number, str(problem)))
+            except _Problem as problem:
+                bad(line_error(path, number, str(problem)))
+                document, skips = None, True
+    if document:
+        yield document
 
 
 def _is_relation(columns: List[str]) -> bool:
-    """Whether a line is a relation, such as ``id, CID, D008750, D007022``."""
-    return len(columns) == 4 and re.fullmatch(r"[A-Za-z_]+", columns[1]) is not None
+    """Whether a line is a relation: ``id, CID, D008750, D007022``, and "Novel" in BioRED."""
+    return len(columns) in (4, 5) and re.fullmatch(r"[A-Za-z_-]{2,}", columns[1]) is not None
 
 
 def _mention(columns: List[str], text: str) -> AnnotatedMention:
@@ -155,7 +138,7 @@ def _mention(columns: List[str], text: str) -> AnnotatedMention:
     label = columns[4].strip()
     if not label:
         raise _Problem(f"the label (column 5) is empty. {FORM}.")
-    ids = split_ids(columns[5], "+") if len(columns) > 5 else ()
+    ids = split_ids(columns[5], "+;,") if len(columns) > 5 else ()
     return AnnotatedMention(start, end, label, ids)
 
 

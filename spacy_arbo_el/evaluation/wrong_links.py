@@ -167,7 +167,7 @@ def _wrong_link(
         kind = NOT_NIL
     elif not known:
         kind = ABSENT
-    elif one.label in linker.mentions.labels_discard:
+    elif linker.reader.is_discarded(one.label):
         kind = LEFT_OUT
     elif not rank:
         kind = NOT_RETRIEVED

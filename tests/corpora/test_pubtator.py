@@ -66,12 +66,8 @@ HEAD = "1|t|Skin tumour.\n1|a|A colon cancer.\n"
         ("hello\n", 1, "a line outside any document, 'hello'"),
         ("1|a|no title\n", 1, "a line outside any document"),
         (GOOD + "\n1\t0\t4\tSkin\tX\tD1\n", 5, "a line outside any document"),
-        ("1|t|Title\n\n", 2, "document 1 has no abstract. Add '1|a|'"),
-        ("1|t|Title\n", 1, "document 1 has no abstract"),
-        ("1|t|Title\n2|t|Title\n", 2, "document 1 has no abstract"),
         ("1|t|Title\n2|a|Abstract\n", 2, "a line of document '2' inside document '1'"),
         (HEAD + "1|a|Again\n", 3, "a second abstract for document 1"),
-        ("1|t|Title\n1\t0\t5\tTitle\tX\tD1\n", 2, "an annotation before the abstract"),
         (HEAD + "2\t0\t4\tSkin\tX\tD1\n", 3, "a line of document '2' inside document '1'"),
         (HEAD + "and more text\n", 3, "a line of document 'and more text' inside"),
         (HEAD + "1\t0\t4\tSkin\n", 3, "4 columns are too few"),
@@ -132,3 +128,18 @@ def test_any_bytes_are_valid_documents_or_an_error_with_file_and_line(tmp_path, 
             assert all(0 <= m.start < m.end <= len(text.text) for m in text.mentions)
     except ValueError as err:
         assert f"{path}, line " in str(err)
+
+
+def test_files_of_today(write):
+    """No abstract, relations of five columns, ids joined by semicolons and commas."""
+    text = (
+        "1|t|BRCA1 and BRCA2\n"
+        "1\t0\t5\tBRCA1\tGene\t672;675\n"
+        "1\t10\t15\tBRCA2\tGene\t675,672\n"
+        "1\tPositive_Correlation\t672\t675\tNovel\n"
+        "2|t|Skin\n2|a|\n2\t0\t4\tSkin\tX\tD1\n"
+    )
+    first, second = read_pubtator(write(text))
+    assert first.text == "BRCA1 and BRCA2"
+    assert [mention.kb_ids for mention in first.mentions] == [("672", "675"), ("675", "672")]
+    assert (second.text, len(second.mentions)) == ("Skin ", 1)

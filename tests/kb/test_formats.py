@@ -228,6 +228,27 @@ def test_wikidata_items_become_entities(tmp_path, pack):
     assert [e.id for e in read_wikidata(path, sitelinks=1)] == ["Q1"]
 
 
+NAMES_FOR_ALL = {
+    "Q1": {"id": "Q1", "labels": {"mul": {"value": "Ada"}}, "aliases": {"mul": [{"value": "A."}]}},
+    "Q2": {
+        "id": "Q2",
+        "labels": {"en": {"value": "Port Veil"}, "mul": {"value": "Veil"}},
+        "aliases": {"en": [], "mul": [{"value": "PV"}]},
+    },
+    "Q3": {"id": "Q3", "missing": ""},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_wikidata_names_for_all_languages_in_entity_data(write, indent):  # noqa: F811
+    report = ImportReport()
+    path = write(json.dumps({"entities": NAMES_FOR_ALL}, indent=indent), "Q1.json")
+    ada, port = read_wikidata(path, report)
+    assert (ada.title, ada.aliases) == ("Ada", ("A.",))
+    assert (port.title, port.aliases) == ("Port Veil", ("Veil", "PV"))
+    assert report.skipped == {"not in Wikidata": 1}
+
+
 @pytest.mark.parametrize("line", ["{", "[1]", '{"id": "Q1", "labels": {"en": 3}}', '"x"'])
 def test_invalid_wikidata_lines_are_named(write, line):  # noqa: F811
     with pytest.raises(ValueError, match="line 2: no "):

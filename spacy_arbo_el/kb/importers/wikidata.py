@@ -1,9 +1,10 @@
-"""Wikidata from its JSON dump: one item per line, plain or compressed."""
+"""Wikidata as JSON: a dump of one item per line, plain or compressed, or entity data."""
 
 import bz2
 import gzip
 import json
 import zlib
+from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -13,6 +14,8 @@ from ..entity import Entity
 from .lines import at_line
 from .report import ImportReport
 
+# The code of names in all languages.
+ALL = "mul"
 OPENERS: Dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -27,15 +30,17 @@ def read_wikidata(
 ) -> Iterator[Entity]:
     """Yield the items of a Wikidata dump (.json, .json.gz, .json.bz2), one at a time.
 
+    Files of ``Special:EntityData`` and ``wbgetentities`` are read too.
+
     The types of an item are the ids of its P31 ("instance of"). Its frequency is the number of
     articles about it.
 
     Raises ValueError with file, line and problem at an invalid line.
 
-    path: The dump.
+    path: The dump, or the entity data.
     report: Gets the number of items left out.
     languages: The languages of label, description and aliases. The first one that an item has
-        counts.
+        counts. Names in ``mul``, which are for all languages, are joined with them.
     types: Only items of these types are imported; empty for all.
     sitelinks: Only items with at least so many articles are imported.
     """
@@ -45,26 +50,29 @@ def read_wikidata(
         if line in (b"", b"[", b"]"):
             continue
         try:
-            item = json.loads(line)
+            value = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise line_error(path, number, f"no valid JSON: {error}.") from None
         try:
             with at_line(path, number):
-                entity = _item(item, report, languages, types, sitelinks)
+                items = [value] if "entities" not in value else list(value["entities"].values())
+                entities = [_item(item, report, languages, types, sitelinks) for item in items]
         except (AttributeError, KeyError, IndexError, TypeError) as error:
             problem = f"no Wikidata item ({type(error).__name__}: {error})."
             raise line_error(path, number, problem) from None
-        if entity is not None:
-            yield entity
+        yield from (entity for entity in entities if entity is not None)
 
 
 def _lines(path: Path) -> Iterator[Tuple[int, bytes]]:
-    """(number from 1, line) of a file that may be compressed."""
+    """(number from 1, line) of a file that may be compressed.
+
+    An object over several lines is one line: entity data that is indented.
+    """
     number = 0
     with OPENERS.get(path.suffix, open)(path, "rb") as file:
         try:
             for number, line in enumerate(file, 1):
-                yield number, line
+                yield number, line + file.read() if line.strip() == b"{" else line
         except (EOFError, zlib.error, OSError) as error:
             if path.suffix not in OPENERS:
                 raise
@@ -79,11 +87,15 @@ def _item(
     types: Tuple[str, ...],
     sitelinks: int,
 ) -> Optional[Entity]:
+    id_ = item["id"]
     if item.get("type", "item") != "item":
         report.skip(f"a {item['type']}, not an item")
         return None
-    label = _in_language(item.get("labels", {}), languages)
-    if label is None:
+    if "missing" in item:
+        report.skip("not in Wikidata")
+        return None
+    labels = _in_languages(item.get("labels"), languages)
+    if not labels:
         report.skip(f"no label in {', '.join(languages)}")
         return None
     kinds = _instance_of(item.get("claims") or {})
@@ -94,20 +106,23 @@ def _item(
     if articles < sitelinks:
         report.skip(f"fewer than {sitelinks} articles")
         return None
-    description = _in_language(item.get("descriptions", {}), languages)
-    aliases = _in_language(item.get("aliases", {}), languages) or []
-    names = [alias["value"] for alias in aliases]
-    title, about = label["value"], description["value"] if description else ""
-    if not all(map(is_storable, (item["id"], title, about, *names, *kinds))):
+    descriptions = _in_languages(item.get("descriptions"), languages)
+    other = chain.from_iterable(_in_languages(item.get("aliases"), languages))
+    title, *names = [name["value"] for name in (*labels, *other)]
+    about = descriptions[0]["value"] if descriptions else ""
+    if not all(map(is_storable, (id_, title, about, *names, *kinds))):
         report.skip("half a character or NUL in its text")
         return None
     aliases = tuple(name for name in dict.fromkeys(names) if name and name != title)
-    return Entity(item["id"], title, about, aliases, tuple(kinds), float(articles))
+    return Entity(id_, title, about, aliases, tuple(kinds), float(articles))
 
 
-def _in_language(values: Any, languages: Tuple[str, ...]) -> Any:
+def _in_languages(values: Any, languages: Tuple[str, ...]) -> List[Any]:
+    """The values of the first language that has some, and of ``mul``."""
     # In the dumps an empty object is a list.
-    return next((values[code] for code in languages if values and code in values), None)
+    values = values or {}
+    first = next((code for code in languages if values.get(code)), ALL)
+    return [values[code] for code in dict.fromkeys((first, ALL)) if values.get(code)]
 
 
 def _instance_of(claims: Dict[str, Any]) -> List[str]:
