@@ -212,6 +212,7 @@ class Errors(metaclass=_Coded):
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
+    E107 = "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
     E110 = "Document {doc!r}: {problem}"
     E112 = (
         "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "

@@ -1,12 +1,14 @@
 """Reading text files line by line, and writing files and folders in full or not at all."""
 
 import ctypes
+import gzip
 import io
 import json
 import os
 import re
 import shutil
 import stat
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +24,7 @@ from typing import (
     Optional,
     Tuple,
     Union,
+    cast,
 )
 
 import numpy as np
@@ -87,28 +90,45 @@ WHOLE = Lines()
 
 
 def read_lines(
-    path: PathLike, bad: Callable[[ValueError], None] = throw, lines: Lines = WHOLE
+    path: PathLike,
+    bad: Callable[[ValueError], None] = throw,
+    lines: Lines = WHOLE,
+    encoding: str = "utf8",
 ) -> Iterator[Tuple[int, str]]:
-    """Yield (line number from 1, line without its end) of a UTF-8 file.
+    """Yield (line number from 1, line without its end) of a file, which may be packed (.gz).
 
     Only a line feed ends a line, with or without a carriage return before it. Other characters at
     which ``str.splitlines`` splits are part of the text. Raises ValueError with file and line if
-    the bytes are not valid UTF-8.
+    the bytes are not of the encoding, or with the file if its packing is broken.
 
     bad: What to do with the error of such a line, which is then left out.
     lines: The part of the file to read.
+    encoding: One in which a line feed is one byte, such as "cp1252".
     """
     count = None if lines.stop is None else lines.stop - lines.start
-    with check_exists(path).open("rb") as file:
+    with _open(check_exists(path)) as file:
         file.seek(lines.offset)
-        for number, raw in enumerate(islice(file, count), lines.start + 1):
+        for number, raw in enumerate(_unpacked(file, path, count), lines.start + 1):
             if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
                 raw = raw[3:]
             try:
-                yield number, raw.rstrip(b"\r\n").decode("utf8")
+                yield number, raw.rstrip(b"\r\n").decode(encoding)
             except UnicodeDecodeError as err:
-                problem = f"the file isn't UTF-8 here ({err.reason}). Save it as UTF-8."
+                name = "UTF-8" if encoding == "utf8" else encoding
+                problem = f"the file isn't {name} here ({err.reason}). Save it as UTF-8."
                 bad(line_error(path, number, problem))
+
+
+def _open(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+def _unpacked(file: BinaryIO, path: PathLike, count: Optional[int]) -> Iterator[bytes]:
+    """The first lines of a file."""
+    try:
+        yield from islice(file, count)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise line_error(path, 1, f"no valid gzip: {error}.") from None
 
 
 def read_start(path: Path, size: int) -> bytes:
@@ -121,7 +141,10 @@ def read_start(path: Path, size: int) -> bytes:
 
 
 def read_records(
-    path: PathLike, bad: Callable[[ValueError], None] = throw, lines: Lines = WHOLE
+    path: PathLike,
+    bad: Callable[[ValueError], None] = throw,
+    lines: Lines = WHOLE,
+    encoding: str = "utf8",
 ) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Yield (line number, JSON object) for each line that isn't empty.
 
@@ -129,8 +152,9 @@ def read_records(
 
     bad: What to do with the error of such a line, which is then left out.
     lines: The part of the file to read.
+    encoding: See ``read_lines``.
     """
-    for number, line in read_lines(path, bad, lines):
+    for number, line in read_lines(path, bad, lines, encoding):
         if not line.strip():
             continue
         try:

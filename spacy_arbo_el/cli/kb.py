@@ -14,7 +14,7 @@ from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show
 if TYPE_CHECKING:
     from ..kb.knowledge_base import ArboKB
 
-FORMATS = "jsonl, table, obo, umls, wikidata, medic, spacy, or one of --code"
+FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, medic, spacy, or one of --code"
 
 kb_cli = typer.Typer(
     name="kb", help="Build, search and edit knowledge bases.", no_args_is_help=True
@@ -27,9 +27,13 @@ def build_command(
     # fmt: off
     source: Path = Arg(..., help="File or folder to read entities from"),
     output: Path = Arg(..., help="Folder of the knowledge base"),
-    format: str = Opt("jsonl", "--format", "-f", help=f"One of: {FORMATS}"),
+    format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
     columns: List[str] = Opt([], "--column", help="table: field=column, such as title=Name"),
     separator: Optional[str] = Opt(None, "--separator", help="table: separates aliases and types"),
+    delimiter: str = Opt("", "--delimiter", help="table: separates columns"),
+    header: str = Opt("", "--header", help="table: names of columns, where no line has them"),
+    encoding: str = Opt("", "--encoding", help="table, jsonl: such as cp1252"),
+    skip_bad: bool = Opt(False, "--skip-bad", help="table, jsonl, json: leave out invalid lines"),
     languages: List[str] = Opt([], "--language", help="umls, wikidata: language of names"),
     sources: List[str] = Opt([], "--source", help="umls: vocabulary of names"),
     types: List[str] = Opt([], "--type", help="wikidata: only instances of these types"),
@@ -48,7 +52,8 @@ def build_command(
     \b
     Example:
       python -m spacy arbo kb build entities.jsonl kb
-      python -m spacy arbo kb build companies.csv kb --format table --column id=Key
+      python -m spacy arbo kb build companies.csv kb --column id=Key
+      python -m spacy arbo kb build cities.txt kb --header id,name,x,aliases --separator ,
       python -m spacy arbo kb build mine.xml kb --format mine --code readers.py
     """
     from ..kb.knowledge_base import ArboKB
@@ -56,6 +61,10 @@ def build_command(
 
     options: Dict[str, Any] = {
         "separator": separator,
+        "delimiter": {"\\t": "\t"}.get(delimiter, delimiter),
+        "header": tuple(name.strip() for name in header.split(",")) if header else (),
+        "encoding": encoding,
+        "skip_bad": skip_bad,
         "columns": dict(column.partition("=")[::2] for column in columns),
         "languages": tuple(languages),
         "sources": tuple(sources),

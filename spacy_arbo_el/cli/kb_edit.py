@@ -55,13 +55,15 @@ def show_skipped(report: "ImportReport") -> None:
     """Print what an import left out, and why."""
     for reason, count in report.skipped.most_common():
         msg.info(visible(f"{count} left out: {reason}"))
+    for place in report.places:
+        msg.text(visible(place))
 
 
 def add_command(
     # fmt: off
     path: Path = Arg(..., help="Folder of a knowledge base"),
     source: Optional[Path] = Arg(None, help="File of entities, unless --id is given"),
-    format: str = Opt("jsonl", "--format", "-f", help="Format of the file, see arbo kb build"),
+    format: str = Opt("", "--format", "-f", help="Format of the file, see arbo kb build"),
     replace: bool = Opt(False, "--replace", help="Replace entities with the same ids"),
     id: str = Opt("", "--id", help="Id of a single entity"),
     title: str = Opt("", "--title", help="Title of a single entity"),

@@ -30,8 +30,8 @@ def read_pubtator(
 
     Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``. An id of ``-1`` or an
     empty one becomes NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's
-    composite names) are skipped. There may be no abstract. Of documents with the same id, the first is kept;
-    the others are left out with a warning.
+    composite names) are skipped. There may be no abstract. Of documents with the same id, the first
+    is kept; the others are left out with a warning.
 
     Raises ValueError with file, line and problem at the first invalid line, for example if the text
     of an annotation differs from the text at its offsets.
@@ -66,6 +66,10 @@ class _Document:
     def text(self) -> str:
         return self.title if self.abstract is None else f"{self.title} {self.abstract}"
 
+    def has_line(self, line: str) -> bool:
+        """Whether a line says that it is of this document."""
+        return line.startswith((f"{self.id}|", f"{self.id}\t"))
+
     def add_line(self, line: str) -> None:
         """Add the next line. Raises _Problem if it is not a line of this document."""
         match = TEXT_LINE.fullmatch(line)
@@ -96,17 +100,23 @@ class _Problem(Exception):
 def _documents(path: PathLike, bad: OnBad) -> Iterator[_Document]:
     """The documents, each complete. Of one with a bad line, nothing is returned."""
     document: Optional[_Document] = None
+    after_empty = False
     skips = False  # Whether the lines up to the next document are left out.
     for number, line in read_lines(path, bad):
         title = TEXT_LINE.fullmatch(line)
         starts = title is not None and title[2] == "t"
-        if starts or not line.strip():
-            if document:
-                yield document
-            document, skips = None, False
+        if not line.strip():
+            after_empty, skips = True, False
+            continue
+        # Some files have empty lines within a document.
+        if document and (starts or (after_empty and not document.has_line(line))):
+            yield document
+            document = None
+        after_empty = False
         if title and starts:
+            skips = False
             document = _Document(title[1], title[3], number)
-        elif line.strip() and not skips:
+        elif not skips:
             try:
                 if document is None:
                     raise _Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")

@@ -8,13 +8,13 @@ from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors
-from ..formats import entity_formats
+from ..formats import entity_format_of, entity_formats
 from ..io import check_exists
 from ..temporary import restore
 from .editing import DuplicateId
 from .entity import Entity
 from .folder import LOCK, is_of_spacy, replacing_kb
-from .importers import ImportReport, entities_of, read_entities_jsonl, read_spacy_kb
+from .importers import ImportReport, entities_of, read_spacy_kb
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
 
@@ -22,10 +22,11 @@ from .knowledge_base import ArboKB
 def import_into(
     kb: ArboKB,
     source: Path,
-    format: str = "jsonl",
+    format: str = "",
     *,
     replace: bool = False,
     watch: Callable[[Iterable[Entity]], Iterable[Entity]] = iter,
+    skip_bad: bool = False,
     **options: Any,
 ) -> ImportReport:
     """Add all entities of a file to a knowledge base, or none.
@@ -34,17 +35,21 @@ def import_into(
 
     kb: The knowledge base.
     source: The file, or a folder of files.
-    format: A name in ``entity_formats``.
+    format: A name in ``entity_formats``; "" for that of the file's name.
     replace: Whether to replace entities with the same ids, which are an error otherwise.
     watch: Function that entities pass through, such as a progress bar.
+    skip_bad: Whether invalid lines are counted and left out, by readers that can.
     options: Arguments of the reader.
     RETURNS: The number of entities, and what was left out.
     """
+    format = format or entity_format_of(source)
     if format not in entity_formats:
         choices = ", ".join(sorted(entity_formats.get_all()))
         raise ValueError(Errors.E024.format(value=format, choices=choices))
     report = ImportReport()
-    if format == "jsonl":
+    if skip_bad:
+        options["bad"] = report.skip_bad
+    elif format == "jsonl":
         options["unique"] = False  # the knowledge base checks it, without memory for all ids
     with kb.transaction():
         try:
@@ -87,7 +92,7 @@ def _end(redirects: Mapping[str, str], old: str) -> str:
 def build(
     path: Path,
     source: Path,
-    format: str = "jsonl",
+    format: str = "",
     *,
     dtype: str = "float32",
     overwrite: bool = False,
@@ -98,7 +103,7 @@ def build(
 
     path: The folder.
     source: The file, or a folder of files.
-    format: A name in ``entity_formats``.
+    format: A name in ``entity_formats``; "" for that of the file's name.
     dtype: Type of the vectors.
     overwrite: Whether a knowledge base that is there is replaced. Otherwise ValueError.
     finish: Called with the knowledge base before the folder appears, to encode it for example.
@@ -151,7 +156,7 @@ class KBFromPath:
         @misc = "spacy-arbo-el.KBFromPath.v1"
         path = ${paths.kb}
 
-    path: The folder or the file.
+    path: The folder or the file: JSONL, or what the end of its name says.
     """
 
     def __init__(self, path: Path) -> None:
@@ -163,12 +168,12 @@ class KBFromPath:
     def __call__(self, vocab: Vocab) -> ArboKB:
         path = ensure_path(self.path)
         restore(path)
-        hint = "Give the folder of a saved knowledge base, or a JSONL file of entities."
+        hint = "Give the folder of a saved knowledge base, or a file of entities."
         if is_of_spacy(check_exists(path, hint)):
             return ArboKB(vocab, read_spacy_kb(path))
         if path.is_dir():
             return ArboKB(vocab).from_disk(path)
-        return ArboKB(vocab, read_entities_jsonl(path))
+        return ArboKB(vocab, entity_formats.get(entity_format_of(path))(path))
 
 
 @registry.misc("spacy-arbo-el.EmptyKB.v1")

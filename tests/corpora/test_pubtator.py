@@ -65,7 +65,7 @@ HEAD = "1|t|Skin tumour.\n1|a|A colon cancer.\n"
     [
         ("hello\n", 1, "a line outside any document, 'hello'"),
         ("1|a|no title\n", 1, "a line outside any document"),
-        (GOOD + "\n1\t0\t4\tSkin\tX\tD1\n", 5, "a line outside any document"),
+        (GOOD + "\n2\t0\t4\tSkin\tX\tD1\n", 5, "a line outside any document"),
         ("1|t|Title\n2|a|Abstract\n", 2, "a line of document '2' inside document '1'"),
         (HEAD + "1|a|Again\n", 3, "a second abstract for document 1"),
         (HEAD + "2\t0\t4\tSkin\tX\tD1\n", 3, "a line of document '2' inside document '1'"),
@@ -143,3 +143,9 @@ def test_files_of_today(write):
     assert first.text == "BRCA1 and BRCA2"
     assert [mention.kb_ids for mention in first.mentions] == [("672", "675"), ("675", "672")]
     assert (second.text, len(second.mentions)) == ("Skin ", 1)
+
+
+def test_empty_lines_within_a_document(write):
+    path = write("1|t|Skin tumour.\n\n1|a|A colon cancer.\n\n1\t0\t4\tSkin\tX\tD1\n")
+    (text,) = read_pubtator(path)
+    assert text.text == "Skin tumour. A colon cancer." and len(text.mentions) == 1

@@ -275,7 +275,10 @@ def test_rows_of_tables_become_entities(write):  # noqa: F811
         ("", "line 1: the file is empty"),
         ("name\nx\n", "line 1: there is no column 'id'. Columns: name."),
         ("id,title\na\n", "line 2: expected 2 columns as in the first line, got 1"),
-        ('id,title\na,A\na,"B\n\nC"\n', "line 3: the entity id 'a' was used before, in line 2"),
+        (
+            'id,description\na,A\na,"B\n\nC"\n',
+            "line 3: the entity id 'a' was used before, in line 2, with another description",
+        ),
         ('id,title\na,"A\n', "no valid table"),
         ("id,frequency\na,many\n", "line 2: 'frequency' must be a number (got 'many')"),
         ("id,frequency\na,-1\n", "line 2: 'frequency' of 'a' must be a number from 0 up"),

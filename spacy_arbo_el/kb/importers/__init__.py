@@ -1,20 +1,28 @@
 """Readers of entities from files of various formats, one entity at a time."""
 
-from .jsonl import read_entities_jsonl, write_entities_jsonl
+from ...formats import entity_formats
+from .jsonl import read_entities_json, read_entities_jsonl, write_entities_jsonl
 from .medic import read_medic_tsv
 from .obo import read_obo
 from .report import ImportReport
+from .skos import read_skos
 from .spacy_kb import entities_of, read_spacy_kb
 from .tables import read_table
 from .umls import read_umls
 from .wikidata import read_wikidata
 
+# The readers of this package by format; ``formats.entity_formats`` has those of others too.
+READERS = entity_formats.get_all()
+
 __all__ = [
+    "READERS",
     "ImportReport",
     "entities_of",
+    "read_entities_json",
     "read_entities_jsonl",
     "read_medic_tsv",
     "read_obo",
+    "read_skos",
     "read_spacy_kb",
     "read_table",
     "read_umls",

@@ -1,18 +1,35 @@
 """The format of this project: JSONL, one entity per line."""
 
 import json
-from typing import Any, Dict, Iterable, Iterator, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Tuple
+
+import srsly
 
 from ...formats import entity_formats
-from ...io import PathLike, is_storable, line_error, read_records, replacing
+from ...io import (
+    PathLike,
+    check_exists,
+    is_storable,
+    line_error,
+    read_records,
+    replacing,
+    throw,
+)
 from ..entity import NIL, Entity, is_frequency, json_of
 from .fields import FIELDS, RecordReader
 from .report import ImportReport
 
+OnBad = Callable[[ValueError], None]
+
 
 @entity_formats("jsonl")
 def read_entities_jsonl(
-    path: PathLike, report: Optional[ImportReport] = None, *, unique: bool = True
+    path: PathLike,
+    report: Optional[ImportReport] = None,
+    *,
+    unique: bool = True,
+    encoding: str = "utf8",
+    bad: OnBad = throw,
 ) -> Iterator[Entity]:
     """Yield the entities of a JSONL file, one at a time. Empty lines are skipped.
 
@@ -26,16 +43,49 @@ def read_entities_jsonl(
     path: The file.
     report: Not used: no line is left out.
     unique: Whether to check that no id occurs twice, which needs memory for all ids.
+    encoding: That of the file.
+    bad: What to do with the error of an invalid line.
     """
+    records = read_records(path, bad, encoding=encoding)
+    yield from entities_of_records(records, path, unique=unique, bad=bad)
+
+
+@entity_formats("json")
+def read_entities_json(
+    path: PathLike, report: Optional[ImportReport] = None, *, bad: OnBad = throw
+) -> Iterator[Entity]:
+    """Yield the entities of a JSON file: a list of objects as in ``read_entities_jsonl``.
+
+    Raises ValueError with file, number of the entry (as its line) and problem.
+    """
+    try:
+        records = srsly.read_json(check_exists(path))
+    except (ValueError, RecursionError) as error:
+        raise line_error(path, 1, f"no valid JSON: {error}.") from None
+    if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+        problem = "expected a list of objects. For Wikidata, give --format wikidata."
+        raise line_error(path, 1, problem)
+    yield from entities_of_records(enumerate(records, 1), path, unique=True, bad=bad)
+
+
+def entities_of_records(
+    records: Iterable[Tuple[int, Dict[str, Any]]], path: PathLike, *, unique: bool, bad: OnBad
+) -> Iterator[Entity]:
+    """The entities of records with their line numbers, see ``read_entities_jsonl``."""
     lines_of: Dict[str, int] = {}
     reader = RecordReader()
-    for number, line in read_records(path):
+    for number, line in records:
         record = reader.read(line)
         problem = problem_of(record)
         if problem:
-            raise line_error(path, number, problem)
-        if unique:
-            check_new(record["id"], number, lines_of, path)
+            bad(line_error(path, number, problem))
+            continue
+        try:
+            if unique:
+                check_new(record["id"], number, lines_of, path)
+        except ValueError as error:
+            bad(error)
+            continue
         yield entity_of(record)
     reader.warn()
 

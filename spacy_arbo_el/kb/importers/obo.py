@@ -10,8 +10,12 @@ from .lines import at_line
 from .report import ImportReport
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(\w*)')
+# A quote within the text should be escaped, but often is not: the text ends at the one that a scope
+# or references follow.
+_END = r'"(?=\s*(?:[\[{]|$|(?:EXACT|NARROW|BROAD|RELATED)\b))'
+_QUOTED = re.compile(rf'"((?:[^"\\]|\\.|(?!{_END})")*)"\s*(\w*)')
 _ESCAPED = re.compile(r"\\(.)")
+_ESCAPES = {"n": "\n", "t": "\t", "W": " "}
 
 
 @entity_formats("obo")
@@ -119,13 +123,17 @@ def _plain(value: str, tag: str) -> str:
     value = value.strip()
     if tag in ("def", "synonym"):
         return value
-    return _ESCAPED.sub(r"\1", re.split(r"\s+(?:!\s|\{)", value, maxsplit=1)[0]).strip()
+    return _unescaped(re.split(r"\s+(?:!\s|\{)", value, maxsplit=1)[0])
 
 
 def _quoted(value: str) -> Tuple[str, str]:
     """The quoted text at the beginning of a value, and the word after it."""
     match = _QUOTED.match(value)
-    return (_ESCAPED.sub(r"\1", match[1]).strip(), match[2]) if match else ("", "")
+    return (_unescaped(match[1]), match[2]) if match else ("", "")
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), text).strip()
 
 
 def _one(tags: Dict[str, List[str]], name: str) -> str:

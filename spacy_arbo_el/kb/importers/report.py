@@ -2,10 +2,13 @@
 
 from collections import Counter
 from typing import Counter as CounterType
-from typing import Dict, Iterable
+from typing import Dict, Iterable, List
 
 from ...errors import Errors
 from ...io import is_storable
+
+# So many errors of invalid lines are kept.
+MOST_PLACES = 5
 
 
 class ImportReport:
@@ -14,16 +17,24 @@ class ImportReport:
     count: The number of entities imported.
     skipped: The number of entries left out, by reason.
     redirects: From an entity's other ids to its id.
+    places: The first errors of lines that are left out.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.skipped: CounterType[str] = Counter()
         self.redirects: Dict[str, str] = {}
+        self.places: List[str] = []
 
     def skip(self, reason: str) -> None:
         """Count an entry that is left out."""
         self.skipped[reason] += 1
+
+    def skip_bad(self, error: ValueError) -> None:
+        """Count an invalid line, and keep its error if it is one of the first."""
+        self.skip("invalid")
+        if len(self.places) < MOST_PLACES:
+            self.places.append(str(error))
 
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
         """Let other ids lead to an entity. The first entity of an id counts.

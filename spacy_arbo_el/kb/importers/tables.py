@@ -1,19 +1,27 @@
-"""Entities from tables: CSV and TSV with a header, and columns of any names."""
+"""Entities from tables: CSV, TSV and dictionaries, with columns of any names."""
 
 import csv
+from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...formats import entity_formats
-from ...io import PathLike, line_error, read_lines
+from ...io import PathLike, line_error, read_lines, throw
 from ..entity import Entity
 from .fields import FIELDS, LISTS, RecordReader, fields_of
-from .jsonl import check_new, entity_of, problem_of
+from .jsonl import OnBad, entity_of, problem_of
 from .lines import at_line
 from .report import ImportReport
 
 # The default limit is too small for long descriptions.
 csv.field_size_limit(1 << 30)
+
+# What separates columns, where the name of the file does not say it; the first one that occurs.
+DELIMITERS = ("||", "\t", ";", ",", "|")
+# Dictionaries with this delimiter have no header.
+OF_DICTIONARIES = "||"
+# Lines that are looked at to see whether quotes are text.
+SAMPLE = 1000
 
 
 @entity_formats("table")
@@ -22,78 +30,162 @@ def read_table(
     report: Optional[ImportReport] = None,
     *,
     columns: Optional[Mapping[str, str]] = None,
+    header: Sequence[str] = (),
     separator: str = "|",
     delimiter: str = "",
+    encoding: str = "utf8",
+    bad: OnBad = throw,
 ) -> Iterator[Entity]:
-    """Yield the entities of a CSV or TSV file whose first line names its columns.
+    """Yield the entities of a CSV or TSV file, or of a dictionary with lines ``id||name``.
+
+    An entity may have a row per name. The first one is its title, the others are aliases. Such
+    entities come last.
 
     Raises ValueError with file, line and problem at an invalid line.
 
     path: The file.
-    report: Not used: no line is left out.
+    report: Not used.
     columns: From field to column. Fields are "id", "title", "description", "aliases", "types" and
         "frequency"; by default a column has the name of its field, or a usual other one, such as
         "name" and "synonyms". Other columns go to ``meta``.
+    header: The names of the columns where the first line does not have them.
     separator: Separates aliases and types.
-    delimiter: Separates columns; by default a tab in .tsv files, otherwise a comma.
+    delimiter: Separates columns; by default what the name of the file or its first line says.
+    encoding: That of the file.
+    bad: What to do with the error of an invalid line.
     """
-    delimiter = delimiter or ("\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ",")
-    lines = _Lines(path)
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    header = _next(rows, lines)
-    if header is None:
-        raise line_error(path, 1, "the file is empty. The first line must name the columns.")
-    header = [name.strip() for name in header]
-    fields = _fields(header, columns or {}, path)
-    lines_of: Dict[str, int] = {}
-    reader = RecordReader()
-    while True:
-        first = lines.number + 1
-        row = _next(rows, lines)
-        if row is None:
-            reader.warn()
-            return
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != len(header):
-            problem = f"expected {len(header)} columns as in the first line, got {len(row)}."
-            raise line_error(path, first, problem)
-        record = _record(dict(zip(header, row)), fields, separator)
+    table = _Table(path, delimiter, encoding, list(header))
+    fields = _fields(table.header, columns or {}, path)
+    reader, several = RecordReader(), _repeated(table.rows(lambda error: None), fields)
+    merged: Dict[str, Tuple[int, Dict]] = {}
+    for number, row in table.rows(bad):
+        record = _record(row, table.header, fields, separator)
         problem = record.pop("problem", "") or problem_of(record)
+        if not problem and record["id"] in several:
+            first, known = merged.setdefault(record["id"], (number, record))
+            problem = _merge(known, record, first) if known is not record else ""
+            if not problem:
+                continue
         if problem:
-            raise line_error(path, first, problem)
-        check_new(record["id"], first, lines_of, path)
-        reader.note(record, record["meta"])
-        with at_line(path, first):
-            entity = entity_of(record)
-        yield entity
+            bad(line_error(path, number, problem))
+            continue
+        yield _entity(record, reader, path, number)
+    for number, record in merged.values():
+        yield _entity(record, reader, path, number)
+    reader.warn()
 
 
-class _Lines:
-    """The lines of a file for the csv module.
+def _entity(record: Dict, reader: RecordReader, path: PathLike, number: int) -> Entity:
+    reader.note(record, record["meta"])
+    with at_line(path, number):
+        return entity_of(record)
 
-    path: The file.
-    number: The number of lines read so far.
+
+class _Table:
+    """The rows of a file.
+
+    header: The names of the columns.
     """
 
-    def __init__(self, path: PathLike):
-        self.path, self.number = path, 0
+    def __init__(self, path: PathLike, delimiter: str, encoding: str, header: List[str]):
+        self.path, self.encoding = path, encoding
+        start = [line for _, line in islice(self._lines(throw), SAMPLE)]
+        if not start:
+            raise line_error(path, 1, "the file is empty. The first line must name the columns.")
+        self.delimiter = delimiter or _delimiter_of(path, start[0])
+        self._quotes = self.delimiter != "\t" or _has_quoted_cells(start)
+        if not header and self.delimiter == OF_DICTIONARIES:
+            header = ["id", "title"]
+        self._first = 0 if header else 1
+        self.header = header or [name.strip() for name in next(self._split(throw))[1]]
 
-    def __iter__(self) -> Iterator[str]:
-        for number, line in read_lines(self.path):
-            self.number = number
-            yield line + "\n"
+    def rows(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
+        """(line, cells) of each row behind the header that is not empty."""
+        for number, row in islice(self._split(bad), self._first, None):
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) != len(self.header):
+                count = len(self.header)
+                problem = f"expected {count} columns as in the first line, got {len(row)}."
+                bad(line_error(self.path, number, problem))
+                continue
+            yield number, row
+
+    def _lines(self, bad: OnBad) -> Iterator[Tuple[int, str]]:
+        return read_lines(self.path, bad, encoding=self.encoding)
+
+    def _split(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
+        """(first line, cells) of each row."""
+        if len(self.delimiter) > 1 or not self._quotes:
+            for number, line in self._lines(bad):
+                yield number, line.split(self.delimiter)
+            return
+        lines = (line + "\n" for _, line in self._lines(bad))
+        rows = csv.reader(lines, delimiter=self.delimiter, strict=True)
+        while True:
+            first = rows.line_num + 1
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                bad(line_error(self.path, rows.line_num, f"no valid table: {error}."))
+                continue
+            if row is None:
+                return
+            yield first, row
 
 
-def _next(rows: Iterator[List[str]], lines: _Lines) -> Optional[List[str]]:
+def _delimiter_of(path: PathLike, line: str) -> str:
+    """What separates the columns of a file, given its first line."""
+    suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
+    if suffix in (".tsv", ".tab"):
+        return "\t"
+    return next((one for one in DELIMITERS if one in line and (one != ";" or "," not in line)), ",")
+
+
+def _has_quoted_cells(lines: List[str]) -> bool:
+    """Whether quotes in lines of tabs enclose cells; otherwise they are text."""
     try:
-        return next(rows, None)
-    except csv.Error as error:
-        raise line_error(lines.path, lines.number, f"no valid table: {error}.") from None
+        rows = csv.reader([line + "\n" for line in lines], delimiter="\t", strict=True)
+        return len({len(row) for row in rows if row}) == 1
+    except csv.Error:
+        return False
 
 
-def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Dict[str, str]:
-    """From column to field; ValueError where a field or a column does not exist."""
+def _repeated(rows: Iterator[Tuple[int, List[str]]], fields: Mapping[int, str]) -> Set[str]:
+    """The ids that several rows have."""
+    place = next(place for place, field in fields.items() if field == "id")
+    seen: Set[str] = set()
+    repeated: Set[str] = set()
+    for _, row in rows:
+        id_ = row[place].strip()
+        (repeated if id_ in seen else seen).add(id_)
+    return repeated
+
+
+def _merge(known: Dict, record: Dict, line: int) -> str:
+    """Add another row of an entity to what is known of it; what is wrong, "" where nothing is.
+
+    line: That of the first row.
+    """
+    about, other = known.get("description", ""), record.get("description", "")
+    if about and other and about != other:
+        return (
+            f"the entity id {record['id']!r} was used before, in line {line}, with another "
+            "description. Merge the two entries, or give one of them another id."
+        )
+    known["description"] = about or other
+    names = [known.get("title", ""), *known.get("aliases", ())]
+    names += [record.get("title", ""), *record.get("aliases", ())]
+    title, *aliases = dict.fromkeys(name for name in names if name) or [""]
+    known.update(title=title, aliases=aliases)
+    known["types"] = list(dict.fromkeys([*known.get("types", ()), *record.get("types", ())]))
+    known["frequency"] = max(known.get("frequency", 0.0), record.get("frequency", 0.0))
+    known["meta"] = {**record["meta"], **known["meta"]}
+    return ""
+
+
+def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Dict[int, str]:
+    """From the place of a column to its field; ValueError where one does not exist."""
     unknown = [field for field in columns if field not in FIELDS or field == "meta"]
     if unknown:
         raise ValueError(f"There is no field {unknown[0]!r}. Fields: {', '.join(FIELDS[:-1])}.")
@@ -103,16 +195,18 @@ def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Di
     if missing:
         problem = f"there is no column {missing[0]!r}. Columns: {', '.join(header)}."
         raise line_error(path, 1, problem)
-    return {column: field for field, column in column_of.items()}
+    return {header.index(column): field for field, column in column_of.items()}
 
 
-def _record(row: Mapping[str, str], fields: Mapping[str, str], separator: str) -> Dict:
-    record: Dict = {"meta": {}}
-    for column, cell in row.items():
-        cell, field = cell.strip(), fields.get(column)
+def _record(
+    row: List[str], header: List[str], fields: Mapping[int, str], separator: str
+) -> Dict[str, Any]:
+    record: Dict[str, Any] = {"meta": {}}
+    for place, cell in enumerate(map(str.strip, row)):
+        field = fields.get(place)
         if field is None:
             if cell:
-                record["meta"][column] = cell
+                record["meta"][header[place]] = cell
         elif field in LISTS:
             parts = (part.strip() for part in cell.split(separator))
             record[field] = [part for part in parts if part]
@@ -120,7 +214,7 @@ def _record(row: Mapping[str, str], fields: Mapping[str, str], separator: str) -
             try:
                 record[field] = float(cell or 0)
             except ValueError:
-                record["problem"] = f"{column!r} must be a number (got {cell!r:.40})."
+                record["problem"] = f"{header[place]!r} must be a number (got {cell!r:.40})."
         else:
             record[field] = cell
     return record

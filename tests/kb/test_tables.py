@@ -1,0 +1,143 @@
+"""Tables and dictionaries as people have them, whatever they are called."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import ImportReport, read_obo, read_skos, read_table
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.loaders import import_into, load_kb
+
+from .test_importers import write  # noqa: F401  fixture
+
+
+def names_of(entities):
+    return {one.id: (one.title, *one.aliases) for one in entities}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "settings"),
+    [
+        ("cdb.csv", "cui,name,source\na,Alpha,S\nb,Beta,S\na,AL,S\n", {}),
+        ("dictionary.txt", "a||Alpha\na||AL\nb||Beta\n", {}),
+        ("excel.csv", "ID;Title;Aliases\na;Alpha;AL\nb;Beta;\n", {}),
+        ("named.tsv", "Concept_ID\tName\tSynonyms\na\tAlpha\tAL\nb\tBeta\t\n", {}),
+        ("plain.txt", "a\tAlpha\tAL\nb\tBeta\t\n", {"header": ("id", "name", "synonyms")}),
+        ("other.dat", "id#title#aliases\na#Alpha#AL\nb#Beta#\n", {"delimiter": "#"}),
+        ("packed.csv.gz", "id,title,aliases\na,Alpha,AL\nb,Beta,\n", {}),
+    ],
+)
+def test_shapes_of_tables(write, name, text, settings):  # noqa: F811
+    data = text.encode()
+    path = write(gzip.compress(data) if name.endswith(".gz") else data, name)
+    assert names_of(read_table(path, **settings)) == {"a": ("Alpha", "AL"), "b": ("Beta",)}
+
+
+def test_quotes_that_are_text(write):  # noqa: F811
+    lone = write('id\ttitle\na\t6" nail\nb\t"quoted" word\n', "omop.csv")
+    assert names_of(read_table(lone)) == {"a": ('6" nail',), "b": ('"quoted" word',)}
+    enclosing = write('id\ttitle\na\t"two\tcells"\n', "excel.tsv")
+    assert names_of(read_table(enclosing)) == {"a": ("two\tcells",)}
+
+
+def test_rows_of_an_entity_are_joined(write):  # noqa: F811
+    text = "id,name,type,definition,x\na,A,T,,1\nb,B,T,,2\na,B,U,about,3\na,A,T,about,4\n"
+    b, a = read_table(write(text, "t.csv"))
+    assert a == Entity("a", "A", "about", ("B",), ("T", "U"), meta={"x": "1"})
+    assert b == Entity("b", "B", types=("T",), meta={"x": "2"})
+
+
+def test_other_encodings_and_invalid_lines(write):  # noqa: F811
+    text = "id,title\na,Müller\nb\nNIL,x\nc,Ça\n"
+    path, report = write(text.encode("cp1252"), "t.csv"), ImportReport()
+    found = names_of(read_table(path, encoding="cp1252", bad=report.skip_bad))
+    assert found == {"a": ("Müller",), "c": ("Ça",)}
+    assert report.skipped == {"invalid": 2}
+    assert [f"line {number}" in place for number, place in zip((3, 4), report.places)] == [True] * 2
+    with pytest.raises(ValueError, match="line 2: the file isn't UTF-8 here"):
+        list(read_table(path))
+    lines = write('{"id": "a"}\n{"id": \n{"id": "a"}\n{"id": "b"}\n', "kb.jsonl")
+    with ArboKB.create(lines.parent / "kb") as kb:
+        report = import_into(kb, lines, skip_bad=True)
+        assert (report.count, report.skipped, len(kb)) == (2, {"invalid": 2}, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("kb.csv", "id,title\na,Alpha\n"),
+        ("kb.tsv", "id\ttitle\na\tAlpha\n"),
+        ("kb.json", json.dumps([{"id": "a", "name": "Alpha"}], indent=1)),
+        ("kb.jsonl.gz", '{"id": "a", "title": "Alpha", "aliases": null}\n'),
+        ("kb.obo", "[Term]\nid: a\nname: Alpha\n"),
+    ],
+)
+def test_the_name_of_a_file_says_its_format(write, vocab, name, text):  # noqa: F811
+    path = write(gzip.compress(text.encode()) if name.endswith(".gz") else text, name)
+    assert names_of(load_kb(path, vocab)) == {"a": ("Alpha",)}
+
+
+@pytest.fixture
+def vocab():
+    from spacy.vocab import Vocab
+
+    return Vocab()
+
+
+def test_a_damaged_file_and_other_json(write, vocab):  # noqa: F811
+    packed = gzip.compress(b"".join(b'{"id": "%d"}\n' % number for number in range(50)))
+    with pytest.raises(ValueError, match="kb.jsonl.gz, line 1: no valid gzip"):
+        load_kb(write(packed[:-12], "kb.jsonl.gz"), vocab)
+    with pytest.raises(ValueError, match="a list of objects.*--format wikidata"):
+        load_kb(write('{"a": 1}', "kb.json"), vocab)
+    with pytest.raises(ValueError, match="kb.json, line 1: no valid JSON"):
+        load_kb(write("[", "kb.json"), vocab)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_named_with_its_line(tmp_path, text):
+    path = tmp_path / "any.csv"
+    path.write_text(text, encoding="utf8")
+    try:
+        assert all(one.id for one in read_table(path))
+    except ValueError as error:
+        assert f"{path}, line " in str(error)
+
+
+def test_escapes_and_quotes_in_obo(write):  # noqa: F811
+    text = (
+        "[Term]\nid: a\nname: A\n"
+        'def: "A mass of \\"salt\\".\\nNew line" [x:"y"]\n'
+        'synonym: "3,3\',3"-acid" EXACT IUPAC [I:]\nsynonym: "second" EXACT []\n'
+    )
+    (term,) = read_obo(write(text, "t.obo"))
+    assert term.description == 'A mass of "salt".\nNew line'
+    assert term.aliases == ("3,3',3\"-acid", "second")
+
+
+TURTLE = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+<http://x.org/1> a skos:Concept ; skos:prefLabel "Alder"@en, "Erle"@de ;
+  skos:altLabel "alder tree"@en ; skos:definition "a tree"@en .
+<http://x.org/2> a skos:Concept ; skos:prefLabel "Buche"@de .
+"""
+
+
+def test_concepts_of_skos(write):  # noqa: F811
+    pytest.importorskip("rdflib")
+    path, report = write(TURTLE, "kb.ttl"), ImportReport()
+    (alder,) = read_skos(path, report)
+    assert alder == Entity("http://x.org/1", "Alder", "a tree", ("alder tree",))
+    assert report.skipped == {"no preferred label in en": 1}
+    assert names_of(read_skos(path, languages=("de", "en")))["http://x.org/2"] == ("Buche",)
+    with pytest.raises(ValueError, match="kb.ttl, line 1: no valid SKOS"):
+        list(read_skos(write("<", "kb.ttl")))
+
+
+def test_skos_without_rdflib(write, monkeypatch):  # noqa: F811
+    monkeypatch.setitem(__import__("sys").modules, "rdflib", None)
+    with pytest.raises(ValueError, match="E107.*pip install rdflib"):
+        list(read_skos(write(TURTLE, "kb.ttl")))
