@@ -234,11 +234,11 @@ def _search(
     kb: "ArboKB", query: str, model: Optional[Path], limit: int
 ) -> Iterator[Tuple[str, int, float]]:
     """(kind of search, position, score) of entities; one may occur several times."""
-    from ..kb.lookup import similar_names
+    from ..kb.lookup import same_letters, similar_names
 
     if query in kb:
         yield "id", kb.entities.position(query), 1.0
-    for position in kb.entities.with_name(query.casefold()):
+    for position in kb.entities.with_name(query.casefold()) or same_letters(kb.entities, query):
         yield "name", position, 1.0
     for position, similarity in similar_names(kb.entities, query, limit):
         yield "similar name", position, similarity

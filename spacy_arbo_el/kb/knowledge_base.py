@@ -27,7 +27,7 @@ from .editing import EntityEditor
 from .encoding import Encode
 from .entity import Entity
 from .entity_vectors import EntityVectors
-from .lookup import similar_names
+from .lookup import same_letters, similar_names
 from .records import Records, entities_from
 from .saving import AttachedIndex, restore
 from .storage import Storage, read_contents
@@ -215,7 +215,8 @@ class ArboKB(KnowledgeBase):
     def search(self, name: str, count: int = 10) -> List[Entity]:
         """Entities with a similar name, the most similar first; misspelled names are found too."""
         entities = self.entities
-        exact = entities.with_name(name.casefold())[:count]
+        exact = entities.with_name(name.casefold()) or same_letters(entities, name)
+        exact = exact[:count]
         similar = [position for position, _ in similar_names(entities, name, count, 0.0)]
         by_position = entities.at_all([*exact, *similar])
         return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]

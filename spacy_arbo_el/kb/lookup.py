@@ -1,6 +1,7 @@
 """Finding entities by similar names."""
 
 import json
+import unicodedata
 from collections import defaultdict
 from typing import Dict, List, Set, Tuple
 
@@ -10,11 +11,42 @@ from .store import EntityStore
 POSTINGS = 4000
 # The names that share the most trigrams with the query are compared in full, up to this many.
 COMPARED = 200
+# ASCII characters that are rarely written with an accent: a name of the same letters has them.
+PLAIN = frozenset("bdfghjklmpqtvwx0123456789")
 
 
 def trigrams(folded: str) -> Set[str]:
     """All runs of three characters."""
     return {folded[i : i + 3] for i in range(len(folded) - 2)}
+
+
+def same_letters(entities: EntityStore, string: str) -> List[int]:
+    """The positions of entities with a name of the same letters and digits.
+
+    Case, accents, spaces and punctuation may differ: "L'Oreal" for "L’Oréal", "IL2" for "IL-2".
+    Reads all names of about this length.
+    """
+    wanted = _letters(string)
+    if not wanted:
+        return []
+    # Chinese characters have no accents either.
+    kept = [char for char in wanted if char in PLAIN or char >= "\u3400"]
+    rows = entities.database.rows(
+        "SELECT position, folded FROM name WHERE length(folded) BETWEEN ? AND ? "
+        "AND folded LIKE ? ORDER BY position",
+        (len(wanted), 2 * len(wanted) + 2, f"%{'%'.join(kept)}%"),
+    )
+    return list(dict.fromkeys(position for position, name in rows if _letters(name) == wanted))
+
+
+def _letters(string: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", string.casefold())
+    # Marks of other scripts are vowels, or make another letter.
+    return "".join(
+        char
+        for char in decomposed
+        if not "\u0300" <= char <= "\u036f" and unicodedata.category(char)[0] in "LNM"
+    )
 
 
 def similar_names(

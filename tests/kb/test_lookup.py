@@ -1,5 +1,6 @@
 """Similar names by trigrams, compared with a comparison of all names."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
@@ -42,3 +43,21 @@ def test_common_trigrams_are_not_looked_up(monkeypatch):
     kb = ArboKB(Vocab(), entities)
     monkeypatch.setattr(lookup, "POSTINGS", 50)
     assert similar_names(kb.entities, "common zeal", 1)[0] == (200, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("IL2", "a"),
+        ("il 2", "a"),
+        ("L'Oreal", "b"),
+        ("AT & T", "c"),
+        ("Skoda", "e"),
+        ("&", ""),
+        ("か-ん", ""),
+    ],
+)
+def test_names_of_the_same_letters_are_found(query, expected):
+    names = ["IL-2", "L’Oréal", "AT&T", "Müller GmbH & Co. KG", "Škoda", "IL-21", "がん"]
+    kb = ArboKB(Vocab(), [Entity(id_, name) for id_, name in zip("abcdefg", names)])
+    assert [entity.id for entity in kb.search(query, 1)] == list(expected)
