@@ -208,11 +208,13 @@ class Errors(metaclass=_Coded):
         "is not read through links, which could lead to any file. Copy the whole pipeline with "
         "what its links point to, cp -rL FOLDER COPY, and load the copy."
     )
+    E043 = "The reader of {format!r} has no option {name!r}. Leave it out; it has: {choices}."
 
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
     E107 = "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
+    E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
     E112 = (
         "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "

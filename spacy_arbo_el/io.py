@@ -43,6 +43,8 @@ from .temporary import (
 )
 
 PathLike = Union[str, Path]
+# Takes the error of a line that can't be read: raises it, or keeps it and goes on.
+OnBad = Callable[[ValueError], None]
 # Characters of what an error says about a line.
 MAX_PROBLEM = 500
 
@@ -87,11 +89,12 @@ class Lines(NamedTuple):
 
 
 WHOLE = Lines()
+OTHER_ENCODING = "Save it as UTF-8, or name its encoding, such as --encoding cp1252."
 
 
 def read_lines(
     path: PathLike,
-    bad: Callable[[ValueError], None] = throw,
+    bad: OnBad = throw,
     lines: Lines = WHOLE,
     encoding: str = "utf8",
 ) -> Iterator[Tuple[int, str]]:
@@ -103,9 +106,12 @@ def read_lines(
 
     bad: What to do with the error of such a line, which is then left out.
     lines: The part of the file to read.
-    encoding: One in which a line feed is one byte, such as "cp1252".
+    encoding: Such as "cp1252".
     """
     count = None if lines.stop is None else lines.stop - lines.start
+    if not _is_split_by_bytes(encoding):
+        yield from _read_wide_lines(path, encoding)
+        return
     with _open(check_exists(path)) as file:
         file.seek(lines.offset)
         for number, raw in enumerate(_unpacked(file, path, count), lines.start + 1):
@@ -115,8 +121,28 @@ def read_lines(
                 yield number, raw.rstrip(b"\r\n").decode(encoding)
             except UnicodeDecodeError as err:
                 name = "UTF-8" if encoding == "utf8" else encoding
-                problem = f"the file isn't {name} here ({err.reason}). Save it as UTF-8."
+                problem = f"the file isn't {name} here ({err.reason}). {OTHER_ENCODING}"
                 bad(line_error(path, number, problem))
+
+
+def _is_split_by_bytes(encoding: str) -> bool:
+    """Whether a line feed is one byte, as in most encodings. ValueError for an unknown one."""
+    try:
+        return "\n".encode(encoding) == b"\n"
+    except LookupError:
+        raise ValueError(Errors.E108.format(encoding=encoding)) from None
+
+
+def _read_wide_lines(path: PathLike, encoding: str) -> Iterator[Tuple[int, str]]:
+    """All lines of a file in an encoding such as UTF-16, in which Excel writes."""
+    number = 0
+    with _open(check_exists(path)) as file:
+        try:
+            for number, line in enumerate(io.TextIOWrapper(file, encoding, newline="\n"), 1):
+                yield number, line.rstrip("\r\n")
+        except UnicodeError as error:
+            problem = f"the file isn't {encoding} behind this line ({error})."
+            raise line_error(path, max(number, 1), problem) from None
 
 
 def _open(path: Path) -> BinaryIO:
@@ -142,7 +168,7 @@ def read_start(path: Path, size: int) -> bytes:
 
 def read_records(
     path: PathLike,
-    bad: Callable[[ValueError], None] = throw,
+    bad: OnBad = throw,
     lines: Lines = WHOLE,
     encoding: str = "utf8",
 ) -> Iterator[Tuple[int, Dict[str, Any]]]:

@@ -3,12 +3,9 @@
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from ..io import WHOLE, Lines, PathLike, line_error, read_records, throw
+from ..io import WHOLE, Lines, OnBad, PathLike, line_error, read_records, throw
 from .annotated import AnnotatedText
 from .fields import Problem, string
-
-# Takes the error of a line that can't be read: raises it, or keeps it and goes on.
-OnBad = Callable[[ValueError], None]
 
 
 def read_each(

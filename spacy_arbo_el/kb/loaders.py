@@ -1,5 +1,6 @@
 """Making knowledge bases: imports from files, and the loaders of configs."""
 
+import inspect
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping
 
@@ -47,13 +48,15 @@ def import_into(
         choices = ", ".join(sorted(entity_formats.get_all()))
         raise ValueError(Errors.E024.format(value=format, choices=choices))
     report = ImportReport()
+    read = entity_formats.get(format)
+    _check_options(read, format, [*options, *(["skip_bad"] if skip_bad else [])])
     if skip_bad:
         options["bad"] = report.skip_bad
     elif format == "jsonl":
         options["unique"] = False  # the knowledge base checks it, without memory for all ids
     with kb.transaction():
         try:
-            entities = watch(entity_formats.get(format)(source, report, **options))
+            entities = watch(read(source, report, **options))
             report.count = kb.upsert(entities) if replace else kb.add(entities)
         except DuplicateId as error:
             if format != "jsonl":
@@ -61,6 +64,16 @@ def import_into(
             raise _with_lines(error, source) from None
         _redirect(kb, report.redirects)
     return report
+
+
+def _check_options(read: Callable[..., Any], format: str, given: Iterable[str]) -> None:
+    """ValueError for an option that a reader does not have."""
+    parameters = inspect.signature(read).parameters.values()
+    known = [p.name.replace("bad", "skip_bad") for p in parameters if p.kind is p.KEYWORD_ONLY]
+    unknown = [name for name in given if name not in known]
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        choices = ", ".join(known) or "none"
+        raise ValueError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
 
 
 def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:

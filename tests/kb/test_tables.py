@@ -19,6 +19,10 @@ def names_of(entities):
     return {one.id: (one.title, *one.aliases) for one in entities}
 
 
+TITLE = {"title": "title, short"}
+UTF_16 = {"encoding": "utf-16"}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "settings"),
     [
@@ -28,11 +32,14 @@ def names_of(entities):
         ("named.tsv", "Concept_ID\tName\tSynonyms\na\tAlpha\tAL\nb\tBeta\t\n", {}),
         ("plain.txt", "a\tAlpha\tAL\nb\tBeta\t\n", {"header": ("id", "name", "synonyms")}),
         ("other.dat", "id#title#aliases\na#Alpha#AL\nb#Beta#\n", {"delimiter": "#"}),
+        ("sep.csv", "sep=;\nid;title, short;aliases\na;Alpha;AL\nb;Beta;\n", {"columns": TITLE}),
+        ("commas.csv", "id;title, short;aliases\na;Alpha;AL\nb;Beta;\n", {"columns": TITLE}),
+        ("unicode.txt", "id\ttitle\taliases\r\na\tAlpha\tAL\r\nb\tBeta\t\r\n", UTF_16),
         ("packed.csv.gz", "id,title,aliases\na,Alpha,AL\nb,Beta,\n", {}),
     ],
 )
 def test_shapes_of_tables(write, name, text, settings):  # noqa: F811
-    data = text.encode()
+    data = text.encode(settings.get("encoding", "utf8"))
     path = write(gzip.compress(data) if name.endswith(".gz") else data, name)
     assert names_of(read_table(path, **settings)) == {"a": ("Alpha", "AL"), "b": ("Beta",)}
 
@@ -40,6 +47,8 @@ def test_shapes_of_tables(write, name, text, settings):  # noqa: F811
 def test_quotes_that_are_text(write):  # noqa: F811
     lone = write('id\ttitle\na\t6" nail\nb\t"quoted" word\n', "omop.csv")
     assert names_of(read_table(lone)) == {"a": ('6" nail',), "b": ('"quoted" word',)}
+    late = write("id\ttitle\n" + "x\tX\n" * 2000 + 'a\t"quoted" word\nb\t"open\n', "omop.csv")
+    assert names_of(read_table(late)) == {"x": ("X",), "a": ('"quoted" word',), "b": ('"open',)}
     enclosing = write('id\ttitle\na\t"two\tcells"\n', "excel.tsv")
     assert names_of(read_table(enclosing)) == {"a": ("two\tcells",)}
 
@@ -60,6 +69,13 @@ def test_other_encodings_and_invalid_lines(write):  # noqa: F811
     assert [f"line {number}" in place for number, place in zip((3, 4), report.places)] == [True] * 2
     with pytest.raises(ValueError, match="line 2: the file isn't UTF-8 here"):
         list(read_table(path))
+    report = ImportReport()
+    assert names_of(read_table(path, bad=report.skip_bad)) == {}
+    assert ", line 2: the file isn't UTF-8" in report.places[0] and "line 3" in report.places[1]
+    with pytest.raises(ValueError, match="E108.*no encoding 'cp12520'"):
+        list(read_table(path, encoding="cp12520"))
+    with pytest.raises(ValueError, match="t.csv, line 1: the file isn't utf-16 behind this line"):
+        list(read_table(write(b"\xff\xfei\0d\0\n\0\0", "t.csv"), encoding="utf-16"))
     lines = write('{"id": "a"}\n{"id": \n{"id": "a"}\n{"id": "b"}\n', "kb.jsonl")
     with ArboKB.create(lines.parent / "kb") as kb:
         report = import_into(kb, lines, skip_bad=True)
@@ -141,3 +157,17 @@ def test_skos_without_rdflib(write, monkeypatch):  # noqa: F811
     monkeypatch.setitem(__import__("sys").modules, "rdflib", None)
     with pytest.raises(ValueError, match="E107.*pip install rdflib"):
         list(read_skos(write(TURTLE, "kb.ttl")))
+
+
+def test_invalid_terms_of_obo_are_left_out(write, vocab):  # noqa: F811
+    text = (
+        "[Term]\nid: a\nname: A\nno tag\n[Term\nid: x\n[Term]\nname: B\n"
+        "[Term]\nid: a\nname: C\n[Term]\nid: NIL\nname: N\n[Term]\nid: d\nname: D\n"
+    )
+    path, report = write(text, "t.obo"), ImportReport()
+    assert names_of(read_obo(path, report, bad=report.skip_bad)) == {"a": ("A",), "d": ("D",)}
+    lines = [place.split(": ")[0].rsplit(" ", 1)[1] for place in report.places]
+    assert lines == ["4", "5", "7", "9", "12"] and report.skipped == {"invalid": 5}
+    for options in ({"skip_bad": True}, {"encoding": "cp1252"}):
+        with pytest.raises(ValueError, match=f"E043.*'umls' has no option '{[*options][0]}'"):
+            import_into(ArboKB(vocab), path, "umls", **options)

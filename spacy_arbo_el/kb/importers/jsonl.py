@@ -1,12 +1,13 @@
 """The format of this project: JSONL, one entity per line."""
 
 import json
-from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
 import srsly
 
 from ...formats import entity_formats
 from ...io import (
+    OnBad,
     PathLike,
     check_exists,
     is_storable,
@@ -18,8 +19,6 @@ from ...io import (
 from ..entity import NIL, Entity, is_frequency, json_of
 from .fields import FIELDS, RecordReader
 from .report import ImportReport
-
-OnBad = Callable[[ValueError], None]
 
 
 @entity_formats("jsonl")

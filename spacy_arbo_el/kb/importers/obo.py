@@ -4,7 +4,7 @@ import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...formats import entity_formats
-from ...io import PathLike, line_error, read_lines
+from ...io import OnBad, PathLike, line_error, read_lines, throw
 from ..entity import Entity
 from .lines import at_line
 from .report import ImportReport
@@ -25,6 +25,8 @@ def read_obo(
     *,
     scopes: Tuple[str, ...] = ("EXACT",),
     type_name: str = "",
+    encoding: str = "utf8",
+    bad: OnBad = throw,
 ) -> Iterator[Entity]:
     """Yield the terms of an OBO file. Obsolete terms and those without a name are left out.
 
@@ -37,6 +39,8 @@ def read_obo(
     report: Gets the number of terms left out, and the ids that lead to others.
     scopes: The scopes of synonyms that become aliases: EXACT, NARROW, BROAD or RELATED.
     type_name: The type of all terms; by default their namespace.
+    encoding: That of the file.
+    bad: What to do with the error of an invalid line or term.
     """
     report = report or ImportReport()
     wrong = [scope for scope in scopes if scope not in SCOPES]
@@ -44,33 +48,51 @@ def read_obo(
         raise ValueError(f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}.")
     namespace = ""
     lines_of: Dict[str, int] = {}
-    for number, kind, tags in _stanzas(path):
+    for number, kind, tags in _stanzas(path, encoding, bad):
         if kind == "header":
             namespace = _one(tags, "default-namespace")
             continue
         if kind != "Term":
             continue
-        id_ = _one(tags, "id")
-        if not id_ or "|" in id_:
-            raise line_error(path, number, f"a [Term] needs an 'id' without '|' (got {id_!r}).")
-        if id_ in lines_of:
-            problem = f"the term {id_!r} came before, in line {lines_of[id_]}."
-            raise line_error(path, number, problem)
-        lines_of[id_] = number
-        if _one(tags, "is_obsolete") == "true":
-            report.skip("obsolete")
-            if _one(tags, "replaced_by"):
-                with at_line(path, number):
-                    report.redirect([id_], _one(tags, "replaced_by"))
-            continue
-        if not _one(tags, "name"):
-            report.skip("no name")
-            continue
-        with at_line(path, number):
-            report.redirect(tags.get("alt_id", []), id_)
+        try:
+            id_ = _new_id(path, number, tags, lines_of)
             kind = type_name or _one(tags, "namespace") or namespace
-            term = _term(id_, tags, scopes, kind)
-        yield term
+            with at_line(path, number):
+                term = _read_term(id_, tags, scopes, kind, report)
+        except ValueError as error:
+            bad(error)
+            continue
+        if term is not None:
+            yield term
+
+
+def _new_id(
+    path: PathLike, number: int, tags: Dict[str, List[str]], lines_of: Dict[str, int]
+) -> str:
+    """The id of a term, which is noted with its line; ValueError where it has none of its own."""
+    id_ = _one(tags, "id")
+    if not id_ or "|" in id_:
+        raise line_error(path, number, f"a [Term] needs an 'id' without '|' (got {id_!r}).")
+    if id_ in lines_of:
+        raise line_error(path, number, f"the term {id_!r} came before, in line {lines_of[id_]}.")
+    lines_of[id_] = number
+    return id_
+
+
+def _read_term(
+    id_: str, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str, report: ImportReport
+) -> Optional[Entity]:
+    """The entity of a term; None where it is left out."""
+    if _one(tags, "is_obsolete") == "true":
+        report.skip("obsolete")
+        if _one(tags, "replaced_by"):
+            report.redirect([id_], _one(tags, "replaced_by"))
+        return None
+    if not _one(tags, "name"):
+        report.skip("no name")
+        return None
+    report.redirect(tags.get("alt_id", []), id_)
+    return _term(id_, tags, scopes, kind)
 
 
 def _term(id_: str, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str) -> Entity:
@@ -97,23 +119,27 @@ def _term(id_: str, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: s
     )
 
 
-def _stanzas(path: PathLike) -> Iterator[Tuple[int, str, Dict[str, List[str]]]]:
+def _stanzas(
+    path: PathLike, encoding: str, bad: OnBad
+) -> Iterator[Tuple[int, str, Dict[str, List[str]]]]:
     """(first line, kind, values by tag) of each stanza; the header of the file comes first."""
     start, kind = 1, "header"
     tags: Dict[str, List[str]] = {}
-    for number, line in read_lines(path):
+    for number, line in read_lines(path, bad, encoding=encoding):
         line = line.strip()
         if not line or line.startswith("!"):
             continue
         if line.startswith("["):
-            if not line.endswith("]"):
-                raise line_error(path, number, f"a stanza begins with [Name] (got {line!r:.40}).")
             yield start, kind, tags
             start, kind, tags = number, line[1:-1], {}
+            if not line.endswith("]"):
+                kind = ""
+                bad(line_error(path, number, f"a stanza begins with [Name] (got {line!r:.40})."))
             continue
         tag, colon, value = line.partition(":")
         if not colon:
-            raise line_error(path, number, f"expected 'tag: value' (got {line!r:.40}).")
+            bad(line_error(path, number, f"expected 'tag: value' (got {line!r:.40})."))
+            continue
         tags.setdefault(tag.strip(), []).append(_plain(value, tag.strip()))
     yield start, kind, tags
 

@@ -1,27 +1,28 @@
 """Entities from tables: CSV, TSV and dictionaries, with columns of any names."""
 
 import csv
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...formats import entity_formats
-from ...io import PathLike, line_error, read_lines, throw
+from ...io import OnBad, PathLike, line_error, read_lines, throw
 from ..entity import Entity
 from .fields import FIELDS, LISTS, RecordReader, fields_of
-from .jsonl import OnBad, entity_of, problem_of
+from .jsonl import entity_of, problem_of
 from .lines import at_line
 from .report import ImportReport
 
 # The default limit is too small for long descriptions.
 csv.field_size_limit(1 << 30)
 
-# What separates columns, where the name of the file does not say it; the first one that occurs.
-DELIMITERS = ("||", "\t", ";", ",", "|")
+# What separates columns, where the name of the file does not say it: the most frequent one.
+DELIMITERS = (",", ";", "|")
 # Dictionaries with this delimiter have no header.
 OF_DICTIONARIES = "||"
-# Lines that are looked at to see whether quotes are text.
-SAMPLE = 1000
+# What Excel has in a line before the header.
+EXCEL = re.compile(r"sep=([,;|\t])")
 
 
 @entity_formats("table")
@@ -56,7 +57,7 @@ def read_table(
     """
     table = _Table(path, delimiter, encoding, list(header))
     fields = _fields(table.header, columns or {}, path)
-    reader, several = RecordReader(), _repeated(table.rows(lambda error: None), fields)
+    reader, several = RecordReader(), _repeated(table.rows(ignore), fields)
     merged: Dict[str, Tuple[int, Dict]] = {}
     for number, row in table.rows(bad):
         record = _record(row, table.header, fields, separator)
@@ -89,15 +90,32 @@ class _Table:
 
     def __init__(self, path: PathLike, delimiter: str, encoding: str, header: List[str]):
         self.path, self.encoding = path, encoding
-        start = [line for _, line in islice(self._lines(throw), SAMPLE)]
-        if not start:
+        first = next((line for _, line in self._lines(ignore)), None)
+        if first is None:
             raise line_error(path, 1, "the file is empty. The first line must name the columns.")
-        self.delimiter = delimiter or _delimiter_of(path, start[0])
-        self._quotes = self.delimiter != "\t" or _has_quoted_cells(start)
+        named = EXCEL.fullmatch(first)
+        self.delimiter = delimiter or (named[1] if named else _delimiter_of(path, first))
         if not header and self.delimiter == OF_DICTIONARIES:
             header = ["id", "title"]
-        self._first = 0 if header else 1
-        self.header = header or [name.strip() for name in next(self._split(throw))[1]]
+        self._quotes, self._first = len(self.delimiter) == 1, int(named is not None)
+        if not header:
+            _, names = next(islice(self._split(throw), self._first, None), (1, []))
+            header, self._first = [name.strip() for name in names], self._first + 1
+        self.header = header
+        self._quotes = self._quotes and not self._has_quotes_in_text()
+
+    def _has_quotes_in_text(self) -> bool:
+        """Whether quotes are a part of the cells: then more lines have the right width.
+
+        Where lines end within cells, or cells hold the delimiter, they enclose cells.
+        """
+        if self.delimiter != "\t" or not any('"' in line for _, line in self._lines(ignore)):
+            return False
+        widths = []
+        for self._quotes in (True, False):
+            rows = islice(self._split(ignore), self._first, None)
+            widths.append(sum(len(row) == len(self.header) for _, row in rows))
+        return widths[1] > widths[0]
 
     def rows(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
         """(line, cells) of each row behind the header that is not empty."""
@@ -116,22 +134,33 @@ class _Table:
 
     def _split(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
         """(first line, cells) of each row."""
-        if len(self.delimiter) > 1 or not self._quotes:
+        if not self._quotes:
             for number, line in self._lines(bad):
                 yield number, line.split(self.delimiter)
             return
-        lines = (line + "\n" for _, line in self._lines(bad))
-        rows = csv.reader(lines, delimiter=self.delimiter, strict=True)
+        first = last = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal first, last
+            for last, line in self._lines(bad):
+                first = first or last
+                yield line + "\n"
+
+        rows = csv.reader(lines(), delimiter=self.delimiter, strict=True)
         while True:
-            first = rows.line_num + 1
+            first = 0
             try:
                 row = next(rows, None)
             except csv.Error as error:
-                bad(line_error(self.path, rows.line_num, f"no valid table: {error}."))
+                bad(line_error(self.path, last, f"no valid table: {error}."))
                 continue
             if row is None:
                 return
             yield first, row
+
+
+def ignore(error: ValueError) -> None:
+    """What to do with the error of a line that is read again."""
 
 
 def _delimiter_of(path: PathLike, line: str) -> str:
@@ -139,16 +168,8 @@ def _delimiter_of(path: PathLike, line: str) -> str:
     suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
     if suffix in (".tsv", ".tab"):
         return "\t"
-    return next((one for one in DELIMITERS if one in line and (one != ";" or "," not in line)), ",")
-
-
-def _has_quoted_cells(lines: List[str]) -> bool:
-    """Whether quotes in lines of tabs enclose cells; otherwise they are text."""
-    try:
-        rows = csv.reader([line + "\n" for line in lines], delimiter="\t", strict=True)
-        return len({len(row) for row in rows if row}) == 1
-    except csv.Error:
-        return False
+    sure = next((one for one in (OF_DICTIONARIES, "\t") if one in line), "")
+    return sure or max(DELIMITERS, key=line.count)
 
 
 def _repeated(rows: Iterator[Tuple[int, List[str]]], fields: Mapping[int, str]) -> Set[str]:
@@ -191,9 +212,12 @@ def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Di
         raise ValueError(f"There is no field {unknown[0]!r}. Fields: {', '.join(FIELDS[:-1])}.")
     column_of = {field: column for column, field in fields_of(header).items() if field != "meta"}
     column_of = {"id": "id", **column_of, **columns}
-    missing = [column for column in column_of.values() if column not in header]
+    missing = [field for field, column in column_of.items() if column not in header]
     if missing:
-        problem = f"there is no column {missing[0]!r}. Columns: {', '.join(header)}."
+        problem = (
+            f"there is no column {column_of[missing[0]]!r}. Columns: {', '.join(header)}. Say "
+            f"which it is: --column {missing[0]}=…; where no line names columns: --header NAMES."
+        )
         raise line_error(path, 1, problem)
     return {header.index(column): field for field, column in column_of.items()}
 
