@@ -75,6 +75,10 @@ def throw(error: ValueError) -> None:
     raise error from None
 
 
+def ignore(error: ValueError) -> None:
+    """What to do with the error of a line that is read twice, the first time."""
+
+
 class Lines(NamedTuple):
     """A part of a file.
 
@@ -109,7 +113,7 @@ def read_lines(
     encoding: Such as "cp1252".
     """
     count = None if lines.stop is None else lines.stop - lines.start
-    if not _is_split_by_bytes(encoding):
+    if not check_encoding(encoding):
         yield from _read_wide_lines(path, encoding)
         return
     with _open(check_exists(path)) as file:
@@ -120,12 +124,17 @@ def read_lines(
             try:
                 yield number, raw.rstrip(b"\r\n").decode(encoding)
             except UnicodeDecodeError as err:
-                name = "UTF-8" if encoding == "utf8" else encoding
+                name = encoding_name(encoding)
                 problem = f"the file isn't {name} here ({err.reason}). {OTHER_ENCODING}"
                 bad(line_error(path, number, problem))
 
 
-def _is_split_by_bytes(encoding: str) -> bool:
+def encoding_name(encoding: str) -> str:
+    """An encoding as people know it."""
+    return "UTF-8" if encoding == "utf8" else encoding
+
+
+def check_encoding(encoding: str) -> bool:
     """Whether a line feed is one byte, as in most encodings. ValueError for an unknown one."""
     try:
         return "\n".encode(encoding) == b"\n"

@@ -16,8 +16,11 @@ from ._util import errors_for_people, visible
 from .arguments import CODE, MODEL, check_data, open_model
 from .documents import (
     DOCUMENTS,
+    ENCODING,
     FIND,
     LABELS,
+    SKIP_BAD,
+    Reading,
     document_reader,
     hint_at_empty_kb,
     hint_at_labels,
@@ -58,6 +61,8 @@ def link_command(
     threshold: Optional[float] = THRESHOLD,
     find: str = FIND,
     labels: str = LABELS,
+    encoding: str = ENCODING,
+    skip_bad: bool = SKIP_BAD,
     each: bool = EACH,
     format: str = FORMAT,
     shard: int = SHARD,
@@ -85,10 +90,12 @@ def link_command(
       python -m spacy arbo link out/model-best texts/ --output links --each --part 3/16
       python -m spacy arbo link out/model-best texts/ --output links --each --ray local --workers 4
     """
+    how = Reading(find, labels, encoding, skip_bad)
     with errors_for_people():
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
         check_options(each, part, format, shard, settings is not None)
         if each or settings is not None:
+            how.check_at_once()
             job = make_job(
                 model,
                 data,
@@ -102,11 +109,11 @@ def link_command(
             )
             link_shards(job, part, settings)
             return
-    link_at_once(model, data, output, threshold, find, labels)
+    link_at_once(model, data, output, threshold, how)
 
 
 def link_at_once(
-    model: Path, data: Path, output: Path, threshold: Optional[float], find: str, labels: str
+    model: Path, data: Path, output: Path, threshold: Optional[float], how: Reading
 ) -> None:
     """Link all documents in one graph, in this process. The parameters are the command's."""
     from ..corpora.links import check_output, write_links, write_table
@@ -120,7 +127,7 @@ def link_at_once(
         nlp = open_model(model)
         linker = find_linker(nlp)
         hint_at_empty_kb(linker)
-        with document_reader(nlp, linker, data, find, labels) as read:
+        with document_reader(nlp, linker, data, how) as read:
             docs = _counted(linker.link_stream(read, threshold=threshold), linker, counts)
             if output.suffix.lower() in (".jsonl", ".csv"):
                 getter, extension = linker.mentions.getter, linker.cfg["extension"]
@@ -168,6 +175,8 @@ def discover_command(
     threshold: Optional[float] = THRESHOLD,
     find: str = FIND,
     labels: str = LABELS,
+    encoding: str = ENCODING,
+    skip_bad: bool = SKIP_BAD,
     min_mentions: int = Opt(
         1, "--min-mentions", help="Write only new entities with at least so many mentions"
     ),
@@ -209,6 +218,7 @@ def discover_command(
     page = page or output.with_suffix(".html")
     if page == output:
         msg.fail(f"{output} is the JSONL file: name it .jsonl, or choose another --page.", exits=1)
+    how = Reading(find, labels, encoding, skip_bad)
     changing = nullcontext() if keep is None else changing_pipeline(keep)
     with errors_for_people(), changing:
         check_data(data)
@@ -221,12 +231,13 @@ def discover_command(
             check_needs({"--shard": shard != DEFAULT_SHARD}, "--ray", why)
         nlp = open_model(model) if settings is None or keep is not None else None
         if settings is not None:
-            how = {"threshold": threshold, "find": find, "labels": labels_of(labels), "size": shard}
+            how.check_at_once()
+            options = {"threshold": threshold, "find": find, "labels": labels_of(labels)}
             run = output.with_suffix(".run")
-            job = make_job(model, data, run, one_graph=True, format="jsonl", **how)
+            job = make_job(model, data, run, one_graph=True, format="jsonl", size=shard, **options)
             new_entities = discover_in_shards(job, settings)
         elif nlp is not None:
-            new_entities = discover_at_once(nlp, data, threshold, find, labels, replace)
+            new_entities = discover_at_once(nlp, data, threshold, how, replace)
         written = [one for one in new_entities if len(one.members) >= min_mentions]
         lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in written)
         write_file(output, "".join(lines).encode("utf8"))
@@ -245,12 +256,7 @@ def discover_command(
 
 
 def discover_at_once(
-    nlp: "Language",
-    data: Path,
-    threshold: Optional[float],
-    find: str,
-    labels: str,
-    replace: bool,
+    nlp: "Language", data: Path, threshold: Optional[float], how: Reading, replace: bool
 ) -> "NewEntities":
     """The new entities of a corpus, in this process. The parameters are the command's."""
     from ..discovery.new_entities import NewEntities
@@ -259,5 +265,5 @@ def discover_at_once(
     linker = find_linker(nlp)
     if replace:
         linker.new_entities = NewEntities()
-    with document_reader(nlp, linker, data, find, labels) as read:
+    with document_reader(nlp, linker, data, how) as read:
         return linker.discover_stream(read, threshold=threshold)

@@ -4,6 +4,7 @@ import tempfile
 import warnings
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Optional
 
@@ -13,8 +14,10 @@ from spacy.tokens import Doc
 from wasabi import msg
 
 from ..errors import Errors
+from ..io import throw
 from ._util import visible
 from .arguments import check_data, check_model
+from .needs import check_needs
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
@@ -34,6 +37,27 @@ LABELS = Opt(
     "such as DATE and CARDINAL, that are no type of the knowledge base",
 )
 
+ENCODING = Opt("utf8", "--encoding", help="Encoding of .txt, .jsonl and .csv files, as cp1252")
+SKIP_BAD = Opt(False, "--skip-bad", help="Leave out invalid lines and .txt files")
+# So many errors are printed of what is left out.
+MOST_PLACES = 5
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How documents are read, and their mentions found: the options of these names."""
+
+    find: str
+    labels: str
+    encoding: str
+    skip_bad: bool
+
+    def check_at_once(self) -> None:
+        """Raise ValueError for options without effect where documents are read in shards."""
+        given = self.encoding != ENCODING.default
+        why = "workers read UTF-8"
+        check_needs({"--encoding": given}, "one process, without --each and --ray", why)
+
 
 def labels_of(value: str) -> Optional[List[str]]:
     """The labels of ``--labels``; None for all."""
@@ -42,14 +66,12 @@ def labels_of(value: str) -> Optional[List[str]]:
 
 @contextmanager
 def document_reader(
-    nlp: Language, linker: "ArboLinker", path: Path, find: str, labels: str = ""
+    nlp: Language, linker: "ArboLinker", path: Path, how: Reading
 ) -> Iterator[Callable[[], Iterator[Doc]]]:
     """A function that reads the documents with their mentions; it can be called several times.
 
     Documents that are not ``.spacy`` files, or whose mentions must be found, are read once, and
     kept in temporary files. The function raises ValueError where no document has a mention.
-
-    find, labels: See ``FIND`` and ``LABELS``.
     """
     from tqdm import tqdm
 
@@ -66,10 +88,10 @@ def document_reader(
         return checked(docs, linker, path, left_out)
 
     check_data(path)
-    check_finder(find)
-    linker.reader = linker.reader.with_labels(labels_of(labels))
+    check_finder(how.find)
+    linker.reader = linker.reader.with_labels(labels_of(how.labels))
     left_out: Counter = Counter()
-    finder = make_finder(nlp, linker, find)
+    finder = make_finder(nlp, linker, how.find)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # The counts of all documents are said instead.
         warnings.filterwarnings("ignore", r".*arbo-W543")
@@ -77,11 +99,22 @@ def document_reader(
             yield lambda: read(path)
             return
         place = Path(folder) / "documents"
-        docs: Iterable[Doc] = read_documents(path, nlp)
+        problems: List[ValueError] = []
+        bad = problems.append if how.skip_bad else throw
+        docs: Iterable[Doc] = read_documents(path, nlp, how.encoding, bad)
         if finder is not None:
             docs = finder(unlinked(doc, mentions=False) for doc in docs)
         write_parts(bar(docs), place)
+        _show_bad(problems)
         yield lambda: read(place)
+
+
+def _show_bad(problems: List[ValueError]) -> None:
+    """Print how many lines and files were left out, and the first ones."""
+    if problems:
+        msg.warn(f"{len(problems)} bad lines or files left out. The first:")
+    for problem in problems[:MOST_PLACES]:
+        msg.text(visible(problem))
 
 
 def check_finder(find: str) -> None:

@@ -8,7 +8,18 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from ..io import WHOLE, Lines, PathLike, check_exists, read_lines
+from ..io import (
+    OTHER_ENCODING,
+    WHOLE,
+    Lines,
+    OnBad,
+    PathLike,
+    check_encoding,
+    check_exists,
+    encoding_name,
+    read_lines,
+    throw,
+)
 from . import parquet
 from .annotated import AnnotatedText
 from .convert import make_doc, read_corpus
@@ -21,7 +32,9 @@ from .table import read_table
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", parquet.SUFFIX)
 
 
-def read_documents(path: Path, nlp: Language) -> Iterator[Doc]:
+def read_documents(
+    path: Path, nlp: Language, encoding: str = "utf8", bad: OnBad = throw
+) -> Iterator[Doc]:
     """Yield the documents of a file, or of all files of a folder, with their mentions unlinked.
 
     A ``.txt`` file is one document. An object of a JSONL file, a line of a CSV file and a row of a
@@ -32,14 +45,17 @@ def read_documents(path: Path, nlp: Language) -> Iterator[Doc]:
 
     path: The file or the folder.
     nlp: Only its tokenizer and its vocabulary are used.
+    encoding: That of the files of text.
+    bad: Takes the errors of invalid lines, and of ``.txt`` files; by default they are raised.
     """
+    check_encoding(encoding)
     for file in files_of(path):
         if file.suffix.lower() == SUFFIX:
             for doc in read_docs(file, nlp.vocab):
                 yield unlinked(doc)
             continue
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
-        for text in _read_texts(file, name):
+        for text in _read_texts(file, name, encoding=encoding, bad=bad):
             doc = unlinked(make_doc(nlp, text))
             if len(doc):
                 yield doc
@@ -126,23 +142,33 @@ def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
     yield from files
 
 
-def _read_texts(path: Path, name: str, part: Lines = WHOLE) -> Iterator[AnnotatedText]:
+def _read_texts(
+    path: Path, name: str, part: Lines = WHOLE, encoding: str = "utf8", bad: OnBad = throw
+) -> Iterator[AnnotatedText]:
     suffix = path.suffix.lower()
     if suffix == ".txt":
-        return iter([text_of_file(path, name)])
-    if suffix == ".jsonl":
-        return read_each(path, text_of_record, lines=part)
-    if suffix == parquet.SUFFIX:
-        return parquet.read_parquet(path, text_of_record, start=part.start, stop=part.stop)
-    return read_table(path)
+        try:
+            yield text_of_file(path, name, encoding)
+        except ValueError as error:
+            bad(error)
+    elif suffix == ".jsonl":
+        yield from read_each(path, text_of_record, bad, part, encoding)
+    elif suffix == parquet.SUFFIX:
+        yield from parquet.read_parquet(path, text_of_record, bad, part.start, part.stop)
+    else:
+        yield from read_table(path, bad, encoding)
 
 
-def text_of_file(path: PathLike, name: str) -> AnnotatedText:
-    """The document that a ``.txt`` file is. name: Its id."""
+def text_of_file(path: PathLike, name: str, encoding: str = "utf8") -> AnnotatedText:
+    """The document that a ``.txt`` file is.
+
+    name: Its id.
+    encoding: Its encoding. A byte order mark is no part of the text.
+    """
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        problem = f"the file isn't UTF-8 ({error.reason}). Save it as UTF-8."
+        text = Path(path).read_bytes().decode(encoding).removeprefix("\ufeff")
+    except UnicodeError as error:
+        problem = f"the file isn't {encoding_name(encoding)} ({error}). {OTHER_ENCODING}"
         raise ValueError(Errors.E788.format(path=path, problem=problem)) from None
     return AnnotatedText(name, text)
 

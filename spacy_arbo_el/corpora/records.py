@@ -13,6 +13,7 @@ def read_each(
     parse: Callable[[Dict[str, Any], str], Optional[AnnotatedText]],
     bad: OnBad = throw,
     lines: Lines = WHOLE,
+    encoding: str = "utf8",
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a JSONL file. Empty lines are skipped.
 
@@ -23,9 +24,10 @@ def read_each(
         raises ``Problem`` for an invalid one.
     bad: Takes the errors; by default they are raised.
     lines: The part of the file to read. Ids are compared within it.
+    encoding: That of the file.
     """
     lines_of: Dict[str, int] = {}
-    for number, record in read_records(path, bad, lines):
+    for number, record in read_records(path, bad, lines, encoding):
         try:
             text = parse(record, made_up_id(path, number))
         except Problem as problem:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ..formats import corpus_formats
-from ..io import PathLike, line_error, read_lines, throw
+from ..io import PathLike, ignore, line_error, read_lines, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .fields import Problem
 from .records import OnBad, made_up_id
@@ -28,16 +28,20 @@ csv.field_size_limit(1 << 30)
 
 
 @corpus_formats("csv")
-def read_table(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+def read_table(
+    path: PathLike, bad: OnBad = throw, encoding: str = "utf8"
+) -> Iterator[AnnotatedText]:
     """Yield the documents of a table whose first line names its columns.
 
     Raises ValueError with file, line and problem at an invalid line.
 
-    path: The file. Columns are separated by tabs in .tsv files, otherwise by commas.
+    path: The file. Columns are separated by tabs in .tsv files, otherwise by what is most frequent
+        in the first line: commas, or semicolons.
     bad: Takes the errors; by default they are raised.
+    encoding: That of the file.
     """
     documents: Dict[str, _Document] = {}
-    for number, row in read_rows(path, ("text",), bad):
+    for number, row in read_rows(path, ("text",), bad, encoding):
         try:
             _add(documents, row, made_up_id(path, number))
         except Problem as problem:
@@ -47,15 +51,16 @@ def read_table(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
 
 
 def read_rows(
-    path: PathLike, required: Tuple[str, ...], bad: OnBad = throw
+    path: PathLike, required: Tuple[str, ...], bad: OnBad = throw, encoding: str = "utf8"
 ) -> Iterator[Tuple[int, Dict[str, str]]]:
     """Yield (line number, cells by column) for each line that isn't empty, but the first.
 
     required: Columns that must be there.
     bad: Takes the errors of lines; by default they are raised.
+    encoding: That of the file.
     """
-    delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
-    lines = _Lines(path, bad)
+    lines = _Lines(path, bad, encoding)
+    delimiter = _delimiter_of(path, lines.first())
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: Optional[List[str]] = None
     while True:
@@ -87,17 +92,30 @@ class _Lines:
 
     path: The file.
     bad: Takes the errors of lines.
+    encoding: That of the file.
     number: The number of lines read so far.
     """
 
     path: PathLike
     bad: OnBad
+    encoding: str
     number: int = field(default=0)
 
+    def first(self) -> str:
+        """The first line that can be read."""
+        return next((line for _, line in read_lines(self.path, ignore, encoding=self.encoding)), "")
+
     def __iter__(self) -> Iterator[str]:
-        for number, line in read_lines(self.path, self.bad):
+        for number, line in read_lines(self.path, self.bad, encoding=self.encoding):
             self.number = number
             yield line + "\n"
+
+
+def _delimiter_of(path: PathLike, line: str) -> str:
+    """What separates columns, given the first line."""
+    if Path(path).suffix.lower() in (".tsv", ".tab"):
+        return "\t"
+    return max(",;", key=line.count)
 
 
 def _check_header(path: PathLike, line: int, header: List[str], required: Tuple[str, ...]) -> None:

@@ -60,6 +60,24 @@ def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path)
     assert all(bool(row["title"]) == (row["kb_id"] != "NIL") for row in rows)
 
 
+def test_other_encodings_and_invalid_files(folder, tmp_path):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "a.txt").write_bytes(f"Café. {TEXT}".encode("cp1252"))
+    (texts / "b.csv").write_text(f"id;text\n1;{TEXT}\n2\n", encoding="utf8")
+    (texts / "c.jsonl").write_text(json.dumps({"text": TEXT}) + "\n{\n", encoding="utf8")
+    command = ("link", folder / "model", texts, "--find", "names", "--output", tmp_path / "l.jsonl")
+    assert "a.txt: the file isn't UTF-8" in run(*command, code=1)
+    printed = run(*command, "--skip-bad")
+    assert counts(printed)[:2] == [2, 4]
+    assert "3 bad lines or files left out" in printed and "c.jsonl, line 2: no valid" in printed
+    printed = run(*command, "--skip-bad", "--encoding", "cp1252")
+    assert counts(printed)[:2] == [3, 6] and "2 bad lines or files left out" in printed
+    assert "Café. The probe" in (tmp_path / "l.jsonl").read_text(encoding="utf8")
+    assert "E108" in run(*command, "--encoding", "no", code=1)
+    assert "--encoding" in run(*command, "--each", "--encoding", "cp1252", code=1)
+
+
 @pytest.mark.parametrize("name", ["links.jsonl", "links.spacy", "folder"])
 def test_the_suffix_of_the_output_chooses_its_format(folder, tmp_path, name):
     out = tmp_path / name

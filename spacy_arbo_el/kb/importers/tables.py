@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...formats import entity_formats
-from ...io import OnBad, PathLike, line_error, read_lines, throw
+from ...io import OnBad, PathLike, ignore, line_error, read_lines, throw
 from ..entity import Entity
 from .fields import FIELDS, LISTS, RecordReader, fields_of
 from .jsonl import entity_of, problem_of
@@ -157,10 +157,6 @@ class _Table:
             if row is None:
                 return
             yield first, row
-
-
-def ignore(error: ValueError) -> None:
-    """What to do with the error of a line that is read again."""
 
 
 def _delimiter_of(path: PathLike, line: str) -> str:
