@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import ArboKB
 
 FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, medic, spacy, or one of --code"
+# Characters that are hard to give in a shell.
+ESCAPED = {"\\t": "\t", "\\n": "\n"}
 
 kb_cli = typer.Typer(
     name="kb", help="Build, search and edit knowledge bases.", no_args_is_help=True
@@ -29,7 +31,7 @@ def build_command(
     output: Path = Arg(..., help="Folder of the knowledge base"),
     format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
     columns: List[str] = Opt([], "--column", help="table: field=column, such as title=Name"),
-    separator: Optional[str] = Opt(None, "--separator", help="table: separates aliases and types"),
+    separator: str = Opt("", "--separator", help="table: separates aliases and types"),
     delimiter: str = Opt("", "--delimiter", help="table: separates columns"),
     header: str = Opt("", "--header", help="table: names of columns, where no line has them"),
     encoding: str = Opt("", "--encoding", help="table, jsonl: such as cp1252"),
@@ -60,8 +62,8 @@ def build_command(
     from ..kb.loaders import build
 
     options: Dict[str, Any] = {
-        "separator": separator,
-        "delimiter": {"\\t": "\t"}.get(delimiter, delimiter),
+        "separator": ESCAPED.get(separator, separator),
+        "delimiter": ESCAPED.get(delimiter, delimiter),
         "header": tuple(name.strip() for name in header.split(",")) if header else (),
         "encoding": encoding,
         "skip_bad": skip_bad,

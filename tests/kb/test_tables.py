@@ -53,6 +53,13 @@ def test_quotes_that_are_text(write):  # noqa: F811
     assert names_of(read_table(enclosing)) == {"a": ("two\tcells",)}
 
 
+def test_further_ids_of_a_dictionary_lead_to_the_first(write, vocab):  # noqa: F811
+    kb = ArboKB(vocab)
+    import_into(kb, write("a|x||Alpha\na||AL\nb|x|y||Beta\n", "dictionary.txt"))
+    assert names_of(kb) == {"a": ("Alpha", "AL"), "b": ("Beta",)}
+    assert (kb["x"].id, kb["y"].id) == ("a", "b")
+
+
 def test_rows_of_an_entity_are_joined(write):  # noqa: F811
     text = "id,name,type,definition,x\na,A,T,,1\nb,B,T,,2\na,B,U,about,3\na,A,T,about,4\n"
     b, a = read_table(write(text, "t.csv"))

@@ -45,7 +45,7 @@ def read_table(
     Raises ValueError with file, line and problem at an invalid line.
 
     path: The file.
-    report: Not used.
+    report: Gets the further ids of a dictionary.
     columns: From field to column. Fields are "id", "title", "description", "aliases", "types" and
         "frequency"; by default a column has the name of its field, or a usual other one, such as
         "name" and "synonyms". Other columns go to ``meta``.
@@ -55,12 +55,16 @@ def read_table(
     encoding: That of the file.
     bad: What to do with the error of an invalid line.
     """
+    report = report or ImportReport()
     table = _Table(path, delimiter, encoding, list(header))
     fields = _fields(table.header, columns or {}, path)
     reader, several = RecordReader(), _repeated(table.rows(ignore), fields)
     merged: Dict[str, Tuple[int, Dict]] = {}
     for number, row in table.rows(bad):
         record = _record(row, table.header, fields, separator)
+        if table.delimiter == OF_DICTIONARIES:
+            record["id"], *others = record["id"].split("|")
+            report.redirect(others, record["id"])
         problem = record.pop("problem", "") or problem_of(record)
         if not problem and record["id"] in several:
             first, known = merged.setdefault(record["id"], (number, record))
@@ -174,7 +178,7 @@ def _repeated(rows: Iterator[Tuple[int, List[str]]], fields: Mapping[int, str]) 
     seen: Set[str] = set()
     repeated: Set[str] = set()
     for _, row in rows:
-        id_ = row[place].strip()
+        id_ = row[place].partition("|")[0].strip()
         (repeated if id_ in seen else seen).add(id_)
     return repeated
 
