@@ -1,18 +1,15 @@
 """Fitting the calibration and the reranker on annotated documents (a dev set)."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from dataclasses import replace
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import ensure_path, registry
 
 from ..arrays import TopK
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import fit_logistic
-from ..corpora.reader import read_docs
 from ..discovery.clustering import Discovery
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
@@ -24,8 +21,6 @@ from ..reranking.protocol import Ranking, Reranker
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
-from ..settings import check_share
-from ..training.averaging import averaged_copy
 from .evidence import fit_evidence
 
 # Similarities of edges (n,) and whether the edges are correct (n,) bool.
@@ -175,43 +170,11 @@ def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Fitted]:
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, ArboLinker):
             fitted[name] = fit_calibration(pipe, docs)
-            fitted[name].install(pipe)
-            nlp.get_pipe_config(name)["calibration"] = pipe.calibration.to_config()
+            install(nlp, name, pipe, fitted[name])
     return fitted
 
 
-@registry.callbacks("spacy-arbo-el.Calibrate.v1")
-@dataclass(frozen=True)
-class Calibrate:
-    """Calibrates the linkers of a pipeline on a dev set before the pipeline is saved.
-
-    Use it whenever you train, so that scores are probabilities and thresholds have a meaning::
-
-        [training.before_to_disk]
-        @callbacks = "spacy-arbo-el.Calibrate.v1"
-        path = ${paths.dev}
-
-    ``arbo train`` also calibrates before each evaluation, so that the best model is chosen by the
-    scores of the saved one. With ``spacy train``, an evaluation uses the calibration of the
-    previous one.
-
-    path: The annotated documents, a ``.spacy`` file or a folder of them.
-    start_share: Transformers are saved with this share of the weights that they had before
-        training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training goes
-        on with the trained ones.
-    """
-
-    path: Path
-    start_share: float = 0.0
-
-    # Read by the training loop of ``arbo train``.
-    before_scoring: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_share("training.before_to_disk.start_share", self.start_share)
-
-    def __call__(self, nlp: Language) -> Language:
-        if self.start_share:
-            nlp = averaged_copy(nlp, self.start_share)
-        calibrate_pipeline(nlp, list(read_docs(ensure_path(self.path), nlp.vocab)))
-        return nlp
+def install(nlp: Language, name: str, linker: ArboLinker, fitted: Fitted) -> None:
+    """Give a linker what was fitted. The curves are written to the config of the pipeline."""
+    fitted.install(linker)
+    nlp.get_pipe_config(name)["calibration"] = linker.calibration.to_config()

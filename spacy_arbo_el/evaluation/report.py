@@ -97,7 +97,7 @@ def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str,
     Recall@100 is None for a pipeline with fewer candidates.
     """
     linker = find_linker(nlp)
-    return {name: _scores(linker, result) for name, result in results.items()}
+    return {name: scores_of(linker, result) for name, result in results.items()}
 
 
 def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
@@ -152,13 +152,16 @@ def outcomes_of_stages(
                 if tune_by:
                     rows = sweep_linking(linker, others, stages=variant).rows
                     threshold = rows[best_row(rows, tune_by)]["threshold"]
-                results.setdefault(name, []).extend(_outcomes(linker, variant, part, threshold))
+                results.setdefault(name, []).extend(
+                    linked_outcomes(linker, variant, part, threshold)
+                )
     return results
 
 
-def _outcomes(
+def linked_outcomes(
     linker: ArboLinker, stages: LinkingStages, examples: Sequence[Example], threshold: float
 ) -> List[Outcome]:
+    """Outcomes of linking gold mentions by these stages."""
     extension = linker.cfg["extension"]
     documents = DocumentLinker(stages, threshold, extension, linker.cfg["overwrite"])
     linked = [Example(eg.predicted.copy(), eg.reference) for eg in examples]
@@ -168,7 +171,8 @@ def _outcomes(
     return outcomes(linked, linker.mentions.getter, extension, linker.kb)
 
 
-def _scores(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
+def scores_of(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
+    """The scores of a linker's outcomes."""
     scores = scores_with_seen(results, seen_ids(linker))
     # With fewer candidates, it would be the recall at another number.
     if linker.datastore.settings.n_candidates < MOST_CANDIDATES:

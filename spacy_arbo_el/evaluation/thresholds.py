@@ -47,16 +47,28 @@ class ThresholdSweep(NamedTuple):
     """Annotated mentions, linked at T thresholds.
 
     rows: The scores at each threshold.
-    linked: (T, m) bool, which mentions were linked.
+    judged: (2, T, n) bool, whether mentions were linked, and whether the link was correct; mentions
+        with discarded labels come last.
+    has_gold: (n,) bool, whether they have a gold entity.
+    linked: (T, m) bool, which mentions were linked, without those with discarded labels.
     batch: The mentions, encoded.
     labels: The gold entity of each mention, new entities included: equal for mentions of the same
         entity. None if the entity of a NIL mention is not annotated.
     """
 
     rows: List[Row]
+    judged: np.ndarray
+    has_gold: np.ndarray
     linked: np.ndarray
     batch: MentionBatch
     labels: List[Optional[Hashable]]
+
+
+def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> List[Row]:
+    """The scores of all mentions of several sweeps at each threshold."""
+    thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
+    judged = np.concatenate([sweep.judged for sweep in sweeps], axis=2)
+    return _rows(thresholds, judged, np.concatenate([sweep.has_gold for sweep in sweeps]))
 
 
 def sweep_linking(
@@ -95,11 +107,14 @@ def sweep_linking(
     never = np.zeros((len(thresholds), len(discarded)), dtype=bool)
     has_gold = [bool(record.kb_ids) for record in batch.records]
     has_gold += [bool(gold_ids(span)) for span in discarded]
-    columns = thresholds, np.hstack([*linked, never]), np.hstack([*correct, never])
-    rows = [
-        _scores(float(t), is_link, right, np.array(has_gold)) for t, is_link, right in zip(*columns)
-    ]
-    return ThresholdSweep(rows, np.hstack(linked), batch, labels)
+    judged = np.stack([np.hstack([*linked, never]), np.hstack([*correct, never])])
+    rows = _rows(thresholds, judged, np.array(has_gold))
+    return ThresholdSweep(rows, judged, np.array(has_gold), np.hstack(linked), batch, labels)
+
+
+def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> List[Row]:
+    columns = zip(thresholds, *judged)
+    return [_scores(float(t), is_link, right, has_gold) for t, is_link, right in columns]
 
 
 def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> List[Span]:

@@ -18,8 +18,9 @@ def create_evaluation(
 ) -> Callable[[], Evaluation]:
     """The function that evaluates a pipeline in training.
 
-    A callback that runs before the pipeline is saved also runs before each evaluation, if it asks
-    for that by ``before_scoring`` as ``Calibrate`` does.
+    A callback that runs before the pipeline is saved also runs before each evaluation, if it has a
+    method ``calibrate_and_score`` as ``Calibrate`` does. Its scores take the place of those with
+    the same names: they are of documents that nothing was fitted on.
 
     corpus: Gives the examples to evaluate on.
     settings: The training settings, resolved.
@@ -28,9 +29,15 @@ def create_evaluation(
 
     def calibrate_and_evaluate() -> Evaluation:
         release_memory()
-        before_scoring = getattr(callback, "before_scoring", False)
-        as_saved = callback(nlp) if before_scoring else nlp
+        as_saved, held_out = nlp, {}
+        if hasattr(callback, "calibrate_and_score"):
+            as_saved, held_out = callback.calibrate_and_score(nlp)
         score, scores = create_evaluation_callback(as_saved, corpus, weights)()
+        if held_out:
+            scores.update({name: held_out[name] for name in held_out if name in scores})
+            score = sum(
+                scores.get(name, 0.0) * weight for name, weight in weights.items() if weight
+            )
         release_memory()
         _check_scores(score, scores, [name for name, weight in weights.items() if weight])
         return score, scores

@@ -1,0 +1,121 @@
+"""The callback that calibrates, tunes and scores a pipeline on a dev set before it is saved."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Dict, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import ensure_path, registry
+
+from ..corpora.reader import read_docs, unlinked
+from ..linker import ArboLinker
+from ..settings import check_share
+from ..training.averaging import averaged_copy
+from .calibrate import fit_calibration, install
+from .report import linked_outcomes, scores_of
+from .thresholds import LINKING_SCORES, best_row, check_score, pooled_rows, sweep_linking
+
+FOLDS = 3
+
+
+@registry.callbacks("spacy-arbo-el.Calibrate.v1")
+@dataclass(frozen=True)
+class Calibrate:
+    """Calibrates the linkers of a pipeline on a dev set before the pipeline is saved.
+
+    Use it whenever you train, so that scores are probabilities and thresholds have a meaning::
+
+        [training.before_to_disk]
+        @callbacks = "spacy-arbo-el.Calibrate.v1"
+        path = ${paths.dev}
+        tune_by = "nel_micro_f"
+
+    ``arbo train`` also calibrates before each evaluation. It scores each third of the dev set with
+    curves and a ranker that were fitted on the others, prints and saves these scores, and chooses
+    the best model by them. With ``spacy train``, an evaluation uses the calibration of the previous
+    one.
+
+    path: The annotated documents, a ``.spacy`` file or a folder of them.
+    start_share: Transformers are saved with this share of the weights that they had before
+        training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training goes
+        on with the trained ones.
+    tune_by: Set the threshold to the one with the best score of this name on the held-out thirds,
+        as ``arbo tune`` does; "" leaves it.
+    """
+
+    path: Path
+    start_share: float = 0.0
+    tune_by: str = ""
+    # What was fitted last, and for which state of the linkers.
+    _last: Dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_share("training.before_to_disk.start_share", self.start_share)
+        if self.tune_by:
+            check_score(self.tune_by, LINKING_SCORES)
+
+    def __call__(self, nlp: Language) -> Language:
+        return self.calibrate_and_score(nlp)[0]
+
+    def calibrate_and_score(self, nlp: Language) -> Tuple[Language, Dict[str, Any]]:
+        """The pipeline as it would be saved, and its scores on held-out documents.
+
+        The scores are those of the first linker; none where the dev set can't be divided.
+        """
+        if self.start_share:
+            nlp = averaged_copy(nlp, self.start_share)
+        linkers = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, ArboLinker)}
+        state = {
+            name: (linker.encoder.fingerprint, linker.datastore.content)
+            for name, linker in linkers.items()
+        }
+        # The best model is scored and then saved: it is fitted once.
+        if self._last.get("state") != state:
+            self._last.clear()
+            docs = list(read_docs(ensure_path(self.path), nlp.vocab))
+            fitted = {name: fit_calibration(linker, docs) for name, linker in linkers.items()}
+            scored = {
+                name: score_held_out(linker, docs, self.tune_by) for name, linker in linkers.items()
+            }
+            self._last.update(state=state, fitted=fitted, scored=scored)
+        for name, linker in linkers.items():
+            install(nlp, name, linker, self._last["fitted"][name])
+            if self.tune_by:
+                linker.threshold = self._last["scored"][name][0]
+                nlp.get_pipe_config(name)["threshold"] = linker.threshold
+        return nlp, next((scores for _, scores in self._last["scored"].values()), {})
+
+
+def score_held_out(
+    linker: ArboLinker, docs: Sequence[Doc], tune_by: str
+) -> Tuple[float, Dict[str, Any]]:
+    """Score parts of documents by a linker that is calibrated on the other parts.
+
+    docs: Annotated documents that the linker was not trained on.
+    tune_by: The score that the threshold has the best value of; "" for the present threshold.
+    RETURNS: The threshold, and the scores with it. Where there are fewer than two documents with
+        annotated mentions, the present threshold and no scores.
+    """
+    docs = [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
+    folds = min(FOLDS, len(docs))
+    if folds < 2:
+        return linker.threshold, {}
+    parts = [docs[i::folds] for i in range(folds)]
+    with linker.cached_encoder():
+        stages = []
+        for i in range(folds):
+            others = [doc for j, part in enumerate(parts) if j != i for doc in part]
+            fitted = fit_calibration(linker, others, from_scratch=True)
+            stages.append(replace(linker.stages, **fitted._asdict()))
+        threshold = linker.threshold
+        if tune_by:
+            sweeps = [sweep_linking(linker, part, stages=one) for part, one in zip(parts, stages)]
+            rows = pooled_rows(sweeps)
+            threshold = float(rows[best_row(rows, tune_by)]["threshold"])
+        results = []
+        for part, one in zip(parts, stages):
+            examples = [Example(unlinked(doc), doc) for doc in part]
+            results += linked_outcomes(linker, one, examples, threshold)
+    return threshold, scores_of(linker, results)
