@@ -308,6 +308,12 @@ class Errors(metaclass=_Coded):
         "A knowledge base can't be made from {got}. Give a path, an ArboKB, an InMemoryLookupKB of "
         "spaCy, entities, dicts, a data frame, or a function from a Vocab to a knowledge base."
     )
+    E508 = (
+        "No mention of the training corpus has a gold id, so {name!r} can learn nothing. Annotated "
+        'spans have a kb_id_, an id of the knowledge base, or "NIL". Check that the corpus was '
+        "converted with ids, and that mentions.getter finds its spans. To link without training, "
+        "give the knowledge base with set_kb, and do not initialize."
+    )
     E503 = (
         "The knowledge base is {got}, but the linker needs an ArboKB or spaCy's InMemoryLookupKB. "
         "Make one from its entities, as dicts with 'id', 'title' and 'aliases': "

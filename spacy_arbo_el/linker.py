@@ -36,6 +36,7 @@ from .discovery.new_entities import NewEntities
 from .display import counted, html_table
 from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
+from .errors import Errors
 from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
 from .inference.decisions import Inference
@@ -442,6 +443,8 @@ class ArboLinker(TrainablePipe):
         nlp: The pipeline.
         kb_loader: Function from a vocabulary to an ``ArboKB``. Without one the present KB stays,
             even if it is empty: then every mention is a new entity.
+
+        Raises ValueError where no mention of the corpus has a gold id.
         """
         validate_get_examples(get_examples, "ArboLinker.initialize")
         self.model.initialize()
@@ -454,6 +457,9 @@ class ArboLinker(TrainablePipe):
         self.datastore.changed()
         for batch in util.minibatch(get_examples(), size=256):
             self._store(batch)
+        records = self.exemplars.records
+        if records and not any(record.kb_ids for record in records):
+            raise ValueError(Errors.E508.format(name=self.name))
         self.datastore.warn_of_unknown_ids()
         self.datastore.warn_of_bare_names(self.name)
 

@@ -8,6 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Config
 
+from spacy_arbo_el.corpora.reader import unlinked
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import KBFromPath
@@ -221,3 +222,11 @@ def test_kb_swapped_for_a_bigger_one(nlp):
     nlp(without_links(annotated(nlp, DEV[0])))
     linker.set_kb(lambda vocab: ArboKB(vocab, [Entity("only", "Mercury")]))
     assert nlp(without_links(annotated(nlp, DEV[0]))).ents[0].kb_id_ == "only"
+
+
+def test_a_corpus_without_gold_ids_is_refused():
+    nlp = build()
+    data = examples(nlp, DEV[:2])
+    without = [Example(eg.predicted, unlinked(eg.reference)) for eg in data]
+    with pytest.raises(ValueError, match="E508.*No mention of the training corpus has a gold id"):
+        nlp.initialize(lambda: without)

@@ -306,7 +306,8 @@ def test_spacy_train_with_the_configs(system, paths, tmp_path):
     train(write_system(system, tmp_path), tmp_path / "out", overrides=overrides)
     nlp = spacy.load(tmp_path / "out" / "model-best")
     # Three steps teach little, and names alone can't distinguish entities that share one.
-    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
+    # Training tunes the threshold, below which mentions are NIL.
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_recall_at_1"] >= 0.5
     # The curves that the callback fitted on dev are saved in the config.
     saved = load_config(tmp_path / "out" / "model-best" / "config.cfg")
     calibration = saved["components"]["arbo_linker"]["calibration"]
