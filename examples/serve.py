@@ -1,7 +1,7 @@
 """Link documents over HTTP.
 
     pip install ".[serve]"
-    ARBO_TOKEN=secret python examples/serve.py training/demo/model-best
+    ARBO_TOKEN=secret python examples/serve.py training/demo/model-best --port 8000
 
     POST /link      {"documents": [{"text": "…", "mentions": [{"start": 0, "end": 4}]}]}
     POST /entities  {"entities": [{"id": "E900", "title": "…"}]}   only with the token
@@ -15,7 +15,6 @@ pipeline with ``spacy_arbo_el.save_pipeline``.
 
 import hmac
 import os
-import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -244,9 +243,15 @@ def create_app(nlp: Language, limits: Limits = Limits(), token: str = "") -> Fas
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
+    import argparse
+
     import uvicorn
 
-    pipeline = spacy_arbo_el.load_pipeline(sys.argv[1])
-    uvicorn.run(create_app(pipeline, token=os.environ.get("ARBO_TOKEN", "")), port=8000)
+    parser = argparse.ArgumentParser(description="Link documents over HTTP.")
+    parser.add_argument("model", help="Folder of a pipeline, or the name of an installed one")
+    parser.add_argument("--host", default="127.0.0.1", help="Address to listen on")
+    parser.add_argument("--port", type=int, default=8000)
+    args = parser.parse_args()
+    pipeline = spacy_arbo_el.load_pipeline(args.model)
+    app = create_app(pipeline, token=os.environ.get("ARBO_TOKEN", ""))
+    uvicorn.run(app, host=args.host, port=args.port)

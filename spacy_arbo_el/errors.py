@@ -764,6 +764,15 @@ class Warnings(metaclass=_Coded):
         "set labels_discard = [] in the config of the linker's mentions; to link only some labels, "
         "set labels, or use --labels."
     )
+    W544 = (
+        "The linkers {other!r} and {name!r} both write to span._.{extension}, so the links of the "
+        "second replace those of the first there. Give one of them another name for it: "
+        'config={{"extension": "…"}}.'
+    )
+    W545 = (
+        "The knowledge base of {name!r} is empty, so every mention is NIL. Give it entities with "
+        "set_kb or kb.add; without any, mentions can only be grouped, see link_corpus."
+    )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "
         "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "

@@ -1,5 +1,6 @@
 """The factory behind ``nlp.add_pipe("arbo_linker")``, with its complete default config."""
 
+import warnings
 from typing import Any, Callable, Dict, List, Optional
 
 from spacy.language import Language
@@ -8,6 +9,7 @@ from thinc.api import Config, Model
 from .annotations import Overwrite
 from .corpora.finders import ArboNames
 from .discovery.clustering import Discovery
+from .errors import Warnings
 from .inference.decisions import Inference
 from .linker import ArboLinker
 from .mentions.reader import MentionSettings
@@ -169,6 +171,9 @@ def make_arbo_linker(
 ) -> ArboLinker:
     """Build an ``ArboLinker``, which explains the settings."""
     settings: Dict[str, Any] = dict(locals())
+    for other, pipe in nlp.components:
+        if isinstance(pipe, ArboLinker) and pipe.cfg["extension"] == extension:
+            warnings.warn(Warnings.W544.format(name=name, other=other, extension=extension))
     linker = ArboLinker(settings.pop("nlp").vocab, **settings)
     linker.cfg.belong_to(linker, nlp)
     return linker

@@ -36,7 +36,7 @@ from .discovery.new_entities import NewEntities
 from .display import counted, html_table
 from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
-from .errors import Errors
+from .errors import Errors, Warnings
 from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
 from .inference.decisions import Inference
@@ -53,6 +53,7 @@ from .linking.serialization import Serializer, check_threshold, pickled_parts, r
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
+from .log import warn_once
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .reranking.pair_rerankers import cached
@@ -301,7 +302,10 @@ class ArboLinker(TrainablePipe):
 
         stages: The stages to link with; by default the linker's own.
         """
-        return self._documents(stages).link(list(docs))
+        docs = list(docs)
+        if self.kb.is_empty() and any(True for doc in docs for _ in self.mentions.getter(doc)):
+            warn_once(Warnings.W545.format(name=self.name))
+        return self._documents(stages).link(docs)
 
     def set_annotations(self, docs: Iterable[Doc], links: List[DocLinks]) -> None:
         """Write the links of ``predict`` onto the docs; see ``annotations.py``."""

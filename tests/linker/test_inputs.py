@@ -12,6 +12,7 @@ from spacy_arbo_el.corpora.reader import unlinked
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import KBFromPath
+from spacy_arbo_el.log import warn_once
 
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
@@ -230,3 +231,25 @@ def test_a_corpus_without_gold_ids_is_refused():
     without = [Example(eg.predicted, unlinked(eg.reference)) for eg in data]
     with pytest.raises(ValueError, match="E508.*No mention of the training corpus has a gold id"):
         nlp.initialize(lambda: without)
+
+
+def test_two_linkers_with_one_extension_are_named():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_linker", name="first")
+    with pytest.warns(UserWarning, match=r"W544.*'first' and 'second' both write to span._.arbo"):
+        nlp.add_pipe("arbo_linker", name="second")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.add_pipe("arbo_linker", name="third", config={"extension": "other"})
+
+
+def test_an_empty_knowledge_base_is_said_once():
+    nlp = build([])
+    warn_once.cache_clear()
+    doc = without_links(annotated(nlp, DEV[0]))
+    with pytest.warns(UserWarning, match="W545.*'arbo_linker' is empty"):
+        nlp(doc.copy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp(doc.copy())
+        nlp(nlp.make_doc("No mention here."))
