@@ -28,7 +28,7 @@ COLUMNS = {
     "accuracy": "arbo_acc",
     "seen": "arbo_acc_seen",
     "unseen": "arbo_acc_unseen",
-    "balanced": "arbo_balanced_acc",
+    "bal.": "arbo_balanced_acc",
     "R@1": "arbo_recall_at_1",
     "R@8": "arbo_recall_at_8",
     "R@64": "arbo_recall_at_64",
@@ -217,7 +217,7 @@ def _seen_and_unseen(results: List[Outcome], seen: Set[str]) -> Dict[str, Option
 def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
     """Rows of scores as a table for the terminal."""
     table = Table(title=title, title_justify="left")
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column, justify="right")
     for name, scores in rows.items():

@@ -1,4 +1,4 @@
-"""A tower without torch: a text is a passage, a span is the mean of its words' vectors."""
+"""A tower without torch: a text is a passage, a span the mean of its words, and of its context."""
 
 import re
 from dataclasses import dataclass
@@ -35,8 +35,9 @@ class HashedWords:
 
 
 @registry.architectures("test.HashedEncoder.v1")
-def build_hashed_encoder(width: int = 32, rows: int = 4096) -> Model:
-    attrs = {"reader": HashedWords(rows)}
+def build_hashed_encoder(width: int = 32, rows: int = 4096, context: float = 0.0) -> Model:
+    """context: Weight of the mean of all words of the passage; that of the span's is 1."""
+    attrs = {"reader": HashedWords(rows), "context": context}
     return Model("hashed", forward, init=init, attrs=attrs, dims={"nO": width}, params={"E": None})
 
 
@@ -46,14 +47,20 @@ def init(model, X=None, Y=None):
 
 
 def forward(model, X, is_train):
-    vectors, starts = model.get_param("E"), X.offsets[X.passage]
-    spans = [X.ids[s + first : s + last + 1] for s, first, last in zip(starts, X.first, X.last)]
-    means = [vectors[ids].mean(axis=0) for ids in spans]
+    vectors = model.get_param("E")
+    parts = []
+    for passage, first, last in zip(X.passage, X.first, X.last):
+        ids = X.ids[X.offsets[passage] : X.offsets[passage + 1]]
+        weights = np.full(len(ids), model.attrs["context"] / max(len(ids) - 1, 1))
+        weights[0] = 0.0
+        weights[first : last + 1] += 1 / (last - first + 1)
+        parts.append((ids, weights.astype(np.float32)))
+    means = [weights @ vectors[ids] for ids, weights in parts]
 
     def backprop(d_means):
         gradient = np.zeros_like(vectors)
-        for ids, d_mean in zip(spans, d_means):
-            np.add.at(gradient, ids, d_mean / len(ids))
+        for (ids, weights), d_mean in zip(parts, d_means):
+            np.add.at(gradient, ids, np.outer(weights, d_mean))
         model.inc_grad("E", gradient)
 
     return np.array(means, dtype=np.float32).reshape(-1, vectors.shape[1]), backprop

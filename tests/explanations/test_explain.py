@@ -8,7 +8,7 @@ from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.explanations.html import render_evidence
 from spacy_arbo_el.kb.entity import Entity
 
-from ..linker.conftest import build
+from ..linker.conftest import build_bundled as build
 from ..linker.world import ENTITIES, annotated, without_links
 
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."

@@ -5,6 +5,7 @@ from thinc.api import Config
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.training.scalars import scalars_of
 
+from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from .world import ENTITIES, TRAIN, examples
 
 # Vectors alone decide, and everything is linked: what most tests are about. The defaults have
@@ -25,16 +26,26 @@ PLAIN = {
 }
 
 
-def build(entities=ENTITIES, train=TRAIN, key="", **config):
+# Vectors of words, which cost next to nothing.
+HASHED = {"mention": {"@architectures": "test.HashedEncoder.v1", "context": 0.5}}
+
+
+def build(entities=ENTITIES, train=TRAIN, key="", model=HASHED, **config):
     """A pipeline with an initialised linker. config: What differs from ``PLAIN``."""
     nlp = spacy.blank("en")
-    linker = nlp.add_pipe("arbo_linker", config=Config(PLAIN).merge(Config(config)))
+    config = Config(PLAIN).merge(Config({"model": model, **config}))
+    linker = nlp.add_pipe("arbo_linker", config=config)
     linker.initialize(
         lambda: examples(nlp, train, key) or examples(nlp, ["nothing here"]),
         nlp=nlp,
         kb_loader=lambda vocab: ArboKB(vocab, entities),
     )
     return nlp
+
+
+def build_bundled(*args, model=None, **config):
+    """As ``build``, with the bundled encoder, for what words alone can't do."""
+    return build(*args, model=model or {}, **config)
 
 
 def build_tiny(folder, *args, **config):

@@ -14,7 +14,7 @@ from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 from ..systems import write_system
-from .conftest import build
+from .conftest import build_bundled as build
 from .world import DEV, ENTITIES, TRAIN, annotated, parse, without_links
 
 

@@ -53,7 +53,7 @@ def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
     assert "does not exist" in fail("kb", "info", tmp_path / "none")
     assert f"{len(ENTITIES)} texts encoded" in succeed("kb", "encode", kb, model)
     info = succeed("kb", "info", kb)
-    assert "8, 384 wide, float32" in info and "COMPANY (3)" in info
+    assert "8, 32 wide, float32" in info and "COMPANY (3)" in info
 
     (tmp_path / "more.jsonl").write_text('{"id": "tree", "title": "maple"}\n')
     output = succeed("kb", "add", kb, tmp_path / "more.jsonl", "--model", model)

@@ -10,7 +10,7 @@ from spacy_arbo_el import links_to_dicts
 from spacy_arbo_el.kb.entity import Entity
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
-from .conftest import PLAIN, build
+from .conftest import HASHED, PLAIN, build
 from .world import DEV, TRAIN, annotated, without_links
 
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
@@ -46,7 +46,7 @@ def test_to_disk_and_back(shared_nlp, expected, tmp_path):
 
 def test_to_bytes_and_back(shared_nlp, expected):
     again = spacy.blank("en")
-    linker = again.add_pipe("arbo_linker", config=PLAIN)
+    linker = again.add_pipe("arbo_linker", config={**PLAIN, "model": HASHED})
     linker.from_bytes(shared_nlp.get_pipe("arbo_linker").to_bytes())
     assert links(again.pipe(plain(again))) == expected
 

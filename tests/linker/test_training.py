@@ -17,7 +17,7 @@ from spacy_arbo_el.training.refresh import CacheRefresh
 from spacy_arbo_el.training.weights import read_weights, set_weights
 
 from ..systems import SOURCES, write_system
-from .conftest import build, learned_scalars
+from .conftest import build, build_bundled, learned_scalars
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, write_corpus
 
 
@@ -46,7 +46,7 @@ def test_recomputed_activations_give_the_same_losses():
 
 
 def test_loss_of_training_examples_falls():
-    nlp = build()
+    nlp = build_bundled()
     losses = train_a_little(nlp, steps=12, drop=0.0, lr=1e-4)
     assert np.mean(losses[-3:]) < 0.7 * np.mean(losses[:3])
 
@@ -101,7 +101,7 @@ JOINT = {
 
 def joint():
     """A linker that trains on mentions and on names."""
-    return build(
+    return build_bundled(
         retriever={"verbalization": part("misc", "Names")},
         objective=JOINT,
     )
@@ -212,7 +212,7 @@ def test_use_params_is_undone():
 
 
 def test_use_params_links_and_saves_with_averaged_weights():
-    nlp = build()
+    nlp = build_bundled()
     linker = nlp.get_pipe("arbo_linker")
     optimizer = Adam(1e-3, use_averages=True)
     for text in TRAIN[:6]:
@@ -233,7 +233,9 @@ def test_use_params_links_and_saves_with_averaged_weights():
         assert (p == trained[name]).all()
     assert linker.encoder.fingerprint == fingerprint
     # The bytes that were saved within use_params hold the averages.
-    again = build().from_bytes(data).get_pipe("arbo_linker").model.get_ref("mention").shims[0]
+    again = (
+        build_bundled().from_bytes(data).get_pipe("arbo_linker").model.get_ref("mention").shims[0]
+    )
     name, p = next(iter(again._model.named_parameters()))
     np.testing.assert_array_equal(p.detach(), optimizer.averages[shim.id, name])
 
@@ -273,7 +275,7 @@ def test_training_links_made_up_names_by_context():
                 )
     rng.shuffle(texts)
     held_out, training = texts[:20], texts[20:]
-    nlp = build(entities, train=training)
+    nlp = build_bundled(entities, train=training)
     linker = nlp.get_pipe("arbo_linker")
     linker.inference = Independent(n_exemplars=0)
     data = examples(nlp, training)

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.log import warn_once
 
-from .conftest import build
+from .conftest import build_bundled as build
 from .world import ENTITIES, TRAIN, annotated, without_links
 
 CITY = Entity("city", "አዲስ አበባ", "", ["ኣዲስ"])

@@ -7,7 +7,7 @@ from spacy.tokens import Span
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linking.feedback import key_of
 
-from ..linker.conftest import build
+from ..linker.conftest import build_bundled as build
 from ..linker.world import ENTITIES, annotated, without_links
 
 FEATURES = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}

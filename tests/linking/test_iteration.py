@@ -14,7 +14,7 @@ from spacy_arbo_el.linking.insertions import insertions, write_links
 from spacy_arbo_el.linking.iteration import IterativePrediction
 from spacy_arbo_el.mentions.normalization.text import replace as edited
 
-from ..linker.conftest import build
+from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, TRAIN, annotated, without_links
 
 TEXT = "Mercury and the planet Mercury, Amazon and its river, Apple, the jaguar."

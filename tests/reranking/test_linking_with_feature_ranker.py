@@ -14,7 +14,7 @@ from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.feature_ranker import PARTS, PRIME
 from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures
 
-from ..linker.conftest import build
+from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
 from ..scores import compare_inference
 

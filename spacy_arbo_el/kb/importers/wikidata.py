@@ -87,10 +87,10 @@ def _item(
     types: Tuple[str, ...],
     sitelinks: int,
 ) -> Optional[Entity]:
-    id_ = item["id"]
     if item.get("type", "item") != "item":
         report.skip(f"a {item['type']}, not an item")
         return None
+    id_ = item["id"]
     if "missing" in item:
         report.skip("not in Wikidata")
         return None
