@@ -145,7 +145,7 @@ def test_scalars_are_no_part_of_the_encoder():
 
 
 def test_a_pipeline_can_go_on_with_more_objectives():
-    one, two = build(), joint()
+    one, two = build_bundled(), joint()
     two.get_pipe("arbo_linker").from_bytes(one.get_pipe("arbo_linker").to_bytes())
     assert learned_scalars(two.get_pipe("arbo_linker")) == [(20.0, 0.0), (20.0, -10.0)]
 
