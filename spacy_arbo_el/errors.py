@@ -773,6 +773,11 @@ class Warnings(metaclass=_Coded):
         "The knowledge base of {name!r} is empty, so every mention is NIL. Give it entities with "
         "set_kb or kb.add; without any, mentions can only be grouped, see link_corpus."
     )
+    W546 = (
+        "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base, so all "
+        "scores of links are 0. Check that it is the knowledge base of these documents, and that "
+        "ids were converted: `arbo convert --concepts kb`."
+    )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "
         "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "

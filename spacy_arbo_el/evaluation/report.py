@@ -1,5 +1,6 @@
 """Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
@@ -10,13 +11,14 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpora.reader import MentionCorpus
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..mentions.labels import check_some_annotated, current_ids
+from ..mentions.records import gold_ids
 from ..reranking.best_evidence import BestEvidence
 from ..reranking.pair_rerankers import PairReranker
 from .calibrate import fit_calibration
@@ -87,7 +89,14 @@ def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> List[Exampl
     """
     examples = list(MentionCorpus(data, limit=limit)(nlp))
     docs = [example.reference for example in examples]
-    check_some_annotated(docs, find_linker(nlp).mentions.getter, data)
+    linker = find_linker(nlp)
+    check_some_annotated(docs, linker.mentions.getter, data)
+    gold = {one for doc in docs for span in linker.mentions.getter(doc) for one in gold_ids(span)}
+    if gold and not linker.kb.is_empty():
+        ids = sorted(gold)
+        if (linker.kb.entities.positions_of(ids) < 0).all():
+            some = ", ".join(ids[:3])
+            warnings.warn(Warnings.W546.format(path=data, count=len(ids), some=some))
     return examples
 
 

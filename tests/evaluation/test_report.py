@@ -1,6 +1,7 @@
 """Rows of tables: thresholds that are chosen on other parts of the documents."""
 
 import pytest
+from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_arbo_el.annotations import Link
@@ -92,3 +93,11 @@ def test_balanced_accuracy_is_the_mean_of_seen_and_unseen_entities():
     scores = report.scores_with_seen(results, {"a"})
     assert (scores["arbo_acc_seen"], scores["arbo_acc_unseen"]) == (0.75, 0.0)
     assert scores["arbo_balanced_acc"] == 0.375
+
+
+def test_gold_ids_of_another_knowledge_base_are_said(pipeline, tmp_path):
+    other = [text.replace("|", "|other-") for text in DEV[:2]]
+    path = tmp_path / "dev.spacy"
+    DocBin(docs=[eg.reference for eg in examples(pipeline, other)]).to_disk(path)
+    with pytest.warns(UserWarning, match="W546.*None of the 2 gold ids.*such as other-"):
+        report.annotated_examples(pipeline, path)
