@@ -1,8 +1,12 @@
 """The formats of ``--format``, by name. A file given by ``--code`` may register others."""
 
+import codecs
+import re
 from pathlib import Path
 
 import catalogue
+
+from .io import read_start
 
 # Readers of entities: path and report to entities. See docs/knowledge_base.md.
 entity_formats = catalogue.create("spacy_arbo_el", "entity_formats")
@@ -20,8 +24,17 @@ SUFFIXES = {
     ".ttl": "skos",
     ".rdf": "skos",
 }
+# How files of wbgetentities and Special:EntityData begin.
+ENTITY_DATA = re.compile(rb'\{\s*"entities"\s*:')
 
 
 def entity_format_of(path: Path) -> str:
-    """The format of a file of entities by its name; "jsonl" where it says nothing."""
-    return SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix.lower(), "jsonl")
+    """The format of a file of entities by its name; "jsonl" where it says nothing.
+
+    A file whose first line is an object is JSONL whatever its name, or entity data of Wikidata.
+    """
+    format = SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix.lower(), "jsonl")
+    start = read_start(path, 100).removeprefix(codecs.BOM_UTF8).lstrip()
+    if format in ("json", "table") and start.startswith(b"{"):
+        return "wikidata" if ENTITY_DATA.match(start) else "jsonl"
+    return format

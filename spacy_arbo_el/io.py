@@ -93,7 +93,7 @@ class Lines(NamedTuple):
 
 
 WHOLE = Lines()
-OTHER_ENCODING = "Save it as UTF-8, or name its encoding, such as --encoding cp1252."
+OTHER_ENCODING = "Save it as UTF-8, or give --encoding cp1252, or another, if the command has it."
 
 
 def read_lines(

@@ -96,6 +96,9 @@ def test_other_encodings_and_invalid_lines(write):  # noqa: F811
         ("kb.tsv", "id\ttitle\na\tAlpha\n"),
         ("kb.json", json.dumps([{"id": "a", "name": "Alpha"}], indent=1)),
         ("kb.jsonl.gz", '{"id": "a", "title": "Alpha", "aliases": null}\n'),
+        ("lines.json", '{"id": "a", "title": "Alpha"}\n'),
+        ("lines.txt", '\ufeff{"id": "a", "title": "Alpha"}\n'),
+        ("data.json", '{"entities": {"a": {"id": "a", "labels": {"en": {"value": "Alpha"}}}}}'),
         ("kb.obo", "[Term]\nid: a\nname: Alpha\n"),
     ],
 )
@@ -116,7 +119,7 @@ def test_a_damaged_file_and_other_json(write, vocab):  # noqa: F811
     with pytest.raises(ValueError, match="kb.jsonl.gz, line 1: no valid gzip"):
         load_kb(write(packed[:-12], "kb.jsonl.gz"), vocab)
     with pytest.raises(ValueError, match="a list of objects.*--format wikidata"):
-        load_kb(write('{"a": 1}', "kb.json"), vocab)
+        load_kb(write("[1]", "kb.json"), vocab)
     with pytest.raises(ValueError, match="kb.json, line 1: no valid JSON"):
         load_kb(write("[", "kb.json"), vocab)
 
