@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-CASES = Path(os.environ.get("ARBO_DATA_DIR", DATA)).parent / "cases"
+CASES = Path(os.environ.get("ARBO_DATA_DIR", DATA)).resolve().parent / "cases"
 
 # What the output of each has; the issue on unseen entities has the others.
 EXPECTED = {
