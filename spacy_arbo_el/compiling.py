@@ -1,28 +1,63 @@
-"""Functions that are compiled by Numba, with a cache of the machine code where one can be kept."""
+"""Functions that Numba compiles once there is enough to do."""
 
 from typing import Any, Callable, TypeVar
 
 import numba
+import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Compiling takes about a second per algorithm where no cache can be kept, such as in a read-only
+# container; interpreting arrays of this size in all takes milliseconds.
+WORTH_COMPILING = 1 << 13
 
-def numba_jit(**options: Any) -> Callable[[F], F]:
-    """Compile a function when it is first called, without Python's global lock.
+
+class Compiled:
+    """A function that is interpreted for small arrays, until large ones have had it compiled.
+
+    Both give equal results. A process that links small documents compiles no graph algorithm.
+
+    compiled: The function as Numba compiles it, which compiled functions call too.
+    """
+
+    def __init__(self, compiled: Any):
+        self.compiled = compiled
+        self.__doc__ = compiled.__doc__
+
+    def __call__(self, *args: Any) -> Any:
+        if self.is_ready or sum(map(np.size, args)) > WORTH_COMPILING:
+            return self.compiled(*args)
+        return self.compiled.py_func(*args)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has been compiled for some types already."""
+        return bool(self.compiled.overloads)
+
+    def __getattr__(self, name: str) -> Any:
+        # By these attributes, Numba recognizes a function that compiled code may call.
+        return getattr(self.compiled, name)
+
+
+def numba_jit(*, interpret: bool = True, **options: Any) -> Callable[[F], F]:
+    """Compile a function when it is first called with large arrays, without Python's global lock.
 
     Numba keeps the machine code beside the source or in the user's cache folder. Where it can write
     to neither (a read-only system, a user without a home), it refuses the function. Then nothing is
     kept, and each process compiles anew.
 
+    interpret: Interpret small arrays, see ``Compiled``. False for functions that are too slow
+        interpreted, or that would round differently.
     options: Further options of ``numba.njit``.
     """
 
-    def decorate(function: F) -> F:
+    def decorate(function: F) -> Any:
         try:
-            return numba.njit(cache=True, nogil=True, **options)(function)
+            compiled = numba.njit(cache=True, nogil=True, **options)(function)
         except RuntimeError as error:
             if "cannot cache" not in str(error):
                 raise
-            return numba.njit(nogil=True, **options)(function)
+            compiled = numba.njit(nogil=True, **options)(function)
+        return Compiled(compiled) if interpret else compiled
 
     return decorate

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from spacy_arbo_el.compiling import numba_jit
@@ -30,11 +31,12 @@ def test_a_read_only_system_without_a_home_compiles_without_a_cache(tmp_path):
 
 
 def test_machine_code_is_kept_where_it_can_be():
-    def plus_one(x: int) -> int:
+    def plus_one(x):
         return x + 1
 
     compiled = numba_jit()(plus_one)
-    assert compiled(1) == 2
+    assert compiled(1) == 2 and not compiled.is_ready
+    assert (compiled(np.arange(9000)) == np.arange(1, 9001)).all() and compiled.is_ready
     assert compiled._cache.cache_path is not None
 
 

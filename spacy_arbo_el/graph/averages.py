@@ -48,7 +48,7 @@ def average_joins(
     return Joins(a, b, np.maximum.accumulate(level) if len(level) else level)
 
 
-@numba_jit()
+@numba_jit(interpret=False)
 def _mean_dissimilarity(
     total: np.ndarray, square: np.ndarray, size: np.ndarray, a: Any, b: Any, scale: float
 ) -> float:
@@ -59,7 +59,7 @@ def _mean_dissimilarity(
     return square[a] / size[a] + square[b] / size[b] - scale * product / (size[a] * size[b])
 
 
-@numba_jit()
+@numba_jit(interpret=False)
 def _agglomerate(
     vectors: np.ndarray,
     squares: np.ndarray,

@@ -203,10 +203,10 @@ def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
     # Large arrays are allocated by NumPy, see ``incoming``.
     first = np.zeros(n_mentions + 2, np.int64)
     _count(n_entities, source, target, weight, threshold, first)
-    edges = np.empty(first[-1], _EDGE)
-    nodes = np.empty(n_mentions, _NODE)
+    edges = np.recarray(first[-1], _EDGE)
+    nodes = np.recarray(n_mentions, _NODE)
     _outgoing(n_entities, source, target, weight, threshold, first, edges, nodes)
-    heap = np.empty(n_mentions, _ITEM)
+    heap = np.recarray(n_mentions, _ITEM)
     parent = np.full(n_mentions, -1, np.int32)
     edge = np.full(n_mentions, -1, np.int64)
     _search(n_entities, first, edges, heap, nodes, parent, edge)

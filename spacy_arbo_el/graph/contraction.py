@@ -310,7 +310,7 @@ def contract(
     _slots(graph.n_entities, graph.source, *edges, np.full_like(slot, -1), slot)
     # Every contraction makes one node of at least two, so there are fewer than 2M in all. Pages
     # of memory that are never written to cost nothing.
-    nodes = np.empty(2 * graph.n_mentions, _NODE)
+    nodes = np.recarray(2 * graph.n_mentions, _NODE)
     lists = (slot, graph.n_entities, graph.source, *edges, last)
     _fill(nodes, *lists)
     n_nodes = _contract(nodes, *lists, rootless)

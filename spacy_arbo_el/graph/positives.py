@@ -232,7 +232,7 @@ def _cluster_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 # LLVM vectorizes maxima only where they may ignore NaN and the sign of zero.
-@numba_jit(fastmath={"nnan", "nsz"})
+@numba_jit(interpret=False, fastmath={"nnan", "nsz"})
 def _spanning_tree(
     similarity: np.ndarray, entity_similarity: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:

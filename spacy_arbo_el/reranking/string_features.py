@@ -268,7 +268,7 @@ def _with_spans(spans: AppendOnly, bounds: np.ndarray, start: int) -> AppendOnly
     return spans.with_rows(start + np.stack([bounds[:-1], bounds[1:]], axis=1))
 
 
-@numba_jit()
+@numba_jit(interpret=False)
 def _compare(  # pragma: no cover - compiled
     best: np.ndarray,
     nearest: np.ndarray,

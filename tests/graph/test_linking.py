@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el import graph
+from spacy_arbo_el import compiling, graph
 from spacy_arbo_el.graph.checks import check_graph
 from spacy_arbo_el.graph.components import LEFTOVERS
 from spacy_arbo_el.graph.expansion import arborescence_of
@@ -19,6 +19,24 @@ from .strategies import graphs, path_to, reachable, same_cluster_pairs, usable
 
 methods = pytest.mark.parametrize("method", METHODS)
 leftovers = pytest.mark.parametrize("leftover", LEFTOVERS)
+
+
+@methods
+@leftovers
+@given(graphs())
+def test_the_interpreter_gives_what_the_compiled_code_gives(method, leftover, drawn):
+    def both():
+        links = graph.link(*drawn[:5], threshold=drawn[5], method=method)
+        return [*links, clusters_at(drawn, drawn[5], method, leftover)]
+
+    compiled = both()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "WORTH_COMPILING", 1 << 40)
+        patch.setattr(compiling.Compiled, "is_ready", False)
+        interpreted = both()
+    for one, other in zip(compiled, interpreted):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
 
 
 def clusters_at(drawn, threshold, method="arborescence", leftover="weak"):

@@ -78,7 +78,7 @@ def best(rows: np.ndarray, scores: np.ndarray, k: int) -> TopK:
     return TopK(np.where(np.isfinite(scores), rows, -1), scores)
 
 
-@numba_jit(fastmath={"reassoc", "contract", "nsz"})
+@numba_jit(interpret=False, fastmath={"reassoc", "contract", "nsz"})
 def _score(  # pragma: no cover - compiled
     vectors: np.ndarray,
     table: Optional[np.ndarray],
@@ -114,7 +114,7 @@ def _score(  # pragma: no cover - compiled
             scores[i, j] = product if inner else 2 * product - square - own
 
 
-@numba_jit(fastmath={"reassoc", "contract", "nsz"})
+@numba_jit(interpret=False, fastmath={"reassoc", "contract", "nsz"})
 def _score_pairs(  # pragma: no cover - compiled
     vectors: np.ndarray, queries: np.ndarray, rows: np.ndarray, inner: bool, scores: np.ndarray
 ) -> None:
