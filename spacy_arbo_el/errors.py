@@ -329,8 +329,8 @@ class Errors(metaclass=_Coded):
         "reranker."
     )
     E510 = (
-        "There is no entity {id!r} for the mention {text!r} in the knowledge base. Add it first: "
-        'linker.kb.add(Entity({id!r}, "its name")).'
+        "There is no entity {id!r} for the mention {text!r} in the knowledge base. Add it first, "
+        'with linker.kb.add(Entity(id, name)), or give "NIL" for a mention of no entity there.'
     )
     E511 = (
         "The component arbo_names finds names of a linker's knowledge base, but no {wanted} comes "
@@ -777,6 +777,11 @@ class Warnings(metaclass=_Coded):
         "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base, so all "
         "scores of links are 0. Check that it is the knowledge base of these documents, and that "
         "ids were converted: `arbo convert --concepts kb`."
+    )
+    W547 = (
+        "With retriever.match_types, mentions with the label {label!r} can't be linked: no entity "
+        "has this type, and all have one, such as {types}. Map labels to types, or set "
+        "match_types = false."
     )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "

@@ -23,7 +23,6 @@ from .documents import (
     Reading,
     document_reader,
     hint_at_empty_kb,
-    hint_at_labels,
     labels_of,
 )
 from .needs import check_needs
@@ -135,8 +134,6 @@ def link_at_once(
                 write(docs, output, getter, extension)
             else:
                 write_parts(docs, output)
-        if not counts["linked"]:
-            hint_at_labels(linker, (key[1] for key in counts if key[0] == "label"))
     entities = sum(key[0] == "entity" for key in counts)
     new = sum(key[0] == "new" for key in counts)
     msg.good(
@@ -147,7 +144,7 @@ def link_at_once(
 
 
 def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iterator[Doc]:
-    """The documents; counts them, their mentions, links, entities and labels."""
+    """The documents; counts them, their mentions, links and entities."""
     from ..mentions.getters import find_mentions
 
     for doc in docs:
@@ -157,7 +154,6 @@ def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iter
                 continue
             link = span._.get(linker.cfg["extension"])
             counts["mentions"] += 1
-            counts["label", span.label_] += 1
             if link is not None and not link.is_nil:
                 counts["linked"] += 1
                 counts["entity", link.kb_id] += 1

@@ -147,16 +147,3 @@ def hint_at_empty_kb(linker: "ArboLinker") -> None:
     """Say so where nothing can be linked because there are no entities."""
     if not len(linker.kb):
         msg.warn("The knowledge base is empty: every mention is NIL. Fill it: linker.set_kb(…)")
-
-
-def hint_at_labels(linker: "ArboLinker", labels: Iterable[str]) -> None:
-    """Say so where types must match, and no mention has a label that is the type of an entity."""
-    if not linker.datastore.settings.match_types:
-        return
-    types, labels = set(linker.kb.entities.type_counts()) - {""}, set(labels)
-    if labels and types and not labels & types:
-        msg.warn(
-            f"No entity has a type that is a label of a mention ({', '.join(sorted(labels)[:5])}); "
-            f"types are {', '.join(sorted(types)[:5])}. Map one to the other, or set "
-            "retriever.match_types = false."
-        )

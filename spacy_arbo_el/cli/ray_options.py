@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Optional
 
 from spacy.cli._util import Opt
 
+from .arguments import imported
 from .needs import check_needs
 
 if TYPE_CHECKING:
@@ -31,4 +32,5 @@ def ray_settings(
         return None
     from ..distributed.on_ray import RaySettings
 
-    return RaySettings(address, workers, cpus, gpus)
+    code = str(imported[0].resolve()) if imported else ""
+    return RaySettings(address, workers, cpus, gpus, code)

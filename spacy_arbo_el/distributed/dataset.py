@@ -13,7 +13,7 @@ from ..extras import import_pyarrow, import_ray
 from ..linking.corpus import BATCH
 from ..mentions.records import text_fingerprint
 from .identity import folder_fingerprint, model_folder, versions
-from .on_ray import RaySettings, use_resources
+from .on_ray import RaySettings, prepare
 from .output import Row, rows_of, schema
 from .worker import PipelineWorker
 
@@ -76,8 +76,7 @@ def link_dataset(
             "columns": {"text": text, "id": id, "mentions": mentions},
             "threshold": threshold,
             "find": find,
-            "cpus": cpus_per_worker,
-            "gpus": gpus_per_worker,
+            "settings": settings,
         },
         **settings.actors(),
     )
@@ -87,7 +86,7 @@ class DatasetWorker:
     """What an actor of Ray runs: tables of documents -> tables of mentions.
 
     columns: The columns of the dataset by what they hold.
-    cpus, gpus: What the actor was given.
+    settings: What the actor was given.
     """
 
     def __init__(
@@ -98,10 +97,9 @@ class DatasetWorker:
         columns: Dict[str, str],
         threshold: Optional[float],
         find: str,
-        cpus: int,
-        gpus: float,
+        settings: RaySettings,
     ) -> None:
-        use_resources(cpus, gpus)
+        prepare(settings)
         self.columns = columns
         self.pipeline = PipelineWorker(Path(model), pipeline, packages, threshold, find)
 

@@ -32,12 +32,14 @@ class RaySettings:
     workers: How many workers.
     cpus: CPUs of a worker: the threads that it computes with.
     gpus: GPUs of a worker; 0.5 for two workers on one.
+    code: Python file with registered functions, which each worker imports; "" for none.
     """
 
     address: str = LOCAL
     workers: int = 1
     cpus: int = 1
     gpus: float = 0.0
+    code: str = ""
 
     def __post_init__(self) -> None:
         for name, least in (("workers", 1), ("cpus", 1), ("gpus", 0)):
@@ -79,21 +81,24 @@ def connected(settings: RaySettings) -> Iterator[None]:
         ray.shutdown()
 
 
-def use_resources(cpus: int, gpus: float) -> None:
-    """Compute with the CPUs and GPUs that a worker was given. Torch need not be installed."""
+def prepare(settings: RaySettings) -> None:
+    """Set the threads and the GPU of a worker, and import its code. Torch need not be installed."""
     import spacy
+    from spacy.util import import_file
 
     from ..devices import torch
 
     # For what is imported later.
-    os.environ["OMP_NUM_THREADS"] = str(cpus)
+    os.environ["OMP_NUM_THREADS"] = str(settings.cpus)
     if torch is not None:
-        torch.set_num_threads(cpus)
+        torch.set_num_threads(settings.cpus)
     faiss = sys.modules.get("faiss")
     if faiss is not None:
-        faiss.omp_set_num_threads(cpus)
-    if gpus:
+        faiss.omp_set_num_threads(settings.cpus)
+    if settings.gpus:
         spacy.require_gpu()
+    if settings.code:
+        import_file("python_code", settings.code)
 
 
 class RayShardWorker:
@@ -101,11 +106,11 @@ class RayShardWorker:
 
     make: Function from the job to the worker.
     job: What is linked, and how.
-    cpus, gpus: What the actor was given.
+    settings: What the actor was given.
     """
 
-    def __init__(self, make: Callable[[J], Worker], job: J, cpus: int, gpus: float) -> None:
-        use_resources(cpus, gpus)
+    def __init__(self, make: Callable[[J], Worker], job: J, settings: RaySettings) -> None:
+        prepare(settings)
         self.work = make(job)
 
     def __call__(self, batch: Dict[str, Any]) -> Dict[str, List[Any]]:
@@ -133,7 +138,7 @@ def map_shards(
     reports = ray.data.from_items(items, override_num_blocks=blocks).map_batches(
         RayShardWorker,
         batch_size=1,
-        fn_constructor_args=(make, job, settings.cpus, settings.gpus),
+        fn_constructor_args=(make, job, settings),
         **settings.actors(),
     )
     with readable_errors(ray):
@@ -144,13 +149,13 @@ def map_shards(
 def call_on_ray(function: Callable[[J], None], job: J, settings: RaySettings) -> None:
     """Call a function once, on a machine of the cluster, with the CPUs of a worker."""
     ray = import_ray()
-    task = ray.remote(_with_resources).options(num_cpus=settings.cpus, num_gpus=settings.gpus)
+    task = ray.remote(_call_prepared).options(num_cpus=settings.cpus, num_gpus=settings.gpus)
     with readable_errors(ray):
-        ray.get(task.remote(function, job, settings.cpus, settings.gpus))
+        ray.get(task.remote(function, job, settings))
 
 
-def _with_resources(function: Callable[[J], None], job: J, cpus: int, gpus: float) -> None:
-    use_resources(cpus, gpus)
+def _call_prepared(function: Callable[[J], None], job: J, settings: RaySettings) -> None:
+    prepare(settings)
     function(job)
 
 

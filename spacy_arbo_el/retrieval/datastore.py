@@ -16,7 +16,7 @@ from ..errors import Errors, Warnings
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.verbalizations import Parts
-from ..log import log
+from ..log import log, warn_once
 from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import Normalizer
 from ..mentions.records import MentionRecord
@@ -296,6 +296,9 @@ class Datastore:
         def build() -> np.ndarray:
             mask = np.zeros(self.kb.entities.positions, dtype=bool)
             mask[self.kb.entities.of_types([label])] = True
+            if len(self.kb) and not mask.any():
+                types = ", ".join(sorted(self.kb.entities.type_counts())[:5])
+                warn_once(Warnings.W547.format(label=label, types=types))
             return mask
 
         return self.derived(("allowed", label), build)

@@ -139,6 +139,23 @@ def test_names_are_found_by_two_workers(tmp_path):
     assert results[0] == results[1] and all(results[0]) and len(results[0][1]) > 5
 
 
+REGISTERING = """
+import os
+from pathlib import Path
+
+Path(__file__).with_suffix(f".{os.getpid()}").touch()
+"""
+
+
+def test_workers_import_the_code_of_the_command(tmp_path, model, corpus):
+    code = tmp_path / "code.py"
+    code.write_text(REGISTERING)
+    out = tmp_path / "out"
+    run("link", model, corpus, "--output", out, "--shard", 3, "--ray", "local", "--code", code)
+    processes = {int(path.suffix[1:]) for path in tmp_path.glob("code.*") if path != code}
+    assert processes - {os.getpid()}
+
+
 def test_texts_of_entities_are_encoded_by_two_workers(tmp_path, model):
     path = make_kb(tmp_path / "kb")
     printed = run("kb", "encode", path, model, "--ray", "local", "--workers", 2)

@@ -137,9 +137,3 @@ def test_hints_where_nothing_can_be_linked(folder, tmp_path, shared_nlp):
     save_pipeline(nlp, tmp_path / "empty")
     dev, out = folder / "dev.spacy", tmp_path / "o.jsonl"
     assert "knowledge base is empty" in run("link", tmp_path / "empty", dev, "--output", out)
-    nlp = spacy.load(
-        folder / "model", config={"components.arbo_linker.retriever.match_types": True}
-    )
-    save_pipeline(nlp, tmp_path / "typed")
-    printed = run("link", tmp_path / "typed", dev, "--output", out)
-    assert "No entity has a type that is a label of a mention (THING)" in printed

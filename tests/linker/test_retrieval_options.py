@@ -28,7 +28,8 @@ def test_match_types_restricts_candidates():
     assert linked(nlp, TEXT, "PLACE").kb_id_ == "river"
     assert linked(nlp, TEXT, "COMPANY").kb_id_ == "shop"
     assert set(candidates(nlp, TEXT, "COMPANY")) == {"shop", "maker", "car"}
-    assert linked(nlp, TEXT, "THING").kb_id_ == "NIL", "no entity has that type"
+    with pytest.warns(UserWarning, match="W547.*'THING'.*COMPANY"):
+        assert linked(nlp, TEXT, "THING").kb_id_ == "NIL", "no entity has that type"
     linker.kb.add(Entity("any", "Amazon basin"))
     assert candidates(nlp, TEXT, "THING") == ["any"], "no type is every type"
     # Each of several types in a document is searched by itself.
