@@ -187,20 +187,3 @@ class KBFromPath:
         if path.is_dir():
             return ArboKB(vocab).from_disk(path)
         return ArboKB(vocab, entity_formats.get(entity_format_of(path))(path))
-
-
-@registry.misc("spacy-arbo-el.EmptyKB.v1")
-class EmptyKB:
-    """A knowledge base without entities, so that every mention is NIL.
-
-    Use it to discover entities from scratch, or to add them later::
-
-        [initialize.components.arbo_linker.kb_loader]
-        @misc = "spacy-arbo-el.EmptyKB.v1"
-    """
-
-    def __repr__(self) -> str:
-        return "EmptyKB()"
-
-    def __call__(self, vocab: Vocab) -> ArboKB:
-        return ArboKB(vocab)

@@ -188,10 +188,6 @@ def test_the_revision_changes_with_edits_rows_and_encoder(kb):
         ("NoText", {}),
         ("KBFromPath", {"path": "kb"}),
         ("KBFromCorpus", {"path": "train.spacy"}),
-        ("EmptyKB", {}),
-        ("CandidateGenerator", {"n_fuzzy": 1}),
-        ("CandidateBatchGenerator", {"n_fuzzy": 1}),
-        ("EmptyLinkerKB", {}),
     ],
 )
 def test_registered_parts_pickle_and_have_a_repr_of_their_settings(name, settings):
