@@ -1,23 +1,19 @@
 """``arbo init-config``: complete configs of the package's systems and of one's own."""
 
 import configparser
+from functools import partial
 
 import pytest
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.config_sources import FOLDER, SYSTEMS
 
+from .. import commands
 from ..linker.world import write_corpus
 from ..systems import ROOT, text_of
 
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(arbo_cli, ["init-config", *map(str, arguments)])
-    assert result.exit_code == code, (result.output, result.exception)
-    return " ".join(result.output.split())
+run = partial(commands.run, "init-config")
 
 
 def test_the_recommended_system_is_written_by_default(tmp_path):

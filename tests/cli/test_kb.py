@@ -1,20 +1,15 @@
 """``arbo kb`` on hostile names, in the wrong place, and over what is there."""
 
 import json
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
+from .. import commands
 
 NAMES = ["benzo[a]pyrene", "[/bold]", "[red]x", "\x1b[2Jwiped", "a\x07b\r\nc", "\u202edesrever"]
 
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(arbo_cli, ["kb", *map(str, arguments)])
-    assert result.exit_code == code, (result.output, result.exception)
-    assert "\x1b[2J" not in result.output and "\x07" not in result.output
-    return " ".join(result.output.split())
+run = partial(commands.run, "kb")
 
 
 @pytest.fixture

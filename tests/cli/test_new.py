@@ -3,24 +3,20 @@
 import csv
 import hashlib
 import re
+from functools import partial
 
 import pytest
 import spacy
-from typer.testing import CliRunner
 
 import spacy_arbo_el.pipelines
 from spacy_arbo_el import load_pipeline, save_pipeline
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.cli.saved import read_new_entities
 from spacy_arbo_el.linker import find_linker
 
+from .. import commands
 from ..linker.saved import tiny_pipeline
 
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(arbo_cli, ["new", *map(str, arguments)])
-    assert result.exit_code == code, (result.output, result.exception)
-    return " ".join(result.output.split())
+run = partial(commands.run, "new")
 
 
 @pytest.fixture(scope="module")

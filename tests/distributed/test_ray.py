@@ -26,6 +26,7 @@ from spacy_arbo_el.cli.kb_edit import encode_with  # noqa: E402
 from spacy_arbo_el.distributed.graph_files import new_entities_of  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
 
+from ..commands import run  # noqa: E402
 from ..linker.world import ENTITIES  # noqa: E402
 from .conftest import (  # noqa: E402
     GRAPH_THRESHOLD,
@@ -37,7 +38,6 @@ from .conftest import (  # noqa: E402
     vectors,
 )
 from .silver_texts import contents, write_dictionary, write_texts  # noqa: E402
-from .test_serial import run  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,

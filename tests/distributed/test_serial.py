@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 import spacy
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from spacy_arbo_el import (
     discover_in_shards,
@@ -19,7 +18,6 @@ from spacy_arbo_el import (
     links_to_dicts,
     load_pipeline,
 )
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.raw import read_documents
 from spacy_arbo_el.distributed.identity import folder_fingerprint
 from spacy_arbo_el.distributed.job import part_of, summed
@@ -27,13 +25,8 @@ from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.distributed.shards import Shard
 from spacy_arbo_el.distributed.worker import ShardWorker
 
+from ..commands import run
 from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, ordered, rows_in
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return " ".join(result.output.split())
 
 
 @pytest.fixture(scope="module")

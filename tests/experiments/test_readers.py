@@ -8,22 +8,17 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 from spacy.util import import_file
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.concepts import concept_map_of
 from spacy_arbo_el.kb.importers import ImportReport
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+
+from ..commands import run
 
 SCRIPT = Path(__file__).parents[2] / "experiments" / "readers.py"
 readers = import_file("readers", SCRIPT)
 DATA = Path(os.environ.get("ARBO_DATA_DIR", SCRIPT.parents[2] / "shared" / "data"))
 real = pytest.mark.skipif(not DATA.is_dir(), reason="no real data here: set ARBO_DATA_DIR")
-
-
-def run(*arguments):
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 0, (result.output, result.exception)
 
 
 def test_commands_find_the_readers_by_code(tmp_path):

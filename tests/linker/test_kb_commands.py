@@ -2,13 +2,12 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import spacy
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
@@ -16,23 +15,10 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.linker import find_linker
 
+from ..commands import run as succeed
 from .world import ENTITIES
 
-
-def run(*arguments):
-    return CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
-
-
-def succeed(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 0, (result.output, result.exception)
-    return " ".join(result.output.split())
-
-
-def fail(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 1, result.output
-    return " ".join(result.output.split())
+fail = partial(succeed, code=1)
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,12 @@ import warnings
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.log import warn_once
 
+from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 
 ENTITIES = [Entity("D1", "1990", types=["YEAR"]), Entity("O1", "Ottoline", types=["ORG"])]
@@ -76,12 +75,6 @@ def test_what_is_left_out_is_said_once_with_its_count():
         warnings.simplefilter("error")
         linked(nlp)
         linked(pipeline(labels=["ORG"]))
-
-
-def run(*arguments):
-    result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return " ".join(result.output.split())
 
 
 def test_labels_and_sizes_on_the_command_line(tmp_path):

@@ -7,22 +7,15 @@ import re
 import pytest
 import spacy
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from spacy_arbo_el import save_pipeline
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
 
+from ..commands import run
 from .world import DEV, annotated
 
 TEXT = "The probe circles the planet Mercury at dawn. Quicksilver is a metal."
 COUNTS = r"(\d+) documents, (\d+) mentions, (\d+) linked to (\d+) entities, (\d+) NIL"
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return " ".join(result.output.split())
 
 
 def counts(output):
