@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from spacy_arbo_el.config_sources import FOLDER, SYSTEMS
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
+from .commands import run
 from .linker.world import DEV, ENTITIES, TRAIN, parse
 
 ROOT = Path(__file__).parents[1]
@@ -26,14 +28,32 @@ IDS = {entity.id: f"D00000{i}" for i, entity in enumerate(ENTITIES)}
 def run_workflow(name, folder, **variables):
     command = [sys.executable, "-m", "spacy", "project", "run", name, str(folder)]
     for variable, value in variables.items():
-        command += [f"--vars.{variable}", value]
+        command += [f"--vars.{variable}", str(value)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
     return result.stdout
 
 
-def read_project(folder):
-    return substitute_project_variables(srsly.read_yaml(folder / "project.yml"))
+def read_project(folder, **variables):
+    project = srsly.read_yaml(folder / "project.yml")
+    return substitute_project_variables(project, {f"vars.{n}": v for n, v in variables.items()})
+
+
+def run_in_process(name, folder, **variables):
+    """As ``run_workflow``, without a process for each command of ours."""
+    project, printed = read_project(folder, **variables), []
+    scripts = {command["name"]: command["script"] for command in project["commands"]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for line in [line for step in project["workflows"][name] for line in scripts[step]]:
+            words = shlex.split(line)
+            if words[:4] == ["python", "-m", "spacy", "arbo"]:
+                printed.append(run(*words[4:]))
+                continue
+            done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+            printed.append(done.stdout)
+    return "\n".join(printed)
 
 
 @pytest.mark.parametrize("folder", [ROOT, ROOT / "experiments"], ids=["project", "experiments"])
@@ -66,7 +86,7 @@ def to_jsonl(texts):
 
 
 @pytest.mark.slow
-def test_demo_and_discover_workflows_on_own_data(tmp_path):
+def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
     shutil.copy(ROOT / "project.yml", tmp_path)
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     data = tmp_path / "mine"
@@ -74,11 +94,11 @@ def test_demo_and_discover_workflows_on_own_data(tmp_path):
     for name, texts in {"train": TRAIN, "dev": [*DEV, *TRAIN], "test": DEV}.items():
         (data / f"{name}.jsonl").write_text(to_jsonl(texts))
     write_entities_jsonl(ENTITIES, data / "entities.jsonl")
-    printed = run_workflow("demo", tmp_path, dataset="tiny", data_dir="mine")
+    printed = run_workflow("demo", tmp_path, dataset="tiny", data_dir="mine", encoder=tiny_bert)
     assert "model-best: as configured" in printed and "←" in printed
     scores = json.loads((tmp_path / "metrics" / "tiny.json").read_text())
     assert scores["model-best: as configured"]["arbo_mentions"] == len(DEV)
-    run_workflow("discover", tmp_path, dataset="tiny", data_dir="mine")
+    run_in_process("discover", tmp_path, dataset="tiny", data_dir="mine")
     assert (tmp_path / "metrics" / "tiny_new.jsonl").exists()
     assert (tmp_path / "metrics" / "tiny_new.html").exists()
     assert spacy.load(tmp_path / "training" / "tiny" / "tuned").pipe_names == ["arbo_linker"]
@@ -95,7 +115,7 @@ def test_unlabelled_workflow_on_own_data(tmp_path):
     write_entities_jsonl(ENTITIES, tmp_path / "entities.jsonl")
     (tmp_path / "texts.jsonl").write_text(to_jsonl([*TRAIN, *DEV] * 4))
     files = {"kb": "entities.jsonl", "texts": "texts.jsonl", "silver_system": "short.cfg"}
-    run_workflow("unlabelled", tmp_path, dataset="tiny", **files)
+    run_in_process("unlabelled", tmp_path, dataset="tiny", **files)
     nlp = spacy.load(tmp_path / "training" / "tiny_unlabelled" / "whole")
     linker = nlp.get_pipe("arbo_linker")
     assert [entity.names for entity in linker.kb] == [entity.names for entity in ENTITIES]
@@ -149,7 +169,7 @@ def experiments(tmp_path_factory):
 
 @pytest.mark.slow
 def test_workflow_of_the_linker_on_a_corpus(experiments):
-    printed = run_workflow("linker", experiments, dataset="ncbi", data_dir="small")
+    printed = run_in_process("linker", experiments, dataset="ncbi", data_dir="small")
     metrics = json.loads((experiments / "metrics" / "ncbi.json").read_text())
     assert {"ncbi_untrained: names alone", "model-best: as configured"} <= set(metrics)
     trained = metrics["model-best: as configured"]

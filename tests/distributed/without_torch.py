@@ -23,9 +23,9 @@ def main() -> None:
 
     importlib.metadata.version = version_without_hidden
     from spacy_arbo_el import Job, link_in_shards
-    from spacy_arbo_el.distributed.on_ray import use_resources
+    from spacy_arbo_el.distributed.on_ray import RaySettings, prepare
 
-    use_resources(cpus=1, gpus=0)
+    prepare(RaySettings())
     model, corpus, output = sys.argv[1:]
     for name, one_graph in (("each", False), ("graph", True)):
         settings = {"one_graph": one_graph, "format": "jsonl", "size": 5}
