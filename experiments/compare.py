@@ -20,13 +20,14 @@ from spacy_arbo_el.calibration.calibration import KINDS, Calibration
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.evaluation.calibrate import fit_calibration
+from spacy_arbo_el.evaluation.outcomes import Outcome, outcomes
 from spacy_arbo_el.evaluation.report import (
     Variants,
     outcomes_of_stages,
     score_rows,
     with_inference,
 )
-from spacy_arbo_el.evaluation.scorer import DRAWN_RECALLS, Outcome, outcomes
+from spacy_arbo_el.evaluation.scorer import DRAWN_RECALLS
 from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.decisions import Inference
 from spacy_arbo_el.inference.independent import Independent

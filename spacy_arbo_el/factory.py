@@ -136,6 +136,7 @@ SCORE_WEIGHTS = {
     "nel_micro_r": None,
     "nel_score": None,
     "arbo_acc": 0.0,
+    "arbo_balanced_acc": 0.0,
     "arbo_recall_at_1": 0.0,
     "arbo_recall_at_8": None,
     "arbo_recall_at_64": 0.0,

@@ -554,6 +554,7 @@ class ArboLinker(TrainablePipe):
         kwargs.setdefault("get_spans", self.mentions.getter)
         kwargs.setdefault("extension", self.cfg["extension"])
         kwargs.setdefault("kb", self.kb)
+        kwargs.setdefault("exemplars", self.exemplars.records)
         return self.scorer(examples, **kwargs)
 
     def _with_gold_mentions(self, examples: List[Example]) -> List[Example]:

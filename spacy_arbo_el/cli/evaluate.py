@@ -146,12 +146,12 @@ def _held_out(
 
 def _tfidf(nlp: "Language", examples: "List[Example]") -> Dict[str, Any]:
     from ..evaluation.baselines import NameTfidf, baseline_scores
-    from ..evaluation.report import seen_ids
+    from ..evaluation.report import seen_by
     from ..linker import find_linker
 
     linker = find_linker(nlp)
     rank = NameTfidf.build(linker.kb.entities.items())
-    return baseline_scores(linker, examples, rank, seen_ids(linker))
+    return baseline_scores(linker, examples, rank, seen_by(linker))
 
 
 def _title(data: Path, folds: int, tune: str, n_labels: Optional[int], drop: float) -> str:

@@ -1,7 +1,7 @@
 """Baselines that rank entities by the surface form of a mention alone, in any case."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Sequence, Tuple
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +15,9 @@ from ..linker import ArboLinker
 from ..mentions.getters import find_mentions
 from ..mentions.labels import current_ids
 from ..mentions.records import gold_ids
+from .outcomes import Outcome
 from .report import MOST_CANDIDATES, scores_with_seen
-from .scorer import Outcome
+from .seen import Seen
 
 # Numbers of the dense scores of names that are computed at a time.
 BLOCK = 1 << 24
@@ -26,7 +27,7 @@ Ranker = Callable[[Sequence[str]], TopK]
 
 
 def baseline_scores(
-    linker: ArboLinker, examples: Iterable[Example], rank: Ranker, seen: Set[str]
+    linker: ArboLinker, examples: Iterable[Example], rank: Ranker, seen: Seen
 ) -> Dict[str, Any]:
     """Score a baseline on gold mentions, with the keys of ``score_rows``.
 
@@ -35,7 +36,7 @@ def baseline_scores(
     linker: Its knowledge base is searched.
     examples: Their references have the mentions.
     rank: The baseline.
-    seen: The ids of entities that count as seen.
+    seen: What counts as seen.
     """
     mentions = (find_mentions(eg.reference, linker.mentions.getter) for eg in examples)
     spans = [span for group in mentions for span in group if span.kb_id_]
@@ -46,7 +47,9 @@ def baseline_scores(
     for span, gold, row in zip(spans, golds, found.tolist()):
         candidates = [ids[position] for position in row if position >= 0]
         first = candidates[0] if candidates else NIL
-        results.append(Outcome(span.label_, tuple(gold), first, Link(first, 0.0, ids=candidates)))
+        results.append(
+            Outcome(span.label_, tuple(gold), first, Link(first, 0.0, ids=candidates), span)
+        )
     return scores_with_seen(results, seen)
 
 

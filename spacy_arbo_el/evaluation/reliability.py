@@ -5,7 +5,7 @@ from typing import Sequence
 
 import numpy as np
 
-from .scorer import Outcome
+from .outcomes import Outcome
 
 BINS = 10
 

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from rich.table import Table
 from spacy.language import Language
@@ -17,24 +17,26 @@ from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
-from ..mentions.labels import check_some_annotated, current_ids
+from ..mentions.labels import check_some_annotated
 from ..mentions.records import gold_ids
 from ..reranking.best_evidence import BestEvidence
 from ..reranking.pair_rerankers import PairReranker
 from .calibrate import fit_calibration
-from .scorer import Outcome, outcomes, recall_at, score_outcomes
+from .outcomes import Outcome, outcomes
+from .scorer import recall_at, score_outcomes
+from .seen import Seen, accuracy_interval, score_by_seen
 from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
 
 COLUMNS = {
     "mentions": "arbo_mentions",
     "accuracy": "arbo_acc",
+    "95 %": "arbo_acc_95",
     "seen": "arbo_acc_seen",
     "unseen": "arbo_acc_unseen",
     "bal.": "arbo_balanced_acc",
+    "new str.": "arbo_acc_new_strings",
     "R@1": "arbo_recall_at_1",
-    "R@8": "arbo_recall_at_8",
     "R@64": "arbo_recall_at_64",
-    "R@100": "arbo_recall_at_100",
     "NIL P": "arbo_nil_p",
     "NIL R": "arbo_nil_r",
     "NIL F1": "arbo_nil_f",
@@ -182,45 +184,23 @@ def linked_outcomes(
 
 def scores_of(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
     """The scores of a linker's outcomes."""
-    scores = scores_with_seen(results, seen_ids(linker))
+    scores = scores_with_seen(results, seen_by(linker))
     # With fewer candidates, it would be the recall at another number.
     if linker.datastore.settings.n_candidates < MOST_CANDIDATES:
         scores[f"arbo_recall_at_{MOST_CANDIDATES}"] = None
     return scores
 
 
-def seen_ids(linker: ArboLinker) -> Set[str]:
-    """The ids of entities with a training mention that is stored as an exemplar."""
-    groups = current_ids(linker.kb, [record.kb_ids for record in linker.exemplars.records])
-    return {kb_id for ids in groups for kb_id in ids}
+def seen_by(linker: ArboLinker) -> Seen:
+    """What the linker has exemplars of."""
+    return Seen.of(linker.kb, linker.exemplars.records)
 
 
-def scores_with_seen(results: List[Outcome], seen: Set[str]) -> Dict[str, Any]:
-    """The scores of outcomes, with recall@100, and accuracy on seen and unseen entities.
-
-    seen: The ids of seen entities.
-    """
+def scores_with_seen(results: List[Outcome], seen: Seen) -> Dict[str, Any]:
+    """The scores of outcomes, with recall@100, by what is seen, and the interval of accuracy."""
     recall = {f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES)}
-    return {**score_outcomes(results), **recall, **_seen_and_unseen(results, seen)}
-
-
-def _seen_and_unseen(results: List[Outcome], seen: Set[str]) -> Dict[str, Optional[float]]:
-    """Accuracy on gold mentions of entities with and without a training mention.
-
-    "arbo_balanced_acc" is the mean of both: dev sets have few mentions of unseen entities, and most
-    entities of a knowledge base are unseen.
-    """
-    parts: Dict[str, List[bool]] = {"seen": [], "unseen": []}
-    for result in results:
-        if result.gold:
-            parts["seen" if seen & set(result.gold) else "unseen"].append(result.is_correct)
-    seen_acc, unseen_acc = (sum(part) / len(part) if part else None for part in parts.values())
-    balanced = None if seen_acc is None or unseen_acc is None else (seen_acc + unseen_acc) / 2
-    return {
-        "arbo_acc_seen": seen_acc,
-        "arbo_acc_unseen": unseen_acc,
-        "arbo_balanced_acc": balanced,
-    }
+    interval = {"arbo_acc_95": accuracy_interval(results)}
+    return {**score_outcomes(results), **recall, **score_by_seen(results, seen), **interval}
 
 
 def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
@@ -237,4 +217,6 @@ def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
+    if isinstance(value, tuple):
+        return "–".join(f"{end:.3f}" for end in value)
     return str(value) if isinstance(value, int) else f"{value:.4f}"

@@ -5,97 +5,22 @@ Unlike in spaCy's ``score_links``, a gold mention that the pipeline did not find
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from spacy.scorer import PRFScore
-from spacy.tokens import Span
 from spacy.training import Example
 from spacy.util import registry
 
-from ..annotations import Link
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
-from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from ..mentions.labels import current_ids
-from ..mentions.records import gold_ids
+from ..mentions.getters import EntSpans, SpanGetter
+from ..mentions.records import MentionRecord
+from .outcomes import Outcome, mean, outcomes
+from .seen import Seen, score_by_seen
 
 # The k of recall@k in figures, as in Table 1 of the arborescence paper; and all that are scored.
 DRAWN_RECALLS = (1, 2, 4, 8, 16, 32, 64)
 RECALLS = (1, 2, 4, 8, 10, 16, 32, 64)
-
-
-class Outcome(NamedTuple):
-    """A gold mention, a predicted mention, or both if they have the same offsets.
-
-    label: The label of the gold mention, or of the predicted one if there is no gold mention.
-    gold: The gold ids, empty for NIL; None if there is no gold mention.
-    predicted: The predicted id, which can be "NIL"; None if there is no predicted mention.
-    link: The link of the predicted mention; None if it has none.
-    span: The gold mention, or the predicted one if there is no gold mention.
-    """
-
-    label: str
-    gold: Optional[Tuple[str, ...]]
-    predicted: Optional[str]
-    link: Optional[Link]
-    span: Optional[Span] = None
-
-    @property
-    def is_correct(self) -> bool:
-        """Whether the gold mention has the correct link, or none if it is NIL."""
-        if self.gold is None or self.predicted is None:
-            return False
-        return self.predicted in self.gold if self.gold else self.predicted == NIL
-
-
-def outcomes(
-    examples: Iterable[Example],
-    get_spans: SpanGetter,
-    extension: str,
-    kb: Optional[ArboKB] = None,
-) -> List[Outcome]:
-    """Match gold and predicted mentions by their character offsets.
-
-    Gold mentions without annotation are left out: their ``kb_id_`` is empty, not "NIL".
-
-    examples: Linked examples.
-    get_spans: Gives the mentions of a Doc.
-    extension: The attribute with the link of a span.
-    kb: The knowledge base that gold ids refer to. An id that leads to an entity, such as one that
-        was merged, is that entity's. Without one, ids are compared as they are.
-    """
-    results = []
-    for example in examples:
-        gold = {offsets_of_span(s): s for s in find_mentions(example.reference, get_spans)}
-        predicted = {offsets_of_span(s): s for s in find_mentions(example.predicted, get_spans)}
-        for offsets in sorted({*gold, *predicted}):
-            span = gold.get(offsets)
-            if span is None or span.kb_id_:
-                results.append(_outcome(span, predicted.get(offsets), extension))
-    return results if kb is None else _with_current_ids(results, kb)
-
-
-def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> List[Outcome]:
-    gold = current_ids(kb, [result.gold or () for result in results])
-    return [
-        result if result.gold is None else result._replace(gold=ids)
-        for result, ids in zip(results, gold)
-    ]
-
-
-def _outcome(reference: Optional[Span], predicted: Optional[Span], extension: str) -> Outcome:
-    link = None
-    if predicted is not None and Span.has_extension(extension):
-        link = predicted._.get(extension)
-    span = reference if reference is not None else predicted
-    assert span is not None
-    return Outcome(
-        span.label_,
-        None if reference is None else gold_ids(reference),
-        None if predicted is None else (predicted.kb_id_ or NIL),
-        link,
-        span,
-    )
 
 
 def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
@@ -124,13 +49,13 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
     scored = [prf for prf in per_type.values() if len(prf)]
     scores: Dict[str, Any] = {
         **_prf("nel_micro", micro),
-        "nel_macro_p": _mean([prf.precision for prf in scored]),
-        "nel_macro_r": _mean([prf.recall for prf in scored]),
-        "nel_macro_f": _mean([prf.fscore for prf in scored]),
+        "nel_macro_p": mean([prf.precision for prf in scored]),
+        "nel_macro_r": mean([prf.recall for prf in scored]),
+        "nel_macro_f": mean([prf.fscore for prf in scored]),
         "nel_f_per_type": {label: prf.to_dict() for label, prf in sorted(per_type.items())},
         "nel_score": micro.fscore if len(micro) else None,
         "nel_score_desc": "micro F",
-        "arbo_acc": _mean([result.is_correct for result in gold]),
+        "arbo_acc": mean([result.is_correct for result in gold]),
         "arbo_mentions": len(gold),
         **_prf("arbo_nil", nil),
     }
@@ -141,7 +66,7 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
 
 def recall_at(results: List[Outcome], k: int) -> Optional[float]:
     """The share of gold mentions with an entity that have it among the first k candidates."""
-    return _mean([_is_candidate(result, k) for result in results if result.gold])
+    return mean([_is_candidate(result, k) for result in results if result.gold])
 
 
 def _count_link(prf: PRFScore, result: Outcome) -> None:
@@ -164,14 +89,12 @@ def _prf(name: str, prf: PRFScore) -> Dict[str, Optional[float]]:
     return dict(zip((f"{name}_p", f"{name}_r", f"{name}_f"), values))
 
 
-def _mean(values: List[Any]) -> Optional[float]:
-    return sum(values) / len(values) if values else None
-
-
 @registry.scorers("spacy-arbo-el.linker_scorer.v1")
 @dataclass(frozen=True)
 class LinkerScorer:
-    """The scorer of ``arbo_linker``, the default. For its scores, see ``score_outcomes``::
+    """The scorer of ``arbo_linker``, the default.
+
+    For its scores, see ``score_outcomes`` and ``score_by_seen``::
 
     [components.arbo_linker.scorer]
     @scorers = "spacy-arbo-el.linker_scorer.v1"
@@ -184,6 +107,9 @@ class LinkerScorer:
         get_spans: Optional[SpanGetter] = None,
         extension: str = "arbo",
         kb: Optional[ArboKB] = None,
+        exemplars: Sequence[MentionRecord] = (),
         **kwargs: Any,
     ) -> Dict[str, Any]:
-        return score_outcomes(outcomes(examples, get_spans or EntSpans(), extension, kb))
+        results = outcomes(examples, get_spans or EntSpans(), extension, kb)
+        seen = Seen() if kb is None else Seen.of(kb, exemplars)
+        return {**score_outcomes(results), **score_by_seen(results, seen)}

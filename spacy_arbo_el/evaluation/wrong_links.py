@@ -5,7 +5,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from spacy.tokens import Span
 
@@ -17,8 +17,8 @@ from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.getters import offsets_of_span
 from ..mentions.records import CONTEXT, ID_SEPARATOR, text_fingerprint
-from .report import seen_ids
-from .scorer import Outcome
+from .outcomes import Outcome
+from .report import seen_by
 
 # Where a link went wrong. Each wrong link has one of these kinds.
 ABSENT = "not in the knowledge base"
@@ -124,7 +124,7 @@ def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> List[WrongLin
     results: Outcomes with their spans.
     """
     wrong = [one for one in results if one.gold is not None and not one.is_correct]
-    titles, seen = _titles(linker, wrong), seen_ids(linker)
+    titles, seen = _titles(linker, wrong), seen_by(linker).ids
     owners = _owners(linker, [one.span.text for one in wrong if one.span is not None])
     found = [_wrong_link(linker, one, titles, seen, owners) for one in wrong]
     return sorted(found, key=lambda one: -one.confidence)
@@ -138,7 +138,7 @@ def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> Dict[str, str]:
     return {i: entities[p].title for i, p in zip(ids, positions) if p in entities}
 
 
-def _owners(linker: ArboLinker, texts: Iterable[str]) -> Dict[str, Set[str]]:
+def _owners(linker: ArboLinker, texts: Iterable[str]) -> Dict[str, AbstractSet[str]]:
     """The ids of the entities that have a text as a name, by case folded text."""
     names = linker.kb.entities.with_names(sorted({text.casefold() for text in texts}))
     ids = linker.kb.entities.ids_at(sorted({p for group in names.values() for p in group}))
@@ -149,8 +149,8 @@ def _wrong_link(
     linker: ArboLinker,
     one: Outcome,
     titles: Mapping[str, str],
-    seen: Set[str],
-    owners: Mapping[str, Set[str]],
+    seen: AbstractSet[str],
+    owners: Mapping[str, AbstractSet[str]],
 ) -> WrongLink:
     assert one.span is not None and one.gold is not None
     link = one.link or Link(NIL, 0.0)

@@ -4,9 +4,7 @@ import pytest
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.evaluation import report
-from spacy_arbo_el.evaluation.scorer import Outcome
 from spacy_arbo_el.evaluation.thresholds import sweep_linking
 from spacy_arbo_el.inference.independent import Independent
 
@@ -83,16 +81,6 @@ def test_ids_of_merged_entities_are_those_of_the_entities_that_they_lead_to():
 def test_cross_validation_needs_two_parts(pipeline, data, folds):
     with pytest.raises(ValueError, match=f"E834.*at least 2 parts, got {folds}"):
         compare_inference(pipeline, data, folds=folds)
-
-
-def test_balanced_accuracy_is_the_mean_of_seen_and_unseen_entities():
-    results = [
-        Outcome("", (kb_id,), kb_id if right else "other", Link(kb_id, 0.9, ()))
-        for kb_id, right in (("a", True), ("a", True), ("a", True), ("a", False), ("b", False))
-    ]
-    scores = report.scores_with_seen(results, {"a"})
-    assert (scores["arbo_acc_seen"], scores["arbo_acc_unseen"]) == (0.75, 0.0)
-    assert scores["arbo_balanced_acc"] == 0.375
 
 
 def test_gold_ids_of_another_knowledge_base_are_said(pipeline, tmp_path):

@@ -3,7 +3,8 @@
 import pytest
 
 from spacy_arbo_el.annotations import Link
-from spacy_arbo_el.evaluation.scorer import Outcome, score_outcomes
+from spacy_arbo_el.evaluation.outcomes import Outcome
+from spacy_arbo_el.evaluation.scorer import score_outcomes
 
 
 def outcome(gold, predicted, ids=(), label="X"):

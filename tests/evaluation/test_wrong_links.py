@@ -14,8 +14,8 @@ from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.convert import write_docbin
 from spacy_arbo_el.corpora.reader import unlinked
 from spacy_arbo_el.evaluation import wrong_links as kinds
+from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.evaluation.report import own_outcomes
-from spacy_arbo_el.evaluation.scorer import outcomes
 from spacy_arbo_el.evaluation.wrong_links import (
     WrongLink,
     as_csv,

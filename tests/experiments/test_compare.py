@@ -5,8 +5,8 @@ from pathlib import Path
 from spacy.util import import_file
 
 from spacy_arbo_el.corpora.reader import unlinked
+from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.evaluation.report import outcomes_of_stages, score_rows
-from spacy_arbo_el.evaluation.scorer import outcomes
 
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, examples

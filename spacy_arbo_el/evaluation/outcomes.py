@@ -1,0 +1,92 @@
+"""Gold mentions beside predicted ones."""
+
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.tokens import Span
+from spacy.training import Example
+
+from ..annotations import Link
+from ..kb.entity import NIL
+from ..kb.knowledge_base import ArboKB
+from ..mentions.getters import SpanGetter, find_mentions, offsets_of_span
+from ..mentions.labels import current_ids
+from ..mentions.records import gold_ids
+
+
+class Outcome(NamedTuple):
+    """A gold mention, a predicted mention, or both if they have the same offsets.
+
+    label: The label of the gold mention, or of the predicted one if there is no gold mention.
+    gold: The gold ids, empty for NIL; None if there is no gold mention.
+    predicted: The predicted id, which can be "NIL"; None if there is no predicted mention.
+    link: The link of the predicted mention; None if it has none.
+    span: The gold mention, or the predicted one if there is no gold mention.
+    """
+
+    label: str
+    gold: Optional[Tuple[str, ...]]
+    predicted: Optional[str]
+    link: Optional[Link]
+    span: Optional[Span] = None
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether the gold mention has the correct link, or none if it is NIL."""
+        if self.gold is None or self.predicted is None:
+            return False
+        return self.predicted in self.gold if self.gold else self.predicted == NIL
+
+
+def outcomes(
+    examples: Iterable[Example],
+    get_spans: SpanGetter,
+    extension: str,
+    kb: Optional[ArboKB] = None,
+) -> List[Outcome]:
+    """Match gold and predicted mentions by their character offsets.
+
+    Gold mentions without annotation are left out: their ``kb_id_`` is empty, not "NIL".
+
+    examples: Linked examples.
+    get_spans: Gives the mentions of a Doc.
+    extension: The attribute with the link of a span.
+    kb: The knowledge base that gold ids refer to. An id that leads to an entity, such as one that
+        was merged, is that entity's. Without one, ids are compared as they are.
+    """
+    results = []
+    for example in examples:
+        gold = {offsets_of_span(s): s for s in find_mentions(example.reference, get_spans)}
+        predicted = {offsets_of_span(s): s for s in find_mentions(example.predicted, get_spans)}
+        for offsets in sorted({*gold, *predicted}):
+            span = gold.get(offsets)
+            if span is None or span.kb_id_:
+                results.append(_outcome(span, predicted.get(offsets), extension))
+    return results if kb is None else _with_current_ids(results, kb)
+
+
+def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> List[Outcome]:
+    gold = current_ids(kb, [result.gold or () for result in results])
+    return [
+        result if result.gold is None else result._replace(gold=ids)
+        for result, ids in zip(results, gold)
+    ]
+
+
+def _outcome(reference: Optional[Span], predicted: Optional[Span], extension: str) -> Outcome:
+    link = None
+    if predicted is not None and Span.has_extension(extension):
+        link = predicted._.get(extension)
+    span = reference if reference is not None else predicted
+    assert span is not None
+    return Outcome(
+        span.label_,
+        None if reference is None else gold_ids(reference),
+        None if predicted is None else (predicted.kb_id_ or NIL),
+        link,
+        span,
+    )
+
+
+def mean(values: Sequence[Any]) -> Optional[float]:
+    """The mean; None of nothing."""
+    return sum(values) / len(values) if values else None

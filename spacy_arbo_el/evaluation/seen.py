@@ -1,0 +1,78 @@
+"""Scores by what training has shown: entities with exemplars, and surface forms of exemplars."""
+
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..kb.knowledge_base import ArboKB
+from ..mentions.labels import current_ids
+from ..mentions.records import MentionRecord
+from .outcomes import Outcome, mean
+
+# The share of mentions of unseen entities to which accuracy is reweighted.
+UNSEEN_SHARE = 0.25
+SAMPLES = 1000
+
+
+class Seen(NamedTuple):
+    """What a linker has exemplars of.
+
+    ids: The ids of entities.
+    strings: Surface forms, case-folded.
+    """
+
+    ids: FrozenSet[str] = frozenset()
+    strings: FrozenSet[str] = frozenset()
+
+    @classmethod
+    def of(cls, kb: ArboKB, records: Sequence[MentionRecord]) -> "Seen":
+        """What these exemplars show."""
+        groups = current_ids(kb, [record.kb_ids for record in records])
+        strings = frozenset(record.text.casefold() for record in records)
+        return cls(frozenset(kb_id for ids in groups for kb_id in ids), strings)
+
+
+def score_by_seen(results: Sequence[Outcome], seen: Seen) -> Dict[str, Optional[float]]:
+    """Accuracy on gold mentions of entities, by what training has shown.
+
+    RETURNS: These scores, None where there is nothing to score:
+        arbo_acc_seen, arbo_acc_unseen: Entities with and without a training mention.
+        arbo_balanced_acc: The mean of both: dev sets have few mentions of unseen entities, and most
+            entities of a knowledge base are unseen. The one of the two that there is, if any.
+        arbo_acc_quarter_unseen: What accuracy would be if a quarter of the mentions were of unseen
+            entities; None without both.
+        arbo_acc_new_strings: Mentions with a surface form that no training mention has.
+    """
+    parts: Dict[str, List[bool]] = {"seen": [], "unseen": [], "new": []}
+    for result in results:
+        if result.gold:
+            parts["seen" if seen.ids & set(result.gold) else "unseen"].append(result.is_correct)
+            if result.span is not None and result.span.text.casefold() not in seen.strings:
+                parts["new"].append(result.is_correct)
+    known, unknown, new = (mean(part) for part in parts.values())
+    both = [value for value in (known, unknown) if value is not None]
+    quarter = None
+    if known is not None and unknown is not None:
+        quarter = (1 - UNSEEN_SHARE) * known + UNSEEN_SHARE * unknown
+    return {
+        "arbo_acc_seen": known,
+        "arbo_acc_unseen": unknown,
+        "arbo_balanced_acc": mean(both),
+        "arbo_acc_quarter_unseen": quarter,
+        "arbo_acc_new_strings": new,
+    }
+
+
+def accuracy_interval(results: Sequence[Outcome]) -> Optional[Tuple[float, float]]:
+    """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
+    by_document: Dict[Any, List[bool]] = {}
+    for result in results:
+        if result.gold is not None and result.span is not None:
+            by_document.setdefault(id(result.span.doc), []).append(result.is_correct)
+    if len(by_document) < 2:
+        return None
+    counts = np.array([[sum(part), len(part)] for part in by_document.values()])
+    share = np.full(len(counts), 1 / len(counts))
+    drawn = np.random.default_rng(0).multinomial(len(counts), share, size=SAMPLES) @ counts
+    low, high = np.quantile(drawn[:, 0] / np.maximum(drawn[:, 1], 1), [0.025, 0.975])
+    return float(low), float(high)
