@@ -2,11 +2,10 @@
 
     python experiments/default_ranker.py CORPUS.spacy=KB … [--mentions 1200]
 
-The corpora are annotated and public, and none of them is a dev or test part. Each is used four
-ways: with the entities alone, with the entity of every fourth mention taken away, as the knowledge
-base of a new user lacks entities, with one candidate of every fourth mention, as in a knowledge
-base of few entities, and with the exemplars of every second document. The weights are written into
-the package, and the curves are printed for ``calibration/calibration.py``.
+The corpora are annotated and public, and no figure is from them. Each is used three ways: with the
+entities alone, with one candidate of every fourth mention, as in a knowledge base of few entities,
+and with the exemplars of every second document. The weights are written into the package, and the
+curves are printed for ``calibration/calibration.py``.
 """
 
 import argparse
@@ -36,7 +35,6 @@ from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
-LACKING = 4
 FEW = 4
 
 
@@ -46,29 +44,13 @@ def some_documents(docs: List[Doc], n_mentions: int) -> List[Doc]:
     return docs[:: max(len(docs) // wanted, 1)][:wanted]
 
 
-def only(features: CandidateFeatures, kept: np.ndarray) -> CandidateFeatures:
-    """These candidates, with none in the place of the others. kept: (m, k) bool."""
-    return CandidateFeatures(
-        np.where(kept, features.entities, -1),
-        np.where(kept[:, :, None], features.features, 0).astype(np.float32),
-        np.where(kept, features.exemplars, -1),
-    )
-
-
-def without_gold(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeatures:
-    """The candidates of every fourth mention without its entity, as if the KB lacked it."""
-    gone = is_gold(features.entities, gold)
-    gone[np.arange(len(features)) % LACKING > 0] = False
-    return only(features, ~gone)
-
-
 def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeatures:
     """One candidate of every fourth mention: its entity, if it is one, or any by chance."""
     rows = np.arange(0, len(features), FEW)
     part = features.take(rows)
     column = np.random.default_rng(0).integers(np.maximum(part.valid.sum(axis=1), 1))
     column[::2] = is_gold(part.entities, gold[rows])[::2].argmax(axis=1)
-    return only(part, np.arange(part.entities.shape[1]) == column[:, None])
+    return part.where(np.arange(part.entities.shape[1]) == column[:, None])
 
 
 class Collected:
@@ -87,13 +69,8 @@ class Collected:
 
     def weights(self) -> Optional[RankerWeights]:
         """The weights that fit all of them."""
-        features = CandidateFeatures(
-            *(
-                np.concatenate([getattr(part, name) for part in self.features])
-                for name in ("entities", "features", "exemplars")
-            )
-        )
-        return fit_weights(features, np.concatenate(self.correct), np.concatenate(self.documents))
+        features, labels = CandidateFeatures.concat(self.features), np.concatenate(self.correct)
+        return fit_weights(features, labels, np.concatenate(self.documents))
 
 
 def entity_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
@@ -161,7 +138,6 @@ def main() -> None:
         start = 100_000 * len(parts)
         documents = start + alone.batch.documents
         collected.add(features, alone.gold, documents)
-        collected.add(without_gold(features, alone.gold), alone.gold, documents)
         collected.add(one_candidate(features, alone.gold), alone.gold[::FEW], documents[::FEW])
         linker.add_exemplars(docs[::2])
         beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2], 64)

@@ -19,17 +19,17 @@ from .training.objective import TrainingObjective
 
 DEFAULT_CONFIG = """
 [arbo_linker]
-threshold = 0.5
+threshold = 0.4
 overwrite = true
 use_gold_ents = true
 extension = "arbo"
 
 [arbo_linker.calibration]
-entity = [12.3, -8.0]
-exemplar = [17.3, -12.8]
-mention = [8.2, -6.8]
-same_mention = [17.7, -12.4]
-same_new_entity = [17.7, -12.4]
+entity = [8.2, -5.6]
+exemplar = [21.1, -17.3]
+mention = [7.9, -6.9]
+same_mention = [20.3, -15.8]
+same_new_entity = [20.3, -15.8]
 
 [arbo_linker.model]
 @architectures = "spacy-arbo-el.DualEncoder.v1"

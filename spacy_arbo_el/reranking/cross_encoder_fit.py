@@ -8,18 +8,19 @@ import numpy as np
 from ..arrays import TopK
 from ..io import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
-from .ranker_weights import RankerWeights, fit_plane, fit_weights, log_odds_among
+from .probabilities import fit_presence, fit_temperature, log_odds_of
+from .ranker_weights import RankerWeights, fit_weights
 
-# Scores of a cross-encoder as they are, until a curve is fitted.
-PLAIN = (1.0, 0.0, 0.0)
+# Scores of a cross-encoder as they are, until a curve is fitted: one of the candidates is right.
+PLAIN = (1.0, 0.0, 4.0)
 
 
 @dataclass(frozen=True, eq=False)
 class CrossEncoderFit:
     """What is fitted on held-out documents.
 
-    curve: The weights of the log-odds among the scored candidates and of the log-odds that the
-        first candidate had before, and an offset: for scores that rank by themselves.
+    curve: The temperature of the softmax over scores, the weight of the log-odds that the first
+        candidate had before, and an offset: for scores that rank by themselves.
     weights: Of the features with the score as one more; None where the score ranks by itself.
     """
 
@@ -43,21 +44,23 @@ class CrossEncoderFit:
         features: Those of the candidates, with the scores; None to rank by scores alone.
         documents: (m,) int64, the document of each mention: these are held out at once.
         """
-        odds = log_odds_among(scores, np.isfinite(scores))
-        best = odds.argmax(axis=1)[:, None]
-        hit = np.take_along_axis(correct, best, axis=1)[:, 0]
-        curve = fit_plane(np.take_along_axis(odds, best, axis=1)[:, 0], before, hit)
+        scored = np.isfinite(scores)
+        scores, gold = np.where(scored, scores, -np.inf), (correct & scored).any(axis=1)
+        curve, alike = PLAIN, np.ones(len(scores))
+        presence = fit_presence(before[:, None].astype(np.float64), gold, alike)
+        if presence is not None:
+            temperature = fit_temperature(scores[gold], correct[gold], alike[gold])
+            curve = (temperature, float(presence[0]), float(presence[1]))
         weights = None if features is None else fit_weights(features, correct, documents)
-        return cls(curve or PLAIN, weights)
+        return cls(curve, weights)
 
     def logits(self, scores: np.ndarray, valid: np.ndarray, before: np.ndarray) -> np.ndarray:
         """(m, k) float32, the log-odds of candidates by their scores alone.
 
         before: (m,) float32, the log-odds that the first candidate had before.
         """
-        slope, by_before, offset = self.curve
-        odds = log_odds_among(scores, valid)
-        return (slope * odds + by_before * before[:, None] + offset).astype(np.float32)
+        temperature, by_before, offset = self.curve
+        return log_odds_of(scores, valid, temperature, by_before * before + offset)
 
     def to_bytes(self) -> bytes:
         weights = b"" if self.weights is None else self.weights.to_bytes()

@@ -26,6 +26,7 @@ FEATURES = (
     "name_numbers",  # 1 if a name has the same numbers
     "numbers",  # 1 if a name or surface form has the same numbers
     "has_exemplar",  # 1 if the entity has an exemplar
+    "title",  # 1 if its title has the same n-grams
 )
 
 
@@ -51,13 +52,6 @@ class CandidateFeatures:
         """(m, c) bool, where there is a candidate."""
         return self.entities >= 0
 
-    @property
-    def nearest(self) -> np.ndarray:
-        """(m,) float32, the largest similarity of vectors among a mention's candidates."""
-        nearest = self.features[:, :, FEATURES.index("nearest")]
-        nearest = np.where(self.valid, nearest, -np.inf).max(axis=1, initial=-np.inf)
-        return np.where(np.isfinite(nearest), nearest, 0.0)
-
     @classmethod
     def concat(cls, parts: Sequence["CandidateFeatures"]) -> "CandidateFeatures":
         """The mentions of several batches with as many candidates, one after the other."""
@@ -65,6 +59,14 @@ class CandidateFeatures:
             np.concatenate([part.entities for part in parts]),
             np.concatenate([part.features for part in parts]),
             np.concatenate([part.exemplars for part in parts]),
+        )
+
+    def where(self, keep: np.ndarray) -> "CandidateFeatures":
+        """The same with none in the place of the others. keep: (m, c) bool."""
+        return CandidateFeatures(
+            np.where(keep, self.entities, -1),
+            np.where(keep[:, :, None], self.features, np.float32(0)),
+            np.where(keep, self.exemplars, -1),
         )
 
     def take(self, mentions: np.ndarray) -> "CandidateFeatures":
@@ -114,7 +116,7 @@ def gather_features(
     features += [*similarity.ngrams, similarity.ngrams.max(axis=0)]
     for view in (similarity.words, similarity.numbers):
         features += [view[0], view.max(axis=0)]
-    features.append(has_exemplar)
+    features += [has_exemplar, similarity.first[0]]
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     return CandidateFeatures(entities, stacked, rows)

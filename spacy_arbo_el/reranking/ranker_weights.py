@@ -1,12 +1,11 @@
 """What the feature ranker learns: from features of candidates to log-odds that they are correct.
 
-A small network over the features, trained by softmax among the candidates of each mention; then a
-logistic function, fitted on mentions that the network was not trained on, from its scores to
-log-odds.
+A small network over the features, trained by softmax among the candidates of each mention; then
+probabilities from its scores, fitted on mentions that the network was not trained on.
 """
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from ..devices import torch
 from ..errors import Errors
 from ..io import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
+from .probabilities import MOST, fit_presence, fit_temperature, log_odds_of
 
 HIDDEN = 16
 # Weight of the penalty that keeps the network's weights small; counts as so many mentions.
@@ -22,8 +22,12 @@ FOLDS = 5
 # Fewer mentions than these are too few to learn from.
 MIN_MENTIONS = 20
 MAX_STEPS = 300
-# Candidates of one mention must keep different probabilities.
-MIN_SLOPE = 0.05
+# Features of the best candidate, which say whether any is right: being the best of bad candidates
+# does not make one likely.
+EVIDENCE = [FEATURES.index(name) for name in ("nearest", "ngrams", "words", "numbers")]
+# Probabilities are fitted on mentions as they are, and with this share as if the knowledge base
+# lacked their entity.
+ABSENT = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +43,8 @@ class RankerWeights:
     hidden: (2 f, h).
     bias: (h,).
     out: (h,).
-    curve: (3,), the weights of the log-odds among the candidates and of the similarity of the
-        nearest of them, and an offset. Being the best of bad candidates does not make one likely.
+    curve: (len(EVIDENCE) + 2,), the temperature of the softmax over scores, then the weights of the
+        evidence that any candidate is right, and an offset.
     accuracy: The share of held-out mentions whose best candidate was correct.
     """
 
@@ -55,10 +59,10 @@ class RankerWeights:
 
     def logits(self, candidates: CandidateFeatures) -> np.ndarray:
         """Log-odds that each candidate is correct, (m, c) float32, -inf for none."""
-        odds = log_odds_among(self.scores(candidates), candidates.valid)
-        slope, by_nearest, offset = self.curve
-        nearest = candidates.nearest[:, None]
-        return (slope * odds + by_nearest * nearest + offset).astype(np.float32)
+        scores, valid = self.scores(candidates), candidates.valid
+        temperature, *weights = self.curve.astype(np.float64)
+        presence = evidence_of(candidates, scores) @ weights[:-1] + weights[-1]
+        return log_odds_of(scores, valid, temperature, presence)
 
     def scores(self, candidates: CandidateFeatures) -> np.ndarray:
         """(m, c) float64, comparable among the candidates of a mention."""
@@ -83,7 +87,8 @@ class RankerWeights:
             return None
         accuracy = float(arrays.pop("accuracy"))
         width, size = arrays["hidden"].shape
-        shapes = {"hidden": (width, size), "bias": (size,), "out": (size,), "curve": (3,)}
+        shapes = {"hidden": (width, size), "bias": (size,), "out": (size,)}
+        shapes["curve"] = (len(EVIDENCE) + 2,)
         for name, array in arrays.items():
             if array.dtype != np.float32 or array.shape != shapes.get(name, (2 * n_features,)):
                 raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
@@ -109,10 +114,11 @@ def fit_weights(
     """
     valid = candidates.valid
     correct = correct & valid
+    absent = candidates.where(~correct)
     if (correct.any(axis=1) & (valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
         return None
     shares = np.ones(len(valid)) if shares is None else shares
-    held_out = np.full(valid.shape, -np.inf)
+    held_out, without = np.full((2, *valid.shape), -np.inf)
     # Every fifth group is in one fold; every fifth mention where all are of one group.
     numbers = np.unique(groups, return_inverse=True)[1]
     fold = (numbers if numbers.any() else np.arange(len(groups))) % FOLDS
@@ -121,16 +127,33 @@ def fit_weights(
         if part.any() and rest.any():
             trained = _train(candidates.take(rest), correct[rest], shares[rest])
             held_out[part] = trained.scores(candidates.take(part))
-    odds = log_odds_among(held_out, valid)
-    best = odds.argmax(axis=1)[:, None]
-    hit = np.take_along_axis(correct, best, axis=1)[:, 0]
-    top = np.take_along_axis(odds, best, axis=1)[:, 0]
-    curve = fit_plane(top, candidates.nearest, hit, shares)
-    if curve is None:
+            without[part] = trained.scores(absent.take(part))
+    held_out, without = np.where(valid, held_out, -np.inf), np.where(absent.valid, without, -np.inf)
+    evidence = np.concatenate([evidence_of(candidates, held_out), evidence_of(absent, without)])
+    present = np.concatenate([correct.any(axis=1), np.zeros(len(valid), dtype=bool)])
+    counts = np.concatenate([(1 - ABSENT) * shares, ABSENT * shares])
+    counts *= np.concatenate([valid.any(axis=1), absent.valid.any(axis=1)])
+    presence = fit_presence(evidence, present, counts)
+    if presence is None:
         return None
-    trained = _train(candidates, correct, shares)
-    accuracy = float(np.average(hit, weights=shares))
-    return replace(trained, curve=np.array(curve, dtype=np.float32), accuracy=accuracy)
+    gold = correct.any(axis=1)
+    temperature = fit_temperature(held_out[gold], correct[gold], shares[gold])
+    best = held_out.argmax(axis=1)[:, None]
+    hit = np.take_along_axis(correct, best, axis=1)[:, 0]
+    return replace(
+        _train(candidates, correct, shares),
+        curve=np.array([temperature, *presence], dtype=np.float32),
+        accuracy=float(np.average(hit, weights=shares)),
+    )
+
+
+def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:
+    """The features ``EVIDENCE`` of the best candidate of each mention: (m, f) float64.
+
+    scores: (m, c) float.
+    """
+    best = np.where(candidates.valid, scores, -np.inf).argmax(axis=1)
+    return candidates.features[np.arange(len(best)), best][:, EVIDENCE].astype(np.float64)
 
 
 def _inputs(candidates: CandidateFeatures) -> np.ndarray:
@@ -176,7 +199,7 @@ def _train(candidates: CandidateFeatures, correct: np.ndarray, shares: np.ndarra
     if len(x):
         optimizer.step(closure)
     linear, hidden, bias, out = (part.detach().numpy() for part in weights)
-    curve = np.array([1.0, 0.0, 0.0], dtype=np.float32)
+    curve = np.array([1.0, *np.zeros(len(EVIDENCE)), MOST], dtype=np.float32)
     standards = mean.astype(np.float32), spread.astype(np.float32)
     return RankerWeights(*standards, linear, hidden, bias, out, curve)
 
@@ -188,53 +211,3 @@ def _start(width: int) -> List[Any]:
     out = torch.randn(HIDDEN, generator=generator) * 0.1
     parts = [torch.zeros(width), hidden, torch.zeros(HIDDEN), out]
     return [part.requires_grad_() for part in parts]
-
-
-def log_odds_among(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Log-odds of each candidate against the others of its row, by softmax over scores."""
-    scores = np.where(valid, scores.astype(np.float64), -np.inf)
-    top = scores.max(axis=1, keepdims=True, initial=-np.inf)
-    p = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
-    p /= np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    p = np.clip(p, 1e-6, 1 - 1e-6)
-    # A single candidate is not certain: there is nothing that it is better than.
-    odds = np.where(valid.sum(axis=1, keepdims=True) > 1, np.log(p / (1 - p)), 0.0)
-    return np.where(valid, odds, -np.inf)
-
-
-def fit_plane(
-    odds: np.ndarray, nearest: np.ndarray, hit: np.ndarray, shares: Optional[np.ndarray] = None
-) -> Optional[Tuple[float, float, float]]:
-    """The weights of log-odds and of similarity, and an offset, that predict ``hit``.
-
-    The weights are not negative: a larger value never makes a hit less likely.
-
-    odds: (n,) float, log-odds of a mention's best candidate among its candidates.
-    nearest: (n,) float, the similarity of its nearest candidate.
-    hit: (n,) bool, whether the best candidate is correct.
-    shares: (n,) float, how much each mention counts; None for all alike.
-    RETURNS: None where all of them are hits, or none is.
-    """
-    from scipy.optimize import minimize
-
-    if hit.all() or not hit.any():
-        return None
-    spread = max(float(nearest.std()), 1e-6)
-    measured = np.stack([odds, nearest / spread, np.ones(len(hit))], axis=1)
-    sign = np.where(hit, 1.0, -1.0)
-    counts = np.ones(len(hit)) if shares is None else shares
-    counts = counts / counts.sum()
-
-    def loss(weights: np.ndarray) -> Tuple[float, np.ndarray]:
-        margin = sign * (measured @ weights)
-        wrong = 1.0 / (1.0 + np.exp(np.clip(margin, -80, 80)))
-        pull = -(counts * sign * wrong) @ measured
-        mild = 0.005 / len(hit)
-        return counts @ np.logaddexp(
-            0, -margin
-        ) + mild * weights @ weights, pull + 2 * mild * weights
-
-    bounds = [(MIN_SLOPE, None), (0.0, None), (None, None)]
-    start = np.array([1.0, 0.0, 0.0])
-    slope, by_nearest, offset = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-    return float(slope), float(by_nearest / spread), float(offset)

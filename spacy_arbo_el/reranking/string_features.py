@@ -17,6 +17,8 @@ from ..words import numbers_among, words_of
 from .ngrams import BLOCK, NgramCounts, count_ngrams
 
 T = TypeVar("T", bound=Hashable)
+# Strings with the same n-grams have a cosine similarity of 1, but for rounding.
+SAME_STRING = 0.9999
 
 
 class StringFeatures(NamedTuple):
@@ -235,7 +237,7 @@ class StringTable:
     def most_similar(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """(3, m, c) float32: the best similarity by n-grams, words and numbers.
+        """(4, m, c) float32: the fields of ``StringSimilarity``.
 
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
@@ -255,7 +257,7 @@ class StringTable:
     def _compared(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
     ) -> Tuple[np.ndarray, np.ndarray]:
-        best = np.zeros((3, *entities.shape), dtype=np.float32)
+        best = np.zeros((4, *entities.shape), dtype=np.float32)
         nearest = np.zeros(entities.shape, dtype=np.int64)
         spans = self._ngram_spans.rows, self._word_spans.rows
         values = self._ngrams.rows, self._counts.rows, self._words.rows, self._numbers.rows
@@ -322,6 +324,8 @@ def _compare(  # pragma: no cover - compiled
                     if cosine > best[0, i, j]:
                         best[0, i, j] = cosine
                         nearest[i, j] = row - first[entity]
+                    if row == first[entity] and cosine > SAME_STRING:
+                        best[3, i, j] = 1
                 common = 0
                 for k in range(word_spans[row, 0], word_spans[row, 1]):
                     common += has_word[words[k]]

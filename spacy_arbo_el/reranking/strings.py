@@ -30,11 +30,13 @@ class StringSimilarity(NamedTuple):
     ngrams: Cosine similarity of TF-IDF vectors over character n-grams.
     words: The share of words in common (Jaccard).
     numbers: 1 where both have the same numbers, or none at all.
+    first: 1 where the first string, such as the title, has the same n-grams.
     """
 
     ngrams: np.ndarray
     words: np.ndarray
     numbers: np.ndarray
+    first: np.ndarray
 
 
 class StringIndex:

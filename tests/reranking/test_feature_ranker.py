@@ -21,7 +21,7 @@ from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker, feature_ranker
 from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures, gather_features
-from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights
+from spacy_arbo_el.reranking.ranker_weights import ABSENT, EVIDENCE, RankerWeights, fit_weights
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
@@ -90,7 +90,7 @@ def weights_of(**weights):
         hidden=none,
         bias=none[0],
         out=none[0],
-        curve=np.array([1.0, 0.0, 0.0], np.float32),
+        curve=np.array([1.0, *np.zeros(len(EVIDENCE)), 5.0], np.float32),
     )
 
 
@@ -106,7 +106,7 @@ def test_the_features_of_candidates(candidates):
     assert both == pytest.approx(
         {"name": 0.8, "exemplar": 0.6, "nearest": 0.8, "name_ngrams": 1, "exemplar_ngrams": 1,
          "ngrams": 1, "name_words": 1, "words": 1, "name_numbers": 1, "numbers": 1,
-         "has_exemplar": 1}
+         "has_exemplar": 1, "title": 1}
     )  # fmt: skip
     assert exemplar == -1, "its name is nearer"
     # Not among the nearest entities: no more similar than the last of them.
@@ -161,10 +161,11 @@ def test_fitting_finds_the_features_that_count():
     best = accuracy_of(weights_of(name=3.0, name_ngrams=-2.0), unseen, later)
     reached = accuracy_of(fitted, unseen, later)
     assert reached > best - 0.03
-    # The accuracy on held-out mentions is that on new ones, and so are the probabilities.
+    # The accuracy on held-out mentions is that on new ones, and so are the probabilities, of which
+    # NIL has the share of mentions that count as if their entity were absent.
     assert fitted.accuracy == pytest.approx(reached, abs=0.04)
     probabilities = probability(fitted.logits(unseen).max(axis=1))
-    assert probabilities.mean() == pytest.approx(reached, abs=0.04)
+    assert probabilities.mean() == pytest.approx((1 - ABSENT) * reached, abs=0.04)
 
 
 def test_fitting_finds_what_no_weighted_sum_of_features_can_express():

@@ -52,6 +52,10 @@ def test_the_most_similar_string_of_each_entity(names, data):
                     best = max((measure(mention, s) for s in strings[entity]), default=0.0)
                     best = best if entity >= 0 else 0.0
                     assert scores[i, j] == pytest.approx(best, abs=1e-5)
+    for i, j in np.ndindex(entities.shape):
+        title = index.names_of(entities[i, j])[:1] if entities[i, j] >= 0 else []
+        same = bool(title) and ngrams(mentions[i], title[0]) > 0.9999
+        assert similarity.first[0, i, j] == same
     nearest = index.nearest_names(mentions, entities)
     for i, j in np.ndindex(entities.shape):
         own = index.names_of(entities[i, j]) if entities[i, j] >= 0 else []

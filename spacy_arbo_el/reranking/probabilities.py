@@ -1,0 +1,89 @@
+"""From the scores of candidates to probabilities, which sum to at most 1 for each mention.
+
+The probability of a candidate is the probability that any candidate is right, times the candidate's
+share by softmax. So candidates that cannot be told apart share it, and what is left is NIL.
+"""
+
+from typing import Optional, Tuple
+
+import numpy as np
+
+# The softmax must tell candidates apart.
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
+# The largest log-odds that a candidate can have.
+MOST = 20.0
+
+
+def log_odds_of(
+    scores: np.ndarray, valid: np.ndarray, temperature: float, presence: np.ndarray
+) -> np.ndarray:
+    """Log-odds that each candidate is right.
+
+    scores: (m, c) float.
+    valid: (m, c) bool, where there is a candidate.
+    temperature: What scores are multiplied by before the softmax.
+    presence: (m,) float, log-odds that any candidate is right.
+    RETURNS: (m, c) float32, -inf for no candidate.
+    """
+    log_share = _log_softmax(temperature * scores, valid)
+    log_p = log_share - np.logaddexp(0, -presence.astype(np.float64))[:, None]
+    log_p = np.minimum(log_p, -np.logaddexp(0, -MOST))
+    return (log_p - np.log1p(-np.exp(log_p))).astype(np.float32)
+
+
+def fit_temperature(scores: np.ndarray, correct: np.ndarray, weights: np.ndarray) -> float:
+    """The temperature at which the shares of right candidates are most likely.
+
+    scores: (n, c) float, -inf for none.
+    correct: (n, c) bool, at least one for each mention.
+    weights: (n,) float, how much each mention counts.
+    """
+    from scipy.optimize import minimize_scalar
+
+    def loss(log_temperature: float) -> float:
+        log_share = _log_softmax(np.exp(log_temperature) * scores, np.isfinite(scores))
+        return -float(weights @ np.logaddexp.reduce(np.where(correct, log_share, -np.inf), axis=1))
+
+    bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
+    return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
+
+
+def fit_presence(
+    evidence: np.ndarray, present: np.ndarray, weights: np.ndarray
+) -> Optional[np.ndarray]:
+    """Weights of evidence and an offset: the log-odds that any candidate is right.
+
+    The weights are not negative: more evidence never makes it less likely.
+
+    evidence: (n, f) float, of the best candidate of each mention.
+    present: (n,) bool, whether a right candidate is among those of the mention.
+    weights: (n,) float, how much each mention counts.
+    RETURNS: (f + 1,) float, the offset last; None where all mentions are alike.
+    """
+    from scipy.optimize import minimize
+
+    if present.all() or not present.any():
+        return None
+    spread = np.maximum(evidence.std(axis=0), 1e-6)
+    measured = np.column_stack([evidence / spread, np.ones(len(evidence))])
+    sign, shares = np.where(present, 1.0, -1.0), weights / weights.sum()
+    mild = 0.005 / len(evidence)
+
+    def loss(w: np.ndarray) -> Tuple[float, np.ndarray]:
+        margin = sign * (measured @ w)
+        wrong = 1.0 / (1.0 + np.exp(np.clip(margin, -80, 80)))
+        gradient = -(shares * sign * wrong) @ measured + 2 * mild * w
+        return shares @ np.logaddexp(0, -margin) + mild * w @ w, gradient
+
+    bounds = [(0.0, None)] * evidence.shape[1] + [(None, None)]
+    fitted = minimize(loss, np.zeros(len(bounds)), jac=True, bounds=bounds, method="L-BFGS-B").x
+    return np.append(fitted[:-1] / spread, fitted[-1])
+
+
+def _log_softmax(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """(m, c) float64, -inf for no candidate."""
+    scores = np.where(valid, scores.astype(np.float64), -np.inf)
+    top = scores.max(axis=1, keepdims=True, initial=-np.inf)
+    scores = scores - np.where(np.isfinite(top), top, 0.0)
+    total = np.exp(scores).sum(axis=1, keepdims=True)
+    return scores - np.log(np.maximum(total, np.finfo(float).tiny))
