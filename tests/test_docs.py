@@ -173,6 +173,7 @@ def discovery_examples():
     return {"nlp": nlp, **given, "a": a, "b": b, "c": c, "d": d}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING, ids=[str(page.relative_to(ROOT)) for page in RUNNING])
 def test_python_examples_run_from_top_to_bottom(page, tmp_path, monkeypatch):
     """In one namespace, in an empty folder. `<!-- not run: why -->` leaves the next block out."""

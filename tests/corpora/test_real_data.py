@@ -41,6 +41,7 @@ def test_numbers_of_documents_and_mentions(data_dir, file, docs, mentions, compo
     assert counts["duplicates"] == duplicates
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*came before")
 @pytest.mark.parametrize(
     ("file", "retokenised"), [(NCBI["train"], 9), (NCBI["dev"], 0), (CDR["dev"], 131)]

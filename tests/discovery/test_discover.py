@@ -251,6 +251,7 @@ def test_arbo_link_writes_jsonl_and_refuses_other_files(saved, tmp_path):
     assert (tmp_path / "mine" / "note.txt").read_text() == "keep me"
 
 
+@pytest.mark.slow
 def test_linked_documents_can_be_read_after_importing_the_package(saved, tmp_path):
     invoke("link", saved / "model", saved / "c.spacy", "-o", tmp_path / "linked.spacy")
     code = (

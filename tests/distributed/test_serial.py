@@ -223,6 +223,7 @@ def test_mentions_are_found_by_names(model, corpus, tmp_path):
     assert {"mercury", "amazon", "jaguar"} <= texts
 
 
+@pytest.mark.slow
 def test_ray_is_not_imported_without_its_option(model, corpus, tmp_path):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     code = (

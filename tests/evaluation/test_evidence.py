@@ -72,6 +72,7 @@ def test_evidence_is_the_nearest_text_and_exemplar_of_each_entity(seed, m):
                 assert evidence.exemplars[row, column] == of_exemplar.get(entity, -np.inf)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1 << 30), st.sampled_from([-0.3, -0.1, 0.0, 0.1, 0.3]))
 def test_the_better_evidence_is_chosen_whatever_its_scale(seed, shift):
     """Exemplars that are all more similar than texts, or all less, do not decide by that."""
@@ -108,6 +109,7 @@ def test_less_reliable_evidence_counts_less():
     assert found >= expected and found > 0.9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1 << 30))
 def test_probabilities_are_how_often_the_best_candidate_is_right(seed):
     texts, exemplars, gold = world(seed, m=2000, text_noise=0.15, exemplar_noise=0.12)

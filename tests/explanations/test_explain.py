@@ -94,6 +94,7 @@ def test_a_span_that_is_no_mention(nlp):
     assert doc.ents == ()
 
 
+@pytest.mark.slow
 def test_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     text = "Boats travel up the Amazon."

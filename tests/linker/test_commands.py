@@ -60,6 +60,7 @@ def test_spacy_init_fill_config_and_assemble(folder):
     assert spacy.load(folder / "assembled").pipe_names == ["arbo_linker"]
 
 
+@pytest.mark.slow
 def test_spacy_find_threshold(folder, capsys):
     best, score, scores = find_threshold(
         folder / "model",

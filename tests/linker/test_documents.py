@@ -63,6 +63,7 @@ def test_two_processes(nlp, expected):
     assert links(nlp.pipe(plain(nlp), n_process=2, batch_size=3)) == expected
 
 
+@pytest.mark.slow
 def test_bytes_and_disk(nlp, expected, tmp_path):
     other = build(train=[], model=MODEL)
     other.from_bytes(nlp.to_bytes())
@@ -79,6 +80,7 @@ def test_exemplars_share_passages(nlp):
     assert len(exemplars) == 20 and exemplars.inputs.passages == len(TRAIN) == 12
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss():
     nlp = build(model=MODEL)
     optimizer = nlp.resume_training()

@@ -145,6 +145,7 @@ def test_single_candidate_below_the_threshold_is_nil():
     assert kb_ids(nlp(without_links(annotated(nlp, "The [harbour|x] was empty.")))) == ["NIL"]
 
 
+@pytest.mark.slow
 def test_rehearse_and_fresh_process_do_not_need_the_package_imported(tmp_path):
     import subprocess
     import sys

@@ -37,6 +37,7 @@ def test_same_seed_gives_the_same_losses():
     assert train_a_little(build()) == train_a_little(build())
 
 
+@pytest.mark.slow
 def test_recomputed_activations_give_the_same_losses():
     recomputed = {"mention": {"kept_tokens": 1, "train_tokens": 512}}
     kept = {"mention": {"kept_tokens": 100_000, "train_tokens": 512}}
@@ -45,6 +46,7 @@ def test_recomputed_activations_give_the_same_losses():
     assert a == pytest.approx(b, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_loss_of_training_examples_falls():
     nlp = build_bundled()
     losses = train_a_little(nlp, steps=12, drop=0.0, lr=1e-4)
@@ -211,6 +213,7 @@ def test_use_params_is_undone():
     assert linker.encoder.fingerprint == before
 
 
+@pytest.mark.slow
 def test_use_params_links_and_saves_with_averaged_weights():
     nlp = build_bundled()
     linker = nlp.get_pipe("arbo_linker")

@@ -29,6 +29,7 @@ def nlp(request):
     return build(**request.param)
 
 
+@pytest.mark.slow
 def test_learn_and_forget(nlp, tmp_path):
     linker = nlp.get_pipe("arbo_linker")
     before, other = linked(nlp, TEXT).ents[0]._.arbo, ids(nlp, OTHER)

@@ -63,6 +63,7 @@ def many(count, seed=0):
     return [rng.choice(frames).format(rng.choice(names).title()) for _ in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 7, 64])
 def test_streaming_does_not_depend_on_batches(nlp, batch_size):
     texts = [*NEW, *many(60), *NEW[:2]]

@@ -85,6 +85,7 @@ def test_cross_validation_leaves_the_linker_unchanged():
         assert scores[name]["arbo_mentions"] == as_it_is[name]["arbo_mentions"] > len(DEV)
 
 
+@pytest.mark.slow
 def test_each_fold_is_scored_by_a_ranker_fitted_on_the_others():
     nlp = fitted()
     data = examples(nlp, [*DEV, *TRAIN[4:]])
@@ -178,6 +179,7 @@ def test_a_corpus_of_one_document_is_linked_as_the_document_is(is_fitted, kind):
             assert [step[:3] for step in one.evidence] == [step[:3] for step in other.evidence]
 
 
+@pytest.mark.slow
 def test_another_reranker_in_the_config_leaves_out_what_was_learned(tmp_path):
     nlp = fitted()
     nlp.to_disk(tmp_path / "model")

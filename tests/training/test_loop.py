@@ -207,6 +207,7 @@ def test_checkpoints_keep_scores_exactly(tmp_path):
     assert again.evaluations[1:] == scores[1:] and again.losses == history.losses
 
 
+@pytest.mark.slow
 def test_evaluation_without_gold_ids_is_warned_of(paths, tmp_path):
     nlp = spacy.blank("en")
     write_docbin([annotated(nlp, "The [jaguar|] sleeps.")], tmp_path / "dev.spacy")
@@ -214,6 +215,7 @@ def test_evaluation_without_gold_ids_is_warned_of(paths, tmp_path):
         run({**paths, "paths.dev": str(tmp_path / "dev.spacy")}, tmp_path / "out", callback=False)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_diverged_training_is_an_error_and_is_not_saved(paths, tmp_path):
     # The rate is 0 in the first step, which is evaluated and saved.
@@ -223,6 +225,7 @@ def test_diverged_training_is_an_error_and_is_not_saved(paths, tmp_path):
     assert all(np.isfinite(array).all() for array in weights(tmp_path / "model-last"))
 
 
+@pytest.mark.slow
 def test_last_step_is_evaluated(paths, tmp_path):
     settings = {"training.max_epochs": 1, "training.eval_frequency": 100}
     log = scores_of(run(paths, tmp_path, callback=False, **settings))
@@ -230,6 +233,7 @@ def test_last_step_is_evaluated(paths, tmp_path):
     assert (tmp_path / "model-best").is_dir()
 
 
+@pytest.mark.slow
 def test_early_stopping(paths, tmp_path):
     settings = {"training.patience": 4, "training.max_epochs": 100, "training.eval_frequency": 2}
     # Nothing is learned at this rate: the first score stays the best.

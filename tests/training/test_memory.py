@@ -125,6 +125,7 @@ def test_resident_memory_is_known():
 PEAK = "from spacy_arbo_el.training.memory import peak_megabytes; print(peak_megabytes())"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say")
 def test_peak_memory_is_not_that_of_the_process_that_started_this_one():
     def peak() -> int:

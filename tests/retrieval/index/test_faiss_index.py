@@ -45,6 +45,7 @@ def assert_same(actual, expected):
         np.testing.assert_array_equal(left[sure], right[sure])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("codes", ["Flat", "SQfp16", "SQ8", "PQ2x8", "PQ4x4fs"])
 def test_search_is_exact_where_all_lists_are_searched_and_all_candidates_rescored(
