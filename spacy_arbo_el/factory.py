@@ -56,6 +56,9 @@ labels = null
 [arbo_linker.mentions.normalizer]
 @misc = "spacy-arbo-el.NormalizerChain.v1"
 
+[arbo_linker.mentions.normalizer.*.characters]
+@misc = "spacy-arbo-el.PlainCharacters.v1"
+
 [arbo_linker.mentions.normalizer.*.abbreviations]
 @misc = "spacy-arbo-el.ExpandAbbreviations.v1"
 

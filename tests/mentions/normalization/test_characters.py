@@ -1,0 +1,53 @@
+"""Typography in mentions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.mentions.normalization.characters import GREEK, PlainCharacters
+
+READ = PlainCharacters()
+
+
+def read(mention, before="", after=""):
+    """What is read of a mention; the text round it must stay."""
+    text = before + mention + after
+    offsets = np.array([[len(before), len(before) + len(mention)]])
+    new, moved = READ(text, offsets)
+    start, end = moved[0].tolist()
+    assert new[:start] == before and new[end:] == after
+    return new[start:end]
+
+
+@pytest.mark.parametrize(
+    "mention, plain",
+    [
+        ("β-cell", "beta-cell"),
+        ("γδ T cell", "gamma-delta T cell"),
+        ("TGFβ1", "TGF-beta1"),
+        ("TNF‑α", "TNF-alpha"),
+        ("ΔF508", "Delta-F508"),
+        ("σ factor", "sigma factor"),
+        ("Αθήνα", "Αθήνα"),
+        ("leu-\nkemia", "leukemia"),
+        ("acute\n  myeloid leukemia", "acute myeloid leukemia"),
+        ("Sjögren’s", "Sjögren's"),
+        ("ﬁbrosis", "fibrosis"),
+        ("Sjo\u0308gren", "Sjögren"),
+        ("２型", "2型"),
+        ("plain", "plain"),
+    ],
+)
+def test_mentions_are_read_in_plain_characters(mention, plain):
+    assert read(mention) == plain
+    assert read(mention, "A β–cell ", " of ﬁve.") == plain
+
+
+def test_all_letters_of_the_alphabet_have_names():
+    assert len(GREEK) == 48 and GREEK["λ"] == "lambda" and GREEK["Ω"] == "Omega"
+
+
+@given(st.text(alphabet="abβγ \n-–’ﬁo\u0308\u00ad２", min_size=1), st.text("aβ ", max_size=3))
+def test_no_mention_vanishes(mention, around):
+    assert read(mention, around, around)
