@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
 
 import numpy as np
 import spacy
@@ -22,6 +22,7 @@ from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.corpora.reader import MentionCorpus, read_docs
 from spacy_arbo_el.evaluation.baselines import NameTfidf, Ranker, baseline_scores, best_of_rows
 from spacy_arbo_el.evaluation.report import as_table
+from spacy_arbo_el.evaluation.seen import Seen
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import current_ids
@@ -133,7 +134,8 @@ def main() -> None:
     nlp = spacy.load(args.model)
     linker, examples = find_linker(nlp), list(MentionCorpus(args.data)(nlp))
     mentions = training_mentions(linker, args.train)
-    seen: Set[str] = {kb_id for _, ids in mentions for kb_id in ids}
+    ids = frozenset(kb_id for _, own in mentions for kb_id in own)
+    seen = Seen(ids, frozenset(text.casefold() for text, _ in mentions))
     rows = {
         name: baseline_scores(linker, examples, rank, seen)
         for name, rank in rankers(linker, mentions).items()

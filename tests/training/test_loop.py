@@ -211,7 +211,7 @@ def test_checkpoints_keep_scores_exactly(tmp_path):
 def test_evaluation_without_gold_ids_is_warned_of(paths, tmp_path):
     nlp = spacy.blank("en")
     write_docbin([annotated(nlp, "The [jaguar|] sleeps.")], tmp_path / "dev.spacy")
-    with pytest.warns(UserWarning, match="W520.*arbo_acc"):
+    with pytest.warns(UserWarning, match="W520.*arbo_balanced_acc"):
         run({**paths, "paths.dev": str(tmp_path / "dev.spacy")}, tmp_path / "out", callback=False)
 
 
