@@ -260,10 +260,6 @@ class Errors(metaclass=_Coded):
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
-    E211 = (
-        "The encoder {name!r} has no second token type for texts of entities. Set text_type = "
-        "false, or choose a model with two, such as one of BERT's."
-    )
     E209 = (
         "ClsPooling.v1 gives all mentions of a passage the same vector, so it can't be the pooling "
         "of DocumentEncoder.v1. Choose SpanMeanPooling.v1 or FirstLastPooling.v1."
@@ -594,10 +590,6 @@ class Errors(metaclass=_Coded):
         "The cross-encoder was trained on pairs of at most {trained} word pieces, but window and "
         "text now give pairs of {now}. Use the settings of its training, or train again: spacy "
         "arbo rerank."
-    )
-    E872 = (
-        "The encoder {name!r} has no second token type for the entity of a pair. Choose a model "
-        "with two, such as one of BERT's family, by [training] name."
     )
     E873 = (
         "{count} of {total} scores of the cross-encoder are no finite numbers: its training has "

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import torch
 import transformers
-from tokenizers import ByteLevelBPETokenizer
+from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, pre_tokenizers
 
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.pooling import Pooling, SpanMeanPooling
@@ -25,11 +25,14 @@ SMALL = {
 def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:
     """Write a random transformer, which reads ``POSITIONS`` word pieces, and its tokenizer.
 
-    kind: "bert", "distilbert", "roberta" or "mpnet".
+    kind: "bert", "distilbert", "roberta", "xlm-roberta", "mpnet" or "deberta-v2".
     seed: Determines the weights.
     """
     folder.mkdir(parents=True)
-    tokenizer = _byte_level(folder) if kind == "roberta" else _word_piece(folder, kind)
+    if kind in ("xlm-roberta", "deberta-v2"):
+        tokenizer = _unigram()
+    else:
+        tokenizer = _byte_level(folder) if kind == "roberta" else _word_piece(folder, kind)
     tokenizer.save_pretrained(str(folder))
     torch.manual_seed(seed)
     sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS}
@@ -38,7 +41,10 @@ def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:
             dim=16, n_layers=2, n_heads=2, hidden_dim=32, initializer_range=0.5, **sizes
         )
     else:
-        if kind in ("roberta", "mpnet"):
+        if kind in ("roberta", "xlm-roberta"):
+            # As the published ones have it: no second token type.
+            sizes["type_vocab_size"] = 1
+        if kind in ("roberta", "xlm-roberta", "mpnet"):
             # Positions start past the padding id, which is 1.
             sizes["max_position_embeddings"] += 2
         config = transformers.AutoConfig.for_model(kind, **SMALL, **sizes, initializer_range=0.5)
@@ -71,6 +77,19 @@ def _byte_level(folder: Path) -> transformers.PreTrainedTokenizerBase:
     )
     backend.save_model(str(folder))
     return transformers.RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt"))
+
+
+def _unigram() -> transformers.PreTrainedTokenizerBase:
+    specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    characters = [*string.ascii_lowercase, *string.digits, *".,;-[]\u2581"]
+    words = [f"\u2581{word}" for word in WORDS]
+    pieces = [*((x, 0.0) for x in specials), *((x, -9.0) for x in characters)]
+    backend = Tokenizer(models.Unigram([*pieces, *((x, -2.0) for x in words)], unk_id=3))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    names = ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend, **dict(zip(names, specials))
+    )
 
 
 def dual_encoder(

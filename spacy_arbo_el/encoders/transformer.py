@@ -68,7 +68,8 @@ def build_transformer_encoder(
         (gradient caching), so that memory does not grow with the batch. 0 chooses what suits the
         device.
     text_type: Whether texts of entities have token type 1, and windows 0, so that the two are
-        distinguished (MOLEMAN, §3.2.3). It must be trained.
+        distinguished (MOLEMAN, §3.2.3). It must be trained. A transformer without a second type,
+        such as RoBERTa, distinguishes them by the marker tokens.
     text: The most word pieces of a text of an entity, special tokens included; 0 for ``window``.
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width). A passage
         runs through the transformer once, however many spans it holds.
@@ -167,8 +168,6 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
     if not shim.is_loaded:
         tokenizer, transformer = load_pretrained(model.attrs["name"], attention_kind())
         shim.set_transformer(tokenizer, transformer)
-    if model.attrs["text_type"] and shim.token_types < 2:
-        raise ValueError(Errors.E211.format(name=model.attrs["name"]))
     model.set_dim("nO", _width(model))
 
 
@@ -300,10 +299,11 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
     lengths = torch.from_numpy(X.lengths).to(device)
     mask = (torch.arange(ids.shape[1], device=device) < lengths[:, None]).long()
     inputs = {"input_ids": ids, "attention_mask": mask}
-    if model.attrs["text_type"]:
+    # Without a second token type, the markers tell the two kinds or parts apart.
+    if shim.token_types > 1 and model.attrs["text_type"]:
         is_text = (ids == int(shim.word_pieces.specials[TITLE_PLACE])).any(dim=1, keepdim=True)
         inputs["token_type_ids"] = is_text.expand(ids.shape).long()
-    if model.attrs.get("pairs"):
+    if shim.token_types > 1 and model.attrs.get("pairs"):
         is_second = in_second_part(ids, shim.word_pieces.specials)
         inputs["token_type_ids"] = (is_second & mask.bool()).long()
     outputs = run(ArgsKwargs(args=(), kwargs=inputs))

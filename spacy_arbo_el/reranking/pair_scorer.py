@@ -182,6 +182,4 @@ def _with_head(tower: Model, weights: np.ndarray, bias: np.ndarray) -> Model:
     ops: Any = head.ops
     head.set_param("W", ops.asarray(weights))
     head.set_param("b", ops.asarray(bias))
-    if shim_of(tower).token_types < 2:
-        raise ValueError(Errors.E872.format(name=tower.attrs["name"]))
     return chain(tower, head)

@@ -288,10 +288,12 @@ def test_texts_and_mentions_that_are_longer_than_the_window(tiny_bert):
     assert np.isfinite(after.candidates.scores[0, 0])
 
 
-def test_a_transformer_without_token_types_is_refused(tmp_path):
-    encoder = dual_encoder(str(save_tiny(tmp_path / "distilbert", "distilbert")))
-    with pytest.raises(ValueError, match="E872"):
-        PairScorer.create(encoder.model.get_ref("mention"), 40, "")
+@pytest.mark.parametrize("kind", ["roberta", "xlm-roberta", "mpnet", "deberta-v2"])
+def test_a_transformer_without_token_types_reads_pairs(kind, tmp_path):
+    nlp = with_scorer(save_tiny(tmp_path / kind, kind))
+    after, before = ranked(nlp, ["He has a [cold|cold] and the [flu|flu]."])
+    assert np.isfinite(after.candidates.scores[:, 0]).all()
+    assert not np.array_equal(after.candidates.scores, before.candidates.scores)
 
 
 def test_another_vocabulary_is_refused(tiny, tmp_path):
