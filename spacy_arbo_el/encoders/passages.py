@@ -1,6 +1,6 @@
 """Text -> inputs of a transformer that reads documents in passages with many mentions each.
 
-A document is cut into passages (VERBALIZED, §3.2)::
+A document is cut into passages (VERBALIZED, §2.1 and A.1)::
 
     [CLS] ... mention ... mention ... [SEP]
 

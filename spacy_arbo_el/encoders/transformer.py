@@ -91,7 +91,7 @@ def build_document_encoder(
     train_tokens: int = 0,
     kept_tokens: int = 0,
 ) -> Model[SpanInputs, Floats2d]:
-    """A transformer that reads whole documents, in passages with many mentions (VERBALIZED, §3.2).
+    """A transformer that reads whole documents, in passages with many mentions (VERBALIZED, §2.1).
 
     Each passage is encoded once, and the mentions are pooled from it. Use it where documents have
     many mentions: it is then several times as fast as ``TransformerEncoder.v1``. Use that one where

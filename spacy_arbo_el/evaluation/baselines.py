@@ -57,7 +57,7 @@ def baseline_scores(
 class NameTfidf:
     """TF-IDF over characters and pairs of them: the cosine to the most similar name.
 
-    BioCoM has this baseline (Table 2).
+    BioCoM has this baseline (Table 1, appendix D).
 
     vectorizer: Makes the vectors.
     names: (names, n-grams), the vectors of all names, those of an entity side by side.

@@ -21,7 +21,7 @@ def remove_entities(
 ) -> Set[str]:
     """Remove some of the entities of annotated documents from a linker's knowledge base.
 
-    Their exemplars are not searched any more. (The arborescence paper removes 10 %, §3.5.)
+    Their exemplars are not searched any more. (The arborescence paper's code removes 10 %.)
 
     docs: Annotated documents.
     share: The share of the entities in the documents to remove, 0 to 1.

@@ -23,7 +23,7 @@ BLOCK = 4096
 @registry.misc("spacy-arbo-el.ExemplarVote.v1")
 @dataclass(frozen=True)
 class ExemplarVote:
-    """Links each mention to the entity of most of its nearest exemplars (BioCoM, §2).
+    """Links each mention to the entity of most of its nearest exemplars (BioCoM, §3.3).
 
     The probability of the link is that of the entity's likeliest voter. By default, texts of
     entities do not vote, so use it where most entities have exemplars::

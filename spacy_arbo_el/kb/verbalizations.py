@@ -54,7 +54,7 @@ class TitleDescription:
 @registry.misc("spacy-arbo-el.Names.v1")
 @dataclass(frozen=True)
 class Names:
-    """One text per name, so that every synonym has a vector of its own (BioCoM, §2).
+    """One text per name, so that every synonym has its vector.
 
     Use it for dictionaries of synonyms without descriptions, such as MEDIC::
 

@@ -49,7 +49,7 @@ class BothNegatives:
 @registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")
 @dataclass(frozen=True)
 class NegativesWithinBudget:
-    """As many negatives as a step's budget of word pieces allows (VERBALIZED, §3.3).
+    """As many negatives as a step's budget of word pieces allows (VERBALIZED, §3.4).
 
     Texts that several queries share are encoded once, so many negatives cost little where the
     queries are alike. Each query gets the same number, at least one::
