@@ -13,17 +13,20 @@ from ..mentions.reader import ReadTexts
 
 
 def write_links(kb: ArboKB, texts: ReadTexts, written: np.ndarray, limit: int) -> ReadTexts:
-    """Texts with the entities of some mentions behind these, as "mention (verbalization)".
+    """Texts with the descriptions of some mentions' entities behind these: "mention (description)".
+
+    An entity without a description has its title there.
 
     written: (m,) int64, the entity of each mention, -1 for none.
-    limit: The verbalization ends at the next punctuation after so many characters; 0 for no limit.
+    limit: The description ends at the next punctuation after so many characters; 0 for no limit.
     """
     verbalize = Parts(limit=limit)
     positions = np.unique(written[written >= 0]).tolist()
     entities = kb.entities.at_all(positions)
     phrases = {
-        position: ", ".join(part for text in verbalize(entity) for part in text if part)
+        position: rest or title
         for position, entity in entities.items()
+        for title, rest in verbalize(entity)
     }
     bounds = offsets_of(np.array([len(pairs) for pairs in texts.offsets]))
     changed: List[str] = []

@@ -14,7 +14,8 @@ class WrittenLinks:
     """Write the links of some mentions into the text that the others are trained in.
 
     This is VERBALIZED's iterative training (§4.2, §A.1). Links are gold ones at first, some of them
-    wrong, and later those that the encoder predicts. Use it with iterative prediction::
+    wrong, and later those that the encoder predicts with the largest similarity. Use it with
+    iterative prediction::
 
         [components.arbo_linker.inference]
         @misc = "spacy-arbo-el.IterativePrediction.v1"

@@ -9,6 +9,7 @@ from typing import Dict, Hashable, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from thinc.api import Model
 
+from ..arrays import TopK
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..kb.texts import DistinctTexts
@@ -136,8 +137,8 @@ class Trainer:
         self.timer.add(chosen - start, time.perf_counter() - chosen)
         return loss, sum(len(term.batch.queries) for term in terms)
 
-    def predicted_entities(self, rows: np.ndarray) -> np.ndarray:
-        """The entity of the nearest text, by cached vectors: (b,) int64, -1 for none.
+    def predicted_entities(self, rows: np.ndarray) -> TopK:
+        """The entity of the nearest text, by cached vectors, with the similarity: one each.
 
         rows: (b,) int64, rows of mentions in the exemplar store.
         """
@@ -145,7 +146,7 @@ class Trainer:
         cache, table = data.cache, data.table
         vectors = cache.vectors(rows + table.n_texts)
         best = nearest(vectors, cache.device_texts, 1, cache.similarity.metric).resized(1)
-        return np.where(best.valid, np.append(table.text_entity, -1)[best.ids], -1)[:, 0]
+        return TopK(np.append(table.text_entity, -1)[best.ids], best.scores)
 
     def random_entities(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Entities by chance, each as often as it has texts: (count,) int64."""

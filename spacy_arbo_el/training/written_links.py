@@ -41,28 +41,37 @@ def read_with_links(
     )
     documents = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     rng = random_generator()
-    chosen = _some_of_each(documents, settings.share, rng)
+    written, doubt = np.full(len(stored), -1, dtype=np.int64), rng.random(len(stored))
+    by_gold = trainer.total < settings.predicted_after
+    if not by_gold:
+        known = np.flatnonzero(stored >= 0)
+        predicted = trainer.predicted_entities(stored[known])
+        doubt[:] = np.inf
+        doubt[known] = -predicted.scores[:, 0]
+    chosen = _some_of_each(documents, settings.share, doubt, rng)
     chosen = chosen[stored[chosen] >= 0]
-    written = np.full(len(stored), -1, dtype=np.int64)
-    if trainer.total < settings.predicted_after:
+    if by_gold:
         gold = exemplars.entities(kb)[stored[chosen]]
         wrong = rng.random(len(chosen)) < settings.corrupted
         written[chosen] = np.where(wrong, trainer.random_entities(rng, len(chosen)), gold)
     else:
-        written[chosen] = trainer.predicted_entities(stored[chosen])
+        written[chosen] = predicted.ids[np.searchsorted(known, chosen), 0]
     texts = stages.reader.texts_of(groups)
     inputs = stages.reader.inputs_of(write_links(kb, texts, written, iteration.limit))
     rest = np.flatnonzero((written < 0) & np.isin(stored, rows))
     return stored[rest], RevisedInputs(stored[rest], inputs.take(rest))
 
 
-def _some_of_each(documents: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """A share of the mentions of each document by chance, but never all: (c,) int64.
+def _some_of_each(
+    documents: np.ndarray, share: float, doubt: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """The least doubtful mentions of each document, a share of them but never all: (c,) int64.
 
     documents: (m,) int64, the document of each mention, ascending from 0.
+    doubt: (m,) float, by which mentions are chosen.
     """
     counts = np.bincount(documents)
     wanted = np.floor(share * counts + rng.random(len(counts))).astype(np.int64)
-    order = np.lexsort((rng.random(len(documents)), documents))
+    order = np.lexsort((doubt, documents))
     place = np.arange(len(order)) - np.searchsorted(documents, documents[order])
     return order[place < np.minimum(wanted, counts - 1)[documents[order]]]

@@ -71,7 +71,7 @@ def test_what_is_written_stands_behind_the_mention(nlp):
     texts = linker.reader.texts_of([list(doc.ents)])
     written = np.array([linker.kb.entities.position("planet"), -1])
     new = write_links(linker.kb, texts, written, 50)
-    expected = "See Mercury (Mercury, smallest planet of the solar system) and Amazon."
+    expected = "See Mercury (smallest planet of the solar system) and Amazon."
     assert new.texts == [expected]
     assert new.normalized == ["Mercury", "Amazon"] and texts.texts == [doc.text]
 

@@ -63,12 +63,18 @@ def read(nlp, written_links):
 )
 def test_some_mentions_of_each_document_are_chosen_but_never_all(counts, share, seed):
     documents = np.repeat(np.arange(len(counts)), counts)
-    chosen = _some_of_each(documents, share, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    doubt = rng.permutation(len(documents)).astype(float)
+    chosen = _some_of_each(documents, share, doubt, rng)
     assert len(set(chosen.tolist())) == len(chosen)
     of_document = np.bincount(documents[chosen], minlength=len(counts))
     for count, n_chosen in zip(counts, of_document.tolist()):
         assert n_chosen <= count - 1
         assert n_chosen == count - 1 or abs(n_chosen - share * count) < 1
+    for document in range(len(counts)):
+        rest = np.setdiff1d(np.flatnonzero(documents == document), chosen)
+        own = chosen[documents[chosen] == document]
+        assert not len(own) or doubt[own].max() < doubt[rest].min()
 
 
 def test_gold_links_are_written_in_and_their_mentions_are_not_trained(nlp):
@@ -77,8 +83,8 @@ def test_gold_links_are_written_in_and_their_mentions_are_not_trained(nlp):
     assert texts[0].count("(") == 2 and texts[2] == "Only Amazon here."
     assert rows.tolist() == revised.rows.tolist() and len(revised.inputs) == len(rows)
     left_out = set(range(len(linker.exemplars))) - set(rows.tolist())
-    titles = [linker.kb[linker.exemplars.records[row].kb_ids[0]].title for row in left_out]
-    assert all(any(f"({title}" in text for text in texts) for title in titles)
+    entities = [linker.kb[linker.exemplars.records[row].kb_ids[0]] for row in left_out]
+    assert all(any(f"({e.description or e.title}" in t for t in texts) for e in entities)
     assert sum(text.count("(") for text in texts) == len(left_out)
 
 
@@ -111,7 +117,7 @@ def test_predicted_links_are_the_nearest_texts(nlp):
     with linker.datastore.reading() as retriever:
         nearest = retriever.neighbours(batch, 1, 0, 0).entities.ids[:, 0]
     order = [linker.exemplars.row(record.key) for record in batch.records]
-    assert predicted[order].tolist() == nearest.tolist()
+    assert predicted.ids[order, 0].tolist() == nearest.tolist()
     assert texts[0].count("(") == 2
 
 
