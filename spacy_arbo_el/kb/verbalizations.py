@@ -20,6 +20,7 @@ from .entity import Entity
 
 Verbalization = Callable[[Entity], List[Text]]
 
+_WIKIDATA_ID = re.compile(r"[PQ]\d+")
 # Punctuation that ends a phrase, not that within a number or a word.
 _PUNCTUATION = re.compile(r"[.,;:!?)\]](?=\s|$)")
 
@@ -91,7 +92,7 @@ class Parts:
         limit = 50
 
     description: Whether the description is a part.
-    types: Whether the semantic types are a part.
+    types: Whether the semantic types are a part, but for ids of Wikidata, which say nothing.
     aliases: Whether the other names are a part.
     paragraph: Whether ``meta["paragraph"]`` is a part, such as an encyclopedia's first paragraph.
     limit: A part ends at the next punctuation after so many characters; 0 for no limit.
@@ -115,7 +116,8 @@ class Parts:
         if self.description:
             parts.append(soft_limit(entity.description, self.limit))
         if self.types:
-            parts.append(soft_limit(", ".join(entity.types), self.limit))
+            words = [one for one in entity.types if not _WIKIDATA_ID.fullmatch(one)]
+            parts.append(soft_limit(", ".join(words), self.limit))
         if self.aliases:
             parts.append(soft_limit(", ".join(entity.aliases), self.limit))
         if self.paragraph:

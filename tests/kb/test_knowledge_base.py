@@ -114,6 +114,8 @@ def test_parts_end_at_the_next_punctuation(kb):
     entity = Entity("x", "X", text, ("Y", "Z"), ("T",), meta={"paragraph": text})
     assert Parts(limit=20)(entity) == [("X", "A disease of the lungs")]
     assert Parts(description=False, types=True, aliases=True)(entity) == [("X", "T, Y, Z")]
+    ids = Entity("Q937", "Einstein", types=["Q5", "PERSON"])
+    assert Parts(types=True)(ids) == [("Einstein", "PERSON")], "an id says nothing"
     assert Parts(False, paragraph=True, paragraph_limit=23)(entity) == [("X", soft_limit(text, 23))]
     assert Parts()(Entity("y", "Y")) == [("Y", "")]
 
