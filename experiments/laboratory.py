@@ -60,7 +60,9 @@ def score(linker: ArboLinker, docs: Path) -> Dict[str, float]:
         nearer = found.exemplars.scores[:, :1] > found.entities.scores[:, :1]
         both = np.where(nearer & (mentions >= 0), mentions, names[:, :1])
         right = [is_gold(ids, gold) for ids in (names, mentions, both)]
-        parts.append(np.stack([right[0][:, 0], right[0].any(axis=1), *(r[:, 0] for r in right[1:])]))
+        parts.append(
+            np.stack([right[0][:, 0], right[0].any(axis=1), *(r[:, 0] for r in right[1:])])
+        )
     means = np.concatenate(parts, axis=1).mean(axis=1).round(4).tolist()
     return dict(zip(("names", "names R@64", "mentions", "both"), means))
 

@@ -25,7 +25,7 @@ from spacy_arbo_el.reranking.pair_scorer import PairScorer, check_scores
 from ..encoders.numpy_tower import build_hashed_encoder
 from ..linker.conftest import build_tiny
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples
-from ..tiny import dual_encoder, save_tiny
+from ..tiny import save_tiny
 
 SECTION = {
     "@misc": "spacy-arbo-el.CrossEncoder.v1",
