@@ -42,8 +42,8 @@ def interrupt():
 
 
 @pytest.fixture(scope="module")
-def paths(tmp_path_factory):
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
+def paths(tiny_bert, tmp_path_factory):
+    return {**write_corpus(tmp_path_factory.mktemp("corpus")), "paths.encoder": str(tiny_bert)}
 
 
 def settings_of(paths, **more):
@@ -53,6 +53,7 @@ def settings_of(paths, **more):
         "training.eval_frequency": 4,
         "training.dropout": 0.1,
         "training.logger.progress_bar": False,
+        **{f"components.arbo_linker.model.mention.{name}": 24 for name in ("window", "text")},
         **more,
     }
 
