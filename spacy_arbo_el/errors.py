@@ -498,8 +498,8 @@ class Errors(metaclass=_Coded):
     )
     E721 = "The clusters are not consistent: {problem}. The file or the arrays are damaged."
     E723 = (
-        "The inference {inference} has no number of exemplars to tune. Take one that has, such as "
-        "ExemplarVote.v1 or Clustering.v1, or tune without --n-exemplars."
+        "The inference {inference} has no setting {name} to tune. Take one that has, such as "
+        "Clustering.v1, or tune without this number."
     )
     E714 = "The weight of n-grams in discovery must be between 0 and 1, not {value!r}."
     E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."

@@ -29,6 +29,9 @@ def tune_command(
     n_exemplars: List[int] = Opt(
         [], "--n-exemplars", help="Number of exemplars to try in the inference; may be repeated"
     ),
+    n_mentions: List[int] = Opt(
+        [], "--n-mentions", help="Number of other mentions to try in it; may be repeated"
+    ),
     discovery_score: str = Opt("ari", "--discovery-score", help="Score for discovery: ari or b3_f"),
     curve: Optional[Path] = Opt(
         None,
@@ -44,7 +47,7 @@ def tune_command(
     """Tune the thresholds on annotated documents.
 
     Both thresholds, for linking and for discovery, are written to the pipeline's config. So is the
-    best number of exemplars, if several are tried.
+    best number of exemplars, and of other mentions, if several are tried.
 
     \b
     Example:
@@ -68,7 +71,8 @@ def tune_command(
     with errors_for_people(), changing_pipeline(output or model):
         nlp = load_pipeline(model)
         docs = list(read_docs(data, nlp.vocab))
-        result = tune(find_linker(nlp), docs, drop, seed, score, discovery_score, n_exemplars)
+        counts = {"n_exemplars": n_exemplars, "n_mentions": n_mentions}
+        result = tune(find_linker(nlp), docs, drop, seed, score, discovery_score, **counts)
         if drop:
             # The saved knowledge base has all its entities.
             nlp = load_pipeline(model)
@@ -79,8 +83,9 @@ def tune_command(
         if plot is not None:
             save_figure(plot_thresholds(result.linking, result.best_linking), plot)
     console = Console(width=130)
-    for count, value in result.exemplars.items():
-        msg.info(f"n_exemplars = {count}: {score} {value:.4f}")
+    for setting, tried in result.tried.items():
+        for count, value in tried.items():
+            msg.info(f"{setting} = {count}: {score} {value:.4f}")
     console.print(as_table(result.linking, result.best_linking, "λ for linking"))
     if result.discovery is not None:
         rows = result.discovery.rows

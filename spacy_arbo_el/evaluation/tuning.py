@@ -42,7 +42,7 @@ class TuningResult(NamedTuple):
         discovery.
     best_discovery: The number of the best of its rows.
     fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
-    exemplars: The score with each number of exemplars that was tried.
+    tried: The score with each value that was tried, by setting of the inference.
     """
 
     linking: List[Row]
@@ -50,12 +50,12 @@ class TuningResult(NamedTuple):
     discovery: Optional[DiscoverySweep]
     best_discovery: int
     fitted: Optional[Fitted]
-    exemplars: Dict[int, float]
+    tried: Dict[str, Dict[int, float]]
 
     @property
-    def n_exemplars(self) -> Optional[int]:
-        """The best number of exemplars; None where none was tried."""
-        return _best_count(self.exemplars)
+    def counts(self) -> Dict[str, int]:
+        """The best number for each setting that was tried: of equal scores the smallest."""
+        return {name: _best_count(scores) for name, scores in self.tried.items()}
 
     @property
     def threshold(self) -> float:
@@ -66,8 +66,8 @@ class TuningResult(NamedTuple):
     def summary(self) -> str:
         """The best settings on one line."""
         text = f"threshold = {self.threshold:g}"
-        if self.n_exemplars is not None:
-            text = f"n_exemplars = {self.n_exemplars}, {text}"
+        for name, count in self.counts.items():
+            text = f"{name} = {count}, {text}"
         if self.discovery is not None:
             best = self.tuned_discovery()
             text += f", discovery.threshold = {best.threshold:g}"
@@ -89,6 +89,7 @@ def tune(
     score: str = "arbo_acc",
     discovery_score: str = "ari",
     n_exemplars: Sequence[int] = (),
+    n_mentions: Sequence[int] = (),
 ) -> TuningResult:
     """Find the best thresholds for linking and discovery. Each mention is encoded once.
 
@@ -99,7 +100,7 @@ def tune(
     seed: Determines which entities are removed.
     score: The score to tune linking by.
     discovery_score: The score to tune discovery by.
-    n_exemplars: Numbers of exemplars to try in the linker's inference, before the thresholds.
+    n_exemplars, n_mentions: Numbers to try in the linker's inference, before the thresholds.
     """
     check_score(score, LINKING_SCORES)
     check_score(discovery_score, DISCOVERY_SCORES)
@@ -110,9 +111,11 @@ def tune(
             docs = with_removed_as_nil(docs, linker.kb)
             fitted = fit_calibration(linker, docs, from_scratch=True)
             fitted.install(linker)
-        tried = sweep_exemplars(linker, docs, n_exemplars, score)
-        count = _best_count(tried)
-        stages = linker.stages if count is None else _with_exemplars(linker.stages, count)
+        stages, tried = linker.stages, {}
+        for name, counts in (("n_exemplars", n_exemplars), ("n_mentions", n_mentions)):
+            if counts:
+                tried[name] = _sweep_counts(linker, stages, docs, name, counts, score)
+                stages = _with_count(stages, name, _best_count(tried[name]))
         linking = sweep_linking(linker, docs, stages=stages)
         best = best_row(linking.rows, score)
         if linker.discovery is None:
@@ -125,32 +128,38 @@ def tune(
     return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted, tried)
 
 
-def sweep_exemplars(
-    linker: ArboLinker, docs: Sequence[Doc], counts: Sequence[int], score: str = "arbo_acc"
+def _sweep_counts(
+    linker: ArboLinker,
+    stages: LinkingStages,
+    docs: Sequence[Doc],
+    name: str,
+    counts: Sequence[int],
+    score: str,
 ) -> Dict[int, float]:
-    """The score of linking with each number of exemplars, at the linker's threshold.
+    """The score of linking with each value of a setting, at the linker's threshold.
 
-    counts: Values of ``n_exemplars`` of the linker's inference.
+    name: A setting of the linker's inference.
+    counts: Its values.
     score: One of ``LINKING_SCORES``.
     """
     threshold, scores = np.array([linker.threshold]), {}
     for count in counts:
-        sweep = sweep_linking(linker, docs, threshold, _with_exemplars(linker.stages, count))
+        sweep = sweep_linking(linker, docs, threshold, _with_count(stages, name, count))
         scores[count] = sweep.rows[0][score]
     return scores
 
 
-def _best_count(scores: Dict[int, float]) -> Optional[int]:
-    """The number with the best score: of equal scores the smallest. None of none."""
-    return min(scores, key=lambda count: (-scores[count], count), default=None)
+def _best_count(scores: Dict[int, float]) -> int:
+    """The number with the best score: of equal scores the smallest."""
+    return min(scores, key=lambda count: (-scores[count], count))
 
 
-def _with_exemplars(stages: LinkingStages, count: int) -> LinkingStages:
-    # All procedures are dataclasses with this field.
+def _with_count(stages: LinkingStages, name: str, count: int) -> LinkingStages:
+    # All procedures are dataclasses.
     inference: Any = stages.inference
-    if "n_exemplars" not in {field.name for field in fields(inference)}:
-        raise ValueError(Errors.E723.format(inference=type(inference).__name__))
-    return replace(stages, inference=replace(inference, n_exemplars=count))
+    if name not in {field.name for field in fields(inference)}:
+        raise ValueError(Errors.E723.format(inference=type(inference).__name__, name=name))
+    return replace(stages, inference=replace(inference, **{name: count}))
 
 
 def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> None:
@@ -160,9 +169,9 @@ def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> No
     linker.threshold = config["threshold"] = result.threshold
     if result.fitted is not None:
         result.fitted.install(linker)
-    if result.n_exemplars is not None:
-        linker.stages = _with_exemplars(linker.stages, result.n_exemplars)
-        config["inference"] = {**config["inference"], "n_exemplars": result.n_exemplars}
+    for setting, count in result.counts.items():
+        linker.stages = _with_count(linker.stages, setting, count)
+        config["inference"] = {**config["inference"], setting: count}
     if result.discovery is not None:
         curve = result.discovery.curve
         linker.discovery = result.tuned_discovery()

@@ -185,18 +185,31 @@ def test_the_number_of_exemplars_is_tuned_stored_and_saved(tmp_path):
     for count in counts:
         other = build(train=TRAIN, inference={**VOTE, "n_exemplars": count})
         expected = sweep_linking(other.get_pipe("arbo_linker"), docs, np.array([linker.threshold]))
-        assert result.exemplars[count] == expected.rows[0]["arbo_acc"]
-    best = max(result.exemplars.values())
-    assert result.n_exemplars == min(k for k, value in result.exemplars.items() if value == best)
-    assert result.summary.startswith(f"n_exemplars = {result.n_exemplars}, ")
+        assert result.tried["n_exemplars"][count] == expected.rows[0]["arbo_acc"]
+    tried = result.tried["n_exemplars"]
+    best = max(tried.values())
+    assert result.counts["n_exemplars"] == min(k for k, value in tried.items() if value == best)
+    assert result.summary.startswith(f"n_exemplars = {result.counts['n_exemplars']}, ")
     store(nlp, result)
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
     assert loaded.stages.inference == linker.stages.inference
-    assert loaded.stages.inference.n_exemplars == result.n_exemplars
+    assert loaded.stages.inference.n_exemplars == result.counts["n_exemplars"]
     iterative = {"@misc": "spacy-arbo-el.IterativePrediction.v1", "inference": VOTE}
     with pytest.raises(ValueError, match="E723.*IterativePrediction"):
         tune(build(train=TRAIN, inference=iterative).get_pipe("arbo_linker"), docs, n_exemplars=[1])
+
+
+def test_the_number_of_mentions_is_tuned_too():
+    nlp = build(train=TRAIN, inference={"@misc": "spacy-arbo-el.Clustering.v1"})
+    linker, docs = nlp.get_pipe("arbo_linker"), docs_of(nlp)
+    result = tune(linker, docs, n_exemplars=[8, 2], n_mentions=[0, 4])
+    assert set(result.tried) == {"n_exemplars", "n_mentions"}
+    store(nlp, result)
+    inference = linker.stages.inference
+    assert (inference.n_exemplars, inference.n_mentions) == tuple(result.counts.values())
+    config = nlp.get_pipe_config("arbo_linker")["inference"]
+    assert config["n_mentions"] == inference.n_mentions
 
 
 def test_tune_command(nlp, tmp_path):
