@@ -81,8 +81,12 @@ class FeatureRanker:
 
     def weights_in(self, context: RankingContext) -> Optional[RankerWeights]:
         """The weights to rank with: those that were learned, else pretrained ones that suit."""
-        if self.weights is not None or not self.pretrained:
-            return self.weights
+        return self.weights if self.weights is not None else self.pretrained_in(context)
+
+    def pretrained_in(self, context: RankingContext) -> Optional[RankerWeights]:
+        """The weights that come with the package, where they suit the encoder and settings."""
+        if not self.pretrained:
+            return None
         datastore, ngrams = context.datastore, (self.min_ngram, self.max_ngram)
         if ngrams != PRETRAINED_NGRAMS or datastore.settings.similarity != Cosine():
             return None
@@ -161,7 +165,8 @@ class FeatureRanker:
             by_entity = WITHHELD * _alike(gold[withheld].max(axis=1))
             shares = np.concatenate([np.full(len(batch), 1 - WITHHELD), by_entity])
         correct = (candidates.entities[:, :, None] == gold[rows][:, None, :]).any(axis=2)
-        weights = fit_weights(candidates, correct, batch.documents[rows], shares)
+        start = self.pretrained_in(context)
+        weights = fit_weights(candidates, correct, batch.documents[rows], shares, start)
         if weights is not None:
             log.info("Ranker fitted, held-out accuracy %.4f", weights.accuracy)
         return replace(self, weights=weights)
@@ -197,7 +202,7 @@ def feature_ranker(
     n_reranked: How many candidates of a mention are ranked by features. The others follow them.
     min_ngram: The length of the shortest n-grams that strings are compared by.
     max_ngram: The length of the longest n-grams.
-    pretrained: Whether to use the weights that come with the package until others are fitted. They
-        need ``Cosine.v1`` and the default lengths of n-grams.
+    pretrained: Whether to use the weights that come with the package until others are fitted, and
+        to fit others from these. They need ``Cosine.v1`` and the default lengths of n-grams.
     """
     return FeatureRanker(n_reranked, min_ngram, max_ngram, pretrained)

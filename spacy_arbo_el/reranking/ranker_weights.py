@@ -5,7 +5,7 @@ probabilities from its scores, fitted on mentions that the network was not train
 """
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
@@ -104,12 +104,15 @@ def fit_weights(
     correct: np.ndarray,
     groups: np.ndarray,
     shares: Optional[np.ndarray] = None,
+    start: Optional[RankerWeights] = None,
 ) -> Optional[RankerWeights]:
     """Train a ranker on candidates with labels.
 
     correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
     groups: (m,) int64, such as documents: mentions of one group are held out at once.
     shares: (m,) float, how much each mention counts; None for all alike.
+    start: Weights that few mentions change little. They are used if held-out mentions are at least
+        as likely by them as by weights that begin with nothing.
     RETURNS: None where there is too little to learn from.
     """
     valid = candidates.valid
@@ -118,17 +121,14 @@ def fit_weights(
     if (correct.any(axis=1) & (valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
         return None
     shares = np.ones(len(valid)) if shares is None else shares
-    held_out, without = np.full((2, *valid.shape), -np.inf)
     # Every fifth group is in one fold; every fifth mention where all are of one group.
     numbers = np.unique(groups, return_inverse=True)[1]
     fold = (numbers if numbers.any() else np.arange(len(groups))) % FOLDS
-    for i in range(FOLDS):
-        rest, part = fold != i, fold == i
-        if part.any() and rest.any():
-            trained = _train(candidates.take(rest), correct[rest], shares[rest])
-            held_out[part] = trained.scores(candidates.take(part))
-            without[part] = trained.scores(absent.take(part))
-    held_out, without = np.where(valid, held_out, -np.inf), np.where(absent.valid, without, -np.inf)
+    starts = [None] if start is None else [start, None]
+    scored = [_held_out(candidates, absent, correct, fold, shares, one) for one in starts]
+    likelihoods = [_likelihood(held_out, correct, shares) for held_out, _ in scored]
+    chosen = int(np.argmax(likelihoods))
+    held_out, without = scored[chosen]
     evidence = np.concatenate([evidence_of(candidates, held_out), evidence_of(absent, without)])
     present = np.concatenate([correct.any(axis=1), np.zeros(len(valid), dtype=bool)])
     counts = np.concatenate([(1 - ABSENT) * shares, ABSENT * shares])
@@ -141,10 +141,46 @@ def fit_weights(
     best = held_out.argmax(axis=1)[:, None]
     hit = np.take_along_axis(correct, best, axis=1)[:, 0]
     return replace(
-        _train(candidates, correct, shares),
+        _train(candidates, correct, shares, starts[chosen]),
         curve=np.array([temperature, *presence], dtype=np.float32),
         accuracy=float(np.average(hit, weights=shares)),
     )
+
+
+def _held_out(
+    candidates: CandidateFeatures,
+    absent: CandidateFeatures,
+    correct: np.ndarray,
+    fold: np.ndarray,
+    shares: np.ndarray,
+    start: Optional[RankerWeights],
+) -> Tuple[np.ndarray, np.ndarray]:
+    """Scores of mentions by weights that were not trained on them, -inf for no candidate.
+
+    RETURNS: (m, c) float64, of the candidates and of those without the correct ones.
+    """
+    held_out, without = np.full((2, *correct.shape), -np.inf)
+    for i in range(FOLDS):
+        rest, part = fold != i, fold == i
+        if part.any() and rest.any():
+            trained = _train(candidates.take(rest), correct[rest], shares[rest], start)
+            held_out[part] = trained.scores(candidates.take(part))
+            without[part] = trained.scores(absent.take(part))
+    return (
+        np.where(candidates.valid, held_out, -np.inf),
+        np.where(absent.valid, without, -np.inf),
+    )
+
+
+def _likelihood(scores: np.ndarray, correct: np.ndarray, shares: np.ndarray) -> float:
+    """The mean log-probability of correct candidates by softmax, at the best temperature."""
+    gold = correct.any(axis=1) & np.isfinite(scores).any(axis=1)
+    scores, correct, shares = scores[gold], correct[gold], shares[gold]
+    scores = fit_temperature(scores, correct, shares) * scores
+    among, right = (
+        np.logaddexp.reduce(np.where(kept, scores, -np.inf), axis=1) for kept in (True, correct)
+    )
+    return float(np.average(right - among, weights=shares))
 
 
 def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:
@@ -164,20 +200,28 @@ def _inputs(candidates: CandidateFeatures) -> np.ndarray:
     return np.concatenate([features, below], axis=2).astype(np.float32)
 
 
-def _train(candidates: CandidateFeatures, correct: np.ndarray, shares: np.ndarray) -> RankerWeights:
-    """Fit all but the curve, by L-BFGS from one fixed start."""
+def _train(
+    candidates: CandidateFeatures,
+    correct: np.ndarray,
+    shares: np.ndarray,
+    start: Optional[RankerWeights] = None,
+) -> RankerWeights:
+    """Fit all but the curve, by L-BFGS from one fixed start, or from other weights."""
     if torch is None:
         raise ValueError(Errors.E854)
     useful = correct.any(axis=1) & (candidates.valid.sum(axis=1) > 1)
     candidates, correct, shares = candidates.take(useful), correct[useful], shares[useful]
     valid, x = candidates.valid, _inputs(candidates)
-    if not len(x):
+    if start is not None:
+        mean, spread = start.mean, start.spread
+    elif not len(x):
         mean, spread = np.zeros(x.shape[2]), np.ones(x.shape[2])
     else:
         mean, spread = x[valid].mean(axis=0), x[valid].std(axis=0)
         spread = np.where(spread > 1e-6, spread, 1.0)
     inputs = torch.from_numpy(((x - mean) / spread).astype(np.float32))
-    weights = _start(x.shape[2])
+    weights = _start(x.shape[2]) if start is None else _copies(start)
+    centre = [torch.zeros_like(w) if start is None else w.detach().clone() for w in weights]
     is_candidate, is_gold = torch.from_numpy(valid), torch.from_numpy(correct)
     counts = torch.from_numpy((shares / max(shares.sum(), 1e-9)).astype(np.float32))
     penalty = PRIOR / max(float(shares.sum()), 1.0)
@@ -191,7 +235,8 @@ def _train(candidates: CandidateFeatures, correct: np.ndarray, shares: np.ndarra
         scores = inputs @ linear + torch.tanh(inputs @ hidden + bias) @ out
         among = torch.logsumexp(scores.masked_fill(~is_candidate, -torch.inf), 1)
         gold = torch.logsumexp(scores.masked_fill(~is_gold, -torch.inf), 1)
-        size = sum((part**2).sum() for part in (linear, hidden, out))
+        parts = ((linear, centre[0]), (hidden, centre[1]), (out, centre[3]))
+        size = sum(((part - old) ** 2).sum() for part, old in parts)
         loss = (counts * (among - gold)).sum() + penalty * size
         loss.backward()
         return loss
@@ -202,6 +247,11 @@ def _train(candidates: CandidateFeatures, correct: np.ndarray, shares: np.ndarra
     curve = np.array([1.0, *np.zeros(len(EVIDENCE)), MOST], dtype=np.float32)
     standards = mean.astype(np.float32), spread.astype(np.float32)
     return RankerWeights(*standards, linear, hidden, bias, out, curve)
+
+
+def _copies(weights: RankerWeights) -> List[Any]:
+    arrays = (weights.linear, weights.hidden, weights.bias, weights.out)
+    return [torch.from_numpy(array.copy()).requires_grad_() for array in arrays]
 
 
 def _start(width: int) -> List[Any]:

@@ -5,6 +5,7 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.log import warn_once
 
 from .conftest import build
 from .world import ENTITIES, annotated, without_links
@@ -28,6 +29,7 @@ def test_match_types_restricts_candidates():
     assert linked(nlp, TEXT, "PLACE").kb_id_ == "river"
     assert linked(nlp, TEXT, "COMPANY").kb_id_ == "shop"
     assert set(candidates(nlp, TEXT, "COMPANY")) == {"shop", "maker", "car"}
+    warn_once.cache_clear()
     with pytest.warns(UserWarning, match="W547.*'THING'.*COMPANY"):
         assert linked(nlp, TEXT, "THING").kb_id_ == "NIL", "no entity has that type"
     linker.kb.add(Entity("any", "Amazon basin"))

@@ -302,7 +302,7 @@ def test_fit_learns_from_gold_entities_and_forgets_with_too_few_mentions():
     nothing = np.zeros((60, 0), dtype=np.int64)
     neighbours = Neighbours(TopK(ids, scores), TopK.empty(60), TopK.empty(60), nothing)
     gold[0] = -1  # without a correct candidate, a mention counts for the curve only
-    fitted = feature_ranker().fit(batch, neighbours, gold, context)
+    fitted = feature_ranker(pretrained=False).fit(batch, neighbours, gold, context)
     assert fitted.weights.accuracy > 0.9
     ranking = fitted(batch, neighbours, context)
     assert (ranking.candidates.ids[1:, 0] == gold[1:, 0]).mean() > 0.9
@@ -328,3 +328,23 @@ def test_its_repr_names_its_settings_not_its_weights():
     settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True"
     assert repr(ranker) == f"FeatureRanker({settings})"
     assert ranker != feature_ranker()
+
+
+def test_few_mentions_change_little_what_fitting_starts_from():
+    rng = np.random.default_rng(0)
+    many, few, unseen = (random_candidates(rng, count) for count in (1500, 40, 1500))
+
+    def labels_of(candidates):
+        true = 2 * candidates.features[..., 0] + 2 * candidates.features[..., 3]
+        return np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
+
+    start = fit_weights(many, labels_of(many), np.arange(1500))
+    correct, later = labels_of(few), labels_of(unseen)
+    alone = fit_weights(few, correct, np.arange(40))
+    started = fit_weights(few, correct, np.arange(40), start=start)
+    whole, reached = accuracy_of(start, unseen, later), accuracy_of(started, unseen, later)
+    assert reached > accuracy_of(alone, unseen, later) and reached > whole - 0.05
+    # What contradicts the mentions is not started from.
+    wrong = replace(start, linear=-start.linear, out=-start.out)
+    again = fit_weights(few, correct, np.arange(40), start=wrong)
+    assert accuracy_of(again, unseen, later) >= accuracy_of(alone, unseen, later) - 1e-6
