@@ -19,7 +19,7 @@ VERDICTS = ("same", "reversed", "not shown")
 COMMANDS = {
     "workflow": "project run {}",
     "script": "{}",
-    "config": "arbo init-config --system {}",
+    "config": "no workflow, system {}",
 }
 INTRODUCTION = """# The five papers
 
@@ -29,9 +29,10 @@ not shown here.
 
 Ours are figures of dev sets, with the bundled encoder of 22 million parameters and one seed, on two
 cores; the papers train larger encoders on far more data. They were measured before the version at
-hand (tag `lab-2026-11`, see [Results](results.md)). The last column is the workflow of
-`experiments/project.yml`, the script in `experiments/`, or the system for `arbo init-config`, that
-measures the claim. This page is made by `python docs/build_papers.py`.
+hand (tag `lab-2026-11`, see [Results](results.md)), those of MOLEMAN with one term in its
+objective. The last column is the workflow of `experiments/project.yml` or the script in
+`experiments/` that measures the claim, or the system that a new workflow would take. This page is
+made by `python docs/build_papers.py`.
 """
 
 
