@@ -320,7 +320,11 @@ def test_spacy_train_with_the_configs(system, paths, tiny_bert, tmp_path):
     nlp = spacy.load(tmp_path / "out" / "model-best")
     # Three steps teach little, and names alone can't distinguish entities that share one.
     # Training tunes the threshold, below which mentions are NIL.
-    assert nlp.evaluate(examples(nlp, DEV))["arbo_recall_at_1"] >= (0.0 if is_small else 0.5)
+    scores = nlp.evaluate(examples(nlp, DEV))
+    last = spacy.load(tmp_path / "out" / "model-last")
+    assert 0 < last.meta["performance"]["arbo_linker_loss"] < np.inf
+    # The tiny encoder knows no names, but right entities are among the candidates of some.
+    assert scores["arbo_recall_at_8"] > 0 if is_small else scores["arbo_recall_at_1"] >= 0.5
     # The curves that the callback fitted on dev are saved in the config.
     saved = load_config(tmp_path / "out" / "model-best" / "config.cfg")
     calibration = saved["components"]["arbo_linker"]["calibration"]
