@@ -411,8 +411,9 @@ class Errors(metaclass=_Coded):
     E701 = "There are {gold} gold labels but {predicted} predicted labels. Give one per mention."
     E702 = "There is no discovery method {value!r}. Choose one of: {choices}."
     E703 = (
-        "There is no new entity {id!r}. `linker.new_entities.ids` has all ids, and "
-        "`linker.new_entities.log` records what has become of others."
+        "There is no new entity {id!r}. If there was one, it has been accepted, rejected or merged "
+        "since: linker.new_entities.log records it. `arbo new list` and linker.new_entities.ids "
+        "have all ids."
     )
     E704 = "The new entity {id!r} has {count} mentions, numbered from 0: there is no {member}."
     E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."

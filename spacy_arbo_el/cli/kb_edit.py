@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Iterable, List, Optional
 
+import srsly
 import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -186,7 +187,7 @@ def encode_command(
 
 def export_command(
     path: Path = Arg(..., help="Folder of a knowledge base"),
-    output: Path = Arg(..., help="JSONL file to write"),
+    output: Path = Arg(..., help="JSONL file to write; - for standard output"),
 ) -> None:
     """Write the entities as JSONL, one per line.
 
@@ -198,7 +199,12 @@ def export_command(
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people():
-        count = write_entities_jsonl(ArboKB.for_reading(path), output)
+        kb = ArboKB.for_reading(path)
+        if str(output) == "-":
+            for entity in kb:
+                typer.echo(srsly.json_dumps(entity.to_dict()))
+            return
+        count = write_entities_jsonl(kb, output)
     msg.good(f"{output}: {count} entities")
 
 

@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 import spacy
+from typer.testing import CliRunner
 
+from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
@@ -19,6 +21,13 @@ from ..commands import run as succeed
 from .world import ENTITIES
 
 fail = partial(succeed, code=1)
+
+
+def printed(*arguments):
+    """The lines that a command prints."""
+    return (
+        CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments]).output.splitlines()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +71,10 @@ def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
     assert "1 removed, 8 entities" in succeed("kb", "remove", kb, "tree")
     assert "no entity 'tree'" in fail("kb", "remove", kb, "tree")
     succeed("kb", "export", kb, tmp_path / "out.jsonl")
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf8").split("\n")
+    assert [json.loads(line) for line in lines if line] == [
+        json.loads(line) for line in printed("kb", "export", kb, "-")
+    ]
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [entity.id for entity in ENTITIES]
     assert "is undamaged" in succeed("kb", "verify", kb)
