@@ -2,10 +2,10 @@
 
     python experiments/default_ranker.py CORPUS.spacy=KB … [--mentions 1200]
 
-The corpora are annotated and public, and no figure is from them. Each is used three ways: with the
-entities alone, with one candidate of every fourth mention, as in a knowledge base of few entities,
-and with the exemplars of every second document. The weights are written into the package, and the
-curves are printed for ``calibration/calibration.py``.
+The corpora are annotated and public; figures on wned-wiki and reddit-posts are not held out. Each
+is used three ways: with the entities alone, with one candidate of every fourth mention, as in a
+knowledge base of few entities, and with the exemplars of every second document. The weights are
+written into the package, and the curves are printed for ``calibration/calibration.py``.
 """
 
 import argparse

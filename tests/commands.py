@@ -5,8 +5,13 @@ from typer.testing import CliRunner
 from spacy_arbo_el.cli import arbo_cli
 
 
-def run(*arguments, code=0, **settings):
-    """What ``arbo`` prints, on one line. code: The exit status that it must have."""
+def output(*arguments, code=0, **settings):
+    """What ``arbo`` prints. code: The exit status that it must have."""
     result = CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments], **settings)
     assert result.exit_code == code, (result.output, result.exception)
-    return " ".join(result.output.split())
+    return result.output
+
+
+def run(*arguments, code=0, **settings):
+    """As ``output``, on one line."""
+    return " ".join(output(*arguments, code=code, **settings).split())

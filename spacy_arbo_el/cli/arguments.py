@@ -1,7 +1,7 @@
 """What most commands take: a pipeline first, then documents. Each is recognised where they swap."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, List, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from spacy.cli._util import Arg, Opt, import_code
 
@@ -14,14 +14,9 @@ MODEL = Arg(..., help="Pipeline with a linker: a folder, or an installed package
 DATA = Arg(..., help="Annotated .spacy file, or a folder of them")
 
 
-# The file that `--code` names, which workers in other processes import too.
-imported: List[Path] = []
-
-
 def _import(code: Optional[Path]) -> Optional[Path]:
     """Import a file of Python code while the options of a command are read."""
     import_code(code)
-    imported[:] = [] if code is None else [code]
     return code
 
 

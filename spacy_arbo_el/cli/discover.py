@@ -91,7 +91,7 @@ def link_command(
     """
     how = Reading(find, labels, encoding, skip_bad)
     with errors_for_people():
-        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
+        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         check_options(each, part, format, shard, settings is not None)
         if each or settings is not None:
             how.check_at_once()
@@ -218,7 +218,7 @@ def discover_command(
     changing = nullcontext() if keep is None else changing_pipeline(keep)
     with errors_for_people(), changing:
         check_data(data)
-        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
+        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         if settings is not None and replace:
             why = "workers read the pipeline as it is in its folder"
             raise ValueError(Errors.E896.format(option="--ray", other="no --replace", why=why))

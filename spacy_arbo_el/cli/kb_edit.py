@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Iterable, List, Optional
 
-import srsly
 import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -171,7 +170,7 @@ def encode_command(
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people():
-        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker)
+        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         with ArboKB.open(path) as kb:
             linker = load_linker(model)
             if settings is None:
@@ -195,14 +194,14 @@ def export_command(
     Example:
       python -m spacy arbo kb export kb entities.jsonl
     """
-    from ..kb.importers import write_entities_jsonl
+    from ..kb.importers.jsonl import entity_line, write_entities_jsonl
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people():
         kb = ArboKB.for_reading(path)
         if str(output) == "-":
             for entity in kb:
-                typer.echo(srsly.json_dumps(entity.to_dict()))
+                typer.echo(entity_line(entity))
             return
         count = write_entities_jsonl(kb, output)
     msg.good(f"{output}: {count} entities")

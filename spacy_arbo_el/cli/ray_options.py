@@ -1,10 +1,10 @@
 """The options of commands that can do their work on Ray."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 from spacy.cli._util import Opt
 
-from .arguments import imported
 from .needs import check_needs
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of a worker; 0.5 for two workers
 
 
 def ray_settings(
-    address: Optional[str], workers: int, cpus: int, gpus: float
+    address: Optional[str], workers: int, cpus: int, gpus: float, code: Optional[Path]
 ) -> "Optional[RaySettings]":
     """The cluster and its workers; None where the command does not use Ray."""
     if address is None:
@@ -32,5 +32,5 @@ def ray_settings(
         return None
     from ..distributed.on_ray import RaySettings
 
-    code = str(imported[0].resolve()) if imported else ""
-    return RaySettings(address, workers, cpus, gpus, code)
+    path = "" if code is None else str(code.resolve())
+    return RaySettings(address, workers, cpus, gpus, path)

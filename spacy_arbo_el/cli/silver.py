@@ -107,7 +107,7 @@ def silver_command(
     with errors_for_people():
         settings = SilverSettings(per_name, one, seed)
         held_out = HiddenSettings(dev_share, hide)
-        cluster = ray_settings(ray, workers, cpus_per_worker, 0.0)
+        cluster = ray_settings(ray, workers, cpus_per_worker, 0.0, code)
         if (dev is None) != (hidden_kb is None):
             raise ValueError(Errors.E843)
         if dev is None:

@@ -49,7 +49,7 @@ class CrossEncoderFit:
         curve, alike = PLAIN, np.ones(len(scores))
         presence = fit_presence(before[:, None].astype(np.float64), gold, alike)
         if presence is not None:
-            temperature = fit_temperature(scores[gold], correct[gold], alike[gold])
+            temperature, _ = fit_temperature(scores[gold], correct[gold], alike[gold])
             curve = (temperature, float(presence[0]), float(presence[1]))
         weights = None if features is None else fit_weights(features, correct, documents)
         return cls(curve, weights)

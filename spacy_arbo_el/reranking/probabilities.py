@@ -31,12 +31,15 @@ def log_odds_of(
     return (log_p - np.log1p(-np.exp(log_p))).astype(np.float32)
 
 
-def fit_temperature(scores: np.ndarray, correct: np.ndarray, weights: np.ndarray) -> float:
-    """The temperature at which the shares of right candidates are most likely.
+def fit_temperature(
+    scores: np.ndarray, correct: np.ndarray, weights: np.ndarray
+) -> Tuple[float, float]:
+    """The temperature at which the shares of right candidates are most likely, and how likely.
 
     scores: (n, c) float, -inf for none.
     correct: (n, c) bool, at least one for each mention.
     weights: (n,) float, how much each mention counts.
+    RETURNS: The temperature, and the weighted sum of the shares' logarithms.
     """
     from scipy.optimize import minimize_scalar
 
@@ -45,7 +48,8 @@ def fit_temperature(scores: np.ndarray, correct: np.ndarray, weights: np.ndarray
         return -float(weights @ np.logaddexp.reduce(np.where(correct, log_share, -np.inf), axis=1))
 
     bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
-    return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
+    best = minimize_scalar(loss, bounds=bounds, method="bounded")
+    return float(np.exp(best.x)), -float(best.fun)
 
 
 def fit_presence(

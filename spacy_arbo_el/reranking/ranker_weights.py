@@ -126,23 +126,22 @@ def fit_weights(
     fold = (numbers if numbers.any() else np.arange(len(groups))) % FOLDS
     starts = [None] if start is None else [start, None]
     scored = [_held_out(candidates, absent, correct, fold, shares, one) for one in starts]
-    likelihoods = [_likelihood(held_out, correct, shares) for held_out, _ in scored]
-    chosen = int(np.argmax(likelihoods))
+    gold = correct.any(axis=1)
+    fits = [fit_temperature(one[gold], correct[gold], shares[gold]) for one, _ in scored]
+    chosen = int(np.argmax([likelihood for _, likelihood in fits]))
     held_out, without = scored[chosen]
     evidence = np.concatenate([evidence_of(candidates, held_out), evidence_of(absent, without)])
-    present = np.concatenate([correct.any(axis=1), np.zeros(len(valid), dtype=bool)])
+    present = np.concatenate([gold, np.zeros(len(valid), dtype=bool)])
     counts = np.concatenate([(1 - ABSENT) * shares, ABSENT * shares])
     counts *= np.concatenate([valid.any(axis=1), absent.valid.any(axis=1)])
     presence = fit_presence(evidence, present, counts)
     if presence is None:
         return None
-    gold = correct.any(axis=1)
-    temperature = fit_temperature(held_out[gold], correct[gold], shares[gold])
     best = held_out.argmax(axis=1)[:, None]
     hit = np.take_along_axis(correct, best, axis=1)[:, 0]
     return replace(
         _train(candidates, correct, shares, starts[chosen]),
-        curve=np.array([temperature, *presence], dtype=np.float32),
+        curve=np.array([fits[chosen][0], *presence], dtype=np.float32),
         accuracy=float(np.average(hit, weights=shares)),
     )
 
@@ -170,17 +169,6 @@ def _held_out(
         np.where(candidates.valid, held_out, -np.inf),
         np.where(absent.valid, without, -np.inf),
     )
-
-
-def _likelihood(scores: np.ndarray, correct: np.ndarray, shares: np.ndarray) -> float:
-    """The mean log-probability of correct candidates by softmax, at the best temperature."""
-    gold = correct.any(axis=1) & np.isfinite(scores).any(axis=1)
-    scores, correct, shares = scores[gold], correct[gold], shares[gold]
-    scores = fit_temperature(scores, correct, shares) * scores
-    among, right = (
-        np.logaddexp.reduce(np.where(kept, scores, -np.inf), axis=1) for kept in (True, correct)
-    )
-    return float(np.average(right - among, weights=shares))
 
 
 def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:

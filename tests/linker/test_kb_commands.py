@@ -7,9 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import spacy
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
@@ -17,17 +15,11 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.linker import find_linker
 
+from .. import commands
 from ..commands import run as succeed
 from .world import ENTITIES
 
 fail = partial(succeed, code=1)
-
-
-def printed(*arguments):
-    """The lines that a command prints."""
-    return (
-        CliRunner().invoke(arbo_cli, [str(argument) for argument in arguments]).output.splitlines()
-    )
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +65,7 @@ def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
     succeed("kb", "export", kb, tmp_path / "out.jsonl")
     lines = (tmp_path / "out.jsonl").read_text(encoding="utf8").split("\n")
     assert [json.loads(line) for line in lines if line] == [
-        json.loads(line) for line in printed("kb", "export", kb, "-")
+        json.loads(line) for line in commands.output("kb", "export", kb, "-").splitlines()
     ]
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [entity.id for entity in ENTITIES]

@@ -109,11 +109,15 @@ def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
     count = 0
     with replacing(path) as file:
         for entity in entities:
-            entity.meta_json()
-            line = json.dumps(entity.to_dict(), ensure_ascii=False)
-            file.write(line.encode("utf8") + b"\n")
+            file.write(entity_line(entity).encode("utf8") + b"\n")
             count += 1
     return count
+
+
+def entity_line(entity: Entity) -> str:
+    """An entity as a line of JSONL. ValueError where ``meta`` can't be written as JSON."""
+    entity.meta_json()
+    return json.dumps(entity.to_dict(), ensure_ascii=False)
 
 
 def check_new(id_: str, number: int, lines_of: Dict[str, int], path: PathLike) -> None:
