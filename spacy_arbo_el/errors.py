@@ -684,6 +684,11 @@ class Warnings(metaclass=_Coded):
         "'title' nor 'name'. The keys {keys} were put into meta. Rename the key of the names to "
         "'title', and that of other names to 'aliases'."
     )
+    W103 = (
+        "{path}: {count} of {all} mentions end one character before the end of a word. If the end "
+        "offsets of the file name the last character of a mention, add 1 to each: here an end is "
+        "the offset of the character behind it."
+    )
 
     # Retrieval: W3xx
     W301 = (

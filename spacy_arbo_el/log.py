@@ -2,24 +2,71 @@
 
 import logging
 import sys
+import time
 import warnings
-from typing import Any, Set
+from typing import Any, Optional, Set
 
 from tqdm.auto import tqdm
 
 log = logging.getLogger("spacy.arbo")
+# Seconds between the lines of a ``LoggedProgress``.
+LOG_SECONDS = 60.0
 
 
 def progress(total: int, title: str, unit: str) -> Any:
-    """A progress bar on terminals and in notebooks, unless the logger is silent.
+    """A progress bar on terminals and in notebooks, lines of the logger elsewhere.
+
+    Nothing where the logger is silent.
 
     total: How many steps there are.
     title: What is done.
     unit: What a step is.
     """
     is_watched = "ipykernel" in sys.modules or sys.stderr.isatty()
-    silent = not is_watched or not log.isEnabledFor(logging.WARNING)
-    return tqdm(total=total, desc=title, unit=unit, disable=silent)
+    if not is_watched:
+        return LoggedProgress(total, title, unit)
+    return tqdm(total=total, desc=title, unit=unit, disable=not log.isEnabledFor(logging.WARNING))
+
+
+class LoggedProgress:
+    """Progress as a line of the logger each minute, with the methods of tqdm that we use.
+
+    total, title, unit: As in ``progress``.
+    """
+
+    def __init__(self, total: int, title: str, unit: str):
+        self.total, self.title, self.unit = total, title, unit
+        self.reset()
+
+    def reset(self, total: Optional[int] = None) -> None:
+        """Begin anew."""
+        self.total = self.total if total is None else total
+        self.n = 0
+        self._start = self._logged = time.monotonic()
+
+    def update(self, n: int = 1) -> None:
+        """Count ``n`` steps."""
+        self.n += n
+        now = time.monotonic()
+        if now - self._logged >= LOG_SECONDS and self.n < self.total:
+            self._logged = now
+            left = (now - self._start) / self.n * (self.total - self.n)
+            log.info(
+                "%s: %d of %d %ss, about %d s left",
+                *(self.title, self.n, self.total, self.unit, left),
+            )
+
+    def clear(self) -> None:
+        """Nothing: lines stay."""
+
+    def close(self) -> None:
+        """Nothing: lines stay."""
+
+    def __enter__(self) -> "LoggedProgress":
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self.close()
 
 
 class WarnOnce:

@@ -74,6 +74,7 @@ def evaluate_command(
     from ..evaluation.reliability import Reliability, reliability_of_links
     from ..evaluation.report import (
         CONFIGURED,
+        ROWS,
         annotated_examples,
         as_table,
         inference_outcomes,
@@ -105,6 +106,7 @@ def evaluate_command(
             total = sum(one.gold is not None for one in configured)
             errors[label] = summary(wrong_links(find_linker(nlp), configured), total)
     Console(width=130).print(as_table(rows, _title(data, folds, tune, n_labels, drop)))
+    msg.text(ROWS)
     for label, reliability in reliabilities.items():
         msg.info(f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}")
         msg.info(f"{label}: {CONFIGURED}, {errors[label]} (arbo errors lists them)")

@@ -31,6 +31,9 @@ COUNTED = (
     "excluded",
 )
 
+# Mentions that end one character before the end of a word.
+INCLUSIVE = "inclusive"
+
 # Formats whose readers count what they leave out.
 COUNTING = ("pubtator", "prodigy")
 
@@ -82,6 +85,10 @@ def convert_corpus(
     write_docbin(
         (make_doc(nlp, text, spans_key=spans_key, counts=counts) for text in texts), output_path
     )
+    inclusive = counts.pop(INCLUSIVE, 0)
+    if inclusive > counts["mentions"] / 2:
+        message = Warnings.W103.format(path=input_path, count=inclusive, all=counts["mentions"])
+        warnings.warn(message, stacklevel=2)
     if counts["overlapping"] and spans_key is None:
         message = Warnings.W101.format(
             path=input_path, count=counts["overlapping"], key=MENTIONS_KEY
@@ -180,6 +187,9 @@ def make_doc(
     counts["composite"] += sum(len(mention.kb_ids) > 1 for mention in text.mentions)
     counts["nil"] += sum(not mention.kb_ids for mention in text.mentions)
     counts["retokenised"] += sum(not {m.start, m.end} <= borders for m in text.mentions)
+    counts[INCLUSIVE] += sum(
+        m.end not in borders and {m.start, m.end + 1} <= borders for m in text.mentions
+    )
     counts["overlapping"] += len(spans) - len(entities)
     return doc
 

@@ -2,10 +2,31 @@
 
 import os
 import sys
+from typing import Optional
 
 from ..devices import torch
 
+# The environment variable of the package tokenizers.
+PARALLELISM = "TOKENIZERS_PARALLELISM"
 _home = os.getpid()
+_parallelism: Optional[str] = None
+
+
+def _before_fork() -> None:
+    """Tell tokenizers that children use one thread; they would warn of it in each of them."""
+    global _parallelism
+    _parallelism = os.environ.get(PARALLELISM)
+    if _parallelism is None:
+        os.environ[PARALLELISM] = "false"
+
+
+def _after_fork_in_parent() -> None:
+    if _parallelism is None:
+        os.environ.pop(PARALLELISM, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent)
 
 
 def one_thread_after_fork() -> None:

@@ -49,6 +49,11 @@ MOST_CANDIDATES = 100
 
 # The row of the linker's own procedure.
 CONFIGURED = "as configured"
+# What the rows are, for people.
+ROWS = (
+    "names alone: the entity of the most similar name. without the graph: the linker's ranker, "
+    "each mention by itself. as configured: all of the linker, with its threshold."
+)
 
 # From the stages of a linker to variants of them, by name.
 Variants = Callable[[LinkingStages], Mapping[str, LinkingStages]]
@@ -68,9 +73,7 @@ def inference_outcomes(
 ) -> Dict[str, List[Outcome]]:
     """Outcomes of a pipeline's linker on gold mentions, for several inference procedures.
 
-    "names alone" links to the nearest entity, without exemplars. "names + exemplars" links to the
-    nearest entity or to the entity of the nearest exemplar. "as configured" is the linker's own
-    procedure. For a linker with a cross-encoder, there are rows without it as well.
+    ``ROWS`` says what they are. For a linker with a cross-encoder, there are rows without it too.
 
     examples: Only the linker of the pipeline is run on them.
     folds: As in ``outcomes_of_stages``.
@@ -114,7 +117,7 @@ def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str,
 def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
     rows = {
         "names alone": with_inference(stages, Independent(n_exemplars=0)),
-        "names + exemplars": with_inference(stages, Independent(n_exemplars=8)),
+        "without the graph": with_inference(stages, Independent(n_exemplars=8)),
     }
     if isinstance(stages.reranker, PairReranker):
         # It needs torch, which not every pipeline does.

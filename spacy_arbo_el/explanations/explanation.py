@@ -72,12 +72,12 @@ def outcome_of(link: Link, title: str, threshold: Optional[float] = None) -> str
     threshold: The probability that a link must have; None where it is not known.
     """
     if not link.is_nil:
-        return f"{link.kb_id} ({title}), probability {shown_probability(link.score)}"
+        return f"{_titled(link.kb_id, title)}, probability {shown_probability(link.score)}"
     if not link.ids:
         return "NIL: it has no candidates"
     best = link.candidates[0]
     reason = (
-        f"NIL: the most probable candidate, {best.kb_id}, has a probability of "
+        f"NIL: the most probable candidate, {_titled(best.kb_id, best.title)}, has a probability of "
         f"{shown_probability(best.score)}"
     )
     if threshold is None:
@@ -85,3 +85,7 @@ def outcome_of(link: Link, title: str, threshold: Optional[float] = None) -> str
     if link.score < threshold:
         return f"{reason}, below the threshold of {threshold:g}"
     return "NIL: by a correction, or no entity reaches it"
+
+
+def _titled(kb_id: str, title: str) -> str:
+    return f"{kb_id} ({title})" if title else kb_id

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.util import registry
 from wasabi import row
 
-from ..log import log
+from ..log import LoggedProgress, log
 from .memory import resident_megabytes
 from .timer import StepTimes
 from .trainer import Trainer
@@ -49,7 +49,8 @@ class Progress:
         @loggers = "spacy-arbo-el.Progress.v1"
         progress_bar = true
 
-    progress_bar: Whether to show a bar of the steps until the next evaluation, in a terminal.
+    progress_bar: Whether to show a bar of the steps until the next evaluation, in a terminal. The
+        logger gets a line each minute elsewhere.
     """
 
     progress_bar: bool = True
@@ -73,9 +74,9 @@ class _ProgressTable:
         log.setLevel(logging.INFO)
         self._write_row(HEADER)
         self._write_row(["-" * width for width in WIDTHS])
-        self._bar = tqdm.tqdm(
-            total=self._interval, file=stderr, leave=False, disable=not progress_bar
-        )
+        self._bar: Any = LoggedProgress(self._interval, "Training", "step")
+        if progress_bar:
+            self._bar = tqdm.tqdm(total=self._interval, file=stderr, leave=False)
 
     def log_step(self, info: Optional[Dict[str, Any]]) -> None:
         """Count a step.

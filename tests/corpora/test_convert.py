@@ -225,3 +225,13 @@ def test_failed_conversion_keeps_the_previous_file(nlp, write, tmp_path):
 
 def test_write_docbin_returns_the_number_of_documents(nlp, tmp_path):
     assert write_docbin([nlp("a"), nlp("b")], tmp_path / "o.spacy") == 2
+
+
+@pytest.mark.parametrize(("add", "warned"), [(0, False), (-1, True)])
+def test_ends_that_name_the_last_character_are_warned_of(nlp, tmp_path, recwarn, add, warned):
+    text = "Blue fever and red plague."
+    spans = [{"start": s, "end": e + add, "kb_id": "D1"} for s, e in ((0, 10), (15, 25))]
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps({"id": "a", "text": text, "mentions": spans}) + "\n")
+    convert_corpus(path, tmp_path / "out.spacy", format="jsonl", nlp=nlp)
+    assert any("last character" in str(one.message) for one in recwarn) == warned

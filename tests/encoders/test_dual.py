@@ -253,3 +253,15 @@ def test_vectors_that_are_not_finite_are_refused(hashed, value):
     hashed.model.get_ref("mention").get_param("E")[:] = value
     with pytest.raises(ValueError, match="1 of 1 vectors contain NaN"):
         hashed.encode_mentions(inputs)
+
+
+def test_texts_that_read_alike_are_encoded_once(encoder):
+    read, sizes = encoder.model.get_ref("entity"), []
+    forward = read._func
+    read._func = lambda model, X, is_train: (sizes.append(len(X)), forward(model, X, is_train))[1]
+    names = [("Cold", ""), ("flu", ""), ("cold", ""), ("FLU", ""), ("cold", "")]
+    vectors = encoder.encode_texts(encoder.read_texts(names))
+    distinct = len(set(encoder.read_texts(names).keys()))
+    assert sizes == [distinct] and distinct < 5
+    alone = [encoder.encode_texts(encoder.read_texts([name])) for name in names]
+    np.testing.assert_allclose(vectors, np.concatenate(alone), atol=1e-6)

@@ -29,7 +29,7 @@ def test_a_linker_with_a_cross_encoder_has_rows_without_it(nlp):
     assert rows_of_cross_encoder(find_linker(build()).stages) == {}
     data = examples(nlp, [*DEV, *TRAIN])
     rows = compare_inference(nlp, data, folds=2)
-    assert set(rows) == {"names alone", "names + exemplars", "as configured", *EXTRA}
+    assert set(rows) == {"names alone", "without the graph", "as configured", *EXTRA}
     plain = build_tiny(model_of(nlp), reranker=IN_RANKER["ranker"])
     expected = compare_inference(plain, examples(plain, [*DEV, *TRAIN]), folds=2)
     assert rows["without the cross-encoder"] == expected["as configured"]

@@ -45,7 +45,7 @@ def test_why_an_expected_entity_is_not_linked(nlp):
     assert why(nlp, "stream") == "stream: redirects to river, which is what was linked"
     linker.threshold = 0.9999
     text = str(linker.explain(span_of(nlp), "shop"))
-    assert "NIL: the most probable candidate, river, has a probability of 0." in text
+    assert "NIL: the most probable candidate, river (Amazon), has a probability of 0." in text
     assert "below the threshold of 0.9999" in text and "which is below the threshold" in text
     linker.threshold = 0.0
     linker.reject_link(span_of(nlp), "river")
@@ -139,7 +139,7 @@ def test_overruled_by_another_cluster_and_the_page(nlp, tmp_path):
     page = render_evidence(
         [nil(without_links(annotated(nil, TEXT)))], kb_url_template="https://x/{}"
     )
-    assert "new entity new-1" in page and "NIL: the most probable candidate, river, has" in page
+    assert "new entity new-1" in page and "NIL: the most probable candidate, river (Amazon), has" in page
     assert "<li>" not in render_evidence([annotated(nlp, TEXT)]), "not linked yet"
 
 

@@ -90,7 +90,7 @@ def test_a_vocabulary_decides_where_no_letter_does():
 def test_the_outcome_is_that_of_the_terminal():
     first, second = (ent._.arbo for ent in linked_doc().ents)
     assert outcome_of(first, first.title) == "D1 (Mercury), probability 0.93"
-    reason = "NIL: the most probable candidate, D1, has a probability of 0.12"
+    reason = "NIL: the most probable candidate, D1 (Mercury), has a probability of 0.12"
     assert outcome_of(second, "") == reason
     assert outcome_of(second, "", 0.5) == f"{reason}, below the threshold of 0.5"
     assert outcome_of(second, "", 0.1).startswith("NIL: by a correction")

@@ -80,7 +80,7 @@ def test_cross_validation_leaves_the_linker_unchanged():
     scores = compare_inference(nlp, data, folds=4)
     assert linker.reranker.to_bytes() == before
     as_it_is = compare_inference(nlp, data)
-    for name in ("names alone", "names + exemplars", "as configured"):
+    for name in ("names alone", "without the graph", "as configured"):
         # Every mention is scored once, by a ranker that was not fitted on it.
         assert scores[name]["arbo_mentions"] == as_it_is[name]["arbo_mentions"] > len(DEV)
 
