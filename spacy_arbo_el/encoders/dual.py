@@ -1,7 +1,7 @@
 """Two towers with one space of vectors: mentions and entities."""
 
 import hashlib
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -143,10 +143,11 @@ class DualEncoder:
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
         """As ``Encoder.encode_texts``. Texts of equal word pieces, as in another case, run once."""
-        number: Dict[Any, int] = {}
-        places = np.array([number.setdefault(key, len(number)) for key in inputs.keys()], np.int64)
+        keys = inputs.keys()
+        number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         if len(number) == len(inputs):
             return self._predict("entity", inputs)
+        places = np.array([number[key] for key in keys], dtype=np.int64)
         first = np.unique(places, return_index=True)[1]
         return self._predict("entity", inputs.take(first))[places]
 

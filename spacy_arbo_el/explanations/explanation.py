@@ -77,8 +77,8 @@ def outcome_of(link: Link, title: str, threshold: Optional[float] = None) -> str
         return "NIL: it has no candidates"
     best = link.candidates[0]
     reason = (
-        f"NIL: the most probable candidate, {_titled(best.kb_id, best.title)}, has a probability of "
-        f"{shown_probability(best.score)}"
+        f"NIL: the most probable candidate, {_titled(best.kb_id, best.title)}, has a probability "
+        f"of {shown_probability(best.score)}"
     )
     if threshold is None:
         return reason

@@ -139,7 +139,8 @@ def test_overruled_by_another_cluster_and_the_page(nlp, tmp_path):
     page = render_evidence(
         [nil(without_links(annotated(nil, TEXT)))], kb_url_template="https://x/{}"
     )
-    assert "new entity new-1" in page and "NIL: the most probable candidate, river (Amazon), has" in page
+    assert "new entity new-1" in page
+    assert "NIL: the most probable candidate, river (Amazon), has" in page
     assert "<li>" not in render_evidence([annotated(nlp, TEXT)]), "not linked yet"
 
 
