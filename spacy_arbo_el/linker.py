@@ -409,7 +409,7 @@ class ArboLinker(TrainablePipe):
         entity: The new entity, or its id.
         kb_id: The id to give it; by default that of "NEW-…" is "ENT-…".
         source: What ``discover`` gave, unless the new entity is in ``new_entities``.
-        settings: title, description and max_aliases, as for ``discovery.accept``.
+        settings: title, description, types and max_aliases, as for ``discovery.accept``.
         """
         self.encoder.require_ready(self.name)
         return accept(

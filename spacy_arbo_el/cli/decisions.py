@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from ..discovery.history import FILLED
 from ..errors import Errors
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ ACCEPT = "accept"
 DECISIONS = (ACCEPT, "reject", "merge", "split")
 # For people to judge by, and to fill in.
 COLUMNS = ("id", "name", "mentions", "documents", "cohesion", "nearest")
-FILLED = ("decision", "kb_id", "title", "description", "into", "members")
 Row = Dict[str, str]
 
 

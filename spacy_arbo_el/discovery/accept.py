@@ -24,6 +24,7 @@ def accept(
     kb_id: Optional[str] = None,
     title: str = "",
     description: str = "",
+    types: Optional[Sequence[str]] = None,
     max_aliases: int = 10,
 ) -> Entity:
     """Add a new entity to the knowledge base, with its mentions as exemplars.
@@ -41,6 +42,7 @@ def accept(
         the id, the mentions become exemplars of the existing entity.
     title: Its title; by default its name.
     description: Its description.
+    types: Its types; by default the labels of its mentions.
     max_aliases: How many of the other surface forms of its mentions become aliases, the most
         frequent first.
     RETURNS: The entity.
@@ -56,7 +58,8 @@ def accept(
         kb, wanted = datastore.kb, kb_id or new_entity.id.replace("NEW-", "ENT-")
         is_new = kb.entities.position(wanted) < 0
         if is_new:
-            kb.add(entity_from(new_entity, wanted, title, description, max_aliases))
+            added = entity_from(new_entity, wanted, title, description, max_aliases)
+            kb.add(added if types is None else replace(added, types=tuple(types)))
         accepted = kb.get(wanted)
         mentions = new_entities.mentions_of(new_entity)
         records = [replace(record, kb_ids=(accepted.id,)) for record in mentions.records]

@@ -95,10 +95,11 @@ class Clusters:
         cluster = self.numbers
         order = np.argsort(cluster, kind="stable")
         bounds = np.flatnonzero(np.diff(cluster[order], prepend=-1, append=-1))
-        groups = [order[start:end] for start, end in zip(bounds[:-1], bounds[1:])]
-        groups.sort(key=lambda mentions: (-len(mentions), int(mentions[0])))
-        numbered = ((int(cluster[mentions[0]]), mentions) for mentions in groups)
-        return {number: group for number, group in numbered if self.is_open(number)}
+        first, numbers = order[bounds[:-1]], cluster[order[bounds[:-1]]]
+        by = np.lexsort((first, -np.diff(bounds)))
+        by = by[~self.closed()[numbers[by]]]
+        places = zip(numbers[by].tolist(), bounds[by].tolist(), bounds[by + 1].tolist())
+        return {number: order[start:end] for number, start, end in places}
 
     # Adding
 

@@ -127,9 +127,10 @@ def id_of_entity(entity: EntityOrId) -> str:
 
 
 def _member_dict(record: MentionRecord) -> Dict[str, Any]:
-    _, start, end = record.key
+    fingerprint, start, end = record.key
     return {
         "document": record.document,
+        "fingerprint": fingerprint,
         "start": start,
         "end": end,
         "text": record.text,

@@ -8,6 +8,8 @@ from ..errors import Errors
 Entry = Dict[str, Any]
 # What people do. "join" is a merge that new mentions caused; it can't be undone.
 DECISIONS = ("merge", "split", "reject", "accept")
+# The columns of a table of decisions, see `arbo new apply`.
+FILLED = ("decision", "kb_id", "title", "description", "into", "members")
 
 
 class History:

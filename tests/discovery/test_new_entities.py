@@ -92,6 +92,7 @@ def test_to_dict_has_the_members_with_their_documents_on_one_line():
     assert data["members"] == [
         {
             "document": "id0",
+            "fingerprint": "doc0",
             "start": 0,
             "end": 3,
             "text": "name 0",
