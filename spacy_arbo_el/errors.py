@@ -664,6 +664,20 @@ class Errors(metaclass=_Coded):
         "anew, or give the settings of that run to go on with it."
     )
 
+    # Review in the browser: E91x
+    E910 = "This needs Starlette and Uvicorn. Install them: pip install 'spacy_arbo_el[serve]'."
+    E911 = "{path}, line {line}: no entry of a journal. Restore the file, or move it away."
+    E912 = "{path}, line {line}: this decision does not suit the pipeline: {problem}"
+    E913 = (
+        "Nothing is undone: since then, another decision was made outside of the review ({action} "
+        "{id}). Undo that one first: python -m spacy arbo new undo MODEL."
+    )
+    E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
+    E915 = "{name} can't be {value!r}."
+    E916 = "This review is read-only, or there is nothing to undo."
+    E917 = "{host!r} is every address of this machine. Give the one by which browsers reach it."
+    E918 = "{id} has changed since you opened it, perhaps in another window. Look at it again."
+
     # Removed parts: E99x
     E990 = "spacy-arbo-el.{name} was removed. {instead}"
     E991 = "{place} has settings that were removed. Delete them. {settings}"
@@ -792,6 +806,9 @@ class Warnings(metaclass=_Coded):
         "The encoder of the linker has changed since its cross-encoder was trained: its candidates "
         "are others than the cross-encoder has learned from. Train it again: spacy arbo rerank."
     )
+
+    # Review in the browser: W91x
+    W910 = "{path}: the last line was cut off and is left out. Its decision was not confirmed."
 
     # Large runs: W890 to W899
     W890 = (

@@ -23,6 +23,7 @@ from .folder_lock import has_lock, lock_successor, locked_folder
 from .io import PIPELINE, check_replaceable, replacing_folder
 from .kb import folder as kb_folder
 from .removed import drop_removed
+from .serve.journal import journal_path
 from .temporary import remove_abandoned, restore
 
 # Seconds that saving waits for another program which is changing the same pipeline.
@@ -98,8 +99,19 @@ def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
 def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
     """As ``spacy.load``, with one message that names the file which can't be read.
 
+    Decisions of a review that came after the pipeline was saved are made.
+
     settings: For ``spacy.load``.
     """
+    nlp = _load(path, **settings)
+    if journal_path(Path(path)).is_file():
+        from .serve.decisions import replay  # it needs the linker
+
+        replay(nlp, Path(path))
+    return nlp
+
+
+def _load(path: Union[str, Path], **settings: Any) -> Language:
     restore(Path(path))
     try:
         return spacy.load(path, **settings)

@@ -19,6 +19,7 @@ from .kb import kb_cli
 from .new import new_cli
 from .pretrain import pretrain_command
 from .rerank import rerank_command
+from .serve import serve_command
 from .show import show_command
 from .silver import silver_command
 from .train import train_command
@@ -45,6 +46,7 @@ arbo_cli.command("link")(link_command)
 arbo_cli.command("discover")(discover_command)
 arbo_cli.command("explain")(explain_command)
 arbo_cli.command("show")(show_command)
+arbo_cli.command("serve")(serve_command)
 arbo_cli.add_typer(kb_cli)
 arbo_cli.add_typer(new_cli)
 app.add_typer(arbo_cli)

@@ -49,11 +49,17 @@ def _component(model: Path) -> Path:
     """The folder of the linker in a pipeline. Raises ValueError where there is none."""
     from ..errors import Errors
     from ..io import check_exists
+    from ..serve.journal import is_pending
     from ..temporary import restore
 
     restore(model)
     check_model(model)
     check_exists(model / "meta.json", "Give the folder of a pipeline.")
+    if is_pending(model):
+        from ..pipelines import edit_pipeline  # loading makes the decisions
+
+        with edit_pipeline(model):
+            pass
     config = util.load_config(model / "config.cfg", interpolate=False)
     for name in srsly.read_json(model / "meta.json").get("pipeline", ()):
         component = config.get("components", {}).get(name, {})

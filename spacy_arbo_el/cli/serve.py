@@ -1,0 +1,77 @@
+"""``arbo serve``: a review in the browser of new entities, links and the knowledge base."""
+
+import os
+import signal
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Optional
+
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import errors_for_people, visible
+from .arguments import CODE, check_model, open_model
+from .documents import Reading, document_reader
+
+
+def serve_command(
+    # fmt: off
+    model: Path = Arg(..., help="Folder of a pipeline with a linker"),
+    new: Optional[Path] = Opt(None, "--new", help="JSONL file that `arbo discover` has written"),
+    texts: Optional[Path] = Opt(
+        None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`"
+    ),
+    host: str = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's"),
+    port: int = Opt(8765, "--port", help="Port to listen on"),
+    name: str = Opt(os.environ.get("USER", ""), "--name", help="Who decides", show_default=False),
+    read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
+    code: Optional[Path] = CODE,
+    # fmt: on
+) -> None:
+    """Review what a pipeline does in the browser.
+
+    Each decision on new entities, links and the knowledge base is in a journal beside the pipeline
+    as soon as it is made. The pipeline itself is saved when you stop with Ctrl+C.
+
+    \b
+    Example:
+      python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
+    """
+    with errors_for_people(), ExitStack() as stack:
+        try:
+            import uvicorn
+
+            from ..serve.app import create_app
+        except ModuleNotFoundError as error:
+            raise ImportError(Errors.E910) from error
+        from ..io import check_exists
+        from ..pipelines import changing_pipeline
+        from ..serve.links import Links
+        from ..serve.review import Review
+        from ..serve.security import ANY_ADDRESS, Rules
+
+        if host in ANY_ADDRESS:
+            raise ValueError(Errors.E917.format(host=host))
+        check_model(model)
+        check_exists(model / "meta.json", "Give the folder of a pipeline.")
+        if not read_only:
+            stack.enter_context(changing_pipeline(model))
+        nlp, links, rules = open_model(model), None, Rules(host, port)
+        review = Review(nlp, model, new, read_only=read_only)
+        review.linker.refresh()
+        if texts is not None:
+            how = Reading("", "", "utf8", False)
+            with document_reader(nlp, review.linker, texts, how) as read:
+                links = Links(review.linker, list(read()))
+        app = create_app(review, rules, links, name)
+        settings = uvicorn.Config(app, host, port, log_level="warning", limit_concurrency=32)
+        msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
+        print(f"{rules.origins[0]}/?token={rules.token}", flush=True)
+        # A server that is told to stop saves first.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(settings).run()
+        if review.unsaved:
+            review.save()
+            msg.good(visible(f"{model}: saved with all decisions"))

@@ -1,0 +1,140 @@
+"""Doubtful links of a corpus, and what was decided as files."""
+
+import csv
+import io
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from spacy.tokens import Doc, DocBin, Span
+from spacy.util import filter_spans, minibatch
+
+from ..annotations import Link
+from ..corpora.reader import unlinked
+from ..corpora.spans import LABEL
+from ..corpora.table import cell
+from ..discovery.history import FILLED, History
+from ..kb.entity import NIL
+from ..linker import ArboLinker
+from ..mentions.getters import set_mentions
+from ..mentions.records import MentionKey, text_fingerprint
+from .journal import Entry
+from .queue import Filters
+
+BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A mention with its link. count: How many mentions of the corpus have its surface form."""
+
+    number: int
+    key: MentionKey
+    text: str
+    link: Link
+    count: int
+
+    @property
+    def margin(self) -> float:
+        """How much more probable the best candidate is than the second one."""
+        first, second = [*self.link.scores[:2], 0.0, 0.0][:2]
+        return float(abs(first - second)) if len(self.link.ids) else 1.0
+
+
+class Links:
+    """The links of the mentions of a corpus. docs: The documents, with their mentions."""
+
+    def __init__(self, linker: ArboLinker, docs: Sequence[Doc]) -> None:
+        self.linker, self.docs = linker, list(docs)
+        self.texts = {text_fingerprint(doc.text): doc.text for doc in self.docs}
+        self._doc_of = dict(zip(self.texts, self.docs))
+        found: List[Tuple[MentionKey, str, Link]] = []
+        for batch in minibatch(self._doc_of.items(), BATCH):
+            linked = linker.link_docs([doc for _, doc in batch])
+            for (fingerprint, _), links in zip(batch, linked):
+                text = self.texts[fingerprint]
+                found += [((fingerprint, *p), text[slice(*p)], one) for p, one in links.items()]
+        counts = Counter(text.casefold() for _, text, _ in found)
+        self.rows = [LinkRow(i, *one, counts[one[1].casefold()]) for i, one in enumerate(found)]
+
+    def select(self, filters: Filters, standing: List[Entry]) -> List[LinkRow]:
+        """The mentions that nobody has decided on: small margins and frequent forms first."""
+        decided = {tuple(entry["key"]) for entry in standing if entry["action"] == "learn"}
+        within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
+        rows = [row for row in within if row.key not in decided]
+        return sorted(rows, key=lambda row: (row.margin - 1) * row.count)
+
+    def row(self, number: str) -> LinkRow:
+        """The mention of a number; KeyError where there is none."""
+        if not number.isdecimal() or int(number) >= len(self.rows):
+            raise KeyError("There is no such mention.")
+        return self.rows[int(number)]
+
+    def span(self, key: MentionKey) -> Optional[Span]:
+        """A mention of the corpus; None where its document is not in it."""
+        if key[0] not in self._doc_of:
+            return None
+        doc = self._doc_of[key[0]]
+        spans = self.linker.mentions.getter(doc)
+        same = (span for span in spans if (span.start_char, span.end_char) == key[1:])
+        return next(same, None) or doc.char_span(*key[1:], alignment_mode="expand")
+
+    def entry_of(self, row: LinkRow, kb_id: str) -> Dict[str, Any]:
+        """What the journal says of a decision on a mention."""
+        span, (fingerprint, start, end) = self.span(row.key), row.key
+        verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
+        about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
+        document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))
+        place = {"text": self.texts[fingerprint], "start": start, "end": end}
+        return {"key": row.key, "document": document, **place, **about}
+
+
+def as_csv(entries: Iterable[Entry]) -> str:
+    """Decisions on new entities in order, as ``arbo new apply`` reads them, with time and name."""
+    text = io.StringIO(newline="")
+    rows = csv.DictWriter(text, ("id", *FILLED, "at", "by"), lineterminator="\n")
+    rows.writeheader()
+    for entry in entries:
+        for values in _rows(entry):
+            filled = {**values, "at": entry["at"], "by": entry["by"]}
+            rows.writerow({name: cell(value) for name, value in filled.items()})
+    return text.getvalue()
+
+
+def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
+    action, name = entry["action"], entry.get("id", "")
+    if action in ("accept", "link"):
+        about = {key: entry["entity"].get(key, "") for key in ("title", "description")}
+        yield {"id": name, "decision": "accept", "kb_id": entry["kb_id"], **about}
+    for one in entry.get("ids", ()):
+        yield {"id": one, "decision": "accept"}
+    for other in entry.get("others", ()):
+        yield {"id": other, "decision": "merge", "into": name}
+    if action in ("split", "reject"):
+        members = " ".join(map(str, entry.get("members", ())))
+        yield {"id": name, "decision": action, "members": members}
+
+
+def as_gold(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> bytes:
+    """The documents with the mentions that were decided on, as a ``.spacy`` file."""
+    found: Dict[str, Dict[Tuple[int, int], Tuple[str, str]]] = {}
+    new, chosen = linker.new_entities, []
+    for entry in History(list(new.log)).decisions():
+        for key in entry["mentions"] if entry["action"] == "accept" else ():
+            row = new.rows.row(tuple(key))
+            label = new.rows.records[row].label if row >= 0 else ""
+            found.setdefault(key[0], {})[key[1], key[2]] = (label, entry["kb_id"])
+    for entry in entries:
+        if entry["action"] == "learn":
+            fingerprint, *place = entry["key"]
+            found.setdefault(fingerprint, {})[tuple(place)] = (entry["label"], entry["kb_id"])
+    for doc in docs:
+        marks = found.get(text_fingerprint(doc.text), {}).items()
+        gold = unlinked(doc, mentions=False)
+        spans = [
+            gold.char_span(*place, label or LABEL, kb_id=kb_id, alignment_mode="expand")
+            for place, (label, kb_id) in marks
+        ]
+        set_mentions(gold, filter_spans(filter(None, spans)), linker.mentions.getter)
+        chosen += [gold] if marks else []
+    return DocBin(docs=chosen, store_user_data=True).to_bytes()

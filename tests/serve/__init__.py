@@ -1,0 +1,1 @@
+"""The review in the browser."""

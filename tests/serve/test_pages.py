@@ -1,0 +1,251 @@
+"""Pages without a browser: what they show, and what a decision on them does."""
+
+import csv
+import io
+import json
+
+import pytest
+from spacy.tokens import DocBin
+
+from spacy_arbo_el import load_pipeline
+from spacy_arbo_el.cli.saved import read_new_entities
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.serve.journal import journal_path
+
+from ..commands import run
+from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name
+
+
+def cluster(browser, name):
+    """The page of a new entity, and the fields of its forms."""
+    page = browser.get("/cluster", id=ids_by_name(browser.review)[name])
+    return page, browser.fields_of(page, "/decide/accept")
+
+
+def links_of(nlp, text=0):
+    """What the mentions of a document are linked to."""
+    return [ent.kb_id_ for ent in nlp(documents(nlp)[text]).ents]
+
+
+def test_the_queue_is_filtered_and_the_address_has_the_filters(start):
+    browser = start()
+    assert "6 new entities" in browser.get("/")
+    page = browser.get("/", q="zorb", sort="mentions", least=2)
+    assert "zorblat" in page and "Vexil" not in page
+    assert "/cluster?q=zorb&amp;least=2&amp;sort=mentions&amp;id=NEW-" in page
+    assert "1 new entity " in browser.get("/", near="fruit", low=0.3)
+    assert "can&#39;t be &#39;x&#39;" in browser.get("/", least="x", status=404)
+    assert "1 new entity " in browser.get("/", document="doc8")
+
+
+def test_a_cluster_begins_with_its_most_central_mention_and_says_why_not(start):
+    browser = start()
+    page, fields = cluster(browser, "Quorn")
+    assert page.count("data-member") == 4 and page.index('class="medoid"') < page.index("<mark>")
+    assert "large spotted cat" in page and "below the threshold of 0.9" in page
+    why = browser.get("/why", id=fields["id"], kb_id="planet")
+    assert "planet: candidate number 8" in why
+    assert "zorblat" in browser.get("/similar", id=fields["id"])
+
+
+def test_an_acceptance_counts_for_the_next_document_and_is_undone(start):
+    browser = start()
+    fields = cluster(browser, "Quorn")[1]
+    page = browser.post("/decide/accept", **fields, title="Quorn Ltd", types="COMPANY, FOOD")
+    assert "zorblat" in page and "accepted as ENT-" in page
+    entity = browser.review.linker.kb.get(fields["id"].replace("NEW", "ENT"))
+    assert (entity.title, entity.types) == ("Quorn Ltd", ("COMPANY", "FOOD"))
+    assert links_of(browser.review.nlp) == [entity.id] * 2
+    browser.post("/undo")
+    assert entity.id not in browser.review.linker.kb and len(browser.review.queue.rows) == 6
+    assert links_of(browser.review.nlp) == ["NIL"] * 2
+
+
+def test_the_page_says_how_many_other_mentions_now_link(start):
+    browser = start()
+    fields = cluster(browser, "zorblat")[1]
+    keys = [":".join(map(str, m.key)) for m in browser.review.new[fields["id"]].members[:1]]
+    browser.post("/decide/split", **fields, mentions=keys)
+    off = browser.review.standing[-1]["off"]
+    page = browser.get("/cluster", id=fields["id"])
+    browser.post("/decide/accept", **browser.fields_of(page, "/decide/accept"), title="zorblat")
+    effect = browser.get("/effect", kb_id=browser.review.standing[-1]["kb_id"])
+    assert "1 other mention now links to it, in 1 cluster" in effect and off in effect
+
+
+def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
+    browser = start()
+    before = ids_by_name(browser.review)
+    fields = {name: cluster(browser, name)[1] for name in before}
+    browser.post("/decide/link", **fields["Quorn"], kb_id="maker")
+    browser.post("/decide/merge", **fields["zorblat"], others=before["zorb"])
+    browser.post("/decide/reject", **fields[SCRIPT])
+    browser.post("/decide/skip", **fields["Vexil"])
+    browser.post("/decide/flag", **fields[RIGHT_TO_LEFT], comment="ask Noa")
+    browser.post("/decide/kb_add", id="E1", title="New one", aliases="Newer\nNewest")
+    browser.post("/decide/kb_update", id="cat", title="big cat", aliases="panther")
+    browser.post("/decide/kb_merge", id="metal", into="planet")
+    browser.post("/decide/kb_remove", id="shop")
+    again = start()
+    review = again.review
+    assert len(review.new[before["zorblat"]].members) == 4 and len(review.queue.rows) == 3
+    assert review.skipped == {before["Vexil"]} and "ask Noa" in again.get("/", state="flagged")
+    assert links_of(review.nlp) == ["maker"] * 2
+    kb = review.linker.kb
+    assert kb.get("cat").title == "big cat" and kb.get("metal").id == "planet"
+    assert "shop" not in kb and kb.get("E1").aliases == ("Newer", "Newest")
+    for _ in range(9):
+        again.post("/undo")
+    assert "nothing to undo" in again.post("/undo", status=422)
+    assert ids_by_name(review) == before == ids_by_name(start().review)
+    assert [kb.get(name).title for name in ("cat", "metal", "shop")] == [
+        "jaguar",
+        "mercury",
+        "Amazon",
+    ]
+
+
+def test_other_commands_see_what_is_only_in_the_journal(start, model):
+    browser = start()
+    fields = cluster(browser, "Quorn")[1]
+    browser.post("/decide/accept", **fields, title="Quorn Ltd")
+    assert links_of(load_pipeline(model))[0] == fields["id"].replace("NEW", "ENT")
+    assert fields["id"] not in run("new", "list", model)
+    assert fields["id"] not in read_new_entities(model).ids
+
+
+def test_a_saved_pipeline_goes_on_where_it_was(start, model):
+    browser = start()
+    browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
+    assert browser.review.unsaved == 1
+    browser.post("/save")
+    assert browser.review.unsaved == 0 and "Vexil" not in ids_by_name(start().review)
+    again = start()
+    assert again.review.unsaved == 0
+    again.post("/undo")
+    assert "Vexil" in ids_by_name(again.review) and "Vexil" in ids_by_name(start().review)
+
+
+def test_two_browsers_do_not_decide_on_what_has_changed(start):
+    browser = start()
+    fields = {name: cluster(browser, name)[1] for name in ("zorblat", "zorb", "Quorn")}
+    browser.post("/decide/merge", **fields["zorblat"], others=fields["zorb"]["id"])
+    assert "has changed since" in browser.post("/decide/reject", 422, **fields["zorblat"])
+    assert "has changed since" in browser.post("/decide/reject", 422, **fields["zorb"])
+    browser.post("/decide/reject", **fields["Quorn"])
+    assert browser.review.standing[-1]["by"] == "ann" and "ann" in browser.get("/history")
+
+
+def test_many_are_accepted_and_undone_at_once(start, monkeypatch):
+    browser = start()
+    preview = browser.get("/bulk", sure=0.95)
+    assert "3 new entities</b> with 5 mentions would be added" in preview
+    ids = [ids_by_name(browser.review)[name] for name in ("zorblat", "zorb", "Vexil")]
+    browser.post("/decide/accept_all", **browser.fields_of(preview, "/decide/accept_all"), ids=ids)
+    assert len(browser.review.queue.rows) == 3 and len(start().review.queue.rows) == 3
+    browser.post("/undo")
+    assert len(browser.review.queue.rows) == 6 and len(browser.review.linker.kb) == 8
+    wrong = [ids[0], "NEW-nothing"]
+    browser.post("/decide/accept_all", 422, ids=wrong)
+    assert len(browser.review.queue.rows) == 6 and len(browser.review.linker.kb) == 8
+
+
+def test_links_are_confirmed_and_corrected(start):
+    browser = start(texts=True)
+    page = browser.get("/links")
+    assert "What teaches most first" in page and "Quorn" in page
+    row = next(row for row in browser.links.rows if row.text == "Quorn")
+    fields = {"n": row.number}
+    assert "8 candidates" in browser.get("/link", **fields)
+    browser.post("/decide/learn", **fields, kb_id="maker")
+    assert links_of(browser.review.nlp) == ["maker"] * 2
+    assert browser.review.standing[-1]["verdict"] == "correct"
+    assert links_of(start().review.nlp) == ["maker"] * 2
+    browser.post("/decide/learn", **fields, kb_id="NIL")
+    assert links_of(browser.review.nlp)[0] == "NIL"
+    browser.post("/undo")
+    assert links_of(browser.review.nlp) == ["maker"] * 2
+    browser.post("/undo")
+    assert not browser.review.linker.stages.corrections.items
+    assert "Q0" in browser.post("/decide/learn", 422, **fields, kb_id="Q0")
+
+
+def test_exports_have_what_was_decided(start, model, data, tmp_path):
+    browser = start(texts=True)
+    before = ids_by_name(browser.review)
+    browser.post("/decide/accept", **cluster(browser, "Quorn")[1], title="=Quorn", kb_id="Q1")
+    browser.post("/decide/merge", **cluster(browser, "zorblat")[1], others=before["zorb"])
+    browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
+    lines = browser.get("/export/decisions.jsonl").splitlines()
+    assert [json.loads(line)["action"] for line in lines] == ["accept", "merge", "reject"]
+    (change,) = browser.get("/export/kb_changes.jsonl").splitlines()
+    assert json.loads(change)["entity"]["title"] == "=Quorn"
+    table = browser.get("/export/decisions.csv")
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert [row["decision"] for row in rows] == ["accept", "merge", "reject"]
+    assert rows[0]["title"] == "'=Quorn" and rows[0]["by"] == "ann"
+    gold = browser.client.get("/export/gold.spacy").content
+    docs = list(DocBin().from_bytes(gold).get_docs(browser.review.nlp.vocab))
+    assert [[ent.kb_id_ for ent in doc.ents] for doc in docs] == [["Q1", "Q1"], ["Q1"], ["Q1"]]
+    # The table makes the same decisions in another copy of the pipeline.
+    other = tmp_path / "other"
+    data.to_disk(other)
+    (tmp_path / "decisions.csv").write_text(table, encoding="utf8")
+    assert "1 accept, 1 reject, 1 merge" in run("new", "apply", other, tmp_path / "decisions.csv")
+    assert ids_by_name(browser.review).keys() == {one.name for one in read_new_entities(other)}
+
+
+def test_a_file_of_discover_is_taken_up_and_the_next_discovery_keeps_ids(start, model, tmp_path):
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp)
+    found, path = linker.new_entities, tmp_path / "new.jsonl"
+    path.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in found), encoding="utf8")
+    linker.new_entities = type(found)()
+    nlp.to_disk(model)
+    browser = start(new=path)
+    before = ids_by_name(browser.review)
+    assert before == {one.name: one.id for one in found}
+    browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
+    again = start()
+    assert ids_by_name(again.review) == {k: v for k, v in before.items() if k != "Vexil"}
+    later = again.review.linker.discover(documents(again.review.nlp))
+    assert before["Vexil"] not in later.ids and before["Quorn"] in later.ids
+
+
+def test_read_only_changes_nothing(start, model):
+    browser = start(read_only=True)
+    fields = {"id": ids_by_name(browser.review)["Quorn"]}
+    page = browser.get("/cluster", **fields)
+    assert "read-only" in page and "/decide/" not in page.replace("/decide/split", "")
+    assert "read-only" in browser.post("/decide/reject", 422, **fields)
+    assert "read-only" in browser.post("/undo", 422)
+    assert not journal_path(model).exists()
+
+
+def test_hostile_texts_are_escaped_on_every_page(start):
+    browser = start(texts=True)
+    ids = ids_by_name(browser.review)
+    browser.post("/decide/kb_add", id=SCRIPT, title=SCRIPT, description=SCRIPT, types=SCRIPT)
+    key = browser.review.new[ids[SCRIPT]].members[0].key[0]
+    number = next(r.number for r in browser.links.rows if r.text == SCRIPT)
+    for path, query in {
+        "/": {},
+        "/cluster": {"id": ids[SCRIPT]},
+        "/similar": {"id": ids["Quorn"]},
+        "/why": {"id": ids[SCRIPT], "kb_id": "cat"},
+        "/search": {"text": SCRIPT, "id": SCRIPT, "back": SCRIPT},
+        "/bulk": {"sure": 0.1},
+        "/document": {"f": key},
+        "/links": {},
+        "/link": {"n": number},
+        "/kb": {"text": SCRIPT},
+        "/kb/entity": {"id": SCRIPT},
+        "/history": {},
+    }.items():
+        page = browser.get(path, **query)
+        assert "<script>document" not in page and "script" in page.lower(), path
+
+
+@pytest.mark.parametrize("path", ["/cluster?id=NEW-x", "/link?n=99", "/nothing", "/kb/entity?id=x"])
+def test_what_is_not_there_is_said_so(start, path):
+    assert "message error" in start(texts=True).get(path, status=404)
