@@ -1,23 +1,34 @@
-"""Draw the screenshots of the documentation: linked text, evidence, and new entities.
+"""Draw the screenshots of the documentation: linked text, evidence, new entities, the review.
 
-    python docs/screenshots.py        # needs Chromium
+    python docs/screenshots.py        # needs Chromium, and Playwright for the review
 
 The demo's documents are linked by the default config with the demo's knowledge base, untrained.
 """
 
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Tuple
+from typing import Dict, Iterator, Optional, Tuple
 
 import spacy
+import uvicorn
 from spacy import displacy
 
+from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.corpora.raw import read_documents
 from spacy_arbo_el.corpora.reader import unlinked
 from spacy_arbo_el.discovery.page import to_html
 from spacy_arbo_el.explanations.html import render_evidence, to_displacy
+from spacy_arbo_el.serve.app import create_app
+from spacy_arbo_el.serve.links import Links
+from spacy_arbo_el.serve.queue import Filters
+from spacy_arbo_el.serve.review import Review
+from spacy_arbo_el.serve.security import Rules
 
 DOCS = Path(__file__).resolve().parent
 ASSETS = DOCS.parent / "assets"
@@ -40,6 +51,53 @@ def pages() -> Dict[str, Tuple[str, str]]:
     }
 
 
+def draw_review(browser: str, folder: Path) -> None:
+    """Draw the pages of the review, in light and in dark."""
+    from playwright.sync_api import sync_playwright
+
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("arbo_linker", config={"threshold": 0.6})
+    linker.set_kb(ASSETS / "entities.jsonl")
+    docs = [unlinked(doc) for doc in read_documents(ASSETS / "test.jsonl", nlp)]
+    linker.new_entities = linker.discover(docs)
+    save_pipeline(nlp, folder / "model")
+    review = Review(nlp, folder / "model")
+    first = review.select(Filters())[0].id
+    with serving(review, Links(linker, docs)) as rules, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        for name, path, scheme in (
+            ("queue", "/", "light"),
+            ("cluster", f"/cluster?id={first}", "light"),
+            ("dark", f"/cluster?id={first}", "dark"),
+            ("links", "/link?n=0", "dark"),
+        ):
+            size = {"width": 1160, "height": 640}
+            page = chromium.new_page(color_scheme=scheme, viewport=size)
+            page.goto(f"{rules.origins[0]}/?token={rules.token}")
+            page.goto(f"{rules.origins[0]}{path}", wait_until="networkidle")
+            page.screenshot(path=DOCS / f"screenshot_review_{name}.png")
+        chromium.close()
+
+
+@contextmanager
+def serving(review: Review, links: Optional[Links] = None) -> Iterator[Rules]:
+    """A server over a review, at a free port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        rules = Rules(port=free.getsockname()[1])
+    app = create_app(review, rules, links, "Ann")
+    server = uvicorn.Server(uvicorn.Config(app, port=rules.port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    try:
+        yield rules
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
 def main() -> None:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
@@ -51,6 +109,8 @@ def main() -> None:
             flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
             target = [f"--window-size={size}", f"--screenshot={DOCS / name}", path.as_uri()]
             subprocess.run([browser, *flags, f"--user-data-dir={folder}/user", *target], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        draw_review(browser, Path(folder))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Link documents over HTTP.
 
-    pip install ".[serve]"
+    pip install ".[serve]" fastapi
     ARBO_TOKEN=secret python examples/serve.py training/demo/model-best --port 8000
 
     POST /link      {"documents": [{"text": "…", "mentions": [{"start": 0, "end": 4}]}]}
