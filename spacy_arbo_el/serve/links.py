@@ -58,11 +58,12 @@ class Links:
         self.rows = [LinkRow(i, *one, counts[one[1].casefold()]) for i, one in enumerate(found)]
 
     def select(self, filters: Filters, standing: List[Entry]) -> List[LinkRow]:
-        """The mentions that nobody has decided on: small margins and frequent forms first."""
+        """The mentions that nobody has decided on: small margins, and frequent new forms, first."""
         decided = {tuple(entry["key"]) for entry in standing if entry["action"] == "learn"}
+        known = {row.text for row in self.rows if row.key in decided}
         within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
         rows = [row for row in within if row.key not in decided]
-        return sorted(rows, key=lambda row: (row.margin - 1) * row.count)
+        return sorted(rows, key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in known])
 
     def row(self, number: str) -> LinkRow:
         """The mention of a number; KeyError where there is none."""

@@ -56,7 +56,8 @@ document.addEventListener("submit", event => {
   if (form.method === "dialog") return;
   event.preventDefault();
   const data = new URLSearchParams(new FormData(form, event.submitter));
-  if (form.id === "split" && !data.has("mentions")) {
+  // Not form.id, which is the field of that name.
+  if (form.matches("#split") && !data.has("mentions")) {
     return say("Select mentions first: j, then space.", true);
   }
   if (form.dataset.into) {

@@ -1,0 +1,306 @@
+"""The pages in Chromium: keys, fragments, colours, and nothing that leaves the machine."""
+
+import re
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from spacy_arbo_el import load_pipeline
+from spacy_arbo_el.serve import app as serve_app
+from spacy_arbo_el.serve.links import Links
+from spacy_arbo_el.serve.review import Review
+from spacy_arbo_el.serve.security import Rules
+
+from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+uvicorn = pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+FLAGS += [f"--disable-{name}" for name in ("background-networking", "component-update", "sync")]
+STYLE = Path(serve_app.__file__).parent / "static" / "style.css"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def server(model):
+    """A review with links that is served at a free port."""
+    import socket
+
+    nlp = load_pipeline(model)
+    review = Review(nlp, model)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        rules = Rules(port=free.getsockname()[1])
+    links = Links(review.linker, documents(nlp))
+    app = serve_app.create_app(review, rules, links, "ann")
+    server = uvicorn.Server(uvicorn.Config(app, port=rules.port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield review, rules
+    server.should_exit = True
+    thread.join()
+
+
+class Window:
+    """A window of the browser; it fails where a script fails or another host is asked."""
+
+    def __init__(self, chromium, server, **settings):
+        self.review, self.rules = server
+        self.problems, self.context = [], chromium.new_context(**settings)
+        self.page = page = self.context.new_page()
+        page.set_default_timeout(5000)
+        page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("request", lambda request: self._check(request.url))
+        self.go(f"/?token={self.rules.token}")
+
+    def _check(self, address):
+        if not address.startswith(self.rules.origins[0]):
+            self.problems.append(address)
+
+    def go(self, path):
+        self.page.goto(self.rules.origins[0] + path, wait_until="networkidle")
+
+    def cluster(self, name):
+        self.go(f"/cluster?id={ids_by_name(self.review)[name]}")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.page.wait_for_selector("body:not(.busy)")
+        self.page.wait_for_load_state("networkidle")
+
+    @property
+    def heading(self):
+        return self.page.locator("h1").inner_text()
+
+    @property
+    def message(self):
+        return self.page.locator("#message").inner_text()
+
+    def decided(self):
+        return [entry["action"] for entry in self.review.standing]
+
+
+@pytest.fixture
+def window(chromium, server):
+    window = Window(chromium, server)
+    yield window
+    window.context.close()
+    assert not window.problems
+
+
+def test_every_key_decides(window):
+    window.press("Enter")
+    assert "Quorn" in window.heading
+    window.press("t")
+    window.page.keyboard.type("Quorn Ltd")
+    window.press("Enter")
+    window.page.wait_for_selector("#message :text('No other mention')")
+    assert "accepted as" in window.message
+    assert window.review.linker.kb.get(window.review.standing[-1]["kb_id"]).title == "Quorn Ltd"
+    window.press("u")
+    assert window.decided() == [] and "Quorn" in window.heading
+    window.press("a")
+    assert window.decided() == ["accept"]
+    window.cluster("zorblat")
+    window.press("2")
+    assert window.decided() == ["accept", "link"]
+    window.press("u")
+    window.cluster("zorblat")
+    window.press("/")
+    window.page.keyboard.type("mercury")
+    window.press("Enter")
+    window.page.wait_for_selector("#found button")
+    window.press("4")
+    assert window.review.standing[-1]["kb_id"] in ("planet", "metal")
+    window.press("u")
+    window.cluster("Vexil")
+    window.press("x")
+    window.cluster("zorb")
+    window.press("s")
+    assert window.decided() == ["accept", "reject", "skip"]
+    window.cluster("zorblat")
+    window.press("f")
+    window.page.keyboard.type("ask Noa")
+    window.press("Enter")
+    assert "ask Noa" in window.page.locator("main").inner_text()
+    window.press("j", "j", "Space", "p")
+    assert window.review.standing[-1]["action"] == "split"
+    window.page.wait_for_selector('[data-focus="m"]')
+    window.press("m", "Enter")
+    assert window.review.standing[-1]["action"] == "merge"
+    for _ in range(6):
+        window.press("u")
+    assert window.decided() == [] and len(window.review.queue.rows) == 6
+
+
+def test_other_keys_show(window):
+    window.cluster("Quorn")
+    window.press("w")
+    window.page.wait_for_selector(".why")
+    assert "below the threshold" in window.page.locator(".why").first.inner_text()
+    window.press("ArrowRight")
+    assert "Quorn" not in window.heading
+    window.press("ArrowLeft")
+    assert "Quorn" in window.heading
+    window.press("?")
+    assert window.page.locator("dialog").is_visible()
+    window.press("Escape")
+    assert not window.page.locator("dialog").is_visible()
+    window.press("k")
+    assert "entities" in window.heading
+    window.press("Escape", "q")
+    assert "6 new entities" in window.heading
+    window.cluster("Quorn")
+    window.press("p")
+    assert "Select mentions first" in window.message and window.decided() == []
+
+
+def test_the_mouse_decides_and_going_back_works(window):
+    window.page.get_by_role("link", name="Quorn").click()
+    window.page.get_by_role("button", name="Reject").click()
+    window.page.wait_for_selector("#message :text('rejected')")
+    assert window.decided() == ["reject"]
+    window.page.get_by_role("button", name="Undo").click()
+    window.page.wait_for_selector("h1:has-text('Quorn')")
+    assert window.decided() == []
+    window.page.go_back()
+    window.page.wait_for_selector("h1:not(:has-text('Quorn'))")
+
+
+def test_many_are_accepted_after_a_preview(window):
+    window.go("/bulk?sure=0.95")
+    window.page.get_by_role("checkbox").first.uncheck()
+    window.press("a")
+    assert "2 new entities accepted" in window.message and len(window.review.queue.rows) == 4
+    window.press("u")
+    assert len(window.review.queue.rows) == 6
+
+
+def test_links_are_decided_by_keys(window):
+    window.go("/links")
+    window.press("Enter")
+    window.page.wait_for_selector(".passage")
+    window.press("n")
+    assert window.review.standing[-1]["verdict"] in ("confirm", "nil")
+    window.press("1")
+    assert window.decided() == ["learn", "learn"]
+    window.press("u")
+    window.press("u")
+    assert window.decided() == [] and not window.review.linker.stages.corrections.items
+
+
+def test_an_entity_is_edited(window):
+    window.go("/kb/entity?id=cat")
+    window.press("t")
+    window.page.keyboard.type("Big cat")
+    window.press("Enter")
+    assert window.review.linker.kb.get("cat").title == "Big cat" and "Big cat" in window.heading
+    window.press("u")
+    assert window.heading.startswith("jaguar")
+
+
+def test_hostile_texts_do_nothing(window):
+    for path in ("/", "/links", "/bulk?sure=0.1", "/history"):
+        window.go(path)
+        assert "owned" not in window.page.title()
+    window.cluster(SCRIPT)
+    assert window.heading.startswith(SCRIPT)
+    window.press("x")
+    assert SCRIPT not in ids_by_name(window.review)
+
+
+def test_texts_from_right_to_left_keep_their_direction(window):
+    window.cluster(RIGHT_TO_LEFT)
+    line = window.page.locator(".concordance label").first
+    assert line.evaluate("element => getComputedStyle(element).direction") == "rtl"
+
+
+def test_a_decision_on_what_another_has_changed_is_refused(chromium, server, window):
+    other = Window(chromium, server)
+    window.cluster("zorblat")
+    other.cluster("zorblat")
+    window.press("j", "Space", "p")
+    other.press("x")
+    assert "has changed since" in other.message and window.decided() == ["split"]
+    other.context.close()
+    assert all("422" in problem for problem in other.problems)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_into_360_pixels(chromium, server, scheme):
+    small = {"width": 360, "height": 700}
+    window = Window(chromium, server, viewport=small, color_scheme=scheme)
+    quorn = ids_by_name(window.review)["Quorn"]
+    for path in (
+        f"/cluster?id={quorn}",
+        "/links",
+        "/link?n=0",
+        "/kb/entity?id=cat",
+        "/history",
+        "/",
+    ):
+        window.go(path)
+        assert window.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    window.context.close()
+    assert not window.problems
+
+
+# What stands on what. WCAG 2 AA wants a contrast of 4.5 for text, and 3 for edges and marks.
+TEXT = [
+    ("text", "page"),
+    ("text", "card"),
+    ("text", "field"),
+    ("soft", "page"),
+    ("soft", "card"),
+    ("link", "page"),
+    ("link", "card"),
+    ("on-accent", "accent"),
+    ("on-mark", "mark"),
+    ("on-tag", "tag"),
+    ("on-good", "good"),
+    ("on-bad", "bad"),
+]
+EDGES = [("edge", "field"), ("edge", "page"), ("accent", "page"), ("link", "page")]
+
+
+def colours(dark):
+    """The colours of the style sheet by name."""
+    blocks = re.findall(r":root \{(.*?)\}", STYLE.read_text(encoding="utf8"), re.S)
+    found = {}
+    for block in blocks[: 1 + dark]:
+        found.update(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+    return found
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_contrasts_are_those_of_wcag(dark):
+    found = colours(dark)
+    for pairs, least in ((TEXT, 4.5), (EDGES, 3.0)):
+        for front, back in pairs:
+            low, high = sorted((luminance(found[front]), luminance(found[back])))
+            assert (high + 0.05) / (low + 0.05) >= least, (front, back)
