@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Iterator, Tuple
 import srsly
 from spacy import util
 
+from ..serve.journal import is_pending
 from .arguments import check_model
 
 if TYPE_CHECKING:
@@ -17,7 +18,13 @@ PART = "new_entities"
 
 def read_new_entities(model: Path) -> "NewEntities":
     """The new entities that a pipeline keeps."""
-    return _read(_component(model))[0]
+    component = _component(model)
+    if is_pending(model):
+        from ..linker import find_linker
+        from ..pipelines import load_pipeline  # which makes the decisions
+
+        return find_linker(load_pipeline(model)).new_entities
+    return _read(component)[0]
 
 
 @contextmanager
@@ -27,9 +34,12 @@ def edited_new_entities(model: Path) -> Iterator["NewEntities"]:
     Only they are written: the rest of the pipeline stays as it is.
     """
     from ..linking.component_folder import ComponentFolder
-    from ..pipelines import changing_pipeline
+    from ..pipelines import changing_pipeline, edit_pipeline
 
     component = _component(model)
+    if is_pending(model):
+        with edit_pipeline(model):
+            pass
     with changing_pipeline(component.parent):
         new_entities, encoder = _read(component)
         yield new_entities
@@ -49,17 +59,11 @@ def _component(model: Path) -> Path:
     """The folder of the linker in a pipeline. Raises ValueError where there is none."""
     from ..errors import Errors
     from ..io import check_exists
-    from ..serve.journal import is_pending
     from ..temporary import restore
 
     restore(model)
     check_model(model)
     check_exists(model / "meta.json", "Give the folder of a pipeline.")
-    if is_pending(model):
-        from ..pipelines import edit_pipeline  # loading makes the decisions
-
-        with edit_pipeline(model):
-            pass
     config = util.load_config(model / "config.cfg", interpolate=False)
     for name in srsly.read_json(model / "meta.json").get("pipeline", ()):
         component = config.get("components", {}).get(name, {})

@@ -49,9 +49,9 @@ def serve_command(
         from ..pipelines import changing_pipeline
         from ..serve.links import Links
         from ..serve.review import Review
-        from ..serve.security import ANY_ADDRESS, Rules
+        from ..serve.security import Rules
 
-        if host in ANY_ADDRESS:
+        if host in ("0.0.0.0", "::", ""):
             raise ValueError(Errors.E917.format(host=host))
         check_model(model)
         check_exists(model / "meta.json", "Give the folder of a pipeline.")

@@ -19,7 +19,6 @@ from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
 
-CHUNK = 1000
 # What every cluster has of doubt, so that of certain ones the large come first too.
 LEAST_DOUBT = 0.1
 
@@ -107,8 +106,8 @@ class Queue:
     def __init__(self, new_entities: Callable[[], NewEntities]) -> None:
         self._new = new_entities
         new, rows = self._new(), []
-        for start in range(0, len(new), CHUNK):
-            rows += [Row.of(one, new.threshold) for one in new[start : start + CHUNK]]
+        for start in range(0, len(new), 1000):
+            rows += [Row.of(one, new.threshold) for one in new[start : start + 1000]]
         self.rows = {row.id: row for row in rows}
         self._order = sorted(map(SORTS["doubt"], rows))
 

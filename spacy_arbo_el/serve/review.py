@@ -108,8 +108,6 @@ class Review:
                 save_pipeline(self.nlp, self.model)
                 self._saved = count
 
-    # Reading
-
     def select(self, filters: Filters) -> List[Row]:
         """The rows of the queue that pass the filters."""
         with self.lock:

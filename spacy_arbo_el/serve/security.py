@@ -21,7 +21,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-ANY_ADDRESS = ("0.0.0.0", "::", "")
 
 
 @dataclass(frozen=True)
