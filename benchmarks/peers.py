@@ -1,12 +1,12 @@
 """Linkers side by side: accuracy, speed, memory, start.
 
-    python benchmarks/peers.py CORPUS.spacy KB [--trained MODEL ...] [--rows NAME ...]
+    python benchmarks/peers.py CORPUS.spacy KB [--train TRAIN.spacy] [--trained MODEL ...]
 
 Each row runs in processes of its own, on one thread. Seconds are of the CPU, children included. One
 process builds the knowledge base. Another starts, loads it, links the first document (FIRST, with
 its imports), then all documents three times: the median counts. ACC is the share of mentions with a
-gold entity of the KB whose first candidate is right, at whatever probability. P50 and P95 are
-milliseconds of one document with three mentions.
+gold entity of the KB whose first candidate is right, at whatever probability. NEW counts those with
+a surface form that TRAIN lacks. P50 and P95 are milliseconds of a document with three mentions.
 
 - by hand: what a user would write instead, MiniLM over the names and FAISS
 - tfidf: character n-grams over the names, by scikit-learn
@@ -28,6 +28,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 import srsly
 
+COLUMNS = ("KB", "ACC", "NEW", "m/s", "MB", "FIRST", "P50", "P95")
 ROUNDS = 3
 CALLS = 40
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -283,8 +284,10 @@ def run_child(row: Any, step: str, folder: Path, data: Path) -> Dict[str, Any]:
         found = link(texts)
         seconds.append(cpu_seconds() - start)
     mentions = sum(len(spans) for _, spans in texts)
-    gold = [set(ids) for _, spans in documents for _, _, ids in spans]
-    right = [one in ids for one, ids in zip((one for each in found for one in each), gold) if ids]
+    gold = [(set(ids), is_new) for _, spans in documents for _, _, ids, is_new in spans]
+    ranked = zip((one for each in found for one in each), gold)
+    right = [(one in ids, is_new) for one, (ids, is_new) in ranked if ids]
+    new = [is_right for is_right, is_new in right if is_new]
     three = next(([(t, spans[:3])] for t, spans in texts if len(spans) >= 3), texts[:1])
     calls = []
     for _ in range(CALLS):
@@ -293,7 +296,8 @@ def run_child(row: Any, step: str, folder: Path, data: Path) -> Dict[str, Any]:
         calls.append(1000 * (time.perf_counter() - start))
     calls.sort()
     return {
-        "ACC": 100 * sum(right) / max(len(right), 1),
+        "ACC": 100 * sum(is_right for is_right, _ in right) / max(len(right), 1),
+        "NEW": 100 * sum(new) / max(len(new), 1),
         "m/s": mentions / statistics.median(seconds),
         "MB": resident_megabytes(),
         "FIRST": first,
@@ -302,7 +306,7 @@ def run_child(row: Any, step: str, folder: Path, data: Path) -> Dict[str, Any]:
     }
 
 
-def prepare(corpus: Path, kb: Path, data: Path) -> None:
+def prepare(corpus: Path, kb: Path, train: Optional[Path], data: Path) -> None:
     """Names, mentions and entities as files that each row reads."""
     import spacy
 
@@ -318,13 +322,16 @@ def prepare(corpus: Path, kb: Path, data: Path) -> None:
     write_entities_jsonl(entities, data / "entities.jsonl")
     names = [(one.id, name) for one in entities if not one.is_unnamed for name in one.names]
     srsly.write_json(data / "names.json", names)
+    examples = MentionCorpus(train)(nlp) if train else ()
+    seen = {ent.text.casefold() for example in examples for ent in example.reference.ents}
     documents = []
     for example in MentionCorpus(corpus)(nlp):
         ents = example.reference.ents
         spans = []
         for ent in ents:
             ids = {id_ for id_ in ent.kb_id_.split("|") if id_ != NIL and id_ in known}
-            spans.append((ent.start_char, ent.end_char, sorted(ids)))
+            is_new = ent.text.casefold() not in seen
+            spans.append((ent.start_char, ent.end_char, sorted(ids), is_new))
         if spans:
             documents.append((example.reference.text, spans))
     srsly.write_json(data / "documents.json", documents)
@@ -334,6 +341,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("kb", type=Path)
+    parser.add_argument("--train", type=Path, help="What the trained models were trained on")
     parser.add_argument("--trained", type=Path, nargs="*", default=[])
     parser.add_argument("--rows", nargs="*")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
@@ -348,7 +356,7 @@ def main() -> None:
     table: Dict[str, Dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(temporary)
-        prepare(args.corpus, args.kb, data)
+        prepare(args.corpus, args.kb, args.train, data)
         for name in args.rows or rows:
             folder = data / name.replace(" ", "_")
             folder.mkdir()
@@ -367,10 +375,7 @@ def main() -> None:
 
 def print_row(name: str, row: Dict[str, Any], first: bool) -> None:
     if first:
-        print(
-            f"{'':24}"
-            + "".join(f"{key:>9}" for key in ("KB", "ACC", "m/s", "MB", "FIRST", "P50", "P95"))
-        )
+        print(f"{'':24}" + "".join(f"{key:>9}" for key in COLUMNS))
     if "skipped" in row:
         print(f"{name:24} skipped: {row['skipped']}")
     else:

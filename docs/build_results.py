@@ -1,0 +1,252 @@
+"""Write docs/results.md and the table in README.md from experiments/results.jsonl.
+
+    python docs/build_results.py
+    python docs/build_results.py add METRICS.json TABLE DATA COMMAND [KEY=LABEL ...]
+
+``add`` takes a file that ``arbo evaluate --output`` or ``benchmarks/peers.py --output`` wrote at
+HEAD and replaces the rows of the same names. KEY=LABEL selects rows of the file and names them.
+"""
+
+import argparse
+import subprocess
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+import srsly
+
+ROOT = Path(__file__).parents[1]
+ROWS = ROOT / "experiments" / "results.jsonl"
+PAGE = ROOT / "docs" / "results.md"
+README = ROOT / "README.md"
+MARKS = ("<!-- Made by docs/build_results.py. -->\n", "<!-- End. -->\n")
+OLD = "lab-2026-11"
+
+Row = Dict[str, Any]
+
+# Headings of scores, in the order of columns. Shares are printed in percent.
+SHARES = {
+    "arbo_acc": "accuracy",
+    "arbo_acc_new_strings": "new strings",
+    "arbo_acc_seen": "seen",
+    "arbo_acc_unseen": "unseen",
+    "arbo_balanced_acc": "balanced",
+    "arbo_recall_at_1": "R@1",
+    "arbo_recall_at_8": "R@8",
+    "arbo_recall_at_64": "R@64",
+    "arbo_recall_at_100": "R@100",
+    "arbo_nil_f": "NIL F1",
+    "arbo_calibration_error": "ECE",
+    "ari": "ARI, all",
+    "b3": "B³, all",
+    "ari_unseen": "ARI, unseen",
+    "b3_unseen": "B³, unseen",
+}
+# Scores of benchmarks/peers.py, in its units.
+MEASURES = {
+    "ACC": "accuracy",
+    "NEW": "new strings",
+    "m/s": "mentions/s",
+    "MB": "MB",
+    "FIRST": "first link, s",
+    "KB": "encode the names, s",
+    "P50": "a document, ms",
+    "ms": "ms a query",
+}
+HEADINGS = {**MEASURES, **SHARES}
+SPEED = ("ACC", "NEW", "m/s", "MB", "FIRST")
+
+INTRODUCTION = f"""# Results
+
+Dev sets of public corpora, with the mentions given, the bundled encoder (all-MiniLM-L6-v2, 22
+million parameters), and one seed. Shares are in percent.
+
+- *Accuracy* counts a mention as right if its link is one of the gold ids, or NIL where the gold is
+  NIL. The interval holds 95 % of bootstrap samples of the documents.
+- *New strings* are mentions whose surface form is no training mention's: the column to compare
+  systems by. *Seen* and *unseen* are mentions of entities with and without a training mention;
+  *balanced* is the mean of the two.
+- *R@k* is the share of mentions whose entity is among the first k candidates, *ECE* the expected
+  calibration error.
+
+Commands run in `experiments/`, see its [README](../experiments/README.md). `NCBI`, `BC5CDR` (its
+diseases) and the CRAFT rows use the dictionaries that `project.yml` names. *Commit* is what was
+measured: rows of `{OLD}` come from the lab book, which stands with all other experiments in
+the repository under that tag; the same command runs today, and was not run again since. This page
+is made by `python docs/build_results.py` from `experiments/results.jsonl`.
+"""
+# The tables in their order: title, and what a reader must know.
+TABLES = {
+    "peers": (
+        "Beside other linkers",
+        "One thread, first candidates at whatever probability. *By hand* is MiniLM over the names "
+        "with FAISS, *TF-IDF* compares characters of names, spaCy's `entity_linker` has the names "
+        "as aliases. *First link* is the time from the start of the process, in CPU seconds.",
+    ),
+    "default": (
+        "The default, untrained",
+        '`nlp.add_pipe("arbo_linker")` and `set_kb`, with a threshold of 0.4. *Names alone* is the '
+        "nearest name. The weights of the ranker were fitted on training sets of NCBI, BC5CDR and "
+        "CRAFT, and on wned-wiki and reddit-posts, so these two are not held out.",
+    ),
+    "linker": (
+        "`linker`, the recommended config",
+        "Calibration and ranker are held out (`--folds 5`); the checkpoint is chosen on dev.",
+    ),
+    "rerank": (
+        "A cross-encoder",
+        "Trained on one half of wned-wiki, with 19,682 Wikipedia titles.",
+    ),
+    "arborescence": (
+        "The objectives of the arborescence paper",
+        "150 steps each. Accuracy with exemplars and directed clustering, R@k by entities alone.",
+    ),
+    "silver": (
+        "Without labels",
+        "A dictionary and 7.5 MB of raw text; names that are hidden from training are the dev set.",
+    ),
+    "documents": (
+        "Whole documents: VERBALIZED",
+        "Trained on wned-wiki for 60 steps.",
+    ),
+    "student": (
+        "A student without a transformer",
+        "An n-gram encoder, distilled from `linker` and trained. Held out as there.",
+    ),
+    "deer": (
+        "Search indexes (DEER)",
+        "One query at a time, CPU time. Recall on the titles is of the gold entity, by `deer`; on "
+        "the random vectors it is of the neighbours that exact search finds.",
+    ),
+    "moleman": (
+        "Exemplars alone (MOLEMAN)",
+        "Entities have no names; 22.9 % of the mentions are of entities without an exemplar.",
+    ),
+    "craft": (
+        "CRAFT: ontologies and whole papers",
+        "The encoder is not trained on mentions. The last two rows of each have exemplars.",
+    ),
+    "nel": (
+        "NEL: a third of the mentions is NIL",
+        "The threshold is chosen on the other folds (`--folds 5 --tune arbo_acc`).",
+    ),
+    "clusters": (
+        "Clusters across documents",
+        "Mentions of dev, grouped without a knowledge base; distances are tuned on the training "
+        "set. *Unseen* groups the mentions of unseen entities alone.",
+    ),
+}
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The page: one table for each system."""
+    parts = [INTRODUCTION]
+    for key, (title, about) in TABLES.items():
+        own = [row for row in rows if row["table"] == key]
+        if own:
+            parts.append(f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}")
+    return "\n".join(parts)
+
+
+def as_table(rows: Sequence[Row]) -> str:
+    """Rows as Markdown, a row's data only where it changes."""
+    keys = [key for key in HEADINGS if any(key in row["scores"] for row in rows)]
+    head = ["", "", *(HEADINGS[key] for key in keys), "commit"]
+    lines = ["| " + " | ".join(head) + " |", "|---|---|" + "---:|" * len(keys) + "---|"]
+    for data, group in groupby(rows, key=lambda row: row["data"]):
+        for i, row in enumerate(group):
+            cells = ["" if i else data, row["row"], *(cell(row, key) for key in keys)]
+            lines.append("| " + " | ".join([*cells, f"`{row['commit']}`"]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def cell(row: Row, key: str) -> str:
+    """A score as it is printed, with its interval where it has one."""
+    value = row["scores"].get(key)
+    if value is None:
+        return "–"
+    if key in MEASURES:
+        return f"{value:,.1f}" if key in ("ACC", "NEW") or value < 10 else f"{value:,.0f}"
+    interval = row["scores"].get(f"{key}_95")
+    shown = f"{100 * value:.1f}"
+    return f"{shown} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})" if interval else shown
+
+
+def commands(rows: Sequence[Row]) -> str:
+    """The commands of a table, each once."""
+    return ", ".join(dict.fromkeys(f"`{row['command']}`" for row in rows)) + "\n"
+
+
+def readme_table(rows: Sequence[Row]) -> str:
+    """Linkers beside each other, for the first corpus of the table of peers."""
+    own = [row for row in rows if row["table"] == "peers"]
+    own = [row for row in own if row["data"] == own[0]["data"]]
+    keys = [key for key in SPEED if any(key in row["scores"] for row in own)]
+    lines = ["| | " + " | ".join(HEADINGS[key] for key in keys) + " |"]
+    lines.append("|---|" + "---:|" * len(keys))
+    for row in own:
+        lines.append("| " + " | ".join([row["row"], *(cell(row, key) for key in keys)]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(text: str, table: str) -> str:
+    """The text of README.md, with this table between its marks."""
+    before, _, rest = text.partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    return f"{before}{MARKS[0]}{table}{MARKS[1]}{after}"
+
+
+def add(rows: List[Row], new: Sequence[Row]) -> List[Row]:
+    """Rows with new ones, each in the place of the one of the same name, or after its table."""
+    for row in new:
+        near = [i for i, old in enumerate(rows) if name_of(old)[:2] == name_of(row)[:2]]
+        same = [i for i in near if name_of(rows[i]) == name_of(row)]
+        if same:
+            rows[same[0]] = row
+        else:
+            rows.insert(near[-1] + 1 if near else len(rows), row)
+    return rows
+
+
+def name_of(row: Row) -> List[str]:
+    return [row["table"], row["data"], row["row"]]
+
+
+def rows_of(metrics: Path, table: str, data: str, command: str, names: Dict[str, str]) -> List[Row]:
+    """The rows of a file of scores, with the commit at HEAD."""
+    head = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
+    commit = subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
+    found = srsly.read_json(metrics)
+    shared = {"table": table, "data": data}
+    rows = []
+    for key, label in (names or {key: key for key in found}).items():
+        wanted = {*HEADINGS, "arbo_acc_95"}
+        scores = {k: v for k, v in found[key].items() if k in wanted and v is not None}
+        scores = {k: v if k == "arbo_acc_95" else round(v, 4) for k, v in scores.items()}
+        if scores:
+            rest = {"command": command, "commit": commit, "seed": 0, "scores": scores}
+            rows.append({**shared, "row": label, **rest})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write docs/results.md and README's table.")
+    added = parser.add_subparsers(dest="action").add_parser("add")
+    added.add_argument("metrics", type=Path)
+    for name in ("table", "data", "command"):
+        added.add_argument(name)
+    added.add_argument("names", nargs="*", metavar="KEY=LABEL")
+    args = parser.parse_args()
+    rows = list(srsly.read_jsonl(ROWS))
+    if args.action == "add":
+        names = dict(one.rsplit("=", 1) for one in args.names)
+        rows = add(rows, rows_of(args.metrics, args.table, args.data, args.command, names))
+        srsly.write_jsonl(ROWS, rows)
+    PAGE.write_text(page(rows), encoding="utf8")
+    text = README.read_text(encoding="utf8")
+    if MARKS[0] in text:
+        README.write_text(with_table(text, readme_table(rows)), encoding="utf8")
+
+
+if __name__ == "__main__":
+    main()
