@@ -1,8 +1,10 @@
-"""Time and memory of the review in the browser, with many new entities.
+"""Time and memory of the review in the browser with many new entities, and of linking tables.
 
     python benchmarks/serve.py                # 1,221 and 50,000 clusters
+    python benchmarks/serve.py --rows 1000    # the Reconciliation API, in batches of 10
 
-The pipeline has vectors of words over NumPy, so what is measured is the review and not the encoder.
+The review's pipeline has vectors of words over NumPy, so that the review is measured and not the
+encoder. Tables are linked with the bundled encoder, over HTTP, with 5,000 entities.
 """
 
 import argparse
@@ -15,6 +17,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from spacy.util import import_file
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -27,14 +30,18 @@ from spacy_arbo_el.kb.entity import Entity  # noqa: E402
 from spacy_arbo_el.linker import find_linker  # noqa: E402
 from spacy_arbo_el.serve.app import create_app  # noqa: E402
 from spacy_arbo_el.serve.queue import Filters  # noqa: E402
+from spacy_arbo_el.serve.reconciliation import address  # noqa: E402
 from spacy_arbo_el.serve.review import Review  # noqa: E402
 from spacy_arbo_el.serve.security import Rules  # noqa: E402
 from tests.linker.conftest import build  # noqa: E402
+from tests.serve.world import serving  # noqa: E402
 
 # Clusters, and mentions; milliseconds for the first page and for a decision; MB.
 SIZES = ((1221, 2830, 300, 100), (50_000, 116_000, 1000, 150))
 MEMORY = 100
 DECISIONS = 40
+# Rows of a table a second.
+ROWS = 100
 
 
 def pipeline(clusters: int, mentions: int):
@@ -113,10 +120,45 @@ def decide(client, review, rules, number: int) -> float:
     return 1000 * (time.perf_counter() - start)
 
 
+def link_table(count: int) -> bool:
+    """Print how many rows a second are linked over HTTP. RETURNS: Whether they are enough."""
+    import spacy
+
+    example = import_file("reconcile", ROOT / "examples" / "reconcile.py")
+    rng, syllables = (
+        np.random.default_rng(0),
+        ["ba", "den", "for", "gal", "hal", "kor", "lin", "mar", "nor", "rus", "sel", "tor"],
+    )
+    names = [" ".join("".join(rng.choice(syllables, 2)) for _ in range(2)) for _ in range(5000)]
+    nlp = spacy.blank("en")
+    about = [{"id": f"E{i}", "title": name.title()} for i, name in enumerate(names)]
+    nlp.add_pipe("arbo_linker").set_kb(about)
+    rows = [{"name": name} for name in rng.choice(names, count).tolist()]
+    with tempfile.TemporaryDirectory() as folder:
+        save_pipeline(nlp, Path(folder, "model"))
+        review = Review(nlp, Path(folder, "model"))
+        review.linker.refresh()
+        with serving(lambda rules: create_app(review, rules)) as rules:
+            list(example.linked(address(rules), rows[:50], "name"))
+            start, cpu = time.perf_counter(), time.process_time()
+            found = list(example.linked(address(rules), rows, "name"))
+            speed = count / (time.perf_counter() - start)
+            by_cpu = count / (time.process_time() - cpu)
+    linked = sum(bool(row["kb_id"]) for row in found)
+    print(
+        f"{count} rows in batches of {example.BATCH}, of which {linked} match: {speed:.0f} rows a "
+        f"second, {by_cpu:.0f} a second of the processor"
+    )
+    return speed >= ROWS
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--clusters", type=int, help="Only so many")
+    parser.add_argument("--rows", type=int, help="Link a table of so many rows instead")
     args = parser.parse_args()
+    if args.rows:
+        return int(not link_table(args.rows))
     print(
         "| clusters | mentions | first page | decision | 95 % | memory |\n|---|---|---|---|---|---|"
     )

@@ -26,6 +26,7 @@ def serve_command(
     port: int = Opt(8765, "--port", help="Port to listen on"),
     name: str = Opt(os.environ.get("USER", ""), "--name", help="Who decides", show_default=False),
     read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
+    space: str = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -48,6 +49,7 @@ def serve_command(
         from ..io import check_exists
         from ..pipelines import changing_pipeline
         from ..serve.links import Links
+        from ..serve.reconciliation import address
         from ..serve.review import Review
         from ..serve.security import Rules
 
@@ -64,10 +66,11 @@ def serve_command(
             how = Reading("", "", "utf8", False)
             with document_reader(nlp, review.linker, texts, how) as read:
                 links = Links(review.linker, list(read()))
-        app = create_app(review, rules, links, name)
+        app = create_app(review, rules, links, name, space)
         settings = uvicorn.Config(app, host, port, log_level="warning", limit_concurrency=32)
         msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
         print(f"{rules.origins[0]}/?token={rules.token}", flush=True)
+        print(f"For OpenRefine: {address(rules)}", flush=True)
         # A server that is told to stop saves first.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):

@@ -180,6 +180,18 @@ class EntityStore:
             positions.setdefault(name, []).append(position)
         return positions
 
+    def with_prefix(self, prefix: str, count: int) -> List[int]:
+        """Positions of the entities with a name that begins so, short names first.
+
+        prefix: Case folded, not empty.
+        """
+        rows = self.database.rows(
+            "SELECT position FROM name WHERE folded >= ? AND folded < ? "
+            "GROUP BY position ORDER BY min(length(folded)), position LIMIT ?",
+            (prefix, prefix + chr(0x10FFFF), count),
+        )
+        return [position for (position,) in rows]
+
     def of_types(self, types: Iterable[str]) -> np.ndarray:
         """(n,) int64, positions of the entities of any of these types or without a type."""
         rows = self.database.rows(

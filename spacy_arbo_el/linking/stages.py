@@ -18,6 +18,7 @@ from ..mentions.batch import MentionBatch
 from ..mentions.reader import MentionReader
 from ..reranking.protocol import Ranking, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
+from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
 from .iteration import IterativePrediction
@@ -114,14 +115,20 @@ class LinkingStages:
         vectors = self.encoder.encode_mentions(inputs)
         return self.datastore.settings.similarity.prepare(vectors)
 
-    def retrieve(self, batch: MentionBatch, n_mentions: Optional[int] = None) -> Neighbours:
+    def retrieve(
+        self,
+        batch: MentionBatch,
+        n_mentions: Optional[int] = None,
+        allowed: Optional[AllowedEntities] = None,
+    ) -> Neighbours:
         """The neighbours of mentions.
 
         n_mentions: How many other mentions of the document; by default as many as the inference
             procedure looks at.
+        allowed: The entities that they may be linked to; by default those that suit their labels.
         """
         with self.datastore.reading() as retriever:
-            allowed = self.datastore.allowed_entities(batch)
+            allowed = allowed or self.datastore.allowed_entities(batch)
             neighbours = retriever.neighbours(
                 batch,
                 self.datastore.settings.n_candidates,
@@ -185,24 +192,35 @@ class LinkingStages:
         """From spans to ranked candidates. n_mentions: As in ``retrieve``."""
         return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
 
-    def rank_encoded(self, batch: MentionBatch, n_mentions: Optional[int] = None) -> RankedMentions:
-        """From vectors to ranked candidates. n_mentions: As in ``retrieve``."""
+    def rank_encoded(
+        self,
+        batch: MentionBatch,
+        n_mentions: Optional[int] = None,
+        allowed: Optional[AllowedEntities] = None,
+    ) -> RankedMentions:
+        """From vectors to ranked candidates. n_mentions, allowed: As in ``retrieve``."""
         with self.datastore.reading():
-            return self.rerank(batch, self.retrieve(batch, n_mentions))
+            return self.rerank(batch, self.retrieve(batch, n_mentions, allowed))
 
-    def link(self, spans: Sequence[Sequence[Span]], threshold: float) -> LinkedMentions:
+    def link(
+        self,
+        spans: Sequence[Sequence[Span]],
+        threshold: float,
+        allowed: Optional[AllowedEntities] = None,
+    ) -> LinkedMentions:
         """Link the mentions of documents, each document for itself.
 
         All mentions see one state of the datastore, whatever other threads change meanwhile.
 
         spans: For each document its mentions.
         threshold: The probability that a link must have.
+        allowed: As in ``retrieve``.
         """
         batch = self.encode(self.read(spans))
         with self.datastore.reading():
             if isinstance(self.inference, IterativePrediction):
                 batch = self.inference.revised(self, spans, batch, _least_logit(threshold))
-            ranked = self.rank_encoded(batch)
+            ranked = self.rank_encoded(batch, allowed=allowed)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)
             groups = self.group_unlinked(batch, decisions)

@@ -24,6 +24,7 @@ from ..kb.entity import Entity
 from .decisions import said, span_in
 from .links import Links, as_csv, as_gold
 from .queue import CHOICES, Filters, next_id
+from .reconciliation import Reconciliation
 from .review import Review, version_of
 from .security import Gate, Rules
 
@@ -168,9 +169,11 @@ def _read(field: str, form: Mapping[str, List[str]]) -> Any:
 
 
 def create_app(
-    review: Review, rules: Rules, links: Optional[Links] = None, by: str = ""
+    review: Review, rules: Rules, links: Optional[Links] = None, by: str = "", space: str = ""
 ) -> Starlette:
-    """The application over a review. The parameters are those of ``Pages``."""
+    """The application over a review. The parameters are those of ``Pages``, and ``space``:
+    what the ids of entities belong to, see ``Reconciliation``.
+    """
     pages = Pages(review, rules, links, by)
     shown = {"/": "queue", "/kb/entity": "entity", **{f"/{name}": name for name in PAGES}}
     shown.update({f"/{name}": f"_{name}" for name in PARTS})
@@ -185,4 +188,6 @@ def create_app(
     failures: Any = dict.fromkeys((HTTPException, ValueError, KeyError, OSError), pages.fail)
     app = Starlette(routes=routes, exception_handlers=failures)
     app.add_middleware(Gate, rules=rules)
+    name = review.model.resolve().name
+    app.add_middleware(Reconciliation, linker=review.linker, name=name, rules=rules, space=space)
     return app

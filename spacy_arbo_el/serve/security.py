@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, MutableMapping, Optional
+from typing import Any, Callable, Dict, List, MutableMapping, Optional, Union
 from urllib.parse import parse_qs
 
 from starlette.datastructures import MutableHeaders
@@ -86,21 +86,28 @@ class Gate:
         """Read the form of a POST; the answer where it is too large or not from our pages."""
         if request.method != "POST":
             return None
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > self.rules.body:
-                return PlainTextResponse(f"More than {self.rules.body:,} bytes.", 413)
-        try:
-            fields = parse_qs(body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000)
-        except ValueError:
-            return PlainTextResponse("This is no form.", 400)
+        fields = await read_form(request, self.rules.body)
+        if isinstance(fields, Response):
+            return fields
         origin = request.headers.get("origin", self.rules.origins[0])
         is_ours = same(fields.get("csrf", [""])[0], self.rules.secret("form"))
         if not is_ours or origin not in self.rules.origins:
             return PlainTextResponse("The form is from another page. Reload this one.", 403)
         request.scope["form"] = fields
         return None
+
+
+async def read_form(request: Request, most: int) -> Union[Response, Dict[str, List[str]]]:
+    """The fields of a form of at most so many bytes, or the answer where there are none."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            return PlainTextResponse(f"More than {most:,} bytes.", 413)
+    try:
+        return parse_qs(body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000)
+    except ValueError:
+        return PlainTextResponse("This is no form.", 400)
 
 
 def same(left: str, right: str) -> bool:

@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -12,13 +10,12 @@ from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.serve import app as serve_app
 from spacy_arbo_el.serve.links import Links
 from spacy_arbo_el.serve.review import Review
-from spacy_arbo_el.serve.security import Rules
 
-from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name
+from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-uvicorn = pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
@@ -39,23 +36,11 @@ def chromium():
 @pytest.fixture
 def server(model):
     """A review with links that is served at a free port."""
-    import socket
-
     nlp = load_pipeline(model)
     review = Review(nlp, model)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        rules = Rules(port=free.getsockname()[1])
     links = Links(review.linker, documents(nlp))
-    app = serve_app.create_app(review, rules, links, "ann")
-    server = uvicorn.Server(uvicorn.Config(app, port=rules.port, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield review, rules
-    server.should_exit = True
-    thread.join()
+    with serving(lambda rules: serve_app.create_app(review, rules, links, "ann")) as rules:
+        yield review, rules
 
 
 class Window:

@@ -30,6 +30,7 @@ class Served:
         url = next(line.strip() for line in self.process.stdout if line.startswith("http"))
         transport = httpx.HTTPTransport(retries=10)
         self.client = httpx.Client(follow_redirects=True, transport=transport)
+        self.reconcile = next(self.process.stdout).split(": ")[1].strip()
         self.page, self.base = self.client.get(url).text, url.split("/?")[0]
         self.csrf = re.search(r'name="csrf" value="(\w+)"', self.page).group(1)
 
@@ -58,5 +59,6 @@ def test_a_kill_loses_nothing_and_a_stop_saves(model):
     assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 3
     served = Served(model)
     assert "3 new entities" in served.page
+    assert served.client.get(served.reconcile).json()["name"] == "model"
     output, code = served.stop(signal.SIGINT)
     assert "saved" not in output and code == 0

@@ -1,6 +1,10 @@
 """A saved pipeline with new entities of every kind, over the tower of NumPy."""
 
 import re
+import socket
+import threading
+import time
+from contextlib import contextmanager
 from html import unescape
 
 from spacy_arbo_el import save_pipeline
@@ -51,6 +55,26 @@ def saved(folder):
 
 def ids_by_name(review):
     return {row.name: row.id for row in review.queue.rows.values()}
+
+
+@contextmanager
+def serving(make_app):
+    """The rules of a server at a free port. make_app: From rules to an application."""
+    import uvicorn
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        rules = Rules(port=free.getsockname()[1])
+    server = uvicorn.Server(uvicorn.Config(make_app(rules), port=rules.port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    try:
+        yield rules
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 class Browser:

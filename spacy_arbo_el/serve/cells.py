@@ -1,0 +1,221 @@
+"""Cells of tables as mentions: each is linked in a document that has nothing but its row."""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+
+import numpy as np
+from pydantic import BaseModel, Field, field_validator, model_validator
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+from typing_extensions import Literal
+
+from ..annotations import Link
+from ..io import is_storable
+from ..kb.entity import Entity
+from ..linker import ArboLinker
+from ..retrieval.datastore import Datastore
+from ..retrieval.entity_search import AllowedEntities
+from ..words import words_of
+
+# What the properties of entities are called that all knowledge bases have.
+NAME, TYPE, DESCRIPTION, FREQUENCY = "name", "type", "description", "frequency"
+
+# So many candidates are looked at for others of the same name.
+COMPARED = 10
+
+
+class Property(BaseModel):
+    """What another column of the table says. v: Texts; of an entity its name, or its id."""
+
+    pid: str
+    v: List[str]
+
+    @field_validator("v", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> List[Any]:
+        values = value if isinstance(value, list) else [value]
+        named = [
+            one.get("name") or one.get("id") if isinstance(one, dict) else one for one in values
+        ]
+        numbers = (int, float)  # a bool is one too
+        return [str(one) if isinstance(one, numbers) else one for one in named]
+
+
+class Query(BaseModel):
+    """A cell: its text, and what the entity must be; see the Reconciliation API 0.2."""
+
+    query: str = ""
+    type: List[str] = []
+    limit: int = Field(10, ge=1)
+    properties: List[Property] = []
+    type_strict: Literal["any", "should", "all"] = "any"
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _types(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _has_text(self) -> "Query":
+        if not self.texts:
+            raise ValueError("Give a query, or properties")
+        if not all(map(is_storable, (*self.texts, *self.type))):
+            raise ValueError("It has half a character or a null character")
+        return self
+
+    @property
+    def texts(self) -> List[str]:
+        """The text of the cell, or of the first of the properties, and those of the others."""
+        values = [text for one in self.properties for text in one.v]
+        return [text for text in (self.query.strip(), *map(str.strip, values)) if text]
+
+    def span(self, vocab: Vocab) -> Span:
+        """The mention; the properties are its context."""
+        text, *rest = self.texts
+        words = [text, ",", ", ".join(rest)] if rest else [text]
+        doc = Doc(vocab, words, [False, True, False][: len(words)])
+        return Span(doc, 0, 1, label=self.type[0] if self.type else "")
+
+
+def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[str, Any]]]:
+    """The candidates of each cell, best first; all cells are linked in one batch.
+
+    RETURNS: Candidates as the Reconciliation API describes them. ``score`` is the probability in
+        percent; it is lowered where other columns fit another candidate better. ``match`` is true
+        for the best one, where the linker would link to it, unless another one that it could link
+        to has the text of the cell as its name, and the other columns fit it as well.
+    """
+    entities, threshold = linker.kb.entities, linker.threshold
+    spans = [[query.span(linker.vocab)] for query in queries]
+    with linker.datastore.reading():
+        allowed = _allowed(linker.datastore, queries)
+        links = linker.stages.link(spans, threshold, allowed).links
+        ids = [link.ids[: max(query.limit, COMPARED)] for query, link in zip(queries, links)]
+        given = entities.positions_of([query.query.strip() for query in queries]).tolist()
+        wanted = [one for some in ids for one in some]
+        places = entities.positions_of(wanted).tolist()
+        known = entities.at_all({*places, *given} - {-1})
+    by_id = {one: known[place] for one, place in zip(wanted, places)}
+    return [
+        _of_cell(query, link, threshold, [by_id[one] for one in some], known.get(named))
+        for query, link, some, named in zip(queries, links, ids, given)
+    ]
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """An entity for a cell. support: The share of what other columns say that it says too."""
+
+    entity: Entity
+    probability: float
+    features: Dict[str, Union[bool, float]]
+
+    @property
+    def support(self) -> float:
+        return self.features.get("properties", 0.0)
+
+    def answer(self, score: float, match: bool) -> Dict[str, Any]:
+        return {
+            "id": self.entity.id,
+            "name": self.entity.title,
+            "description": self.entity.description,
+            "type": [{"id": name, "name": name} for name in self.entity.types],
+            "score": round(100 * score, 2),
+            "match": match,
+            "features": [{"id": k, "value": v} for k, v in self.features.items()],
+        }
+
+
+def _of_cell(
+    query: Query, link: Link, threshold: float, found: Sequence[Entity], named: Optional[Entity]
+) -> List[Dict[str, Any]]:
+    """The candidates of a cell. named: The entity that has the text of the cell as its id."""
+    pairs = [(one, score) for one, score in zip(found, link.scores) if one != named]
+    pairs += [] if named is None else [(named, 1.0)]
+    rows = [_Candidate(one, score, _features(query, one)) for one, score in pairs]
+    linkable = [row for row in rows if row.probability >= threshold]
+    most = max((row.support for row in linkable), default=0.0)
+
+    def score(row: _Candidate) -> float:
+        lowered = row.probability * (1 + row.support) / (1 + most)
+        return 1.0 if row.entity is named else min(lowered, row.probability)
+
+    rows.sort(key=lambda row: (row.entity is not named, -score(row)))
+    rivals = [
+        row
+        for row in linkable
+        if score(row) >= score(rows[0])
+        or (row.features["exact_name"] and row.support >= rows[0].support)
+    ]
+    match = named is not None or rivals == rows[:1]
+    return [row.answer(score(row), match and row is rows[0]) for row in rows[: query.limit]]
+
+
+def _folded(entity: Entity) -> Set[str]:
+    return {name.casefold() for name in entity.names}
+
+
+def _features(query: Query, entity: Entity) -> Dict[str, Union[bool, float]]:
+    """What a client can decide by itself with."""
+    text, words = query.texts[0], set(words_of(query.texts[0]))
+    others = [set(words_of(name)) for name in entity.names]
+    shared = [len(words & other) / len(words | other) for other in others if words | other]
+    features: Dict[str, Union[bool, float]] = {
+        "exact_name": text.casefold() in _folded(entity),
+        "shared_words": round(max(shared, default=0.0), 4),
+    }
+    if query.type:
+        features["type"] = bool(set(query.type) & set(entity.types))
+    pairs = [(one.pid, text) for one in query.properties for text in one.v]
+    if pairs:
+        kept = [is_said(text, values_of(entity, pid)) for pid, text in pairs]
+        features["properties"] = round(sum(kept) / len(kept), 4)
+    if entity.frequency:
+        features["frequency"] = entity.frequency
+    return features
+
+
+def is_said(text: str, values: Sequence[Any]) -> bool:
+    """Whether one of the values has all words of a text."""
+    words = set(words_of(text))
+    return any(words <= set(words_of(str(value))) for value in values) if words else False
+
+
+def values_of(entity: Entity, name: str) -> Tuple[Any, ...]:
+    """The values of a property of an entity: texts, numbers and booleans."""
+    if name in (NAME, TYPE):
+        return tuple(entity.names if name == NAME else entity.types)
+    if name in (DESCRIPTION, FREQUENCY):
+        value: Any = entity.description if name == DESCRIPTION else entity.frequency
+        return (value,) if value else ()
+    value = entity.meta.get(name)
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(one for one in values if isinstance(one, (str, int, float)))
+
+
+def _allowed(datastore: Datastore, queries: Sequence[Query]) -> Optional[AllowedEntities]:
+    """The entities of the types that are asked for, and those without; None for all entities."""
+    asked = [(tuple(query.type), query.type_strict == "all") for query in queries]
+    if not (datastore.settings.match_types or any(types for types, _ in asked)):
+        return None
+    distinct = list(dict.fromkeys(asked))
+    masks = [_mask(datastore, *one) for one in distinct]
+    return AllowedEntities(np.array([distinct.index(one) for one in asked]), np.array(masks))
+
+
+def _mask(datastore: Datastore, types: Sequence[str], has_all: bool) -> np.ndarray:
+    """(positions,) bool, the entities of all of the types, or of any."""
+
+    def of(name: str) -> np.ndarray:
+        def build() -> np.ndarray:
+            mask = np.zeros(datastore.kb.entities.positions, dtype=bool)
+            mask[datastore.kb.entities.of_types([name])] = True
+            return mask
+
+        return datastore.derived(("of_type", name), build)
+
+    # Only types that there are: what is derived is kept.
+    masks = [of(name if datastore.has_type(name) else "") for name in types]
+    if not masks:
+        return np.ones(datastore.kb.entities.positions, dtype=bool)
+    return np.logical_and.reduce(masks) if has_all else np.logical_or.reduce(masks)

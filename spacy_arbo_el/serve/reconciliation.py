@@ -1,0 +1,314 @@
+"""The Reconciliation API 0.2 of the W3C's community group: OpenRefine and others link tables.
+
+The endpoint is ``/reconcile/SECRET``. Clients can't send headers, and so the secret is in the
+address; it allows to ask and nothing else.
+"""
+
+import re
+from itertools import islice
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Mapping, MutableMapping, Tuple
+
+import srsly
+from jinja2 import Environment, FileSystemLoader
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from .. import __version__
+from ..display import counted
+from ..errors import Errors
+from ..kb.entity import Entity
+from ..linker import ArboLinker
+from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, candidates, values_of
+from .security import Rules, read_form, same
+
+HERE = Path(__file__).parent
+PREFIX = "/reconcile/"
+# Cells of a batch, suggestions at a time, default types, entities whose ``meta`` is looked at.
+BATCH, SUGGESTED, DEFAULT_TYPES, SAMPLE = 100, 10, 20, 1000
+PROPERTIES = {
+    NAME: "Other names",
+    TYPE: "Types",
+    DESCRIPTION: "Description",
+    FREQUENCY: "Frequency",
+}
+# The type of all entities, where the knowledge base has no types.
+ANY = {"id": "entity", "name": "entity"}
+# Pages of other places may read the answers, and show the preview in a frame.
+HEADERS = {
+    "Access-Control-Allow-Origin": "*",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
+    "form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+METHODS = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "*"}
+_CALLBACK = re.compile(r"[A-Za-z_$][\w$.]{0,100}")
+
+
+class Field(BaseModel):
+    """A property that is asked for."""
+
+    id: str
+
+
+class Extension(BaseModel):
+    """A question for properties of entities."""
+
+    ids: List[str]
+    properties: List[Field]
+
+
+_QUERIES, _EXTENSION = TypeAdapter(Dict[str, Query]), TypeAdapter(Extension)
+
+
+def address(rules: Rules) -> str:
+    """What people paste into OpenRefine."""
+    return rules.origins[0] + PREFIX + rules.secret("reconcile")
+
+
+class Reconciliation:
+    """ASGI middleware: answers what is asked below the address, and lets all else through.
+
+    app: Answers all else.
+    linker: Links the cells.
+    name: What clients call the service.
+    rules: Where the server listens, and its secret.
+    space: The URI that the ids of the knowledge base belong to, such as
+        ``http://www.wikidata.org/entity/``; "" for one of this server.
+    """
+
+    def __init__(
+        self, app: Callable, *, linker: ArboLinker, name: str, rules: Rules, space: str = ""
+    ) -> None:
+        self.app, self.linker, self.name, self.rules, self.space = app, linker, name, rules, space
+        self.path = PREFIX + rules.secret("reconcile")
+        self.env = Environment(
+            loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True
+        )
+        shown = {
+            "suggest/{kind}": self.suggest,
+            "flyout/{kind}": self.flyout,
+            "preview": self.preview,
+            "properties": self.propose,
+        }
+        endpoints = [
+            Route(self.path + end, self.answer, methods=["GET", "POST"]) for end in ("", "/")
+        ]
+        routes = [Route(f"{self.path}/{end}", shows) for end, shows in shown.items()]
+        static = Mount(f"{self.path}/static", StaticFiles(directory=HERE / "static"))
+        failures: Any = {HTTPException: self.fail}
+        self.own = Starlette(routes=[*endpoints, *routes, static], exception_handlers=failures)
+
+    async def __call__(self, scope: Dict[str, Any], receive: Callable, send: Callable) -> None:
+        async def with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
+            return await self.app(scope, receive, send)
+        request = Request(scope, receive)
+        if f"http://{request.headers.get('host', '')}" not in self.rules.origins:
+            answer: Any = self.json(request, {"error": "This server has another name."}, 421)
+        elif not same(scope["path"].split("/")[2], self.rules.secret("reconcile")):
+            text = "Take the address that the command has printed: it has the secret."
+            answer = self.json(request, {"error": text}, 401)
+        elif request.method == "OPTIONS":
+            answer = Response(status_code=204, headers=METHODS)
+        else:
+            answer = self.own
+        await answer(scope, receive, with_headers)
+
+    # Answers
+
+    def json(self, request: Request, content: Any, status: int = 200) -> Response:
+        """Content as JSON, or as a script that calls a function of the client with it (JSONP)."""
+        text = srsly.json_dumps(content)
+        call = request.query_params.get("callback", "")
+        if _CALLBACK.fullmatch(call):
+            # A text of JSON may not end a line of a script.
+            text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+            return Response(f"/**/{call}({text});", status, media_type="text/javascript")
+        return Response(text, status, media_type="application/json")
+
+    def fail(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return self.json(request, {"error": error.detail}, error.status_code)
+
+    async def answer(self, request: Request) -> Response:
+        """The endpoint: candidates of cells, properties of entities, or the manifest."""
+        fields: Mapping[str, str] = request.query_params
+        if request.method == "POST":
+            form = await read_form(request, self.rules.body)
+            if isinstance(form, Response):
+                raise HTTPException(form.status_code, bytes(form.body).decode())
+            fields = {name: values[0] for name, values in form.items()}
+        for name, reply in (("queries", self.reconcile), ("extend", self.extend)):
+            if name in fields:
+                return self.json(request, await run_in_threadpool(reply, fields[name]))
+        if request.method == "POST":
+            raise HTTPException(400, Errors.E930.format(where="queries", problem="It is missing"))
+        return self.json(request, await run_in_threadpool(self.manifest, request))
+
+    def reconcile(self, text: str) -> Dict[str, Any]:
+        """The candidates of a batch of cells."""
+        queries = read(_QUERIES, "queries", text)
+        if len(queries) > BATCH:
+            problem = f"There are more than {BATCH}"
+            raise HTTPException(413, Errors.E930.format(where="queries", problem=problem))
+        found = candidates(self.linker, list(queries.values())) if queries else []
+        return {name: {"result": result} for name, result in zip(queries, found)}
+
+    def extend(self, text: str) -> Dict[str, Any]:
+        """Values of properties of entities."""
+        asked, kb = read(_EXTENSION, "extend", text), self.linker.kb
+        names, ids = self.properties(), [one.id for one in asked.properties]
+        entities = {one: kb.get(one) if one in kb else None for one in asked.ids}
+        rows = {
+            one: {pid: [_value(v) for v in values_of(entity, pid)] if entity else [] for pid in ids}
+            for one, entity in entities.items()
+        }
+        return {"meta": [{"id": pid, "name": names.get(pid, pid)} for pid in ids], "rows": rows}
+
+    def manifest(self, request: Request) -> Dict[str, Any]:
+        """What the service offers, and where."""
+        origin = f"http://{request.headers['host']}"
+        own = {"service_url": origin + self.path}
+        kinds = ("entity", "type", "property")
+        shown = f"{origin}{self.path}/preview?id={{{{id}}}}"
+        types = [{"id": name, "name": name} for name in self.types()]
+        return {
+            "versions": ["0.2"],
+            "name": self.name,
+            "identifierSpace": self.space or f"{origin}/kb/entity?id=",
+            "schemaSpace": "https://schema.org/Thing",
+            "serviceVersion": __version__,
+            "defaultTypes": types[:DEFAULT_TYPES] or [ANY],
+            "view": {"url": shown},
+            "preview": {"url": shown, "width": 400, "height": 180},
+            "suggest": {
+                kind: {
+                    **own,
+                    "service_path": f"/suggest/{kind}",
+                    "flyout_service_path": f"/flyout/{kind}?id=${{id}}",
+                }
+                for kind in kinds
+            },
+            "extend": {"propose_properties": {**own, "service_path": "/properties"}},
+            "batchSize": BATCH // 2,
+        }
+
+    def suggest(self, request: Request) -> Response:
+        """What begins with, or resembles, what people type."""
+        prefix = request.query_params.get("prefix", "").strip()
+        skipped = request.query_params.get("cursor", "0")
+        if not skipped.isdecimal() or len(skipped) > 6:
+            raise HTTPException(400, Errors.E930.format(where="cursor", problem="It is no number"))
+        found = islice(self._suggestions(request, prefix), int(skipped), int(skipped) + SUGGESTED)
+        return self.json(request, {"result": list(found)})
+
+    def _suggestions(self, request: Request, prefix: str) -> Iterator[Dict[str, Any]]:
+        kind = request.path_params["kind"]
+        if kind == "entity":
+            cursor = int(request.query_params.get("cursor", "0"))
+            for entity in self._entities(prefix, cursor + SUGGESTED):
+                about = {"description": entity.description, "notable": list(entity.types)}
+                yield {"id": entity.id, "name": entity.title, **about}
+            return
+        for one, (name, description) in self._listed(kind).items():
+            if any(text.casefold().startswith(prefix.casefold()) for text in (one, name)):
+                yield {"id": one, "name": name, "description": description}
+
+    def _entities(self, prefix: str, count: int) -> List[Entity]:
+        """Of this id, then those with a name that begins so, then those with a similar name."""
+        kb = self.linker.kb
+        if not prefix:
+            return list(islice(kb, count))
+        begins = kb.entities.at_all(positions := kb.entities.with_prefix(prefix.casefold(), count))
+        found = [*([kb.get(prefix)] if prefix in kb else []), *(begins[p] for p in positions)]
+        return list({one.id: one for one in (*found, *kb.search(prefix, count))}.values())
+
+    def flyout(self, request: Request) -> Response:
+        """A small description of what was suggested, as HTML in JSON."""
+        name = request.query_params.get("id", "")
+        html = self.env.get_template("_flyout.html").render(**self._about(request, name))
+        return self.json(request, {"id": name, "html": html})
+
+    def preview(self, request: Request) -> Response:
+        """A page for a frame, with what the knowledge base says of an entity."""
+        about = self._about(request, request.query_params.get("id", ""))
+        return HTMLResponse(self.env.get_template("preview.html").render(path=self.path, **about))
+
+    def _about(self, request: Request, name: str) -> Dict[str, Any]:
+        """What templates show of an entity, a type or a property; 404 where it is not there."""
+        kind = request.path_params.get("kind", "entity")
+        if kind == "entity" and name in self.linker.kb:
+            return {"entity": self.linker.kb.get(name)}
+        listed = self._listed(kind) if kind != "entity" else {}
+        if name not in listed:
+            raise HTTPException(
+                404, Errors.E930.format(where="id", problem=f"There is no {name!r}")
+            )
+        return {"entity": {"id": name, "title": listed[name][0], "description": listed[name][1]}}
+
+    def propose(self, request: Request) -> Response:
+        """The properties that can be asked for, whatever the type."""
+        limit = request.query_params.get("limit", "")
+        count = int(limit) if limit.isdecimal() else None
+        properties = [{"id": k, "name": v} for k, v in islice(self.properties().items(), count)]
+        return self.json(
+            request, {"type": request.query_params.get("type", ""), "properties": properties}
+        )
+
+    # What the knowledge base has
+
+    def _listed(self, kind: str) -> Dict[str, Tuple[str, str]]:
+        """The name and the description of each type or property."""
+        if kind == "type":
+            counts = {name: counted(n, "entity", "entities") for name, n in self.types().items()}
+            return {name: (name, about) for name, about in counts.items()}
+        if kind != "property":
+            raise HTTPException(404, Errors.E930.format(where="kind", problem=f"It is {kind!r}"))
+        return {name: (about, "") for name, about in self.properties().items()}
+
+    def types(self) -> Dict[str, int]:
+        """The types with the number of their entities, the most frequent first."""
+        counts = self.linker.kb.entities.type_counts()
+        return {name: count for name, count in counts.items() if name}
+
+    def properties(self) -> Dict[str, str]:
+        """The properties of entities with their names: also what ``meta`` of some of them has."""
+
+        def build() -> Dict[str, str]:
+            some = islice(self.linker.kb, SAMPLE)
+            found = {key: key for entity in some for key in entity.meta if values_of(entity, key)}
+            return {**PROPERTIES, **dict(sorted(found.items()))}
+
+        return self.linker.datastore.derived("reconciliation_properties", build)
+
+
+def _value(value: Any) -> Dict[str, Any]:
+    """A value as a cell: a text, or a number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return {"str": str(value)}
+    return {"int": value} if isinstance(value, int) else {"float": value}
+
+
+def read(adapter: TypeAdapter, name: str, text: str) -> Any:
+    """What a field of a request says; 400 where it is not what the specification asks for."""
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, (name, *first["loc"])))
+        problem = first["msg"].removeprefix("Value error, ")
+        raise HTTPException(400, Errors.E930.format(where=where, problem=problem)) from None
