@@ -7,6 +7,7 @@ import typer
 from spacy.cli._util import app
 
 from .calibrate import calibrate_command
+from .check import check_command
 from .convert import convert_command
 from .discover import discover_command, link_command
 from .distill import distill_command
@@ -28,6 +29,7 @@ from .wrong_links import errors_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
 arbo_cli.command("convert")(convert_command)
+arbo_cli.command("check")(check_command)
 arbo_cli.command("silver")(silver_command)
 arbo_cli.command("init-config")(init_config_command)
 # Settings of the config are overridden by options of their names.

@@ -26,7 +26,7 @@ def same_letters(entities: EntityStore, string: str) -> List[int]:
     Case, accents, spaces and punctuation may differ: "L'Oreal" for "L’Oréal", "IL2" for "IL-2".
     Reads all names of about this length.
     """
-    wanted = _letters(string)
+    wanted = letters(string)
     if not wanted:
         return []
     # Chinese characters have no accents either.
@@ -36,10 +36,11 @@ def same_letters(entities: EntityStore, string: str) -> List[int]:
         "AND folded LIKE ? ORDER BY position",
         (len(wanted), 2 * len(wanted) + 2, f"%{'%'.join(kept)}%"),
     )
-    return list(dict.fromkeys(position for position, name in rows if _letters(name) == wanted))
+    return list(dict.fromkeys(position for position, name in rows if letters(name) == wanted))
 
 
-def _letters(string: str) -> str:
+def letters(string: str) -> str:
+    """The letters and digits of a string, case folded and without accents."""
     decomposed = unicodedata.normalize("NFKD", string.casefold())
     # Marks of other scripts are vowels, or make another letter.
     return "".join(

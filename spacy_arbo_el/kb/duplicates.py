@@ -1,0 +1,45 @@
+"""Entities that seem to be in a knowledge base twice."""
+
+from array import array
+from typing import Iterable, List, Tuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from .entity import Entity
+from .lookup import letters
+
+# A name of more entities than this says nothing of which of them are the same.
+MOST_OWNERS = 20
+
+
+def duplicate_pairs(entities: Iterable[Entity]) -> List[Tuple[int, int]]:
+    """Pairs of entities that are probably one: the places of both in the order given.
+
+    Two entities of the same types are such a pair if their titles are the same, or if one has all
+    names of the other. Case, accents, spaces and punctuation do not count.
+    """
+    owners, names, titles = array("q"), array("q"), array("q")
+    for number, entity in enumerate(entities):
+        kinds = tuple(sorted(entity.types))
+        hashed = {hash((_normalized(name), kinds)) for name in entity.names}
+        owners.extend([number] * len(hashed))
+        names.extend(hashed)
+        titles.append(hash((_normalized(entity.title), kinds)))
+    distinct, columns = np.unique(np.array(names, dtype=np.int64), return_inverse=True)
+    has = csr_matrix(
+        (np.ones(len(columns)), (np.array(owners, dtype=np.int64), columns)),
+        shape=(len(titles), len(distinct)),
+    )
+    n_names, n_owners = has.getnnz(axis=1), has.getnnz(axis=0)
+    has = has[:, (n_owners > 1) & (n_owners <= MOST_OWNERS)]
+    common = (has @ has.T).tocoo()
+    one, other, title = common.row, common.col, np.array(titles, dtype=np.int64)
+    same = (title[one] == title[other]) | (common.data == n_names[one])
+    pairs = np.stack([one, other], axis=1)[same & (one != other)]
+    return [(a, b) for a, b in np.unique(np.sort(pairs, axis=1), axis=0).tolist()]
+
+
+def _normalized(name: str) -> str:
+    """A name of symbols alone has no letters."""
+    return letters(name) or name

@@ -1,0 +1,125 @@
+"""``arbo check``: each thing that hurts is found, with its place, and nothing else."""
+
+import re
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.kb.duplicates import duplicate_pairs
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+
+from .. import commands
+from ..linker.world import DEV, ENTITIES, TRAIN, annotated
+
+NLP = spacy.blank("en")
+UNNAMED = Entity("E9", meta={"unnamed": True})
+TWICE = Entity("store", "AMAZON", aliases=["Amazon.com", "Amazon shop"], types=["COMPANY"])
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Function from documents and entities to what the command prints."""
+
+    def check(train, dev=None, entities=ENTITIES, *options):
+        write_entities_jsonl(entities, tmp_path / "kb.jsonl")
+        write_docbin(train, tmp_path / "train.spacy")
+        if dev is not None:
+            write_docbin(dev, tmp_path / "dev.spacy")
+            options = ("--dev", tmp_path / "dev.spacy", *options)
+        output = commands.run("check", tmp_path / "train.spacy", tmp_path / "kb.jsonl", *options)
+        return re.sub(r"\x1b\[[0-9;]*m", "", output)
+
+    return check
+
+
+def documents(texts, **settings):
+    return [annotated(NLP, text, **settings) for text in texts]
+
+
+def spanned(words, spaces, start, end, **settings):
+    """A document with one mention over tokens."""
+    doc = Doc(NLP.vocab, words=words, spaces=spaces)
+    doc.ents = [Span(doc, start, end, **{"label": "THING", "kb_id": "river", **settings})]
+    return doc
+
+
+def test_data_without_faults_have_statistics_and_a_recommendation(check):
+    output = check(documents(TRAIN), documents(DEV))
+    assert "entities with one mention 0.0% 100.0%" in output
+    assert "mentions: name of several entities of the KB 65.0% 100.0%" in output
+    for what in ("mentions whose gold ids are not", "mentions without a gold id", "pairs of"):
+        assert f"No {what}" in output
+    assert "No mentions of dev whose entity has no training mention" in output
+    assert "Config: the defaults, with arbo calibrate" in output and "only 20 mentions" in output
+    assert "Encoder: the bundled" in output
+
+
+def test_ids_labels_and_gold_that_are_missing(check):
+    train = documents(["[Amazon|Q9], [river|river] and [Amazon|Q9]"])
+    train += documents(["On [Monday|river]"], label="DATE")
+    train.append(spanned(["Nile"], [False], 0, 1, kb_id=""))
+    output = check(train)
+    assert "2 of 4 mentions whose gold ids are not in the knowledge base Q9 (2 times)" in output
+    assert "1 of 5 mentions left out by their label DATE" in output
+    assert "1 of 5 mentions without a gold id 'Nile' in" in output
+
+
+@pytest.mark.parametrize(
+    ("doc", "where"),
+    [
+        (spanned(["the", "Amazon", " ", "is"], [True] * 4, 1, 3), "in whitespace 'Amazon "),
+        (spanned(["the", "Amaz", "ons"], [True, False, False], 1, 2), "inside a word 'Amaz'"),
+        (spanned(["Amazon", "'", "s"], [False] * 3, 0, 2), 'where tokens do "Amazon\'"'),
+    ],
+)
+def test_offsets(check, doc, where):
+    assert f"1 of 1 mentions that {'do not ' * ('tokens' in where)}begin" in check([doc])
+    assert where in check([doc])
+
+
+def test_leaked_documents_unseen_entities_and_ambiguous_forms(check):
+    train = documents([*TRAIN, "[Amazon|river]"])
+    output = check(
+        train, documents(["pink dolphins live in the [Amazon|river]  and its side arms."])
+    )
+    assert "1 of 1 documents of dev with the text of a training document" in output
+    assert "4 of 11 surface forms of several entities in the corpus 'amazon': river, shop" in output
+    output = check(documents(TRAIN[:1]), documents(DEV))
+    assert "7 of 8 mentions of dev whose entity has no training mention" in output
+
+
+def test_entities_twice_and_without_a_name(check):
+    output = check(documents(TRAIN), None, [*ENTITIES, TWICE, UNNAMED])
+    assert "1 of 10 pairs of entities that are probably one" in output
+    assert 'shop "Amazon" = store "AMAZON"' in output
+    assert "1 of 10 entities without a name E9" in output
+
+
+def test_duplicates_share_the_title_or_all_names_and_types():
+    entities = [
+        Entity("a", "Röntgen-film", aliases=["X-ray"]),
+        Entity("b", "rontgen film", aliases=["plate"]),
+        Entity("c", "plate"),
+        Entity("d", "plate", types=["DISH"]),
+        Entity("e", "☢"),
+        Entity("f", "🍎"),
+    ]
+    assert duplicate_pairs(entities) == [(0, 1), (1, 2)]
+    assert duplicate_pairs([]) == []
+
+
+def test_what_suits_other_data(check):
+    many = documents(["[cat|cat]"] * 300)
+    assert "Config: descriptions: 100%" in check(many)
+    assert "Config: linker" in check(many, None, [Entity("cat")])
+    assert "Config: exemplars_only" in check(many, None, [Entity("cat"), UNNAMED, TWICE][1:2])
+    assert "Encoder: sentence-transformers/paraphrase" in check(many)
+
+
+def test_a_span_group(check):
+    train = documents(TRAIN[:1], key="sc")
+    assert "mentions 2" in check(train, None, ENTITIES, "--spans-key", "sc")
+    assert "mentions 0" in check(train)
