@@ -45,6 +45,7 @@ SECTIONS = (
     ("Discovery: `discovery`", ("discovery",)),
     ("Training", ("training",)),
     ("Evaluation", ("evaluation",)),
+    ("The five papers", ("papers",)),
 )
 INTRODUCTION = """# Reference
 

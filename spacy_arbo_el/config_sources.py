@@ -1,9 +1,10 @@
 """Complete training configs of systems, from what distinguishes each of them.
 
-``configs/base.cfg`` has the settings that the systems share, ``configs/<system>.cfg`` only those
-that differ: a setting of the system replaces that of the base. A section that names another
-registered function replaces the section of the base as a whole. Then all defaults are filled in,
-as ``spacy init fill-config`` does, so the result does not change with the defaults of the package.
+``configs/base.cfg`` has the settings that the systems share. ``configs/<system>.cfg``, or
+``papers/<system>.cfg`` for that of a paper, has only those that differ: a setting of the system
+replaces that of the base. A section that names another registered function replaces the section of
+the base as a whole. Then all defaults are filled in, as ``spacy init fill-config`` does, so the
+result does not change with the defaults of the package.
 """
 
 import re
@@ -20,7 +21,9 @@ from .removed import drop_removed
 FOLDER = Path(__file__).parent / "configs"
 # That of `arbo rerank` has no pipeline, so it is complete as it is.
 _NO_SYSTEMS = {"base", "reranker"}
-SYSTEMS = sorted({path.stem for path in FOLDER.glob("*.cfg")} - _NO_SYSTEMS)
+_FOLDERS = FOLDER, FOLDER.with_name("papers")
+SOURCES = {path.stem: path for folder in _FOLDERS for path in sorted(folder.glob("*.cfg"))}
+SYSTEMS = sorted(set(SOURCES) - _NO_SYSTEMS)
 
 
 def complete_config(
@@ -49,7 +52,7 @@ def complete_config(
 
 def _source(system: str) -> Path:
     if system in SYSTEMS:
-        return FOLDER / f"{system}.cfg"
+        return SOURCES[system]
     if not Path(system).is_file():
         raise ValueError(Errors.E794.format(value=system, choices=", ".join(SYSTEMS)))
     return Path(system)

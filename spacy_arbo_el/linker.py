@@ -39,7 +39,7 @@ from .encoders.dual import DualEncoder
 from .errors import Errors, Warnings
 from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
-from .inference.decisions import Inference
+from .inference.decisions import Inference, RevisesTraining
 from .kb.entity import Entity
 from .kb.folder import DATABASE
 from .kb.knowledge_base import ArboKB
@@ -48,7 +48,6 @@ from .linking.corpus_mentions import CorpusMentions
 from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
-from .linking.iteration import IterativePrediction
 from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
@@ -69,7 +68,6 @@ from .training.objective import TrainingObjective
 from .training.rates import warn_of_high_rate
 from .training.step import RevisedInputs
 from .training.trainer import Trainer
-from .training.written_links import read_with_links
 
 
 class ArboLinker(TrainablePipe):
@@ -495,25 +493,20 @@ class ArboLinker(TrainablePipe):
         if not len(rows) and self.trainer.needs_mentions:
             return losses
         set_dropout_rate(self.model, drop)
-        loss, count = self.trainer.step(*self._with_written_links(examples, rows))
+        loss, count = self.trainer.step(*self._read_again(examples, rows))
         if sgd is not None and count:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
 
-    def _with_written_links(
+    def _read_again(
         self, examples: Iterable[Example], rows: np.ndarray
     ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
-        """The mentions to train on, read in texts with links where inference is iterative."""
-        iteration = self.inference
-        if not isinstance(iteration, IterativePrediction) or iteration.training is None:
-            return rows, None
-        if not len(rows):
+        """The mentions to train on, in other texts where the inference procedure writes these."""
+        if not len(rows) or not isinstance(self.inference, RevisesTraining):
             return rows, None
         spans = [self.reader.all_mentions(example.reference) for example in examples]
-        return read_with_links(
-            iteration, iteration.training, self.stages, self.trainer, spans, rows
-        )
+        return self.inference.revise_step(self.stages, self.trainer, spans, rows)
 
     def finish_update(self, sgd: Optimizer) -> None:
         warn_of_high_rate(self.name, self.model, sgd)

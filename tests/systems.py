@@ -5,10 +5,11 @@ from pathlib import Path
 
 from spacy.util import load_config_from_str
 
-from spacy_arbo_el.config_sources import FOLDER, SYSTEMS, complete_config
+from spacy_arbo_el import config_sources
+from spacy_arbo_el.config_sources import SYSTEMS, complete_config
 
 ROOT = Path(__file__).parents[1]
-SOURCES = {system: FOLDER / f"{system}.cfg" for system in SYSTEMS}
+SOURCES = {system: config_sources.SOURCES[system] for system in SYSTEMS}
 SOURCES.update({path.stem: path for path in sorted((ROOT / "configs").glob("*.cfg"))})
 
 

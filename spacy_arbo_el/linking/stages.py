@@ -13,7 +13,7 @@ from ..calibration.logistic import log_odds
 from ..discovery.clustering import Discovery
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
-from ..inference.decisions import Decisions, Inference
+from ..inference.decisions import Decisions, Inference, Revises
 from ..mentions.batch import MentionBatch
 from ..mentions.reader import MentionReader
 from ..reranking.protocol import Ranking, RankingContext, Reranker
@@ -21,7 +21,6 @@ from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
-from .iteration import IterativePrediction
 from .links import Wording, make_links, numbers_within
 
 T = TypeVar("T")
@@ -218,8 +217,8 @@ class LinkingStages:
         """
         batch = self.encode(self.read(spans))
         with self.datastore.reading():
-            if isinstance(self.inference, IterativePrediction):
-                batch = self.inference.revised(self, spans, batch, _least_logit(threshold))
+            if isinstance(self.inference, Revises):
+                batch = self.inference.revise(self, spans, batch, _least_logit(threshold))
             ranked = self.rank_encoded(batch, allowed=allowed)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)

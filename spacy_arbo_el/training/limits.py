@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.util import registry
 
-from ..errors import Errors
-from ..settings import check_count, check_positive
+from ..settings import check_positive
 from .cache import EmbeddingCache
 from .negatives import Negatives
 from .sampling import random_generator
@@ -43,47 +42,6 @@ class BothNegatives:
         second = self.second(queries, table, cache)
         repeated = (second[:, :, None] == first[:, None, :]).any(axis=2)
         return np.concatenate([first, np.where(repeated, -1, second)], axis=1)
-
-
-# paper: VERBALIZED
-@registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")
-@dataclass(frozen=True)
-class NegativesWithinBudget:
-    """As many negatives as a step's budget of word pieces allows (VERBALIZED, §3.4).
-
-    Texts that several queries share are encoded once, so many negatives cost little where the
-    queries are alike. Each query gets the same number, at least one::
-
-        [components.arbo_linker.objective.negatives]
-        @misc = "spacy-arbo-el.NegativesWithinBudget.v1"
-        word_pieces = 8192
-
-        [components.arbo_linker.objective.negatives.negatives]
-        @misc = "spacy-arbo-el.HardNegatives.v1"
-        k = 64
-        mention_share = 0.0
-
-    negatives: Chooses them, the hardest first; texts only, no mentions.
-    word_pieces: The most word pieces of a step's negatives.
-    """
-
-    negatives: Negatives
-    word_pieces: int = 8192
-
-    def __post_init__(self) -> None:
-        check_count("negatives.word_pieces", self.word_pieces, least=1)
-
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        nodes = self.negatives(queries, table, cache)
-        if not table.is_text(nodes).all():
-            raise ValueError(Errors.E617)
-        # Column by column: each text costs where it first occurs.
-        texts, first = np.unique(nodes.T.ravel(), return_index=True)
-        column = first[texts >= 0] // max(len(nodes), 1)
-        lengths = table.text_lengths[texts[texts >= 0]]
-        cost = np.cumsum(np.bincount(column, weights=lengths, minlength=nodes.shape[1]))
-        affordable = int(np.searchsorted(cost, self.word_pieces, side="right"))
-        return nodes[:, : max(affordable, 1)]
 
 
 # paper: MOLEMAN

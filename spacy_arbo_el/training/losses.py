@@ -18,15 +18,9 @@ import numpy as np
 from spacy.util import registry
 
 from ..calibration.logistic import probability
-from ..errors import Errors
 from ..settings import check_number, check_positive
 
 LossAndGradient = Tuple[np.ndarray, np.ndarray]
-
-# A squared distance of equal vectors may be a little below 0 by rounding.
-SLIGHTLY_ABOVE = 1e-3
-# Added to squared distances: the root of 0 has no derivative.
-SMALLEST_SQUARE = 1e-12
 
 
 @runtime_checkable
@@ -193,55 +187,6 @@ class MultiSimilarity:
         pull, d_pull = _log_one_plus_sum(-self.alpha * distances, positive & valid)
         push, d_push = _log_one_plus_sum(self.beta * distances, ~positive & valid)
         return pull / self.alpha + push / self.beta, d_push - d_pull
-
-
-# paper: VERBALIZED
-@registry.losses("spacy-arbo-el.OverDistances.v1")
-@dataclass(frozen=True)
-class OverDistances:
-    """Another loss over negative Euclidean distances, not squared ones (VERBALIZED, §3.3).
-
-    Use it with the similarity ``NegativeSquaredEuclidean.v1``. Candidates are ranked the same by
-    both, but the gradients differ. The paper's best system has cross-entropy over distances::
-
-        [components.arbo_linker.objective.loss]
-        @losses = "spacy-arbo-el.OverDistances.v1"
-
-        [components.arbo_linker.objective.loss.loss]
-        @losses = "spacy-arbo-el.CrossEntropy.v1"
-        scale = 1.0
-
-    loss: The loss. Its scale must not be learned.
-    """
-
-    loss: Loss
-
-    scale = 1.0
-    offset = 0.0
-    learned = False
-
-    def __post_init__(self) -> None:
-        if self.loss.learned:
-            raise ValueError(Errors.E618)
-
-    def __call__(
-        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
-    ) -> LossAndGradient:
-        scores, slope = _negative_distances(np.where(valid, logits, 0.0).astype(np.float64))
-        scaled = self.loss.scale * scores + self.loss.offset
-        losses, gradient = self.loss(scaled, positive, valid)
-        return losses, gradient * self.loss.scale * slope
-
-
-def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Negative distances of negative squared ones (b, n), and their derivatives.
-
-    Raise ValueError where a similarity is above 0: it is no negative squared distance.
-    """
-    if (scores > SLIGHTLY_ABOVE).any():
-        raise ValueError(Errors.E616.format(largest=scores.max()))
-    distances = np.sqrt(np.maximum(-scores, 0.0) + SMALLEST_SQUARE)
-    return -distances, 0.5 / distances
 
 
 def mined_pairs(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.independent import Independent
-from spacy_arbo_el.linking.insertions import insertions, write_links
-from spacy_arbo_el.linking.iteration import IterativePrediction
 from spacy_arbo_el.mentions.normalization.text import replace as edited
+from spacy_arbo_el.papers.verbalized import IterativePrediction
+from spacy_arbo_el.papers.verbalized_links import insertions, write_links
 
 from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, TRAIN, annotated, without_links
@@ -134,8 +134,8 @@ def test_only_links_are_written_in(nlp):
     doc = without_links(annotated(nlp, "The [Zorblat|x] and the [qwerty|y] left."))
     batch = linker.stages.encode(linker.stages.read([list(doc.ents)]))
     iteration = linker.inference
-    assert iteration.revised(linker.stages, [list(doc.ents)], batch, 40.0) is batch
-    assert iteration.revised(linker.stages, [list(doc.ents)], batch, -np.inf) is not batch
+    assert iteration.revise(linker.stages, [list(doc.ents)], batch, 40.0) is batch
+    assert iteration.revise(linker.stages, [list(doc.ents)], batch, -np.inf) is not batch
 
 
 def test_the_setting_is_saved(nlp, tmp_path):

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from spacy.training import Example
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.linking.iterative_training import WrittenLinks
+from spacy_arbo_el.papers.verbalized_links import WrittenLinks, _some_of_each, read_with_links
 from spacy_arbo_el.training.step import RevisedInputs
-from spacy_arbo_el.training.written_links import _some_of_each, read_with_links
 
 from ..encoders.strategies import span_inputs, spans_of
 from ..linker.conftest import build
@@ -53,7 +52,7 @@ def read(nlp, written_links):
             return linker.reader.inputs_of(read)
 
     stages = replace(linker.stages, reader=Reader())
-    given = linker.inference, written_links, stages, linker.trainer, spans, rows
+    given = linker.inference.limit, written_links, stages, linker.trainer, spans, rows
     kept, revised = read_with_links(*given)
     return linker, kept, revised, texts
 

@@ -1,4 +1,13 @@
-"""Iterative prediction: sure links are written into the text that the others are linked with."""
+"""VERBALIZED (Rücker and Akbik 2025): a dual encoder over whole documents.
+
+Documents are read in passages (``DocumentEncoder.v1``), entities are titles with cut descriptions
+(``Parts.v1``), vectors the first and last word piece (``FirstLastPooling.v1``). Here: the loss over
+distances (§3.3), as many negatives as a step can afford (§3.4), and iterative prediction (§4.1);
+``verbalized_links.py`` has what iteration writes into texts, and its training.
+
+Other than in the paper, mentions and entities share one encoder, and a smaller one; negatives come
+from vectors that training keeps up to date.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional, Sequence, Tuple
@@ -9,26 +18,124 @@ from spacy.util import registry
 
 from ..calibration.calibration import Calibration
 from ..encoders.inputs import SpanInputs
+from ..errors import Errors
 from ..inference.decisions import Decisions, Inference
 from ..inference.independent import first_candidates
 from ..mentions.batch import MentionBatch
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_part
-from .insertions import write_links
-from .iterative_training import WrittenLinks
+from ..training.cache import EmbeddingCache
+from ..training.losses import Loss, LossAndGradient
+from ..training.negatives import Negatives
+from ..training.step import RevisedInputs
+from ..training.table import GoldTable
+from .verbalized_links import WrittenLinks, read_with_links, write_links
 
 if TYPE_CHECKING:
-    from .stages import LinkingStages
+    from ..linking.stages import LinkingStages
+    from ..training.trainer import Trainer
+
+# A squared distance of equal vectors may be a little below 0 by rounding.
+SLIGHTLY_ABOVE = 1e-3
+# Added to squared distances: the root of 0 has no derivative.
+SMALLEST_SQUARE = 1e-12
 
 
-# paper: VERBALIZED
+@registry.losses("spacy-arbo-el.OverDistances.v1")
+@dataclass(frozen=True)
+class OverDistances:
+    """Another loss over negative Euclidean distances, not squared ones (VERBALIZED, §3.3).
+
+    Use it with the similarity ``NegativeSquaredEuclidean.v1``. Candidates are ranked the same by
+    both, but the gradients differ. The paper's best system has cross-entropy over distances::
+
+        [components.arbo_linker.objective.loss]
+        @losses = "spacy-arbo-el.OverDistances.v1"
+
+        [components.arbo_linker.objective.loss.loss]
+        @losses = "spacy-arbo-el.CrossEntropy.v1"
+        scale = 1.0
+
+    loss: The loss. Its scale must not be learned.
+    """
+
+    loss: Loss
+
+    scale = 1.0
+    offset = 0.0
+    learned = False
+
+    def __post_init__(self) -> None:
+        if self.loss.learned:
+            raise ValueError(Errors.E618)
+
+    def __call__(
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient:
+        scores, slope = _negative_distances(np.where(valid, logits, 0.0).astype(np.float64))
+        scaled = self.loss.scale * scores + self.loss.offset
+        losses, gradient = self.loss(scaled, positive, valid)
+        return losses, gradient * self.loss.scale * slope
+
+
+def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Negative distances of negative squared ones (b, n), and their derivatives.
+
+    Raise ValueError where a similarity is above 0: it is no negative squared distance.
+    """
+    if (scores > SLIGHTLY_ABOVE).any():
+        raise ValueError(Errors.E616.format(largest=scores.max()))
+    distances = np.sqrt(np.maximum(-scores, 0.0) + SMALLEST_SQUARE)
+    return -distances, 0.5 / distances
+
+
+@registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")
+@dataclass(frozen=True)
+class NegativesWithinBudget:
+    """As many negatives as a step's budget of word pieces allows (VERBALIZED, §3.4).
+
+    Texts that several queries share are encoded once, so many negatives cost little where the
+    queries are alike. Each query gets the same number, at least one::
+
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.NegativesWithinBudget.v1"
+        word_pieces = 8192
+
+        [components.arbo_linker.objective.negatives.negatives]
+        @misc = "spacy-arbo-el.HardNegatives.v1"
+        k = 64
+        mention_share = 0.0
+
+    negatives: Chooses them, the hardest first; texts only, no mentions.
+    word_pieces: The most word pieces of a step's negatives.
+    """
+
+    negatives: Negatives
+    word_pieces: int = 8192
+
+    def __post_init__(self) -> None:
+        check_count("negatives.word_pieces", self.word_pieces, least=1)
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        nodes = self.negatives(queries, table, cache)
+        if not table.is_text(nodes).all():
+            raise ValueError(Errors.E617)
+        # Column by column: each text costs where it first occurs.
+        texts, first = np.unique(nodes.T.ravel(), return_index=True)
+        column = first[texts >= 0] // max(len(nodes), 1)
+        lengths = table.text_lengths[texts[texts >= 0]]
+        cost = np.cumsum(np.bincount(column, weights=lengths, minlength=nodes.shape[1]))
+        affordable = int(np.searchsorted(cost, self.word_pieces, side="right"))
+        return nodes[:, : max(affordable, 1)]
+
+
 @registry.misc("spacy-arbo-el.IterativePrediction.v1")
 @dataclass(frozen=True)
 class IterativePrediction:
     """Link the surest mentions of a document first, then use them to link the rest.
 
-    This is VERBALIZED's iterative prediction (§4). In each round the surest links are written into
+    In each round the surest links are written into
     the text as "mention (verbalization)". The other mentions are encoded again in that text. A
     mention keeps the new vector only where its first candidate becomes more probable. The Doc and
     its offsets stay as they are. It takes up to ``1 / share`` times as long. In the paper it gains
@@ -82,20 +189,26 @@ class IterativePrediction:
         """How many times mentions are encoded again at most."""
         return int(np.ceil(1 / self.share)) - 1
 
-    def revised(
+    def revise_step(
+        self,
+        stages: "LinkingStages",
+        trainer: "Trainer",
+        spans: Sequence[Sequence[Span]],
+        rows: np.ndarray,
+    ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
+        """As in ``RevisesTraining``: what is read in texts with links."""
+        if self.training is None:
+            return rows, None
+        return read_with_links(self.limit, self.training, stages, trainer, spans, rows)
+
+    def revise(
         self,
         stages: "LinkingStages",
         spans: Sequence[Sequence[Span]],
         batch: MentionBatch,
         min_logit: float,
     ) -> MentionBatch:
-        """The batch with the vectors of the last round.
-
-        stages: Those of the linker; its datastore must be in use.
-        spans: The mentions of each document.
-        batch: The same, encoded.
-        min_logit: The log-odds that a link must have to be written in.
-        """
+        """As in ``Revises``: the batch with the vectors of the last round."""
         counts = np.bincount(batch.documents, minlength=batch.n_documents)
         if not (counts > 1).any():
             return batch
