@@ -126,32 +126,6 @@ class Parts:
         return _one_text(entity, ", ".join(filter(None, parts)))
 
 
-# paper: DEER
-@registry.misc("spacy-arbo-el.Fields.v1")
-@dataclass(frozen=True)
-class Fields:
-    """One text per entity, whose lines are fields for ``NgramEncoder.v1`` (DEER, §4.1).
-
-    The lines of its title are the names, the first one the title itself. The first line of its
-    description is the description, and the others are the types::
-
-        [components.arbo_linker.retriever.verbalization]
-        @misc = "spacy-arbo-el.Fields.v1"
-
-    aliases: Whether the other names are among the names.
-    types: Whether the types are fields.
-    """
-
-    aliases: bool = True
-    types: bool = True
-
-    def __call__(self, entity: Entity) -> List[Text]:
-        names = entity.names if self.aliases else entity.names[:1]
-        lines = [entity.description, *(entity.types if self.types else ())]
-        title, rest = ("\n".join(map(_one_line, part)) for part in (names, lines))
-        return [(title, rest)] if title or entity.description else []
-
-
 @registry.misc("spacy-arbo-el.NoText.v1")
 @dataclass(frozen=True)
 class NoText:
@@ -165,10 +139,6 @@ class NoText:
 
     def __call__(self, entity: Entity) -> List[Text]:
         return []
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _one_text(entity: Entity, rest: str) -> List[Text]:

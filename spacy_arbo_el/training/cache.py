@@ -1,14 +1,30 @@
 """Cached vectors of all texts and mentions, on which positives and negatives are chosen."""
 
-from typing import Any, Tuple
+from typing import Any, Dict, NamedTuple
 
 import numpy as np
 
 from ..devices import default_device, torch
 from ..retrieval.similarity import Similarity
-from .kept import Rounds
 
-KeptRows = Tuple[np.ndarray, np.ndarray]
+
+class KeptPairs(NamedTuple):
+    """Pairs of mentions and texts that a part of the objective keeps over refreshes.
+
+    refresh: How many refreshes there were when it last sought some.
+    pairs: (2, p) int64, numbers of mentions and of texts.
+    """
+
+    refresh: int = 0
+    pairs: np.ndarray = np.zeros((2, 0), dtype=np.int64)
+
+    def renumbered(self, mentions: np.ndarray, texts: np.ndarray) -> "KeptPairs":
+        """The same for other numbers of mentions and texts; pairs without one are left out.
+
+        mentions, texts: For each new number the one that it had here, -1 for none.
+        """
+        new = np.stack([_new(self.pairs[0], mentions), _new(self.pairs[1], texts)])
+        return self._replace(pairs=np.unique(new[:, (new >= 0).all(axis=0)], axis=1))
 
 
 class EmbeddingCache:
@@ -21,12 +37,14 @@ class EmbeddingCache:
     similarity: How vectors are prepared and compared.
     texts: (r, width) float32, prepared.
     mentions: (n, width) float32, prepared.
-    rounds: Hard negatives that are kept over refreshes, see ``kept.py``.
+    refreshes: How often all texts and mentions have been encoded again.
+    kept: What parts of the objective keep over refreshes, by a name of theirs.
     """
 
     def __init__(self, similarity: Similarity, texts: np.ndarray, mentions: np.ndarray):
         self.similarity = similarity
-        self.rounds = Rounds()
+        self.refreshes = 0
+        self.kept: Dict[str, KeptPairs] = {}
         self.load(texts, mentions)
 
     def load(self, texts: np.ndarray, mentions: np.ndarray) -> None:
@@ -68,17 +86,20 @@ class EmbeddingCache:
         vectors[is_text], vectors[~is_text] = of_texts, of_mentions
         return vectors
 
-    def keep(self, texts: KeptRows, mentions: KeptRows) -> None:
-        """Replace vectors by those of an earlier cache.
+    def follow(
+        self, earlier: "EmbeddingCache", texts: np.ndarray, mentions: np.ndarray, keep: bool
+    ) -> None:
+        """Take over what parts of the objective have kept in an earlier cache.
 
-        texts, mentions: For each row the row of the earlier cache, -1 for none, and the prepared
-            vectors of that.
+        texts, mentions: For each row that of the earlier cache, -1 for none.
+        keep: Whether vectors are taken over too.
         """
-        arrays = []
-        for array, (rows, vectors) in ((self.texts, texts), (self.mentions, mentions)):
-            array[rows >= 0] = vectors[rows[rows >= 0]]
-            arrays.append(array)
-        self.load_prepared(*arrays)
+        self.refreshes = earlier.refreshes
+        kept = earlier.kept.items()
+        self.kept = {name: pairs.renumbered(mentions, texts) for name, pairs in kept}
+        if keep:
+            self.texts[texts >= 0] = earlier.texts[texts[texts >= 0]]
+            self.mentions[mentions >= 0] = earlier.mentions[mentions[mentions >= 0]]
 
     def update_texts(self, rows: np.ndarray, vectors: np.ndarray) -> None:
         """Replace the vectors of some texts by raw ones, (len(rows), width)."""
@@ -102,3 +123,12 @@ class EmbeddingCache:
 def _on_device(array: np.ndarray) -> Any:
     # On a CPU, tensor and array share their memory.
     return torch.from_numpy(array).to(default_device())
+
+
+def _new(values: np.ndarray, old_numbers: np.ndarray) -> np.ndarray:
+    """The new number of each value, -1 for none. old_numbers: As in ``KeptPairs.renumbered``."""
+    size = int(max(values.max(initial=-1), old_numbers.max(initial=-1))) + 1
+    new = np.full(size, -1, dtype=np.int64)
+    kept = np.flatnonzero(old_numbers >= 0)
+    new[old_numbers[kept]] = kept
+    return new[values]

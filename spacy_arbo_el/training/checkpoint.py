@@ -17,7 +17,7 @@ from ..io import write_file
 from .sealed import seal, unseal
 from .weights import Arrays, Pipeline, key_of, models_of, parameter_names, read_weights, set_weights
 
-FORMAT = 2
+FORMAT = 3
 MOMENTS = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
 _KIND = "checkpoint"

@@ -17,7 +17,6 @@ from typing import Optional, Protocol, Tuple, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..calibration.logistic import probability
 from ..settings import check_number, check_positive
 
 LossAndGradient = Tuple[np.ndarray, np.ndarray]
@@ -102,42 +101,6 @@ class CrossEntropy:
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
     ) -> LossAndGradient:
         return cross_entropy(logits, positive, valid)
-
-
-# paper: DEER
-@registry.losses("spacy-arbo-el.Logistic.v1")
-@dataclass(frozen=True)
-class Logistic:
-    """Binary cross-entropy: each target is right or wrong, whatever the others are.
-
-    Use it where a logit should say by itself how likely a target is right. Scale and offset are
-    best learned::
-
-        [components.arbo_linker.objective.loss]
-        @losses = "spacy-arbo-el.Logistic.v1"
-        scale = 20.0
-        offset = -10.0
-        learned = true
-
-    scale: Similarities are multiplied by this number.
-    offset: This is added after that.
-    learned: Whether both are trained as well.
-    """
-
-    scale: float = 20.0
-    offset: float = -10.0
-    learned: bool = True
-
-    def __post_init__(self) -> None:
-        check_positive("loss.scale", self.scale)
-        check_number("loss.offset", self.offset)
-
-    def __call__(
-        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
-    ) -> LossAndGradient:
-        losses = np.logaddexp(0.0, np.where(positive, -1.0, 1.0) * logits)
-        gradient = probability(logits) - positive
-        return np.where(valid, losses, 0.0).sum(axis=1), np.where(valid, gradient, 0.0)
 
 
 # paper: BIOCOM

@@ -15,8 +15,7 @@ from ..errors import Errors
 from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
-from .cache import EmbeddingCache
-from .kept import Rounds
+from .cache import EmbeddingCache, KeptPairs
 from .memory import release_memory
 from .objective import TrainingObjective
 from .refresh import CacheRefresh
@@ -93,11 +92,6 @@ class Trainer:
         """Whether a step without mentions has nothing to train on."""
         return all(term.chosen_queries.needs_mentions for term in self.objective.terms)
 
-    @property
-    def rounds(self) -> Rounds:
-        """The present round, and the hard negatives that are kept."""
-        return Rounds() if self._data is None else self._data.cache.rounds
-
     def step(self, rows: np.ndarray, revised: Optional[RevisedInputs] = None) -> Tuple[float, int]:
         """Compute the gradients of a batch of mentions.
 
@@ -164,10 +158,10 @@ class Trainer:
                 data = self._data = self._read_datastore()
                 return data
             if data.content != datastore.content:
-                data = self._data = self._with_rounds(self._read_datastore(data), data)
+                data = self._data = self._read_datastore(data)
             else:
                 data.cache.load(data.texts.vectors(datastore.kb.rows), datastore.exemplars.vectors)
-            data.cache.rounds = data.cache.rounds.next()
+            data.cache.refreshes += 1
             return data
         return self._extended(data)
 
@@ -191,26 +185,16 @@ class Trainer:
         if not datastore.is_current or data.content != datastore.content:
             datastore.complete()
             datastore.changed()
-            new = self._read_datastore(data)
-            new.cache.keep(
-                (_rows_of(data.texts.texts, new.texts.texts), data.cache.texts),
-                (_rows_of(data.table.records, new.table.records), data.cache.mentions),
-            )
-            data = self._data = self._with_rounds(new, data)
+            data = self._data = self._read_datastore(data, keep=True)
         return data
 
-    def _with_rounds(self, new: _TrainingData, old: _TrainingData) -> _TrainingData:
-        """The data of another datastore, with the hard negatives of earlier rounds."""
-        new.cache.rounds = old.cache.rounds.renumbered(
-            _rows_of(old.table.records, new.table.records),
-            _rows_of(old.texts.texts, new.texts.texts),
-        )
-        return new
-
-    def _read_datastore(self, earlier: Optional[_TrainingData] = None) -> _TrainingData:
+    def _read_datastore(
+        self, earlier: Optional[_TrainingData] = None, keep: bool = False
+    ) -> _TrainingData:
         """The data of the present datastore.
 
         earlier: Its texts are taken over where no entity has changed, and are not read again.
+        keep: Whether vectors of ``earlier`` stay as they were cached.
         """
         datastore = self.datastore
         kb, exemplars, settings = datastore.kb, datastore.exemplars, datastore.settings
@@ -220,14 +204,12 @@ class Trainer:
         else:
             texts = kb.distinct_texts(settings.verbalization)
             inputs = datastore.encoder.read_texts(texts.texts)
-        return _TrainingData(
-            datastore.content,
-            entities,
-            texts,
-            inputs,
-            GoldTable(exemplars.records, kb, texts, inputs.lengths[inputs.passage]),
-            EmbeddingCache(settings.similarity, texts.vectors(kb.rows), exemplars.vectors),
-        )
+        table = GoldTable(exemplars.records, kb, texts, inputs.lengths[inputs.passage])
+        cache = EmbeddingCache(settings.similarity, texts.vectors(kb.rows), exemplars.vectors)
+        if earlier is not None:
+            rows = _rows_of(earlier.texts.texts, texts.texts)
+            cache.follow(earlier.cache, rows, _rows_of(earlier.table.records, table.records), keep)
+        return _TrainingData(datastore.content, entities, texts, inputs, table, cache)
 
     # Checkpoints
 
@@ -247,11 +229,11 @@ class Trainer:
         if self._data is None:
             return {}, {}
         cache = self._extended(self._data).cache
-        rounds = cache.rounds
         arrays = {"texts": cache.texts, "mentions": cache.mentions}
-        arrays.update(round_mentions=rounds.mentions, round_texts=rounds.texts)
-        counters = {"seen": self.seen, "total": self.total}
-        return arrays, {**counters, "round": rounds.number, "mined": rounds.mined}
+        counters = {"seen": self.seen, "total": self.total, "refreshes": cache.refreshes}
+        for name, kept in cache.kept.items():
+            arrays[f"kept {name}"], counters[f"kept {name}"] = kept.pairs, kept.refresh
+        return arrays, counters
 
     def restore(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, int]) -> None:
         """Continue with the cached vectors of a checkpoint.
@@ -263,9 +245,11 @@ class Trainer:
             self.datastore.refresh()
             self._data = self._read_datastore()
             self._data.cache.load_prepared(arrays["texts"], arrays["mentions"])
-            self._data.cache.rounds = Rounds(
-                state["round"], state["mined"], arrays["round_mentions"], arrays["round_texts"]
-            )
+            self._data.cache.refreshes = state["refreshes"]
+            names = [key for key in state if key.startswith("kept ")]
+            self._data.cache.kept = {
+                key.removeprefix("kept "): KeptPairs(state[key], arrays[key]) for key in names
+            }
             self.seen, self.total = state["seen"], state["total"]
 
 

@@ -87,7 +87,7 @@ def test_mention_without_entity_that_is_alone_in_its_batch_has_no_positive(world
 def test_vectors_of_an_earlier_cache_are_kept():
     old = EmbeddingCache(Dot(), np.eye(2, dtype="f"), np.ones((1, 2), "f"))
     new = EmbeddingCache(Dot(), np.zeros((3, 2), "f"), np.zeros((2, 2), "f"))
-    new.keep((np.array([1, -1, 0]), old.texts), (np.array([-1, 0]), old.mentions))
+    new.follow(old, np.array([1, -1, 0]), np.array([-1, 0]), keep=True)
     np.testing.assert_array_equal(new.texts, [[0, 1], [0, 0], [1, 0]])
     np.testing.assert_array_equal(new.device_mentions.cpu(), [[0, 0], [1, 1]])
 

@@ -27,7 +27,7 @@ class NgramReader:
 
     A passage of an entity is its names, a break, the description, a break, the types. The span is
     the names. Each line of a title is a name, and each line of a description but the first is a
-    type, see ``kb.verbalizations.Fields``.
+    type, see ``Fields.v1``.
 
     near: The tokens on either side that are fields of their own.
     window: The most tokens of the sentence on either side.

@@ -11,10 +11,15 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.papers.deer import (
+    KEPT,
+    NegativesOfRounds,
+    PositivesInRounds,
+    nearer_than_gold,
+    texts_of,
+)
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot
-from spacy_arbo_el.training.cache import EmbeddingCache
-from spacy_arbo_el.training.kept import Rounds
-from spacy_arbo_el.training.rounds import NegativesOfRounds, PositivesInRounds, nearer_than_gold
+from spacy_arbo_el.training.cache import EmbeddingCache, KeptPairs
 from spacy_arbo_el.training.table import GoldTable
 
 from ..linker.conftest import build, learned_scalars
@@ -68,25 +73,33 @@ def test_negatives_are_the_entities_nearer_than_the_gold_one(seed, k):
     assert set(zip(*(array.tolist() for array in found))) == naive(table, cache, texts, k)
 
 
-@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), max_size=6), max_size=4))
-def test_pairs_of_earlier_rounds_are_kept(rounds):
-    kept, expected = Rounds(), set()
-    for pairs in rounds:
-        mentions, texts = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        kept, expected = kept.next().with_pairs(mentions, texts), expected | set(pairs)
-    assert kept.number == kept.mined == len(rounds)
-    assert list(zip(kept.mentions.tolist(), kept.texts.tolist())) == sorted(expected)
-    table = kept.texts_of(np.array([5, 0, 0, 9]))
+@given(st.sets(st.tuples(st.integers(0, 5), st.integers(0, 6))))
+def test_texts_are_those_paired_with_a_mention(pairs):
+    table = texts_of(
+        np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T, np.array([5, 0, 0, 9])
+    )
     for row, mention in zip(table.tolist(), (5, 0, 0, 9)):
-        assert [text for text in row if text >= 0] == sorted(t for m, t in expected if m == mention)
+        assert [text for text in row if text >= 0] == sorted(t for m, t in pairs if m == mention)
+
+
+@given(st.integers(0, 10**6))
+def test_pairs_of_earlier_rounds_are_kept(seed):
+    table, cache, texts, _ = world_of(seed)
+    expected = set()
+    for number in range(1, 4):
+        cache.refreshes = number
+        NegativesOfRounds(2)(table.n_texts + np.arange(1), table, cache)
+        expected |= naive(table, cache, texts, 2)
+        kept = cache.kept[KEPT]
+        assert kept.refresh == number and list(zip(*kept.pairs.tolist())) == sorted(expected)
+        cache.mentions[:] = world_of(seed + number)[1].mentions
 
 
 def test_pairs_follow_new_numbers_of_mentions_and_texts():
-    kept = Rounds(2, 2, np.array([0, 1, 1, 3]), np.array([5, 0, 5, 2]))
+    kept = KeptPairs(2, np.array([[0, 1, 1, 3], [5, 0, 5, 2]]))
     # Mention 1 is now 0, 3 is now 2, 0 is gone; text 5 is now 1, 2 is now 0, and 0 is gone.
     moved = kept.renumbered(np.array([1, -1, 3]), np.array([2, 5]))
-    assert (moved.mentions.tolist(), moved.texts.tolist()) == ([0, 2], [1, 0])
-    assert (moved.number, moved.mined) == (2, 2)
+    assert moved.pairs.tolist() == [[0, 2], [1, 0]] and moved.refresh == 2
 
 
 def test_first_round_has_neither_positives_nor_negatives():
@@ -94,21 +107,20 @@ def test_first_round_has_neither_positives_nor_negatives():
     queries = table.n_texts + np.arange(3)
     assert (PositivesInRounds()(queries, table, cache) == -1).all()
     assert NegativesOfRounds()(queries, table, cache).shape == (3, 0)
-    cache.rounds = cache.rounds.next()
+    cache.refreshes += 1
     assert (PositivesInRounds()(queries, table, cache) >= 0).all()
-    negatives = NegativesOfRounds()(queries, table, cache)
-    assert cache.rounds.mined == 1 and negatives.shape[1] > 0
+    assert NegativesOfRounds()(queries, table, cache).shape[1] > 0
 
 
 def test_negatives_are_mined_once_in_a_round():
     table, cache, *_ = world_of(1)
     queries, negatives = table.n_texts + np.arange(3), NegativesOfRounds()
-    cache.rounds = cache.rounds.next()
+    cache.refreshes += 1
     negatives(queries, table, cache)
-    first = cache.rounds
+    first = cache.kept[KEPT]
     cache.texts[:] = 0
     negatives(queries, table, cache)
-    assert cache.rounds is first
+    assert cache.kept[KEPT] is first
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5])
@@ -142,16 +154,23 @@ def nlp():
     return build(model=MODEL, objective=rounds_objective())
 
 
+def kept_by(linker):
+    """The number of the round, and the mentions and texts of the pairs that are kept."""
+    cache = linker.trainer._data.cache
+    kept = cache.kept.get(KEPT, KeptPairs())
+    return cache.refreshes, kept.pairs
+
+
 def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
     linker, optimizer = nlp.get_pipe("arbo_linker"), Adam(0.001)
-    trainer = linker.trainer
     numbers, pairs = [], [0]
     begin = learned_scalars(linker)
     for _ in range(8):
         nlp.update(examples(nlp, TRAIN), sgd=optimizer)
-        numbers.append(trainer.rounds.number)
-        assert len(trainer.rounds.mentions) >= pairs[-1]
-        pairs.append(len(trainer.rounds.mentions))
+        number, kept = kept_by(linker)
+        numbers.append(number)
+        assert kept.shape[1] >= pairs[-1]
+        pairs.append(kept.shape[1])
     # 20 mentions a step, and 40 a round.
     assert numbers == [0, 0, 1, 1, 2, 2, 3, 3] and pairs[-1] > 0
     softmax, logistic = learned_scalars(linker)
@@ -163,24 +182,23 @@ def test_rounds_continue_when_an_entity_is_added(nlp):
     linker = nlp.get_pipe("arbo_linker")
     for _ in range(3):
         nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
-    before, texts = linker.trainer.rounds, linker.trainer._data.texts.texts
-    assert before.number == 1 and len(before.texts)
+    (number, before), texts = kept_by(linker), linker.trainer._data.texts.texts
+    assert number == 1 and before.size
     linker.kb.add([Entity("new", "Aardvark", "an animal")])
     nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
-    after, new_texts = linker.trainer.rounds, linker.trainer._data.texts.texts
+    (_, after), new_texts = kept_by(linker), linker.trainer._data.texts.texts
     assert len(new_texts) > len(texts)
-    assert [new_texts[i] for i in after.texts] == [texts[i] for i in before.texts]
+    assert [new_texts[i] for i in after[1]] == [texts[i] for i in before[1]]
 
 
 def test_state_of_training_has_the_rounds(nlp):
     linker = nlp.get_pipe("arbo_linker")
     for _ in range(5):
         nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
-    before = linker.trainer.rounds
+    number, before = kept_by(linker)
     arrays, state = linker.training_state()
     linker.trainer._data = None
     linker.restore_training_state(arrays, state)
-    after = linker.trainer.rounds
-    assert (after.number, after.mined) == (before.number, before.mined) == (2, 2)
-    assert np.array_equal(after.mentions, before.mentions)
-    assert np.array_equal(after.texts, before.texts)
+    assert linker.trainer._data.cache.kept[KEPT].refresh == 2
+    again, after = kept_by(linker)
+    assert again == number == 2 and np.array_equal(after, before)
