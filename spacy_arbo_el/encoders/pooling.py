@@ -37,7 +37,6 @@ def pooled_width(pooling: Optional[Pooling], width: int) -> int:
     return width * int(getattr(pooling, "widening", 1))
 
 
-# paper: ARBORESCENCE
 @registry.misc("spacy-arbo-el.ClsPooling.v1")
 @dataclass(frozen=True)
 class ClsPooling:
@@ -58,7 +57,6 @@ class ClsPooling:
         return hidden[passage, 0]
 
 
-# paper: BIOCOM
 @registry.misc("spacy-arbo-el.StartPooling.v1")
 @dataclass(frozen=True)
 class StartPooling:
@@ -101,7 +99,6 @@ class SpanMeanPooling:
         return torch.cat([_mean(hidden.index_select(0, p), f, t) for p, f, t in blocks])
 
 
-# paper: VERBALIZED
 @registry.misc("spacy-arbo-el.FirstLastPooling.v1")
 @dataclass(frozen=True)
 class FirstLastPooling:

@@ -102,7 +102,6 @@ class Similarity:
         return 2 * product - squares
 
 
-# paper: ARBORESCENCE
 @registry.misc("spacy-arbo-el.Dot.v1")
 @dataclass(frozen=True)
 class Dot(Similarity):
@@ -131,7 +130,6 @@ class Cosine(Similarity):
     normalize = True
 
 
-# paper: VERBALIZED
 @registry.misc("spacy-arbo-el.NegativeSquaredEuclidean.v1")
 @dataclass(frozen=True)
 class NegativeSquaredEuclidean(Similarity):

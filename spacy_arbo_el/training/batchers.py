@@ -4,12 +4,10 @@ import random
 from collections import defaultdict
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import registry
 
-from ..errors import Errors
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from ..mentions.records import gold_ids
 from ..settings import check_count
@@ -20,7 +18,7 @@ _CHOSEN = "arbo_train_on"
 Batcher = Callable[[Iterable[Example]], Iterator[List[Example]]]
 
 
-class _Mention(NamedTuple):
+class CorpusMention(NamedTuple):
     """A labelled mention of a corpus.
 
     example: The number of its example.
@@ -53,54 +51,10 @@ def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
 
     def batches(examples: Iterable[Example]) -> Iterator[List[Example]]:
         corpus = list(examples)
-        mentions = _labelled(corpus, getter)
+        mentions = labelled_mentions(corpus, getter)
         random.shuffle(mentions)
         for start in range(0, len(mentions), size):
-            yield _examples_of(mentions[start : start + size], corpus)
-
-    return batches
-
-
-# paper: BIOCOM
-@registry.batchers("spacy-arbo-el.batch_by_concept.v1")
-def batch_by_concept(
-    n_concepts: int,
-    n_mentions: int,
-    getter: Optional[SpanGetter] = None,
-) -> Batcher:
-    """Batches of different concepts with some mentions of each, from all documents.
-
-    Use it where positives are mentions, and with in-batch negatives. A concept is a set of gold
-    ids::
-
-        [training.batcher]
-        @batchers = "spacy-arbo-el.batch_by_concept.v1"
-        n_concepts = 32
-        n_mentions = 4
-
-    The corpus is read into memory. In an epoch, each labelled mention occurs once. Concepts are
-    drawn by how many of their mentions are left, and the last batches have fewer. A corpus with
-    fewer concepts is an error.
-
-    n_concepts: The number of concepts in a batch.
-    n_mentions: The number of mentions of each. Concepts with fewer give all.
-    getter: Where mentions are, as in the component's ``mentions.getter``; None for ``doc.ents``.
-    """
-    check_count("batcher.n_concepts", n_concepts, least=1)
-    check_count("batcher.n_mentions", n_mentions, least=1)
-
-    def batches(examples: Iterable[Example]) -> Iterator[List[Example]]:
-        corpus = list(examples)
-        groups = _groups(_labelled(corpus, getter), n_mentions)
-        if len(groups) < n_concepts:
-            raise ValueError(Errors.E615.format(count=len(groups), wanted=n_concepts))
-        rng = np.random.default_rng(random.getrandbits(63))
-        left = np.array([len(of_concept) for of_concept in groups])
-        while left.any():
-            count = min(n_concepts, int((left > 0).sum()))
-            concepts = rng.choice(len(left), count, replace=False, p=left / left.sum())
-            left[concepts] -= 1
-            yield _examples_of([m for c in concepts for m in groups[c][left[c]]], corpus)
+            yield examples_of(mentions[start : start + size], corpus)
 
     return batches
 
@@ -113,29 +67,20 @@ def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> List[Span]:
     return [span for span in mentions if offsets_of_span(span) in chosen]
 
 
-def _labelled(corpus: Sequence[Example], getter: Optional[SpanGetter]) -> List[_Mention]:
+def labelled_mentions(
+    corpus: Sequence[Example], getter: Optional[SpanGetter]
+) -> List[CorpusMention]:
+    """The mentions of a corpus that have gold ids. getter: As in ``batch_by_mention``."""
     getter = getter or EntSpans()
     return [
-        _Mention(number, offsets_of_span(span), tuple(sorted(set(gold_ids(span)))))
+        CorpusMention(number, offsets_of_span(span), tuple(sorted(set(gold_ids(span)))))
         for number, example in enumerate(corpus)
         for span in find_mentions(example.reference, getter)
         if gold_ids(span)
     ]
 
 
-def _groups(mentions: List[_Mention], size: int) -> List[List[List[_Mention]]]:
-    """The mentions of each concept, at random, in groups of a size; the last may be smaller."""
-    random.shuffle(mentions)
-    by_concept: Dict[Tuple[str, ...], List[_Mention]] = defaultdict(list)
-    for mention in mentions:
-        by_concept[mention.concept].append(mention)
-    return [
-        [members[start : start + size] for start in range(0, len(members), size)]
-        for members in by_concept.values()
-    ]
-
-
-def _examples_of(mentions: Sequence[_Mention], corpus: Sequence[Example]) -> List[Example]:
+def examples_of(mentions: Sequence[CorpusMention], corpus: Sequence[Example]) -> List[Example]:
     """The examples of mentions, each once, with references that name the mentions."""
     offsets: Dict[int, List[Tuple[int, int]]] = defaultdict(list)
     for mention in mentions:

@@ -12,12 +12,12 @@ It gives the loss of each query, (b,), and its gradient with respect to the logi
 """
 
 from dataclasses import dataclass
-from typing import Optional, Protocol, Tuple, runtime_checkable
+from typing import Protocol, Tuple, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
 
-from ..settings import check_number, check_positive
+from ..settings import check_positive
 
 LossAndGradient = Tuple[np.ndarray, np.ndarray]
 
@@ -103,71 +103,6 @@ class CrossEntropy:
         return cross_entropy(logits, positive, valid)
 
 
-# paper: BIOCOM
-@registry.losses("spacy-arbo-el.MultiSimilarity.v1")
-@dataclass(frozen=True)
-class MultiSimilarity:
-    """The multi-similarity loss of SapBERT (§2) and BioCoM (§3.2), over similarities as they are.
-
-    Use it for names and synonyms, and for contexts, with cosine similarity::
-
-        [components.arbo_linker.objective.loss]
-        @losses = "spacy-arbo-el.MultiSimilarity.v1"
-        margin = 0.1
-
-    The gradient is largest for the least similar positives and the most similar negatives.
-
-    alpha: How much the least similar positives dominate.
-    beta: How much the most similar negatives dominate.
-    base: The similarity that positives should be above, and negatives below.
-    margin: Of pair mining: only positives count that are not this much more similar than the most
-        similar negative, and negatives that are not this much less similar than the least similar
-        positive. None for no mining: all count.
-    """
-
-    alpha: float = 2.0
-    beta: float = 50.0
-    base: float = 0.5
-    margin: Optional[float] = None
-
-    scale = 1.0
-    offset = 0.0
-    learned = False
-
-    def __post_init__(self) -> None:
-        check_positive("loss.alpha", self.alpha)
-        check_positive("loss.beta", self.beta)
-        check_number("loss.base", self.base)
-        if self.margin is not None:
-            check_number("loss.margin", self.margin)
-
-    def __call__(
-        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
-    ) -> LossAndGradient:
-        if self.margin is not None:
-            valid = valid & mined_pairs(logits, positive, valid, self.margin)
-        distances = logits.astype(np.float64) - self.base
-        pull, d_pull = _log_one_plus_sum(-self.alpha * distances, positive & valid)
-        push, d_push = _log_one_plus_sum(self.beta * distances, ~positive & valid)
-        return pull / self.alpha + push / self.beta, d_push - d_pull
-
-
-def mined_pairs(
-    similarity: np.ndarray, positive: np.ndarray, valid: np.ndarray, margin: float
-) -> np.ndarray:
-    """The pair mining of the multi-similarity loss (Wang et al. 2019, §3.2).
-
-    RETURNS: (b, n) bool, which targets count. A query without negatives has no positives, and the
-        other way round.
-    """
-    is_positive, is_negative = positive & valid, ~positive & valid
-    largest = np.where(is_negative, similarity, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
-    least = np.where(is_positive, similarity, np.inf).min(axis=1, keepdims=True, initial=np.inf)
-    hard_positive = is_positive & (similarity - margin < largest)
-    hard_negative = is_negative & (similarity + margin > least)
-    return hard_positive | hard_negative
-
-
 def softmax_positive_negative(
     logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
 ) -> LossAndGradient:
@@ -245,11 +180,3 @@ def softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore"):
         log_total = (top + np.log(total))[:, 0]
     return log_total, exp / np.where(total > 0, total, 1.0)
-
-
-def _log_one_plus_sum(values: np.ndarray, keep: np.ndarray) -> LossAndGradient:
-    """(b,) ``log(1 + sum exp(values))`` over what is kept, and its gradient (b, n)."""
-    kept = np.where(keep, values, -np.inf)
-    with_one = np.concatenate([kept, np.zeros((len(kept), 1))], axis=1)
-    total, shares = softmax(with_one)
-    return total, shares[:, :-1]

@@ -1,7 +1,7 @@
 """Which nodes each query of a step should become more similar to."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Tuple
+from typing import Callable, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -42,51 +42,7 @@ class ArborescencePositives:
     with_entity: bool = False
 
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return _parents(graph.gold_parents, self.with_entity, queries, table, cache)
-
-
-# paper: ARBORESCENCE
-@registry.misc("spacy-arbo-el.Arborescence1NNPositives.v1")
-@dataclass(frozen=True)
-class Arborescence1NNPositives:
-    """As ``ArborescencePositives``, over entity, mention and the nearest gold mention (§3.2).
-
-    Use it to compare with the paper, or for entities that have few exemplars: the gold entity
-    takes part in every step::
-
-        [components.arbo_linker.objective.positives]
-        @misc = "spacy-arbo-el.Arborescence1NNPositives.v1"
-
-    with_entity: As in ``ArborescencePositives``.
-    """
-
-    with_entity: bool = False
-
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return _parents(graph.gold_parents_1nn, self.with_entity, queries, table, cache)
-
-
-# paper: ARBORESCENCE
-@registry.misc("spacy-arbo-el.Arborescence1RandPositives.v1")
-@dataclass(frozen=True)
-class Arborescence1RandPositives:
-    """As ``ArborescencePositives``, over entity, mention and a random gold mention (§3.2).
-
-    Use it as ``Arborescence1NNPositives``, which it is about as good as::
-
-        [components.arbo_linker.objective.positives]
-        @misc = "spacy-arbo-el.Arborescence1RandPositives.v1"
-
-    The mention is drawn from NumPy's global random state, which ``[training.seed]`` sets and a
-    checkpoint saves.
-
-    with_entity: As in ``ArborescencePositives``.
-    """
-
-    with_entity: bool = False
-
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return _parents(_random_parents, self.with_entity, queries, table, cache)
+        return parents(graph.gold_parents, self.with_entity, queries, table, cache)
 
 
 @registry.misc("spacy-arbo-el.EntityPositives.v1")
@@ -102,54 +58,6 @@ class EntityPositives:
 
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         return gold_texts(mentions_of(queries, table), table, cache)[:, None]
-
-
-# paper: BIOCOM
-@registry.misc("spacy-arbo-el.InBatchPositives.v1")
-@dataclass(frozen=True)
-class InBatchPositives:
-    """The step's other mentions of the query's entity (BioCoM, §3.2).
-
-    Use it with ``batch_by_concept.v1``, which gives several mentions of each entity, and with
-    ``InBatchMentionNegatives.v1``::
-
-        [components.arbo_linker.objective.positives]
-        @misc = "spacy-arbo-el.InBatchPositives.v1"
-
-    Queries without another mention of their entity are left out.
-    """
-
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        same = table.same_entity(mentions_of(queries, table))
-        np.fill_diagonal(same, False)
-        nodes = np.where(same, queries, -1)
-        width = int(same.sum(axis=1).max(initial=0))
-        # Those that there are come first.
-        return -np.sort(-nodes, axis=1)[:, :width]
-
-
-# paper: MOLEMAN
-@registry.misc("spacy-arbo-el.NearestMentionPositives.v1")
-@dataclass(frozen=True)
-class NearestMentionPositives:
-    """The most similar other mention of the entity, by cached vectors (MOLEMAN, §3.2.2).
-
-    Use it to link by exemplars alone, or with names as pseudo-mentions::
-
-        [components.arbo_linker.objective.positives]
-        @misc = "spacy-arbo-el.NearestMentionPositives.v1"
-        with_entity = true
-
-    Since the cache follows training, the positive is chosen anew in each step. A mention that is
-    the only one of its entity has no positive, unless ``with_entity`` gives it one.
-
-    with_entity: Whether the most similar text of the entity is a second positive.
-    """
-
-    with_entity: bool = False
-
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return _parents(_nearest_mentions, self.with_entity, queries, table, cache)
 
 
 @registry.misc("spacy-arbo-el.SynonymPositives.v1")
@@ -189,19 +97,7 @@ class SynonymPositives:
         return take_or(text[order], places, -1)
 
 
-def _random_parents(*args: Any, **kwargs: Any) -> np.ndarray:
-    """``graph.gold_parents_1rand`` with a generator that NumPy's global state seeds."""
-    return graph.gold_parents_1rand(*args, rng=random_generator(), **kwargs)
-
-
-def _nearest_mentions(
-    vectors: np.ndarray, similarity: np.ndarray, offsets: np.ndarray, **kwargs: Any
-) -> np.ndarray:
-    """``graph.gold_parents_1nn`` without entities: the parent is the nearest gold mention."""
-    return graph.gold_parents_1nn(vectors, np.full_like(similarity, -np.inf), offsets, **kwargs)
-
-
-def _parents(
+def parents(
     find_parents: Callable[..., np.ndarray],
     with_entity: bool,
     queries: np.ndarray,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el.papers.moleman import BothNegatives, NegativesByFrequency
 from spacy_arbo_el.papers.verbalized import NegativesWithinBudget
-from spacy_arbo_el.training.limits import BothNegatives, NegativesByFrequency
 
 N_TEXTS = 20
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from spacy.util import registry
 
 from spacy_arbo_el.mentions.records import gold_ids
-from spacy_arbo_el.training.batchers import batch_by_concept, batch_by_mention, chosen_mentions
+from spacy_arbo_el.papers.biocom import batch_by_concept
+from spacy_arbo_el.training.batchers import batch_by_mention, chosen_mentions
 
 from ..linker.conftest import build
 from ..linker.world import TRAIN, examples

@@ -12,23 +12,21 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.papers.arborescence import (
+    Arborescence1NNPositives,
+    Arborescence1RandPositives,
+)
+from spacy_arbo_el.papers.biocom import InBatchPositives
+from spacy_arbo_el.papers.moleman import InBatchMentionNegatives, NearestMentionPositives
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
 from spacy_arbo_el.training.losses import CrossEntropy, SoftmaxPositiveNegative
-from spacy_arbo_el.training.negatives import (
-    HardNegatives,
-    InBatchMentionNegatives,
-    InBatchNegatives,
-)
+from spacy_arbo_el.training.negatives import HardNegatives, InBatchNegatives
 from spacy_arbo_el.training.objective import Objective, ObjectiveSum, objective_sum
 from spacy_arbo_el.training.positives import (
-    Arborescence1NNPositives,
-    Arborescence1RandPositives,
     ArborescencePositives,
     EntityPositives,
-    InBatchPositives,
-    NearestMentionPositives,
     SynonymPositives,
 )
 from spacy_arbo_el.training.progress import Progress

@@ -9,13 +9,13 @@ from thinc.api import Adam, with_debug
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.shim import shim_of
+from spacy_arbo_el.papers.biocom import MultiSimilarity
 from spacy_arbo_el.papers.deer import Logistic
 from spacy_arbo_el.papers.verbalized import OverDistances
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 from spacy_arbo_el.training import scalars
 from spacy_arbo_el.training.losses import (
     CrossEntropy,
-    MultiSimilarity,
     SoftmaxPositiveNegative,
     cross_entropy,
     set_loss,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import probability
-from spacy_arbo_el.inference.vote import ExemplarVote
+from spacy_arbo_el.papers.biocom import ExemplarVote
 
-from .examples import decide, neighbours_of, nothing
+from ..inference.examples import decide, neighbours_of, nothing
 
 CALIBRATION = Calibration()
 

@@ -1,18 +1,73 @@
-"""Negatives that combine or limit other negatives."""
+"""MOLEMAN (FitzGerald et al. 2021): mentions on both sides of a dual encoder.
+
+Exemplars are what is searched, texts of entities are pseudo-mentions told apart by a token type
+(``text_type``), and ``ExemplarVote.v1`` of ``biocom.py`` links. Here: the nearest mention as
+positive, and the negatives of a batch, both kinds at once, and limited by frequency (§3.2.2).
+
+Other than in the paper, mentions are of one language, a hard negative is limited on average, not
+by a count over the corpus, and the encoder is smaller.
+"""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from spacy.util import registry
 
+from .. import graph
 from ..settings import check_positive
-from .cache import EmbeddingCache
-from .negatives import Negatives
-from .sampling import random_generator
-from .table import GoldTable
+from ..training.cache import EmbeddingCache
+from ..training.negatives import Negatives
+from ..training.positives import mentions_of, parents
+from ..training.sampling import random_generator
+from ..training.table import GoldTable
 
 
-# paper: MOLEMAN
+@registry.misc("spacy-arbo-el.NearestMentionPositives.v1")
+@dataclass(frozen=True)
+class NearestMentionPositives:
+    """The most similar other mention of the entity, by cached vectors (MOLEMAN, §3.2.2).
+
+    Use it to link by exemplars alone, or with names as pseudo-mentions::
+
+        [components.arbo_linker.objective.positives]
+        @misc = "spacy-arbo-el.NearestMentionPositives.v1"
+        with_entity = true
+
+    Since the cache follows training, the positive is chosen anew in each step. A mention that is
+    the only one of its entity has no positive, unless ``with_entity`` gives it one.
+
+    with_entity: Whether the most similar text of the entity is a second positive.
+    """
+
+    with_entity: bool = False
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return parents(_nearest_mentions, self.with_entity, queries, table, cache)
+
+
+def _nearest_mentions(
+    vectors: np.ndarray, similarity: np.ndarray, offsets: np.ndarray, **kwargs: Any
+) -> np.ndarray:
+    """``graph.gold_parents_1nn`` without entities: the parent is the nearest gold mention."""
+    return graph.gold_parents_1nn(vectors, np.full_like(similarity, -np.inf), offsets, **kwargs)
+
+
+@registry.misc("spacy-arbo-el.InBatchMentionNegatives.v1")
+@dataclass(frozen=True)
+class InBatchMentionNegatives:
+    """The step's mentions of other entities (BioCoM, §3.2).
+
+    It needs no search and no texts of entities. Use it for linking by contexts alone::
+
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.InBatchMentionNegatives.v1"
+    """
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return np.where(table.same_entity(mentions_of(queries, table)), -1, queries)
+
+
 @registry.misc("spacy-arbo-el.BothNegatives.v1")
 @dataclass(frozen=True)
 class BothNegatives:
@@ -44,7 +99,6 @@ class BothNegatives:
         return np.concatenate([first, np.where(repeated, -1, second)], axis=1)
 
 
-# paper: MOLEMAN
 @registry.misc("spacy-arbo-el.NegativesByFrequency.v1")
 @dataclass(frozen=True)
 class NegativesByFrequency:
