@@ -677,6 +677,7 @@ class Errors(metaclass=_Coded):
     E916 = "This review is read-only, or there is nothing to undo."
     E917 = "{host!r} is every address of this machine. Give the one by which browsers reach it."
     E918 = "{id} has changed since you opened it, perhaps in another window. Look at it again."
+    E931 = "{path}: no mention has the id of an entity. Give annotations of links."
     E930 = "{where} of a reconciliation request is wrong. {problem}."
 
     # Removed parts: E99x

@@ -10,7 +10,7 @@ from ._util import errors_for_people, visible
 from .arguments import CODE
 
 # Not read from the registry: readers are not imported for help.
-FORMATS = "jsonl, csv, pubtator, prodigy, doccano, spacy-json, or one of --code"
+FORMATS = "jsonl, csv, pubtator, prodigy, doccano, label-studio, spacy-json, or one of --code"
 
 
 def convert_command(

@@ -13,6 +13,9 @@ from ..errors import Errors
 from ._util import errors_for_people, visible
 from .arguments import CODE, check_model, open_model
 from .documents import Reading, document_reader
+from .needs import check_needs
+
+WHY = "the decisions are on the mentions of its documents"
 
 
 def serve_command(
@@ -21,6 +24,11 @@ def serve_command(
     new: Optional[Path] = Opt(None, "--new", help="JSONL file that `arbo discover` has written"),
     texts: Optional[Path] = Opt(
         None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`"
+    ),
+    annotations: Optional[Path] = Opt(
+        None,
+        "--import",
+        help="Take over decisions on links from Prodigy (.jsonl) or Label Studio (.json)",
     ),
     host: str = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's"),
     port: int = Opt(8765, "--port", help="Port to listen on"),
@@ -48,6 +56,7 @@ def serve_command(
             raise ImportError(Errors.E910) from error
         from ..io import check_exists
         from ..pipelines import changing_pipeline
+        from ..serve.exchange import take_over
         from ..serve.links import Links
         from ..serve.reconciliation import address
         from ..serve.review import Review
@@ -66,6 +75,11 @@ def serve_command(
             how = Reading("", "", "utf8", False)
             with document_reader(nlp, review.linker, texts, how) as read:
                 links = Links(review.linker, list(read()))
+        check_needs({"--import": annotations is not None and links is None}, "--texts", WHY)
+        if annotations is not None and links is not None:
+            counts = take_over(review, links, annotations, name or annotations.name)
+            said = ", ".join(f"{count} {what}" for what, count in counts.items())
+            msg.good(visible(f"Decisions of {annotations}: {said}"))
         app = create_app(review, rules, links, name, space)
         settings = uvicorn.Config(app, host, port, log_level="warning", limit_concurrency=32)
         msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")

@@ -14,7 +14,7 @@ from ..formats import corpus_formats
 from ..io import PathLike, replacing, throw
 
 # Importing a reader registers its format.
-from . import doccano, jsonl, prodigy, pubtator, spacy_json, table  # noqa: F401
+from . import doccano, jsonl, label_studio, prodigy, pubtator, spacy_json, table  # noqa: F401
 from .annotated import AnnotatedMention, AnnotatedText
 from .concepts import normalise_ids
 from .records import OnBad

@@ -22,7 +22,8 @@ from ..display import counted, shown_probability
 from ..explanations.html import as_html
 from ..kb.entity import Entity
 from .decisions import said, span_in
-from .links import Links, as_csv, as_gold
+from .exchange import as_label_studio, as_prodigy, as_spacy
+from .links import Links, as_csv, gold_docs
 from .queue import CHOICES, Filters, next_id
 from .reconciliation import Reconciliation
 from .review import Review, version_of
@@ -44,6 +45,12 @@ FORMS = {
     "kb_merge": "id into",
     **dict.fromkeys(("reject", "skip", "kb_remove"), "id"),
     **dict.fromkeys(("kb_add", "kb_update"), "id title description aliases| types|"),
+}
+# What the documents with the mentions that were decided on are written as, by the file's name.
+GOLD = {
+    "gold.spacy": as_spacy,
+    "prodigy.jsonl": as_prodigy,
+    "label_studio.json": as_label_studio,
 }
 # After these, the page goes on to the next cluster; after others it stays.
 MOVES_ON = ("accept", "link", "reject", "skip")
@@ -104,8 +111,9 @@ class Pages:
     def download(self, request: Request) -> Response:
         """A file of what was decided."""
         name, entries = request.path_params["name"], self.review.standing
-        if name == "gold.spacy" and self.links is not None:
-            content: Any = as_gold(self.review.linker, self.links.docs, entries)
+        if name in GOLD and self.links is not None:
+            docs = gold_docs(self.review.linker, self.links.docs, entries)
+            content: Any = GOLD[name](docs, self.review.linker.mentions.getter)
         elif name == "decisions.csv":
             content = as_csv(entries)
         else:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 from spacy.util import filter_spans, minibatch
 
 from ..annotations import Link
@@ -116,8 +116,8 @@ def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
         yield {"id": name, "decision": action, "members": members}
 
 
-def as_gold(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> bytes:
-    """The documents with the mentions that were decided on, as a ``.spacy`` file."""
+def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> List[Doc]:
+    """The documents with the mentions that were decided on, those without any left out."""
     found: Dict[str, Dict[Tuple[int, int], Tuple[str, str]]] = {}
     new, chosen = linker.new_entities, []
     for entry in History(list(new.log)).decisions():
@@ -138,4 +138,4 @@ def as_gold(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -
         ]
         set_mentions(gold, filter_spans(filter(None, spans)), linker.mentions.getter)
         chosen += [gold] if marks else []
-    return DocBin(docs=chosen, store_user_data=True).to_bytes()
+    return chosen

@@ -17,6 +17,27 @@ SPANS = [
 ]
 
 
+def region(start, end, kind, value):
+    place = {"start": start, "end": end}
+    return {"id": f"r{start}", "type": kind, "value": {**place, **value}}
+
+
+# The last annotation counts that was not cancelled.
+REGIONS = [
+    {"result": [region(0, 10, "labels", {"labels": ["PLACE"]})]},
+    {
+        "result": [
+            region(0, 3, "labels", {"labels": ["PERSON"]}),
+            region(0, 3, "taxonomy", {"taxonomy": [["people", "Q7259"]]}),
+            region(8, 10, "labels", {"labels": ["PERSON"]}),
+            region(8, 10, "textarea", {"text": ["NIL"]}),
+            {"type": "choices", "value": {"choices": ["checked"]}},
+        ]
+    },
+    {"result": [], "was_cancelled": True},
+]
+
+
 def lines(*records):
     return "\n".join(json.dumps(record) for record in records)
 
@@ -52,6 +73,7 @@ def read(write, content, format, name="annotated.txt"):
             ),
             0,
         ),
+        ("label-studio", json.dumps([{"data": {"text": TEXT}, "annotations": REGIONS}]), 0),
         ("spacy-json", json.dumps([{"text": TEXT, "ents": SPANS}], indent=1), 0),
         ("spacy-json", lines({"text": TEXT, "ents": SPANS}), 0),
         (
@@ -83,6 +105,17 @@ def test_formats_are_read_and_ids_made_up_where_missing(write, format, content, 
     (document,) = read(write, content, format)
     assert (document.text, document.mentions) == (TEXT, (ADA, BO))
     assert document.id == (f"annotated-{doc_id or 1}" if isinstance(doc_id, int) else doc_id)
+
+
+def test_tasks_of_label_studio_without_annotations_are_left_out_and_wrong_ones_said(write):
+    tasks = [{"data": {"text": TEXT}}, {"data": {"text": TEXT, "id": 5}, "annotations": REGIONS}]
+    (document,) = read(write, json.dumps(tasks), "label-studio")
+    assert document.id == "5"
+    wrong = {"data": {"text": TEXT}, "annotations": [{"result": [{"value": 3}]}]}
+    with pytest.raises(ValueError, match="line 2"):
+        read(write, json.dumps([tasks[1], wrong]), "label-studio")
+    with pytest.raises(ValueError, match="no JSON"):
+        read(write, "[", "label-studio")
 
 
 def test_a_task_of_prodigy_names_the_entity_of_a_span_of_another(write):

@@ -10,6 +10,7 @@ from spacy.tokens import DocBin
 from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.cli.saved import read_new_entities
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.serve.exchange import take_over
 from spacy_arbo_el.serve.journal import journal_path
 
 from ..commands import run
@@ -193,6 +194,33 @@ def test_exports_have_what_was_decided(start, model, data, tmp_path):
     (tmp_path / "decisions.csv").write_text(table, encoding="utf8")
     assert "1 accept, 1 reject, 1 merge" in run("new", "apply", other, tmp_path / "decisions.csv")
     assert ids_by_name(browser.review).keys() == {one.name for one in read_new_entities(other)}
+
+
+@pytest.mark.parametrize("name", ["prodigy.jsonl", "label_studio.json"])
+def test_decisions_go_to_other_tools_and_come_back(start, model, tmp_path, name):
+    browser, rows = start(texts=True), {}
+    for row in browser.links.rows:
+        rows.setdefault(row.text, []).append(row)
+    browser.post("/decide/learn", n=rows["Quorn"][0].number, kb_id="maker")
+    browser.post("/decide/learn", n=rows["Vexil"][0].number, kb_id="NIL")
+    assert name in browser.get("/history")
+    path = tmp_path / name
+    # Somebody there has chosen another entity, and added one that is not in the knowledge base.
+    text = browser.get(f"/export/{name}")
+    assert text.count("maker") == 1 and "doc8" in text
+    path.write_text(text.replace('"maker"', '"shop"'), encoding="utf8")
+    counts = take_over(browser.review, browser.links, path, "tool")
+    assert counts == {"made": 1, "known": 1}
+    assert browser.review.standing[-1]["by"] == "tool"
+    assert links_of(browser.review.nlp)[0] == "shop"
+    browser.post("/undo")
+    assert links_of(browser.review.nlp)[0] == "maker"
+    path.write_text(text.replace('"maker"', '"Q0"').replace("Vexil", "Vexal"), encoding="utf8")
+    counts = take_over(browser.review, browser.links, path, "tool")
+    assert counts == {"not in the knowledge base": 1, "not in the texts": 1}
+    path.write_text(text.replace('"maker"', '"NIL"'), encoding="utf8")
+    with pytest.raises(ValueError, match="E931"):
+        take_over(browser.review, browser.links, path, "tool")
 
 
 def test_a_file_of_discover_is_taken_up_and_the_next_discovery_keeps_ids(start, model, tmp_path):

@@ -1,0 +1,78 @@
+"""Annotations of Label Studio, as its projects are exported in JSON: a list of tasks.
+
+    [{"data": {"text": "Ada met Bo.", "id": "d1"}, "annotations": [{"result": [
+        {"id": "r1", "type": "labels", "value": {"start": 0, "end": 3, "labels": ["PERSON"]}},
+        {"id": "r1", "type": "textarea", "value": {"start": 0, "end": 3, "text": ["Q7259"]}}]}]}]
+
+The id of the entity is what a field of the region says: a text, a choice, or a taxonomy. Of several
+annotations of a task the last one counts. Tasks without any are left out.
+"""
+
+import json
+from typing import Any, Dict, Iterator, List, Optional
+
+from ..errors import Errors
+from ..formats import corpus_formats
+from ..io import PathLike, check_exists, line_error, throw
+from .annotated import AnnotatedText
+from .fields import Problem, check_object, string
+from .records import OnBad, id_in, made_up_id
+from .spans import mentions_in
+
+# The kinds of fields that hold an id, and where they have it.
+FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": "taxonomy"}
+
+
+@corpus_formats("label-studio")
+def read_label_studio(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file. bad: Takes the errors; by default they are raised."""
+    try:
+        tasks = json.loads(check_exists(path).read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(Errors.E788.format(path=path, problem=f"no JSON: {error}")) from None
+    for number, task in enumerate(tasks if isinstance(tasks, list) else [tasks], 1):
+        try:
+            text = _annotated_text(task, made_up_id(path, number))
+        except Problem as problem:
+            bad(line_error(path, number, str(problem)))
+            continue
+        if text is not None:
+            yield text
+
+
+def _annotated_text(task: Any, id_: str) -> Optional[AnnotatedText]:
+    check_object(task)
+    data, annotations = task.get("data"), _list(task.get("annotations", []), "annotations")
+    check_object(data)
+    kept = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
+    if not kept:
+        return None
+    text = string(data, "text", empty=True)
+    mentions = mentions_in(_regions(kept[-1].get("result")), "result", text)
+    return AnnotatedText(id_in(data, "id", id_), text, mentions)
+
+
+def _regions(results: Any) -> List[Dict[str, Any]]:
+    """The regions with their labels and ids."""
+    regions: Dict[str, Dict[str, Any]] = {}
+    for result in _list(results, "result"):
+        check_object(result)
+        value, kind = result.get("value"), result.get("type")
+        check_object(value)
+        region = regions.setdefault(str(result.get("id")), {})
+        region.update({key: value[key] for key in ("start", "end") if key in value})
+        if kind == "labels":
+            region["label"] = "".join(map(str, _list(value.get(kind), kind)[:1]))
+        elif str(kind) in FIELDS:
+            chosen = _list(value.get(FIELDS[kind]), kind)
+            # A taxonomy has paths; the end of a path is what was chosen.
+            region["kb_id"] = "|".join(
+                str(one[-1] if isinstance(one, list) and one else one) for one in chosen
+            )
+    return [region for region in regions.values() if "label" in region]
+
+
+def _list(value: Any, key: str) -> List[Any]:
+    if not isinstance(value, list):
+        raise Problem(f"{key!r} must be a list.")
+    return value
