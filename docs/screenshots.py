@@ -1,4 +1,4 @@
-"""Draw the screenshots of the documentation: linked text, evidence, new entities, the review.
+"""Draw the screenshots of the documentation: text, evidence, new entities, the review, a table.
 
     python docs/screenshots.py        # needs Chromium, and Playwright for the review
 
@@ -12,12 +12,14 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import spacy
 import uvicorn
 from spacy import displacy
+from spacy.util import import_file
 
 from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.corpora.raw import read_documents
@@ -27,6 +29,7 @@ from spacy_arbo_el.explanations.html import render_evidence, to_displacy
 from spacy_arbo_el.serve.app import create_app
 from spacy_arbo_el.serve.links import Links
 from spacy_arbo_el.serve.queue import Filters
+from spacy_arbo_el.serve.reconciliation import address
 from spacy_arbo_el.serve.review import Review
 from spacy_arbo_el.serve.security import Rules
 
@@ -79,6 +82,54 @@ def draw_review(browser: str, folder: Path) -> None:
         chromium.close()
 
 
+CELLS = ("Halden City", "River Sarn", "Sarn", "Müller and Søn", "Republic of Vestria", "Atlantis")
+TABLE = """<meta charset="utf-8"><style>
+body { font: 15px/1.5 system-ui, sans-serif; margin: 1rem; display: flex; gap: 2rem }
+td, th { text-align: start; vertical-align: top; padding: .2rem 1.2rem .2rem 0 }
+small { color: #59626b } iframe { border: 1px solid #7b858f; border-radius: 6px }
+</style>"""
+
+
+def draw_table(browser: str, folder: Path) -> None:
+    """Draw what the Reconciliation API answers to cells, and a preview: not OpenRefine itself."""
+    from playwright.sync_api import sync_playwright
+
+    example = import_file("reconcile", DOCS.parent / "examples" / "reconcile.py")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_linker").set_kb(ASSETS / "entities.jsonl")
+    save_pipeline(nlp, folder / "model")
+    with serving(Review(nlp, folder / "model")) as rules, sync_playwright() as playwright:
+        manifest = example.ask(address(rules))
+        queries = {cell: {"query": cell, "limit": 3} for cell in CELLS}
+        answers = example.ask(address(rules), queries=queries)
+        preview = manifest["preview"]
+        kb_id = answers[CELLS[0]]["result"][0]["id"]
+        rows = "".join(
+            f"<tr><td>{escape(cell)}</td><td>{said(answers[cell]['result'])}</td></tr>"
+            for cell in CELLS
+        )
+        source = preview["url"].replace("{{id}}", kb_id)
+        frame = 'src="{}" width="{width}" height="{height}"'.format(source, **preview)
+        html = f"{TABLE}<table><tr><th>Cell</th><th>Answer</th></tr>{rows}</table>"
+        html += f"<div><p><b>Preview</b></p><iframe {frame}></iframe></div>"
+        (folder / "table.html").write_text(html, encoding="utf8")
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": 960, "height": 330})
+        page.goto((folder / "table.html").as_uri(), wait_until="networkidle")
+        page.screenshot(path=DOCS / "screenshot_table.png")
+        chromium.close()
+
+
+def said(candidates: List[Dict[str, Any]]) -> str:
+    """The match, or the candidates with their scores."""
+    named = [
+        f"{escape(one['name'])} <small>{one['id']}, {one['score']:.0f}</small>"
+        for one in candidates
+    ]
+    matched = [f"✓ <b>{text}</b>" for text, one in zip(named, candidates) if one["match"]]
+    return "".join(matched) or "<br>".join(named)
+
+
 @contextmanager
 def serving(review: Review, links: Optional[Links] = None) -> Iterator[Rules]:
     """A server over a review, at a free port."""
@@ -109,8 +160,9 @@ def main() -> None:
             flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
             target = [f"--window-size={size}", f"--screenshot={DOCS / name}", path.as_uri()]
             subprocess.run([browser, *flags, f"--user-data-dir={folder}/user", *target], check=True)
-    with tempfile.TemporaryDirectory() as folder:
-        draw_review(browser, Path(folder))
+    for draw in (draw_review, draw_table):
+        with tempfile.TemporaryDirectory() as folder:
+            draw(browser, Path(folder))
 
 
 if __name__ == "__main__":
