@@ -6,18 +6,15 @@ The demo's documents are linked by the default config with the demo's knowledge 
 """
 
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
-import threading
-import time
-from contextlib import contextmanager
+from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import spacy
-import uvicorn
 from spacy import displacy
 from spacy.util import import_file
 
@@ -31,7 +28,9 @@ from spacy_arbo_el.serve.links import Links
 from spacy_arbo_el.serve.queue import Filters
 from spacy_arbo_el.serve.reconciliation import address
 from spacy_arbo_el.serve.review import Review
-from spacy_arbo_el.serve.security import Rules
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.serve.world import serving  # noqa: E402
 
 DOCS = Path(__file__).resolve().parent
 ASSETS = DOCS.parent / "assets"
@@ -66,7 +65,9 @@ def draw_review(browser: str, folder: Path) -> None:
     save_pipeline(nlp, folder / "model")
     review = Review(nlp, folder / "model")
     first = review.select(Filters())[0].id
-    with serving(review, Links(linker, docs)) as rules, sync_playwright() as playwright:
+    links = Links(linker, docs)
+    made = partial(create_app, review, links=links, by="Ann")
+    with serving(made) as rules, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         for name, path, scheme in (
             ("queue", "/", "light"),
@@ -98,7 +99,10 @@ def draw_table(browser: str, folder: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("arbo_linker").set_kb(ASSETS / "entities.jsonl")
     save_pipeline(nlp, folder / "model")
-    with serving(Review(nlp, folder / "model")) as rules, sync_playwright() as playwright:
+    with (
+        serving(partial(create_app, Review(nlp, folder / "model"))) as rules,
+        sync_playwright() as playwright,
+    ):
         manifest = example.ask(address(rules))
         queries = {cell: {"query": cell, "limit": 3} for cell in CELLS}
         answers = example.ask(address(rules), queries=queries)
@@ -128,25 +132,6 @@ def said(candidates: List[Dict[str, Any]]) -> str:
     ]
     matched = [f"✓ <b>{text}</b>" for text, one in zip(named, candidates) if one["match"]]
     return "".join(matched) or "<br>".join(named)
-
-
-@contextmanager
-def serving(review: Review, links: Optional[Links] = None) -> Iterator[Rules]:
-    """A server over a review, at a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        rules = Rules(port=free.getsockname()[1])
-    app = create_app(review, rules, links, "Ann")
-    server = uvicorn.Server(uvicorn.Config(app, port=rules.port, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    try:
-        yield rules
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ address; it allows to ask and nothing else.
 import re
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, MutableMapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Tuple
 
 import srsly
 from jinja2 import Environment, FileSystemLoader
@@ -211,22 +211,28 @@ class Reconciliation:
         """What begins with, or resembles, what people type."""
         prefix = request.query_params.get("prefix", "").strip()
         skipped = request.query_params.get("cursor", "0")
-        if not skipped.isdecimal() or len(skipped) > 6:
+        if not skipped.isdecimal() or len(skipped) > 4:
             raise HTTPException(400, Errors.E930.format(where="cursor", problem="It is no number"))
-        found = islice(self._suggestions(request, prefix), int(skipped), int(skipped) + SUGGESTED)
-        return self.json(request, {"result": list(found)})
+        start, kind = int(skipped), request.path_params["kind"]
+        found = self._suggestions(kind, prefix, start + SUGGESTED)
+        return self.json(request, {"result": found[start : start + SUGGESTED]})
 
-    def _suggestions(self, request: Request, prefix: str) -> Iterator[Dict[str, Any]]:
-        kind = request.path_params["kind"]
+    def _suggestions(self, kind: str, prefix: str, count: int) -> List[Dict[str, Any]]:
         if kind == "entity":
-            cursor = int(request.query_params.get("cursor", "0"))
-            for entity in self._entities(prefix, cursor + SUGGESTED):
-                about = {"description": entity.description, "notable": list(entity.types)}
-                yield {"id": entity.id, "name": entity.title, **about}
-            return
-        for one, (name, description) in self._listed(kind).items():
-            if any(text.casefold().startswith(prefix.casefold()) for text in (one, name)):
-                yield {"id": one, "name": name, "description": description}
+            return [
+                {
+                    "id": e.id,
+                    "name": e.title,
+                    "description": e.description,
+                    "notable": list(e.types),
+                }
+                for e in self._entities(prefix, count)
+            ]
+        return [
+            {"id": one, "name": name, "description": description}
+            for one, (name, description) in self._listed(kind).items()
+            if any(text.casefold().startswith(prefix.casefold()) for text in (one, name))
+        ]
 
     def _entities(self, prefix: str, count: int) -> List[Entity]:
         """Of this id, then those with a name that begins so, then those with a similar name."""
@@ -263,11 +269,10 @@ class Reconciliation:
     def propose(self, request: Request) -> Response:
         """The properties that can be asked for, whatever the type."""
         limit = request.query_params.get("limit", "")
-        count = int(limit) if limit.isdecimal() else None
-        properties = [{"id": k, "name": v} for k, v in islice(self.properties().items(), count)]
-        return self.json(
-            request, {"type": request.query_params.get("type", ""), "properties": properties}
-        )
+        properties = [{"id": name, "name": about} for name, about in self.properties().items()]
+        properties = properties[: int(limit) if limit.isdecimal() else None]
+        of_type = request.query_params.get("type", "")
+        return self.json(request, {"type": of_type, "properties": properties})
 
     # What the knowledge base has
 
