@@ -18,6 +18,7 @@ from typing import (
 )
 
 import numpy as np
+import srsly
 from spacy import util
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -520,17 +521,19 @@ class ArboLinker(TrainablePipe):
             yield
         self.encoder.weights_changed()
 
-    def training_state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, Any]]:
-        """What a checkpoint must keep of training beside the weights: arrays, and JSON."""
-        arrays = Serializer(self).checkpoint()
-        cache, state = self.trainer.state()
-        return {**cache, **arrays}, {"trainer": state, "cfg": dict(self.cfg)}
+    def training_state(self) -> bytes:
+        """What a checkpoint keeps of training beside the weights."""
+        self.datastore.complete()
+        state = {"exemplars": self.exemplars.to_bytes(), "trainer": self.trainer.state()}
+        return srsly.msgpack_dumps(state)
 
-    def restore_training_state(self, arrays: Dict[str, np.ndarray], state: Dict[str, Any]) -> None:
+    def restore_training_state(self, data: bytes) -> None:
         """Take over what ``training_state`` gave, after the weights."""
-        Serializer(self).restore_checkpoint(arrays, state["cfg"])
+        state: Any = srsly.msgpack_loads(data)
+        self.exemplars.from_bytes(state["exemplars"])
+        self.datastore.changed()
         self.encoder.weights_changed()
-        self.trainer.restore(arrays, state["trainer"])
+        self.trainer.restore(state["trainer"])
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
         """Score linked examples; see ``evaluation/scorer.py`` for the keys.

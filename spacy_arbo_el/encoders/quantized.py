@@ -11,7 +11,7 @@ layer.
 """
 
 from copy import deepcopy
-from typing import Any, Dict, Iterable, Iterator, List
+from typing import Any, Dict, Iterator, List
 
 import torch
 from torch import Tensor, nn
@@ -49,12 +49,12 @@ def quantize(transformer: nn.Module, tokenizer: WordPieceTokenizer) -> nn.Module
     tokenizer: Its tokenizer.
     """
     linears = {name: one for name, one in transformer.named_modules() if isinstance(one, nn.Linear)}
-    inputs = _inputs_of_layers(transformer, linears, _passages(tokenizer))
+    inputs = _inputs_of_layers(transformer, linears, list(_passages(tokenizer)))
     shared = {id(tensor): tensor for tensor in (*transformer.parameters(), *transformer.buffers())}
     copied = deepcopy(transformer, shared)
-    for name, rows in inputs.items():
+    for name, read in inputs.items():
         parent, _, child = name.rpartition(".")
-        layer = QuantizedLinear.of(linears[name], rows)
+        layer = QuantizedLinear.of(linears[name], read)
         setattr(copied.get_submodule(parent), child, layer)
     return copied.eval()
 
@@ -82,13 +82,9 @@ class QuantizedLinear(nn.Module):
         self.bias = None if linear.bias is None else linear.bias.detach().float()
 
     @classmethod
-    def of(cls, linear: nn.Linear, inputs: Tensor) -> "QuantizedLinear":
-        """The layer whose outputs are nearest to those of ``linear``.
-
-        inputs: (n, inputs) float32, what the layer reads.
-        """
-        low, high = inputs.amin(0), inputs.amax(0)
-        sample = inputs[:: max(len(inputs) // ROWS, 1)]
+    def of(cls, linear: nn.Linear, inputs: "_Inputs") -> "QuantizedLinear":
+        """The layer whose outputs are nearest to those of ``linear``."""
+        low, high, sample = inputs.low, inputs.high, torch.cat(inputs.sample)
         expected = linear(sample)
         layers = [cls(linear, low, high, factors) for factors in _factors(linear, low, high)]
         return min(layers, key=lambda layer: float((layer(sample) - expected).square().mean()))
@@ -134,23 +130,49 @@ def _passages(tokenizer: WordPieceTokenizer) -> Iterator[Tensor]:
     yield from (torch.tensor(passages) for passages in by_length.values())
 
 
-def _inputs_of_layers(
-    transformer: nn.Module, linears: Dict[str, nn.Linear], passages: Iterable[Tensor]
-) -> Dict[str, Tensor]:
-    """What each linear layer reads in passages: (n, inputs) float32, by the layer's name."""
-    read: Dict[str, List[Tensor]] = {}
+class _Inputs:
+    """What a linear layer reads in passages.
 
-    def watch(name: str) -> Any:
+    size: The number of channels.
+    stride: Each so many rows one is kept.
+    low, high: (size,) float32, the range of each channel.
+    sample: The kept rows, (n, size) float32 each.
+    """
+
+    def __init__(self, size: int, stride: int):
+        self.low, self.high = torch.full((size,), torch.inf), torch.full((size,), -torch.inf)
+        self.sample: List[Tensor] = []
+        self._stride, self._rows = stride, 0
+
+    def add(self, rows: Tensor) -> None:
+        self.low = torch.minimum(self.low, rows.amin(0))
+        self.high = torch.maximum(self.high, rows.amax(0))
+        self.sample.append(rows[-self._rows % self._stride :: self._stride].clone())
+        self._rows += len(rows)
+
+
+def _inputs_of_layers(
+    transformer: nn.Module, linears: Dict[str, nn.Linear], passages: List[Tensor]
+) -> Dict[str, _Inputs]:
+    """What each linear layer reads in passages, by the layer's name."""
+    stride = max(sum(ids.numel() for ids in passages) // ROWS, 1)
+    read: Dict[str, _Inputs] = {}
+
+    def watch(name: str, inputs: _Inputs) -> Any:
         def hook(layer: nn.Module, arguments: Any) -> None:
-            read.setdefault(name, []).append(arguments[0].flatten(0, -2))
+            read[name] = inputs
+            inputs.add(arguments[0].flatten(0, -2))
 
         return hook
 
-    hooks = [one.register_forward_pre_hook(watch(name)) for name, one in linears.items()]
+    hooks = [
+        one.register_forward_pre_hook(watch(name, _Inputs(one.in_features, stride)))
+        for name, one in linears.items()
+    ]
     try:
         for ids in passages:
             transformer(input_ids=ids, attention_mask=torch.ones_like(ids))
     finally:
         for hook in hooks:
             hook.remove()
-    return {name: torch.cat(parts) for name, parts in read.items()}
+    return read

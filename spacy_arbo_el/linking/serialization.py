@@ -1,11 +1,10 @@
-"""How the component is written and read: bytes, folders, checkpoints and other processes."""
+"""How the component is written and read: bytes, folders and other processes."""
 
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Protocol, Tuple
 
-import numpy as np
 import srsly
 from spacy import util
 from spacy.vocab import Vocab
@@ -230,25 +229,6 @@ class Serializer:
         new_entities = NewEntities.from_bytes(data)
         check_word_pieces(new_entities.rows.inputs, self.linker.model)
         self.linker.streaming.new_entities = new_entities
-
-    # Checkpoints of training
-
-    def checkpoint(self) -> Dict[str, np.ndarray]:
-        """What a checkpoint keeps beside the weights and the state of training."""
-        datastore = self.linker.stages.datastore
-        if len(datastore.exemplars.vectors) != len(datastore.exemplars):
-            datastore.complete()
-        parts = {"exemplars": datastore.exemplars.to_bytes(), "reranker": self.dump_reranker()}
-        return {name: np.frombuffer(data, dtype=np.uint8) for name, data in parts.items()}
-
-    def restore_checkpoint(self, arrays: Dict[str, np.ndarray], cfg: Dict[str, Any]) -> None:
-        """Take over what ``checkpoint`` gave, and the settings of that time."""
-        self.linker.cfg.update(cfg)
-        self.use_cfg()
-        self.load_reranker(arrays["reranker"].tobytes())
-        datastore = self.linker.stages.datastore
-        datastore.exemplars.from_bytes(arrays["exemplars"].tobytes())
-        datastore.changed()
 
 
 def check_threshold(value: float) -> float:

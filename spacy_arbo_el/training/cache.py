@@ -53,11 +53,8 @@ class EmbeddingCache:
         texts: (r, width) float32, raw.
         mentions: (n, width) float32, raw.
         """
-        self.load_prepared(self.similarity.prepare(texts), self.similarity.prepare(mentions))
-
-    def load_prepared(self, texts: np.ndarray, mentions: np.ndarray) -> None:
-        """Replace all vectors by copies of prepared ones."""
-        self.texts, self.mentions = np.array(texts), np.array(mentions)
+        prepare = self.similarity.prepare
+        self.texts, self.mentions = np.array(prepare(texts)), np.array(prepare(mentions))
         self._device_texts: Any = None
         self._device_mentions: Any = None
 

@@ -1,50 +1,60 @@
-"""Checkpoints: one file with all that training depends on."""
+"""Checkpoints: one file with all that a killed training needs to go on."""
 
 import json
-import random
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
-from thinc.api import Optimizer
+from thinc.api import Model, Optimizer
 from thinc.util import to_numpy
 
-from ..devices import torch
 from ..errors import Errors
 from ..io import write_file
 from .sealed import seal, unseal
-from .weights import Arrays, Pipeline, key_of, models_of, parameter_names, read_weights, set_weights
 
 FORMAT = 3
 MOMENTS = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
 _KIND = "checkpoint"
 _STATE = "state"
+_MODEL, _MORE = "model", "more"
 
 # The score that the best model is chosen by, and all scores
 Evaluation = Tuple[float, Dict[str, Any]]
+
+
+class Pipeline(Protocol):
+    """What is trained, by name: spaCy's ``Language``, or parts that are no components."""
+
+    @property
+    def pipeline(self) -> Sequence[Tuple[str, Any]]: ...
 
 
 class History(NamedTuple):
     """What a run of training has done so far.
 
     step: The last step.
-    losses: The losses summed since the last evaluation, by component.
     evaluations: All evaluations so far.
-    evaluated_losses: The losses summed before each evaluation.
-    batches: A fingerprint of each batch so far.
     config: The config of the run, as spaCy writes it.
     inputs: A fingerprint of what the run began with, by name.
     is_finished: Whether the training has ended.
     """
 
     step: int
-    losses: Dict[str, float]
     evaluations: List[Evaluation]
-    evaluated_losses: List[Dict[str, float]]
-    batches: List[str]
     config: str
     inputs: Dict[str, str] = {}
     is_finished: bool = False
@@ -55,48 +65,38 @@ class Checkpoint(NamedTuple):
 
     path: The file.
     history: What the run had done.
-    arrays: Weights, moments of the optimizer, random states and arrays of components, by name.
-        There are none where the training has ended.
-    state: All else that ``restore_checkpoint`` needs.
+    arrays: Models and moments of the optimizer, by name; none where the training has ended.
+    counts: How often the optimizer has changed each parameter.
     """
 
     path: Path
     history: History
     arrays: Mapping[str, np.ndarray]
-    state: Dict[str, Any]
+    counts: Mapping[str, Mapping[str, int]]
 
 
 def write_checkpoint(path: Path, nlp: Pipeline, optimizer: Optimizer, history: History) -> None:
     """Write a checkpoint, all or nothing, in place of the previous one."""
-    weights = read_weights(nlp)
-    arrays: Arrays = dict(weights.arrays)
-    state: Dict[str, Any] = {"zero_gradients": weights.zero_gradients, "pipes": {}}
-    names = parameter_names(nlp)
+    arrays: Dict[str, np.ndarray] = {}
+    for name, pipe in _trained(nlp):
+        arrays[_key(_MODEL, name)] = _as_array(pipe.model.to_bytes())
+        if hasattr(pipe, "training_state"):
+            arrays[_key(_MORE, name)] = _as_array(pipe.training_state())
+    names = _parameter_names(nlp)
     for moment in MOMENTS:
         for key, values in (getattr(optimizer, moment) or {}).items():
             if key in names:
-                arrays[key_of(moment, names[key])] = to_numpy(values)
-    for count in COUNTS:
-        counts = getattr(optimizer, count)
-        state[count] = {names[key]: int(n) for key, n in counts.items() if key in names}
-    for name, pipe in nlp.pipeline:
-        if hasattr(pipe, "training_state"):
-            pipe_arrays, state["pipes"][name] = pipe.training_state()
-            arrays.update((key_of("pipe", name, k), values) for k, values in pipe_arrays.items())
-    _save_random_states(arrays, state)
-    _write(path, arrays, {**state, "history": history._asdict()})
+                arrays[_key(moment, names[key])] = np.ascontiguousarray(to_numpy(values))
+    counts = {
+        count: {names[key]: int(n) for key, n in getattr(optimizer, count).items() if key in names}
+        for count in COUNTS
+    }
+    _write(path, arrays, counts, history)
 
 
 def write_finished(path: Path, history: History) -> None:
     """Write that the training has ended, in place of its last checkpoint."""
-    _write(path, {}, {"history": history._replace(is_finished=True)._asdict()})
-
-
-def _write(path: Path, arrays: Arrays, state: Dict[str, Any]) -> None:
-    text = json.dumps({"format": FORMAT, **state}, default=float)
-    everything = {**arrays, _STATE: np.frombuffer(text.encode("utf8"), dtype=np.uint8)}
-    content = save({key: np.ascontiguousarray(array) for key, array in everything.items()})
-    write_file(path, seal(_KIND, content))
+    _write(path, {}, {}, history._replace(is_finished=True))
 
 
 def read_checkpoint(path: Path) -> Optional[Checkpoint]:
@@ -111,56 +111,74 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
         history = History(**state["history"])
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(Errors.E601.format(path=path, problem=error)) from None
-    evaluations = [(score, others) for score, others in history.evaluations]
-    return Checkpoint(path, history._replace(evaluations=evaluations), arrays, state)
+    evaluations = [(score, scores) for score, scores in history.evaluations]
+    return Checkpoint(path, history._replace(evaluations=evaluations), arrays, state["counts"])
 
 
 def restore_checkpoint(checkpoint: Checkpoint, nlp: Pipeline, optimizer: Optimizer) -> None:
-    """Give pipeline, optimizer and random generators the state that a checkpoint holds.
+    """Put the models and the optimizer's moments of a checkpoint into a pipeline of its config.
 
-    Raises ValueError where the pipeline has other weights than that of the checkpoint.
+    Models read their own bytes, as they do from a saved pipeline.
+
+    Raises ValueError where the pipeline has other models than that of the checkpoint.
     """
-    arrays, state = checkpoint.arrays, checkpoint.state
+    arrays = checkpoint.arrays
     try:
-        set_weights(nlp, arrays, state["zero_gradients"])
-    except ValueError as error:
+        for name, pipe in _trained(nlp):
+            pipe.model.from_bytes(arrays[_key(_MODEL, name)].tobytes())
+            if hasattr(pipe, "restore_training_state"):
+                pipe.restore_training_state(arrays[_key(_MORE, name)].tobytes())
+    except (ValueError, KeyError) as error:
         raise ValueError(Errors.E605.format(path=checkpoint.path, problem=error)) from None
-    names = parameter_names(nlp)
-    models = dict(models_of(nlp))
-    for key, name in names.items():
+    ops: Any = next((pipe.model.ops for _, pipe in _trained(nlp)), None)
+    for key, name in _parameter_names(nlp).items():
         for moment in MOMENTS:
-            values = arrays.get(key_of(moment, name))
+            values = arrays.get(_key(moment, name))
             if values is not None:
-                ops: Any = next(iter(models.values())).ops
                 getattr(optimizer, moment)[key] = ops.asarray(values.copy())
-        for count in COUNTS:
-            if name in state[count]:
-                getattr(optimizer, count)[key] = state[count][name]
-    for name, pipe_state in state["pipes"].items():
-        prefix = key_of("pipe", name, "")
-        pipe_arrays = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
-        dict(nlp.pipeline)[name].restore_training_state(pipe_arrays, pipe_state)
-    _restore_random_states(arrays, state)
+        for count, numbers in checkpoint.counts.items():
+            if name in numbers:
+                getattr(optimizer, count)[key] = numbers[name]
 
 
-def _save_random_states(arrays: Arrays, state: Dict[str, Any]) -> None:
-    """Add the states of the random generators of torch, NumPy and Python."""
-    if torch is not None:
-        arrays["torch"] = torch.get_rng_state().numpy()
-        if torch.cuda.is_available():
-            arrays["cuda"] = torch.cuda.get_rng_state().numpy()
-    _, keys, *numpy_state = np.random.get_state(legacy=True)
-    arrays["numpy"] = np.asarray(keys)
-    state["numpy"] = numpy_state
-    version, words, gauss = random.getstate()
-    state["random"] = [version, list(words), gauss]
+def _write(
+    path: Path,
+    arrays: Dict[str, np.ndarray],
+    counts: Dict[str, Dict[str, int]],
+    history: History,
+) -> None:
+    state = {"format": FORMAT, "counts": counts, "history": history._asdict()}
+    text = json.dumps(state, default=float).encode("utf8")
+    write_file(path, seal(_KIND, save({**arrays, _STATE: _as_array(text)})))
 
 
-def _restore_random_states(arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
-    if torch is not None and "torch" in arrays:
-        torch.set_rng_state(torch.from_numpy(arrays["torch"].copy()))
-    if torch is not None and "cuda" in arrays and torch.cuda.is_available():
-        torch.cuda.set_rng_state(torch.from_numpy(arrays["cuda"].copy()))
-    np.random.set_state(("MT19937", arrays["numpy"], *state["numpy"]))
-    version, words, gauss = state["random"]
-    random.setstate((version, tuple(words), gauss))
+def _trained(nlp: Pipeline) -> Iterator[Tuple[str, Any]]:
+    """The components that have a model."""
+    for name, pipe in nlp.pipeline:
+        if getattr(pipe, "is_trainable", False) and isinstance(pipe.model, Model):
+            yield name, pipe
+
+
+def _parameter_names(nlp: Pipeline) -> Dict[Tuple[int, str], str]:
+    """From the optimizer's keys to names that are the same in every process.
+
+    The keys contain ids that thinc gives to models in the order in which they are created.
+    """
+    names = {}
+    for pipe_name, pipe in _trained(nlp):
+        for i, node in enumerate(pipe.model.walk()):
+            for name in node.param_names:
+                names[node.id, name] = _key(pipe_name, str(i), name)
+            for shim in node.shims:
+                parameters = getattr(getattr(shim, "_model", None), "named_parameters", dict)
+                for name, _ in dict(parameters()).items():
+                    names[shim.id, name] = _key(pipe_name, str(i), "shim", name)
+    return names
+
+
+def _key(*names: str) -> str:
+    return "|".join(names)
+
+
+def _as_array(data: bytes) -> np.ndarray:
+    return np.frombuffer(data, dtype=np.uint8)

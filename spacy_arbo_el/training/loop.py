@@ -4,11 +4,10 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import IO, Any, Dict, List, Optional
 
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
-from spacy.training import Example
 from spacy.training.loop import (
     DIR_MODEL_BEST,
     DIR_MODEL_LAST,
@@ -19,21 +18,18 @@ from spacy.training.loop import (
     update_meta,
 )
 from spacy.util import registry, resolve_dot_names
-from thinc.api import Config, Optimizer, fix_random_seed, set_gpu_allocator
+from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
-from ..errors import Errors
 from ..io import PIPELINE, replacing_folder
 from ..pipelines import save_pipeline
 from .checkpoint import Checkpoint, read_checkpoint
 from .evaluation import create_evaluation
 from .memory import bound_caches
-from .resume import ResumableRun, RunSettings, check_same_settings, is_same_run
+from .resume import ResumableRun, RunSettings, check_same_settings, has_same_start
 from .trainer import TrainingDiverged
 
 CHECKPOINT = "checkpoint.bin"
-
-Corpus = Callable[[Language], Iterable[Example]]
 
 
 def train(
@@ -52,7 +48,8 @@ def train(
 
     A resumed run first reads the batches that it has already trained on, without training, so that
     the order of batches, the schedules and early stopping are those of an uninterrupted run. Then
-    it restores the state of the checkpoint. On one machine the result is the same bit by bit.
+    it restores the weights and the optimizer of the checkpoint. What is drawn at random afterwards
+    is not what an uninterrupted run draws: the result is that of another seed.
 
     nlp: The pipeline.
     output: The folder for model-best, model-last and the checkpoint. At the end, a small file
@@ -68,29 +65,31 @@ def train(
     stdout, stderr = stdout or sys.stdout, stderr or sys.stderr
     bound_caches()
     config = nlp.config.interpolate()
+    settings = _resolve_settings(config["training"], use_gpu)
+    train_corpus, dev_corpus = resolve_dot_names(
+        config, [settings["train_corpus"], settings["dev_corpus"]]
+    )
     output.mkdir(parents=True, exist_ok=True)
     path = output / CHECKPOINT
+    begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
     checkpoint = read_checkpoint(path) if resume else None
     if checkpoint is not None and checkpoint.history.is_finished:
-        if _is_done(nlp, output, checkpoint, use_gpu):
+        if (output / DIR_MODEL_LAST).is_dir() and has_same_start(checkpoint, begin):
             step = checkpoint.history.step
             message = f"The training in {output} has ended after step {step}: nothing is left to do"
             stdout.write(Printer(no_print=True).info(message) + "\n")
             return
         checkpoint = None
-    settings = _resolve_settings(config["training"], use_gpu)
-    train_corpus, dev_corpus = _corpora(config, settings)
-    begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
     if checkpoint is not None:
         check_same_settings(checkpoint, begin)
     optimizer, frozen = settings["optimizer"], settings["frozen_components"]
-    evaluate = create_evaluation(nlp, dev_corpus, settings)
-    run = ResumableRun(nlp, optimizer, evaluate, begin, path, checkpoint)
+    evaluator = create_evaluation(nlp, dev_corpus, settings)
+    run = ResumableRun(nlp, optimizer, evaluator, begin, path, checkpoint)
     batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
     steps = train_while_improving(
         nlp,
         optimizer,
-        run.read_batches(batches),
+        batches,
         run.evaluate,
         dropout=settings["dropout"],
         accumulate_gradient=settings["accumulate_gradient"],
@@ -109,31 +108,23 @@ def train(
     writer = _PipelineWriter(nlp, settings, output)
     with nlp.select_pipes(disable=frozen):
         log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
-    is_unsaved = True
+    is_unsaved = False
     try:
-        for info, is_best in run.with_final_evaluation(steps):
+        for info, is_best in run.steps(steps):
             is_evaluated = is_best is not None
             is_unsaved = not is_evaluated
-            if run.is_replaying:
-                if is_evaluated:
-                    writer.set_scores(info)
-                run.replay(info, is_evaluated)
-            else:
-                if is_evaluated:
-                    writer.save_evaluated(info, bool(is_best))
-                if is_evaluated or (every and info["step"] % every == every - 1):
-                    run.save(info, is_evaluated)
+            if is_evaluated:
+                writer.save_evaluated(info, bool(is_best))
+            if is_evaluated or (every and info["step"] % every == every - 1):
+                run.save(info["step"])
             log_step(info if is_evaluated else None)
-        if run.is_replaying:
-            # The corpus ended before the checkpoint's last step.
-            raise ValueError(Errors.E603.format(path=path))
     except TrainingDiverged:
         # There is nothing worth saving.
         is_unsaved = False
         raise
     finally:
         finalize_logger()
-        if is_unsaved and not run.is_replaying:
+        if is_unsaved:
             writer.save()
     run.finish()
     stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
@@ -146,24 +137,6 @@ def _resolve_settings(training: Dict[str, Any], use_gpu: int) -> Dict[str, Any]:
     if use_gpu >= 0 and training["gpu_allocator"]:
         set_gpu_allocator(training["gpu_allocator"])
     return registry.resolve(training, schema=ConfigSchemaTraining)
-
-
-def _corpora(config: Config, settings: Dict[str, Any]) -> Tuple[Corpus, Corpus]:
-    """The corpora to train and to evaluate on, from their beginnings."""
-    train_corpus, dev_corpus = resolve_dot_names(
-        config, [settings["train_corpus"], settings["dev_corpus"]]
-    )
-    return train_corpus, dev_corpus
-
-
-def _is_done(nlp: Language, output: Path, finished: Checkpoint, use_gpu: int) -> bool:
-    """Whether a training that has ended is the one that is asked for, and its result is there."""
-    config = nlp.config.interpolate()
-    settings = _resolve_settings(config["training"], use_gpu)
-    train_corpus, dev_corpus = _corpora(config, settings)
-    begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
-    batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
-    return (output / DIR_MODEL_LAST).is_dir() and is_same_run(finished, begin, batches)
 
 
 @dataclass(frozen=True)
@@ -187,17 +160,13 @@ class _PipelineWriter:
         with self.nlp.use_params(self.settings["optimizer"].averages):
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
 
-    def set_scores(self, info: Dict[str, Any]) -> None:
-        """Put the scores of an evaluation into the pipeline's meta data."""
-        with self.nlp.select_pipes(disable=self.settings["frozen_components"]):
-            update_meta(self.settings, self.nlp, info)
-
     def save_evaluated(self, info: Dict[str, Any], is_best: bool) -> None:
         """Write model-last with the scores of an evaluation, and model-best if it is the best.
 
         info: What the training loop reports; the folder is added to it.
         """
-        self.set_scores(info)
+        with self.nlp.select_pipes(disable=self.settings["frozen_components"]):
+            update_meta(self.settings, self.nlp, info)
         self.save()
         if is_best:
             with replacing_folder(self.output / DIR_MODEL_BEST, PIPELINE) as folder:

@@ -69,7 +69,7 @@ class _ProgressTable:
         self._pipes = [pipe for _, pipe in nlp.pipeline]
         self._stdout = stdout
         self._interval = nlp.config["training"]["eval_frequency"]
-        self._start, self._last_step = time.monotonic(), -1
+        self._start, self._steps = time.monotonic(), 0
         self._log_level = log.level
         log.setLevel(logging.INFO)
         self._write_row(HEADER)
@@ -84,10 +84,11 @@ class _ProgressTable:
         info: What the training loop reports at an evaluation; None for steps without one.
         """
         self._bar.update(1)
+        self._steps += 1
         if info is None:
             return
         self._bar.clear()
-        steps, self._last_step = info["step"] - self._last_step, info["step"]
+        steps, self._steps = self._steps, 0
         seconds = time.monotonic() - self._start
         self._write_row(list(_cells(info, steps, self._step_times(), seconds)))
         self._stdout.flush()

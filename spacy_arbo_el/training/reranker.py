@@ -196,7 +196,7 @@ class RerankerTrainer:
                     line += f", dev accuracy {self.accuracy(dev):.4f}"
                 self.report(line)
             if is_end or (every and number % every == 0):
-                history = History(number, {}, [], [], [], *self.begin)
+                history = History(number, [], *self.begin)
                 write_checkpoint(self.path, parts, optimizer, history)
 
     def step(self, mentions: LabelledMentions) -> float:

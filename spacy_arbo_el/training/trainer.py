@@ -4,7 +4,7 @@ import hashlib
 import time
 from dataclasses import dataclass
 from itertools import chain
-from typing import Dict, Hashable, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Hashable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -15,7 +15,7 @@ from ..errors import Errors
 from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
-from .cache import EmbeddingCache, KeptPairs
+from .cache import EmbeddingCache
 from .memory import release_memory
 from .objective import TrainingObjective
 from .refresh import CacheRefresh
@@ -224,33 +224,19 @@ class Trainer:
             digest.update(repr(value).encode("utf8", "surrogatepass"))
         return digest.hexdigest()
 
-    def state(self) -> Tuple[Dict[str, np.ndarray], Dict[str, int]]:
-        """What a checkpoint saves: cached vectors and hard negatives, and how far training is."""
-        if self._data is None:
-            return {}, {}
-        cache = self._extended(self._data).cache
-        arrays = {"texts": cache.texts, "mentions": cache.mentions}
-        counters = {"seen": self.seen, "total": self.total, "refreshes": cache.refreshes}
-        for name, kept in cache.kept.items():
-            arrays[f"kept {name}"], counters[f"kept {name}"] = kept.pairs, kept.refresh
-        return arrays, counters
+    def state(self) -> Dict[str, int]:
+        """How far training is, for a checkpoint."""
+        refreshes = self._data.cache.refreshes if self._data is not None else 0
+        return {"seen": self.seen, "total": self.total, "refreshes": refreshes}
 
-    def restore(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, int]) -> None:
-        """Continue with the cached vectors of a checkpoint.
-
-        The datastore must hold the same entities and exemplars as when it was saved.
-        """
+    def restore(self, state: Dict[str, int]) -> None:
+        """Go on from there. Cached vectors, and what is kept over refreshes, are made anew."""
         self._data = None
-        if state:
+        if state["total"]:
             self.datastore.refresh()
             self._data = self._read_datastore()
-            self._data.cache.load_prepared(arrays["texts"], arrays["mentions"])
             self._data.cache.refreshes = state["refreshes"]
-            names = [key for key in state if key.startswith("kept ")]
-            self._data.cache.kept = {
-                key.removeprefix("kept "): KeptPairs(state[key], arrays[key]) for key in names
-            }
-            self.seen, self.total = state["seen"], state["total"]
+        self.seen, self.total = state["seen"], state["total"]
 
 
 def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:

@@ -52,7 +52,7 @@ def growing_corpus(path, first):
 
 
 def run(output, settings, resume, every, log):
-    config = load_system("linker", settings.pop("overrides"))
+    config = load_system("in_batch", settings.pop("overrides"))
     for section, values in settings.items():
         target = config
         *parents, last = section.split(".")
