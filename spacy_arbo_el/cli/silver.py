@@ -50,7 +50,6 @@ def silver_command(
     kb: Path = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary"),
     output: Path = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them"),
     per_name: int = Opt(20, "--per-name", help="The most mentions of one name; 0 for all"),
-    one: bool = Opt(False, "--one", help="Leave out sentences with mentions of several entities"),
     exclude: Optional[Path] = Opt(
         None, "--exclude", "-x", help="File with ids of documents to leave out, one per line"
     ),
@@ -105,7 +104,7 @@ def silver_command(
     from ..kb.loaders import KBFromPath
 
     with errors_for_people():
-        settings = SilverSettings(per_name, one, seed)
+        settings = SilverSettings(per_name, seed)
         held_out = HiddenSettings(dev_share, hide)
         cluster = ray_settings(ray, workers, cpus_per_worker, 0.0, code)
         if (dev is None) != (hidden_kb is None):
@@ -122,10 +121,10 @@ def silver_command(
         place = output.resolve()
         run = place.with_name(f"{place.name}.run")
         if cluster is None:
-            scan = _scan_here(texts, dictionary, nlp, exclude, format, one, held_out, seed)
+            scan = _scan_here(texts, dictionary, nlp, exclude, format, held_out, seed)
         else:
             places = texts, kb, run, exclude
-            how = {"lang": lang, "format": format, "one": one, "dev_share": dev_share}
+            how = {"lang": lang, "format": format, "dev_share": dev_share}
             scan = _scan_on_ray(places, dictionary, cluster, {**how, "seed": seed, "size": shard})
         if dev is not None and hidden_kb is not None:
             check_new(hidden_kb, overwrite=replace)
@@ -153,7 +152,6 @@ def _scan_here(
     nlp: "Language",
     exclude: Optional[Path],
     format: str,
-    one: bool,
     held_out: "HiddenSettings",
     seed: int,
 ) -> ScanPart:
@@ -164,8 +162,8 @@ def _scan_here(
     ids = read_ids(exclude) if exclude else ()
 
     def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
-        docs = _documents(texts, nlp, format, one, lambda id_: held_out.is_in(part, id_, seed))
-        return scanned(docs, dictionary, one, ids, hidden)
+        docs = _documents(texts, nlp, format, lambda id_: held_out.is_in(part, id_, seed))
+        return scanned(docs, dictionary, ids, hidden)
 
     return scan
 
@@ -189,10 +187,8 @@ def _scan_on_ray(
     return scan
 
 
-def _documents(
-    texts: Sequence[Path], nlp: "Language", format: str, one: bool, keep: Keep
-) -> "Iterator[Doc]":
-    """The documents of all files, with a progress bar; with sentences if they are needed."""
+def _documents(texts: Sequence[Path], nlp: "Language", format: str, keep: Keep) -> "Iterator[Doc]":
+    """The documents of all files, with a progress bar."""
     from tqdm import tqdm
 
     from ..corpora.raw import read_plain_documents
@@ -200,8 +196,6 @@ def _documents(
     docs: Iterator[Doc] = chain.from_iterable(
         read_plain_documents(path, nlp, format, keep) for path in texts
     )
-    if one:
-        docs = map(nlp.create_pipe("sentencizer"), docs)
     return iter(tqdm(docs, unit=" docs", leave=False))
 
 

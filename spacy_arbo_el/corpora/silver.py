@@ -30,7 +30,6 @@ REASONS = {
     "unusable": "names that are a single character, a number or a stop word",
     "ambiguous": "mentions of names that several entities have",
     "hidden": "mentions of hidden names",
-    "crowded": "mentions beside another entity in their sentence",
     "surplus": "mentions of names that have enough",
 }
 # How many of the most frequent names a report lists.
@@ -42,12 +41,10 @@ class SilverSettings:
     """How silver mentions are chosen.
 
     per_name: The most mentions of one name, chosen at random; 0 for all.
-    one: Whether a sentence with mentions of several entities is left out (Table 4).
     seed: Determines which mentions of a frequent name are kept.
     """
 
     per_name: int = 20
-    one: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -68,7 +65,6 @@ class SilverReport(NamedTuple):
         unusable: names left out because they are a single character, a number or a stop word.
         ambiguous: mentions left out because several entities have the name.
         hidden: mentions left out because the name is hidden.
-        crowded: mentions left out because their sentence has another entity.
         surplus: mentions left out because there are enough of their name.
     frequent: The most frequent names, with the number of their mentions. A common word among them
         is a reason to take it out of the dictionary.
@@ -97,7 +93,6 @@ def write_chosen(scan: "Scan", output: Path, settings: SilverSettings) -> Silver
 def scanned(
     docs: Iterable[Doc],
     dictionary: Dictionary,
-    one: bool = False,
     exclude: Container[str] = (),
     hidden: Container[int] = (),
 ) -> Iterator["Scan"]:
@@ -108,14 +103,13 @@ def scanned(
 
     Raises ValueError if there is no mention, or no name that can be one.
 
-    docs: The documents. Their sentences are needed for ``one``.
-    one: See ``SilverSettings``.
+    docs: The documents.
     exclude: The ids of documents to leave out, such as those of a test set.
     hidden: The numbers of names that are found, but are no mentions, see ``hidden.py``.
     """
     found = Found()
     with tempfile.TemporaryDirectory() as folder:
-        kept = with_names(docs, dictionary, one, exclude, hidden, found)
+        kept = with_names(docs, dictionary, exclude, hidden, found)
         write_parts(kept, Path(folder) / "found")
         yield Scan.of(dictionary, found, Path(folder))
 
@@ -233,7 +227,6 @@ def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:
 def with_names(
     docs: Iterable[Doc],
     dictionary: Dictionary,
-    one: bool,
     exclude: Container[str],
     hidden: Container[int],
     found: Found,
@@ -251,27 +244,14 @@ def with_names(
             continue
         hits = dictionary.hits(doc)
         clear = [hit for hit in hits if dictionary.names[hit.name].kb_id is not None]
-        alone = _alone(doc, hits, dictionary) if one else clear
-        kept = [hit for hit in alone if hit.name not in hidden]
+        kept = [hit for hit in clear if hit.name not in hidden]
         found.left_out["ambiguous"] += len(hits) - len(clear)
-        found.left_out["crowded"] += len(clear) - len(alone)
-        found.left_out["hidden"] += len(alone) - len(kept)
+        found.left_out["hidden"] += len(clear) - len(kept)
         if kept:
             found.add(kept)
             yield copied(doc, None)
         else:
             found.left_out["without"] += 1
-
-
-def _alone(doc: Doc, hits: Sequence[Hit], dictionary: Dictionary) -> List[Hit]:
-    """The mentions whose sentence has no other entity; a name of several entities is another."""
-    alone: List[Hit] = []
-    for _, group in groupby(hits, lambda hit: doc[hit.start].sent.start):
-        of_sentence = list(group)
-        ids = {dictionary.names[hit.name].kb_id for hit in of_sentence}
-        if len(ids) == 1 and None not in ids:
-            alone += of_sentence
-    return alone
 
 
 def _chosen(

@@ -51,7 +51,6 @@ class SilverJob:
     kb_fingerprint: That of its contents.
     lang: Language of the tokenizer.
     format: Of all texts; "" goes by their suffixes.
-    one: Whether sentences with mentions of several entities are left out.
     exclude: A file with ids of documents to leave out; "" for none.
     exclude_fingerprint: That of its contents.
     part: Which documents, see ``HiddenSettings.is_in``.
@@ -67,7 +66,6 @@ class SilverJob:
     kb_fingerprint: str
     lang: str = "en"
     format: str = ""
-    one: bool = False
     exclude: str = ""
     exclude_fingerprint: str = ""
     part: str = ""
@@ -178,7 +176,6 @@ class SilverWorker:
         self.dictionary = Dictionary.build(
             self.nlp, KBFromPath(Path(job.kb))(self.nlp.vocab).entities
         )
-        self.sentences = self.nlp.create_pipe("sentencizer") if job.one else None
         self.exclude: Container[str] = read_ids(Path(job.exclude)) if job.exclude else ()
         hidden = np.load(job.folder / HIDDEN, allow_pickle=False)
         self.hidden = frozenset(hidden.tolist())
@@ -186,7 +183,7 @@ class SilverWorker:
     def __call__(self, shard: Shard) -> Report:
         """Find the names in the documents of a shard; in the report, none is linked."""
         start, found = time.perf_counter(), Found()
-        names = self.dictionary, self.job.one, self.exclude, self.hidden
+        names = self.dictionary, self.exclude, self.hidden
         with self.nlp.memory_zone():
             docs = list(with_names(self._documents(shard), *names, found))
             self.job.write(shard, docs, found)
@@ -198,8 +195,7 @@ class SilverWorker:
         file = path_in(Path(self.job.texts[int(place)]), name)
         part = Lines(shard.start, shard.stop, shard.offset)
         job = self.job
-        docs = plain_documents_of(file, name, self.nlp, job.format, job.keep, part)
-        return docs if self.sentences is None else map(self.sentences, docs)
+        return plain_documents_of(file, name, self.nlp, job.format, job.keep, part)
 
 
 def scanned_in_shards(

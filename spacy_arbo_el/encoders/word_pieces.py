@@ -16,7 +16,7 @@ from ..errors import Errors
 START, END, TITLE = "[START]", "[END]", "[TITLE]"
 MARKERS = (START, END, TITLE)
 # Where these are among the special tokens [CLS], [SEP], [START], [END] and [TITLE].
-SEP_PLACE, END_PLACE, TITLE_PLACE = 1, 3, 4
+SEP_PLACE, START_PLACE, END_PLACE, TITLE_PLACE = 1, 2, 3, 4
 # A character of a word beside another one, such as an emoji; ``_is_of_word`` decides exactly.
 _MIXED = re.compile(r"\w[^\w\s\x00-\x7f]|[^\w\s\x00-\x7f]\w")
 

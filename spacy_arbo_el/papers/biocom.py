@@ -10,11 +10,14 @@ encoder is not PubMedBERT.
 """
 
 import random
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+from itertools import chain, groupby
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
+from spacy.pipeline import Sentencizer
 from spacy.training import Example
 from spacy.util import registry
 
@@ -43,6 +46,7 @@ def batch_by_concept(
     n_concepts: int,
     n_mentions: int,
     getter: Optional[SpanGetter] = None,
+    sentences: bool = False,
 ) -> Batcher:
     """Batches of different concepts with some mentions of each, from all documents.
 
@@ -51,8 +55,9 @@ def batch_by_concept(
 
         [training.batcher]
         @batchers = "spacy-arbo-el.batch_by_concept.v1"
-        n_concepts = 32
-        n_mentions = 4
+        n_concepts = 16
+        n_mentions = 2
+        sentences = true
 
     The corpus is read into memory. In an epoch, each labelled mention occurs once. Concepts are
     drawn by how many of their mentions are left, and the last batches have fewer. A corpus with
@@ -61,13 +66,16 @@ def batch_by_concept(
     n_concepts: The number of concepts in a batch.
     n_mentions: The number of mentions of each. Concepts with fewer give all.
     getter: Where mentions are, as in the component's ``mentions.getter``; None for ``doc.ents``.
+    sentences: Whether the other mentions of their sentences take part too (appendix E, "all").
     """
     check_count("batcher.n_concepts", n_concepts, least=1)
     check_count("batcher.n_mentions", n_mentions, least=1)
 
     def batches(examples: Iterable[Example]) -> Iterator[List[Example]]:
         corpus = list(examples)
-        groups = _groups(labelled_mentions(corpus, getter), n_mentions)
+        mentions = labelled_mentions(corpus, getter)
+        beside = _of_sentences(mentions, corpus) if sentences else {}
+        groups = _groups(mentions, n_mentions)
         if len(groups) < n_concepts:
             raise ValueError(Errors.E615.format(count=len(groups), wanted=n_concepts))
         rng = np.random.default_rng(random.getrandbits(63))
@@ -76,9 +84,25 @@ def batch_by_concept(
             count = min(n_concepts, int((left > 0).sum()))
             concepts = rng.choice(len(left), count, replace=False, p=left / left.sum())
             left[concepts] -= 1
-            yield examples_of([m for c in concepts for m in groups[c][left[c]]], corpus)
+            chosen = [mention for c in concepts for mention in groups[c][left[c]]]
+            batch = chain.from_iterable(beside.get(mention, [mention]) for mention in chosen)
+            yield examples_of(list(dict.fromkeys(batch)), corpus)
 
     return batches
+
+
+def _of_sentences(
+    mentions: Sequence[CorpusMention], corpus: Sequence[Example]
+) -> Dict[CorpusMention, List[CorpusMention]]:
+    """All mentions of the sentence that each mention begins in."""
+    groups: Dict[Tuple[int, int], List[CorpusMention]] = defaultdict(list)
+    for number, of_example in groupby(mentions, lambda mention: mention.example):
+        doc = corpus[number].reference
+        with_sentences = doc if doc.has_annotation("SENT_START") else Sentencizer()(doc.copy())
+        starts = [sentence.start_char for sentence in with_sentences.sents]
+        for mention in of_example:
+            groups[number, bisect_right(starts, mention.offsets[0])].append(mention)
+    return {mention: group for group in groups.values() for mention in group}
 
 
 def _groups(mentions: List[CorpusMention], size: int) -> List[List[List[CorpusMention]]]:

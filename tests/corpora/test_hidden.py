@@ -39,7 +39,7 @@ def hidden(tmp_path, texts=TEXTS, entities=ENTITIES, share=1.0, **options):
         doc.user_data["doc_id"] = str(number)
     dictionary = Dictionary.build(NLP, entities)
     settings = SilverSettings(**options)
-    with scanned(docs, dictionary, settings.one) as scan:
+    with scanned(docs, dictionary) as scan:
         dev = HiddenDev.choose(scan, settings, share)
         dev.write(NLP, tmp_path / "dev.spacy")
     return dev.report, dictionary, list(read_docs(tmp_path / "dev.spacy", NLP.vocab))

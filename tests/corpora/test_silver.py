@@ -30,19 +30,17 @@ ENTITIES = [
     Entity("bird", "bird flu", aliases=["obstructive disease"]),
 ]
 NLP = spacy.blank("en")
-NLP_SENTENCES = spacy.blank("en")
-NLP_SENTENCES.add_pipe("sentencizer")
 
 
 def silver(tmp_path, texts, entities=ENTITIES, **settings):
-    docs = list(NLP_SENTENCES.pipe(texts))
+    docs = list(NLP.pipe(texts))
     for number, doc in enumerate(docs):
         doc.user_data["doc_id"] = str(number)
     exclude = settings.pop("exclude", ())
     out = tmp_path / "silver.spacy"
-    dictionary = Dictionary.build(NLP_SENTENCES, entities)
+    dictionary = Dictionary.build(NLP, entities)
     chosen = SilverSettings(**settings)
-    with scanned(docs, dictionary, chosen.one, exclude) as scan:
+    with scanned(docs, dictionary, exclude) as scan:
         report = write_chosen(scan, out, chosen)
     found = {
         doc.user_data["doc_id"]: [(span.text, span.kb_id_) for span in doc.ents]
@@ -92,18 +90,10 @@ def test_ids_labels_and_counts(tmp_path):
         "unusable": 6,
         "ambiguous": 1,
         "hidden": 0,
-        "crowded": 0,
         "surplus": 0,
     }
     assert report.counts == {**counts, **left_out}
     assert report.frequent == [("flu", 2), ("ALL", 1)]
-
-
-def test_sentences_with_one_entity(tmp_path):
-    texts = ["The flu, or influenza. A cold and the flu. An obstructive disease and a flu."]
-    report, found = silver(tmp_path, texts, one=True)
-    assert found == {"0": [("flu", "flu"), ("influenza", "flu")]}
-    assert report.counts["crowded"] == 3 and report.counts["ambiguous"] == 1
 
 
 def test_frequent_names_are_limited(tmp_path):
@@ -192,7 +182,7 @@ def test_command(tmp_path):
         "-o",
         tmp_path / "s.spacy",
     ]
-    arguments = [*paths, "--per-name", 3, "--exclude", tmp_path / "drop.txt", "--one"]
+    arguments = [*paths, "--per-name", 3, "--exclude", tmp_path / "drop.txt"]
     result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
     output = " ".join(result.output.split())
     assert result.exit_code == 0, output

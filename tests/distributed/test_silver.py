@@ -27,7 +27,7 @@ def command(texts, kb, output, *options):
     return run("silver", texts, "--kb", kb, "--output", output, *options)
 
 
-@pytest.mark.parametrize("options", [{}, {"one": True}, {"format": "jsonl"}])
+@pytest.mark.parametrize("options", [{}, {"format": "jsonl"}])
 def test_mentions_of_shards_are_those_of_one_process(tmp_path, texts, kb, options):
     given = texts / "b.jsonl" if options.get("format") else texts
     if options.get("format"):
@@ -39,8 +39,7 @@ def test_mentions_of_shards_are_those_of_one_process(tmp_path, texts, kb, option
         given.write_text("".join(lines))
     excluded = tmp_path / "ids"
     excluded.write_text("j1\ns3\na.txt:2\n")
-    arguments = ["--one"] if options.get("one") else []
-    arguments += ["--format", "jsonl"] if options.get("format") else []
+    arguments = ["--format", "jsonl"] if options.get("format") else []
     command(given, kb, tmp_path / "one.spacy", "--per-name", 2, "--exclude", excluded, *arguments)
     nlp = spacy.blank("en")
     dictionary = Dictionary.build(nlp, ENTITIES)
@@ -70,8 +69,8 @@ def test_shards_that_are_done_are_not_read_again(tmp_path, texts, kb, monkeypatc
     )
     scanned_in_shards(job, dictionary)
     assert done == list(range(len(done))) and len(done) > 8
-    with pytest.raises(ValueError, match="E903.*one"):
-        scanned_in_shards(SilverJob.of([texts], kb, job.folder, one=True, size=4), dictionary)
+    with pytest.raises(ValueError, match="E903.*lang"):
+        scanned_in_shards(SilverJob.of([texts], kb, job.folder, lang="de", size=4), dictionary)
     with pytest.raises(ValueError, match="E903.*texts"):
         few = SilverJob.of([texts / "a.txt"], kb, job.folder, size=4)
         scanned_in_shards(few, dictionary)

@@ -12,7 +12,7 @@ from spacy_arbo_el.encoders.passages import PassageReader, document_passages
 from spacy_arbo_el.encoders.pooling import ClsPooling, FirstLastPooling, SpanMeanPooling
 from spacy_arbo_el.encoders.transformer import build_document_encoder
 from spacy_arbo_el.encoders.windows import mention_windows
-from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
+from spacy_arbo_el.encoders.word_pieces import END_PLACE, START_PLACE, WordPieceTokenizer
 
 from .strategies import passages_of
 
@@ -49,7 +49,7 @@ def documents(draw):
 @given(documents(), st.integers(8, 40), st.integers(1, 4))
 def test_each_mention_is_whole_in_one_passage_of_its_document(tokenizer, document, size, most):
     texts, text_of, offsets = document
-    inputs = document_passages(tokenizer, size, most, texts, text_of, offsets)
+    inputs = document_passages(tokenizer, size, most, False, texts, text_of, offsets)
     assert len(inputs) == len(text_of)
     # A window as long as any text holds the mention alone between its markers.
     windows = mention_windows(tokenizer, 4000, texts, text_of, offsets)
@@ -71,18 +71,18 @@ def test_each_mention_is_whole_in_one_passage_of_its_document(tokenizer, documen
         assert len(set(zip(inputs.passage.tolist(), text_of.tolist()))) == inputs.passages
 
 
-@given(documents(), st.integers(8, 40), st.randoms())
+@given(documents(), st.integers(8, 40), st.booleans(), st.randoms())
 def test_a_passage_does_not_depend_on_other_documents_or_on_order(
-    tokenizer, document, size, random
+    tokenizer, document, size, markers, random
 ):
     texts, text_of, offsets = document
-    together = document_passages(tokenizer, size, 3, texts, text_of, offsets)
+    together = document_passages(tokenizer, size, 3, markers, texts, text_of, offsets)
     order = np.array(random.sample(range(len(text_of)), len(text_of)), dtype=np.int64)
-    shuffled = document_passages(tokenizer, size, 3, texts, text_of[order], offsets[order])
+    shuffled = document_passages(tokenizer, size, 3, markers, texts, text_of[order], offsets[order])
     for i, text in enumerate(texts):
         rows = np.flatnonzero(text_of == i)
         zeros = np.zeros(len(rows), dtype=np.int64)
-        alone = document_passages(tokenizer, size, 3, [text], zeros, offsets[rows])
+        alone = document_passages(tokenizer, size, 3, markers, [text], zeros, offsets[rows])
         assert alone.keys() == together.take(rows).keys()
     if len(set(zip(text_of.tolist(), map(tuple, offsets.tolist())))) == len(text_of):
         assert shuffled.keys() == together.take(order).keys()
@@ -91,11 +91,46 @@ def test_a_passage_does_not_depend_on_other_documents_or_on_order(
 def test_a_document_that_fits_is_one_passage(tokenizer):
     text = "The gene BRCA1 causes breast cancer and ovarian cancer"
     offsets = np.array([[40, 54], [9, 14], [22, 35]])
-    inputs = document_passages(tokenizer, 64, 100, [text], np.zeros(3, dtype=np.int64), offsets)
+    inputs = document_passages(
+        tokenizer, 64, 100, False, [text], np.zeros(3, dtype=np.int64), offsets
+    )
     decode = tokenizer.tokenizer.decode
     assert inputs.passages == 1 and decode(inputs.ids) == f"[CLS] {text.lower()} [SEP]"
     spans = [decode(inputs.ids[a : b + 1]) for a, b in zip(inputs.first, inputs.last)]
     assert spans == ["ovarian cancer", "brca1", "breast cancer"]
+
+
+@given(documents())
+def test_markers_stand_round_each_mention_and_nothing_else_changes(tokenizer, document):
+    texts, text_of, offsets = document
+    plain = document_passages(tokenizer, 4000, 100, False, texts, text_of, offsets)
+    marked = document_passages(tokenizer, 4000, 100, True, texts, text_of, offsets)
+    begin, end = tokenizer.specials[[START_PLACE, END_PLACE]].tolist()
+    without = [[i for i in ids if i not in (begin, end)] for ids in passages_of(marked)]
+    assert without == passages_of(plain)
+    assert marked.readable.tolist() == plain.readable.tolist()
+    for i in np.flatnonzero(marked.readable):
+        ids, first, last = passages_of(marked)[marked.passage[i]], marked.first[i], marked.last[i]
+        assert ids[first - 1] == begin and ids[last + 1] == end and marked.marker[i] == first - 1
+        inside = [piece for piece in ids[first : last + 1] if piece not in (begin, end)]
+        in_plain = passages_of(plain)[plain.passage[i]]
+        assert inside == in_plain[plain.first[i] : plain.last[i] + 1]
+
+
+def test_a_marked_document(tokenizer):
+    text = "The gene BRCA1 causes breast cancer and ovarian cancer"
+    offsets = np.array([[40, 54], [9, 14], [9, 35], [22, 35], [9, 14]])
+    zeros = np.zeros(5, dtype=np.int64)
+    inputs = document_passages(tokenizer, 64, 100, True, [text], zeros, offsets)
+    decode = tokenizer.tokenizer.decode
+    assert decode(inputs.ids) == (
+        "[CLS] the gene [START] [START] brca1 [END] causes [START] breast cancer [END] [END] and "
+        "[START] ovarian cancer [END] [SEP]"
+    )
+    assert [decode(inputs.ids[a : b + 1]) for a, b in zip(inputs.first, inputs.last)][:2] == [
+        "ovarian cancer",
+        "brca1",
+    ]
 
 
 def test_of_long_documents_only_mentions_and_their_context_are_read(tokenizer):
@@ -103,7 +138,7 @@ def test_of_long_documents_only_mentions_and_their_context_are_read(tokenizer):
     starts = np.append(5000 + 5 * np.arange(60), len(text) - 4)
     offsets = np.stack([starts, starts + 4], axis=1)
     zeros = np.zeros(61, dtype=np.int64)
-    inputs = document_passages(tokenizer, 42, 100, [text], zeros, offsets)
+    inputs = document_passages(tokenizer, 42, 100, False, [text], zeros, offsets)
     # 30 mentions a passage, between 5 word pieces of context each; the last one has them before it.
     assert inputs.lengths.tolist() == [42, 42, 8]
     assert inputs.first.tolist() == [*range(6, 36), *range(6, 36), 6]
@@ -111,7 +146,7 @@ def test_of_long_documents_only_mentions_and_their_context_are_read(tokenizer):
 
 def test_no_mentions(tokenizer):
     none = np.zeros(0, dtype=np.int64)
-    assert len(document_passages(tokenizer, 16, 9, ["text"], none, none.reshape(0, 2))) == 0
+    assert len(document_passages(tokenizer, 16, 9, True, ["text"], none, none.reshape(0, 2))) == 0
 
 
 def test_a_mention_has_the_same_vector_whatever_else_is_encoded(encoder):

@@ -8,6 +8,8 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
+from spacy.tokens import Span
+from spacy.training import Example
 from spacy.util import registry
 
 from spacy_arbo_el.mentions.records import gold_ids
@@ -77,6 +79,18 @@ def test_batches_by_concept_hold_so_many_concepts_and_mentions(documents, n_conc
         assert len(counts) == min(n_concepts, len(+left))
         assert all(count <= n_mentions for count in counts.values())
         left -= counts
+
+
+def test_the_other_mentions_of_a_sentence_take_part():
+    nlp = spacy.blank("en")
+    docs = [nlp("a and b . a and c . d"), nlp("d . b . a c")]
+    for doc in docs:
+        doc.ents = [Span(doc, t.i, t.i + 1, "X", kb_id=t.text) for t in doc if t.text in "abcd"]
+    corpus = [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+    sentences = [{"a0", "b6"}, {"a10", "c16"}, {"d20"}, {"d0"}, {"b4"}, {"a8", "c10"}]
+    for batch in batch_by_concept(2, 1, sentences=True)(corpus):
+        found = {f"{concept[0]}{start}" for _, start, concept in mentions_of(batch)}
+        assert any(found == one | other for one in sentences for other in sentences)
 
 
 def test_batches_depend_on_the_seed_alone():
