@@ -21,8 +21,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_arbo_el.io import write_file
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.storage.files import write_file
 
 N_CANDIDATES = 8
 SHOWN = 10

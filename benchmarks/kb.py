@@ -25,7 +25,6 @@ import numpy as np
 import torch
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.io import replacing_folder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import KB_FOLDER, LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -37,6 +36,7 @@ from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from spacy_arbo_el.retrieval.similarity import Cosine
+from spacy_arbo_el.storage.folders import replacing_folder
 from spacy_arbo_el.training.memory import peak_megabytes, resident_megabytes
 
 WIDTH, TOPIC, CLUSTER = 384, 2000, 200

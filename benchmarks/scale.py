@@ -44,7 +44,7 @@ from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.distributed.runs import reduce_shards
 from spacy_arbo_el.distributed.serial import map_shards
 from spacy_arbo_el.distributed.shards import Shard, read_shards, write_shards
-from spacy_arbo_el.io import write_file
+from spacy_arbo_el.storage.files import write_file
 
 
 def rows_in(job: Job) -> List[Dict[str, Any]]:

@@ -18,7 +18,7 @@ LIMITS = Path(__file__).with_suffix(".json")
 
 # Files outside the packages, by what they belong to.
 COMPONENT = ("linker", "factory", "__init__")
-STORAGE = ("io", "temporary", "folder_lock", "locks", "revision", "pipelines")
+STORAGE = ("pipelines",)
 SHOW = ("annotations", "display", "frames", "markup", "pages")
 # Packages that count as one.
 TOGETHER = {"explanations": "show", "serve": "show", "calibration": "inference"}

@@ -26,7 +26,6 @@ from spacy_arbo_el.evaluation.calibrate import (
     mention_edges,
     same_entity_edges,
 )
-from spacy_arbo_el.io import write_file
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
@@ -34,6 +33,7 @@ from spacy_arbo_el.reranking.features import CandidateFeatures
 from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights
 from spacy_arbo_el.retrieval.neighbours import Neighbours
+from spacy_arbo_el.storage.files import write_file
 
 FEW = 4
 

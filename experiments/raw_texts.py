@@ -16,7 +16,7 @@ import srsly
 
 from spacy_arbo_el.corpora.convert import read_corpus
 from spacy_arbo_el.corpora.files import read_ids
-from spacy_arbo_el.io import write_file
+from spacy_arbo_el.storage.files import write_file
 
 TRAIN = [
     ("ncbi_disease/NCBItrainset_corpus.txt", "pubtator"),

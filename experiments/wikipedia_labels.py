@@ -15,9 +15,9 @@ from typing import Dict
 
 from readers import read_fb15k, read_zelda_titles
 
-from spacy_arbo_el.io import write_file
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.storage.files import write_file
 
 SPLITS = ("tweeki", "reddit-posts", "wned-wiki")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import catalogue
 
-from .io import read_start
+from .storage.lines import read_start
 
 # Readers of entities: path and report to entities. See docs/knowledge_base.md.
 entity_formats = catalogue.create("spacy_arbo_el", "entity_formats")

@@ -1,8 +1,10 @@
 """Saving and loading whole pipelines: in one step, by one program at a time, with clear errors."""
 
 import contextlib
+import json
+import re
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, List, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
 
 import spacy
 import srsly
@@ -19,16 +21,36 @@ from spacy.vocab import Vocab
 from thinc.api import ConfigValidationError
 
 from .errors import Errors
-from .folder_lock import has_lock, lock_successor, locked_folder
-from .io import PIPELINE, check_replaceable, replacing_folder
 from .kb import folder as kb_folder
 from .removed import drop_removed
 from .serve.journal import journal_path
-from .temporary import remove_abandoned, restore
+from .storage.files import remove_abandoned
+from .storage.folders import (
+    FolderKind,
+    check_replaceable,
+    locked_folder,
+    replacing_folder,
+    restore,
+)
+from .storage.lines import read_start
 
 # Seconds that saving waits for another program which is changing the same pipeline.
 PATIENCE = 60.0
 CONFIG = "config.cfg"
+
+
+def _names_in_pipeline(folder: Path) -> Optional[str]:
+    """The pattern of names in a pipeline: spaCy's own, and the components that meta.json lists."""
+    try:
+        meta = json.loads(read_start(folder / "meta.json", 1 << 24))
+        components = [*meta["components"], CONFIG, "meta.json", "tokenizer", "vocab"]
+        return "|".join(re.escape(name) for name in components)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+# A folder that ``nlp.to_disk`` wrote.
+PIPELINE = FolderKind("a pipeline", _names_in_pipeline, nested=True)
 
 
 def save_pipeline(
@@ -48,9 +70,9 @@ def save_pipeline(
     """
     _write_settings(nlp)
     _check_not_open_for_writing(nlp, Path(path))
-    with _changing(Path(path), PATIENCE), replacing_folder(path, PIPELINE) as folder:
+    target = check_replaceable(path, PIPELINE)
+    with _changing(target, PATIENCE), replacing_folder(path, PIPELINE) as folder:
         nlp.to_disk(folder, exclude=exclude)
-        lock_successor(path, folder)
 
 
 @contextlib.contextmanager
@@ -85,14 +107,11 @@ def changing_pipeline(path: Union[str, Path]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
-    if has_lock(path):
-        yield
-        return
-    refusal = Errors.E050.format(path=path)
-    with locked_folder(path, refusal, wait), contextlib.ExitStack() as locks:
+    with locked_folder(path, Errors.E050.format(path=path), wait), contextlib.ExitStack() as locks:
         # Other programs must not edit a knowledge base that is about to be replaced.
         for database in sorted(path.glob(f"*/*/{kb_folder.DATABASE}")):
-            locks.callback(kb_folder.lock(database.parent).release)
+            refusal = Errors.E018.format(where=database.parent)
+            locks.enter_context(locked_folder(database.parent, refusal))
         yield
 
 

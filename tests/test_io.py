@@ -11,11 +11,12 @@ from functools import partial
 
 import pytest
 
-from spacy_arbo_el import io
 from spacy_arbo_el.corpora.parts import PARTS
-from spacy_arbo_el.io import PIPELINE, FolderKind, replacing, replacing_folder, write_file
 from spacy_arbo_el.kb.folder import KB_FOLDER
-from spacy_arbo_el.temporary import restore
+from spacy_arbo_el.pipelines import PIPELINE
+from spacy_arbo_el.storage import folders
+from spacy_arbo_el.storage.files import replacing, write_file
+from spacy_arbo_el.storage.folders import FolderKind, replacing_folder, restore
 
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
 
@@ -137,7 +138,7 @@ def test_what_pipelines_corpora_and_knowledge_bases_hold(tmp_path):
 def renaming(request, monkeypatch):
     """Systems that exchange two folders in one step, and others."""
     if request.param == "two renames":
-        monkeypatch.setattr(io, "exchange", lambda left, right: False)
+        monkeypatch.setattr(folders, "exchange", lambda left, right: False)
     return request.param
 
 
@@ -156,7 +157,7 @@ def killed_at(number, work):
                 if not left[0]:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        exchange = io.exchange
+        exchange = folders.exchange
 
         def counted_exchange(*folders):
             count("os.rename", ())
@@ -164,7 +165,7 @@ def killed_at(number, work):
             count("os.rename", ())
             return done
 
-        io.exchange = counted_exchange
+        folders.exchange = counted_exchange
         sys.addaudithook(count)
         work()
         os._exit(0)
@@ -206,7 +207,7 @@ def test_a_file_killed_at_any_step_is_the_old_or_the_new_one(tmp_path):
 
 
 def test_a_kill_between_two_renames_is_repaired_by_the_next_write(tmp_path, monkeypatch):
-    monkeypatch.setattr(io, "exchange", lambda left, right: False)
+    monkeypatch.setattr(folders, "exchange", lambda left, right: False)
     path = tmp_path / "x"
     for number in range(1, 60):
         fill(path, "old")
@@ -263,7 +264,7 @@ def test_a_reader_waits_for_a_folder_that_is_being_renamed(tmp_path, monkeypatch
         os.rename(folder, target)
         return True
 
-    monkeypatch.setattr(io, "exchange", slow_exchange)
+    monkeypatch.setattr(folders, "exchange", slow_exchange)
     with ThreadPoolExecutor(2) as pool:
         writer = pool.submit(fill, path)
         assert renamed.wait(10)
@@ -292,7 +293,7 @@ def test_files_are_on_the_disk_before_and_names_after_renaming(tmp_path, monkeyp
     monkeypatch.setattr(os, "fsync", logged_fsync)
     monkeypatch.setattr(os, "rename", logged(rename))
     monkeypatch.setattr(os, "replace", logged(os.replace))
-    monkeypatch.setattr(io, "exchange", logged(io.exchange))
+    monkeypatch.setattr(folders, "exchange", logged(folders.exchange))
     write_file(tmp_path / "file", b"x")
     assert [event[-4:] for event in events] == [".tmp", "name", ""]
     fill(tmp_path / "x")

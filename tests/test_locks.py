@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from spacy_arbo_el.locks import ForkableLock, SharedLock
+from spacy_arbo_el.storage.locks import ForkableLock, SharedLock
 
 from .threads import forked, run_in_threads
 

@@ -49,7 +49,7 @@ def convert_command(
 
     from ..corpora.convert import convert_corpus
     from ..corpora.files import read_ids
-    from ..io import throw
+    from ..storage.lines import throw
 
     problems: List[ValueError] = []
 

@@ -23,7 +23,7 @@ Row = Dict[str, str]
 def write_decisions(new_entities: "NewEntities", path: Path) -> None:
     """Write a table of all new entities, the largest first, without decisions."""
     from ..corpora.table import cell
-    from ..io import write_file
+    from ..storage.files import write_file
 
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
@@ -41,7 +41,7 @@ def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
     Raises ValueError with file and line for a decision that does not exist.
     """
     from ..corpora.table import read_rows
-    from ..io import line_error
+    from ..storage.lines import line_error
 
     for number, row in read_rows(path, ("id", "decision")):
         row = {column: cell.strip() for column, cell in row.items()}
@@ -66,7 +66,7 @@ def apply_all(
     linker: For acceptances.
     RETURNS: The number of decisions of each kind.
     """
-    from ..io import line_error
+    from ..storage.lines import line_error
 
     counts: Counter = Counter()
     for number, row in rows:

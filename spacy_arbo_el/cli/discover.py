@@ -207,9 +207,9 @@ def discover_command(
     """
     from ..discovery.page import to_html
     from ..distributed.runs import discover_in_shards
-    from ..io import write_file
     from ..linker import find_linker
     from ..pipelines import changing_pipeline, save_pipeline
+    from ..storage.files import write_file
 
     page = page or output.with_suffix(".html")
     if page == output:

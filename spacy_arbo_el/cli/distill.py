@@ -52,8 +52,8 @@ def distill_command(
     from ..corpora.names import spans_to_read
     from ..corpora.raw import read_documents
     from ..encoders.ngrams.starting import NGRAM_ENCODER, save_encoder
-    from ..io import check_replaceable
     from ..linker import find_linker
+    from ..storage.folders import check_replaceable
     from ..training.distillation import DistillationSettings, check_student, distill
 
     overrides = config_overrides(ctx)

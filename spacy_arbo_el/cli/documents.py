@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from wasabi import msg
 
 from ..errors import Errors
-from ..io import throw
+from ..storage.lines import throw
 from ._util import visible
 from .arguments import check_data, check_model
 from .needs import check_needs

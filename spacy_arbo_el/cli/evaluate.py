@@ -167,7 +167,7 @@ def _title(data: Path, folds: int, tune: str, n_labels: Optional[int], drop: flo
 def _write_scores(path: Path, rows: Dict[str, Dict[str, Any]]) -> None:
     import srsly
 
-    from ..io import write_file
+    from ..storage.files import write_file
 
     write_file(path, srsly.json_dumps(rows, indent=2).encode("utf8"))
     msg.good(f"{path}: scores")

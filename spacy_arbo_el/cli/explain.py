@@ -34,9 +34,9 @@ def explain_command(
     from spacy.tokens import Span
 
     from ..explanations.html import render_evidence
-    from ..io import write_file
     from ..linker import find_linker
     from ..mentions.getters import find_mentions, set_mentions
+    from ..storage.files import write_file
 
     with errors_for_people():
         nlp = open_model(model)

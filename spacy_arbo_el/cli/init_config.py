@@ -44,7 +44,7 @@ def init_config_command(
     """
     from spacy.cli._util import import_code
 
-    from ..io import write_file
+    from ..storage.files import write_file
 
     import_code(code)
     with errors_for_people():

@@ -50,9 +50,9 @@ def pretrain_command(
     from spacy.training.initialize import init_nlp
     from spacy.training.loop import DIR_MODEL_LAST
 
-    from ..io import check_replaceable
     from ..linker import find_linker
     from ..pipelines import load_pipeline
+    from ..storage.folders import check_replaceable
     from ..training.loop import train
     from ..training.pretraining import (
         ENCODER,

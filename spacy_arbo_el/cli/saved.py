@@ -52,14 +52,14 @@ def _read(component: Path) -> Tuple["NewEntities", str]:
     from ..linking.component_folder import ComponentFolder
 
     saved = ComponentFolder(component).read([PART], None)
-    return NewEntities.from_bytes(saved.parts[PART]), saved.manifest.encoder
+    return NewEntities.from_bytes(saved.parts[PART]), saved.encoder
 
 
 def _component(model: Path) -> Path:
     """The folder of the linker in a pipeline. Raises ValueError where there is none."""
     from ..errors import Errors
-    from ..io import check_exists
-    from ..temporary import restore
+    from ..storage.folders import restore
+    from ..storage.lines import check_exists
 
     restore(model)
     check_model(model)

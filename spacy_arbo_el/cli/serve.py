@@ -54,13 +54,13 @@ def serve_command(
             from ..serve.app import create_app
         except ModuleNotFoundError as error:
             raise ImportError(Errors.E910) from error
-        from ..io import check_exists
         from ..pipelines import changing_pipeline
         from ..serve.exchange import take_over
         from ..serve.links import Links
         from ..serve.reconciliation import address
         from ..serve.review import Review
         from ..serve.security import Rules
+        from ..storage.lines import check_exists
 
         if host in ("0.0.0.0", "::", ""):
             raise ValueError(Errors.E917.format(host=host))

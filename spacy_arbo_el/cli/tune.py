@@ -59,9 +59,9 @@ def tune_command(
     from ..corpora.reader import read_docs
     from ..evaluation.plots import check_figure, plot_thresholds, save_figure
     from ..evaluation.tuning import as_csv, as_table, store, tune
-    from ..io import write_file
     from ..linker import find_linker
     from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
+    from ..storage.files import write_file
 
     with errors_for_people():
         check_model(model)

@@ -42,8 +42,8 @@ def errors_command(
     from ..evaluation.report import annotated_examples, own_outcomes
     from ..evaluation.wrong_links import as_csv, confusions, summary, wrong_links
     from ..evaluation.wrong_links_page import to_html
-    from ..io import write_file
     from ..linker import find_linker
+    from ..storage.files import write_file
 
     setup_gpu(gpu_id)
     with errors_for_people():

@@ -11,7 +11,8 @@ from spacy.tokens import Doc, DocBin, Span
 
 from ..errors import Errors, Warnings
 from ..formats import corpus_formats
-from ..io import PathLike, replacing, throw
+from ..storage.files import replacing
+from ..storage.lines import PathLike, throw
 
 # Importing a reader registers its format.
 from . import doccano, jsonl, label_studio, prodigy, pubtator, spacy_json, table  # noqa: F401

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List
 
-from ..io import is_text, json_kind
+from ..storage.lines import is_text, json_kind
 
 
 class Problem(Exception):

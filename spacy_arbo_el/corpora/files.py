@@ -2,7 +2,7 @@
 
 from typing import FrozenSet
 
-from ..io import PathLike, read_lines
+from ..storage.lines import PathLike, read_lines
 
 
 def read_ids(path: PathLike) -> FrozenSet[str]:

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 
 from ..errors import Errors
 from ..mentions.getters import set_mentions
-from ..revision import RevisionCache
+from ..storage.revision import RevisionCache
 from .names import Dictionary, NameFinder
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ Other keys are ignored.
 from typing import Any, Dict, Iterator, Tuple
 
 from ..formats import corpus_formats
-from ..io import PathLike, throw
+from ..storage.lines import PathLike, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .fields import Problem, check_object, get, integer, list_in, string
 from .records import OnBad, id_in, read_each

@@ -10,8 +10,8 @@ from spacy.tokens import Doc
 
 from ..annotations import links_of
 from ..errors import Errors
-from ..io import replacing
 from ..mentions.getters import SpanGetter, find_mentions
+from ..storage.files import replacing
 from .table import cell
 
 # Endings of files that are not written. Without one of these, a name is that of a folder.

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..errors import Errors
 from ..extras import import_pyarrow, import_pyarrow_parquet
-from ..io import PathLike, throw
+from ..storage.lines import PathLike, throw
 from .annotated import AnnotatedText
 from .fields import Problem
 from .records import OnBad, made_up_id

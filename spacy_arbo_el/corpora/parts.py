@@ -6,7 +6,8 @@ from typing import Iterable
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
-from ..io import FolderKind, replacing_folder, write_file
+from ..storage.files import write_file
+from ..storage.folders import FolderKind, replacing_folder
 
 # Documents per file.
 PART = 1000

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 from ..formats import corpus_formats
-from ..io import PathLike, throw
+from ..storage.lines import PathLike, throw
 from .annotated import AnnotatedMention, AnnotatedText, split_ids
 from .fields import Problem, string
 from .records import OnBad, id_in, read_each

@@ -14,7 +14,7 @@ from typing import Iterator, List, Optional, Set
 
 from ..errors import Warnings
 from ..formats import corpus_formats
-from ..io import PathLike, line_error, read_lines, throw
+from ..storage.lines import PathLike, line_error, read_lines, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .records import OnBad
 

@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from ..io import (
+from ..storage.lines import (
     OTHER_ENCODING,
     WHOLE,
     Lines,

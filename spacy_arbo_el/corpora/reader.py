@@ -12,7 +12,7 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors
-from ..io import check_exists
+from ..storage.lines import check_exists
 
 SUFFIX = ".spacy"
 

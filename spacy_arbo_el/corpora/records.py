@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from ..io import WHOLE, Lines, OnBad, PathLike, line_error, read_records, throw
+from ..storage.lines import WHOLE, Lines, OnBad, PathLike, line_error, read_records, throw
 from .annotated import AnnotatedText
 from .fields import Problem, string
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from ..errors import Errors
 from ..formats import corpus_formats
-from ..io import PathLike, check_exists, line_error, throw
+from ..storage.lines import PathLike, check_exists, line_error, throw
 from .annotated import AnnotatedMention, AnnotatedText, split_ids
 from .fields import Problem, check_object, string
 from .records import OnBad, id_in, made_up_id

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ..formats import corpus_formats
-from ..io import PathLike, ignore, line_error, read_lines, throw
+from ..storage.lines import PathLike, ignore, line_error, read_lines, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .fields import Problem
 from .records import OnBad, made_up_id

@@ -20,9 +20,9 @@ import numpy as np
 from ..display import SHOWN_ROWS, counted, html_table, make_frame
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
-from ..io import write_file
-from ..locks import ForkableLock
 from ..mentions.records import MentionKey
+from ..storage.files import write_file
+from ..storage.locks import ForkableLock
 from . import attaching, continuation, editing
 from .clusters import Clusters
 from .continuation import Decided

@@ -8,8 +8,8 @@ import srsly
 
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
-from ..io import pack_arrays, unpack_arrays
 from ..mentions.records import MentionRecord
+from ..storage.files import pack_arrays, unpack_arrays
 from .checks import check_clusters, check_mentions, check_settings
 from .clusters import Clusters
 from .entities import NearestEntity

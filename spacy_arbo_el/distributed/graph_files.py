@@ -21,8 +21,8 @@ from typing import List
 import numpy as np
 
 from ..discovery.new_entities import NewEntities
-from ..io import write_file
 from ..linking.corpus_mentions import CorpusMentions
+from ..storage.files import write_file
 from .job import Job
 from .shards import Shard
 

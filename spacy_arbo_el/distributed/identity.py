@@ -10,9 +10,9 @@ import spacy
 
 from .. import __version__
 from ..errors import Errors
-from ..io import check_exists
 from ..settings import different_keys
-from ..temporary import is_temporary
+from ..storage.files import is_temporary
+from ..storage.lines import check_exists
 
 # Packages beside this one of which another version may give other links.
 PACKAGES = ("spacy", "torch")

@@ -31,7 +31,8 @@ from typing import (
 
 from ..errors import Errors
 from ..extras import import_pyarrow
-from ..io import PathLike, write_file
+from ..storage.files import write_file
+from ..storage.lines import PathLike
 from .identity import folder_fingerprint, model_folder, versions
 from .output import FORMATS, json_lines
 from .run_folder import JOB, changed_settings, check_folder, write_settings

@@ -17,7 +17,7 @@ from ..corpora.reader import SUFFIX, unlinked
 from ..corpora.records import OnBad
 from ..corpora.table import read_table
 from ..errors import Errors
-from ..io import Lines, line_error, read_records
+from ..storage.lines import Lines, line_error, read_records
 from .shards import Shard, path_in
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, Sequence
 
 from ..errors import Errors
-from ..io import write_file
-from ..temporary import is_temporary
+from ..storage.files import is_temporary, write_file
 from .identity import differing
 
 JOB = "job.json"

@@ -5,7 +5,7 @@ from typing import Any, Container, Dict, Iterator, List, Optional, Sequence
 
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
-from ..io import write_file
+from ..storage.files import write_file
 from .executors import cluster, do_all, do_once, map_on
 from .graph_files import (
     Arranged,

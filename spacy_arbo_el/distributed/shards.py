@@ -12,7 +12,8 @@ import srsly
 from ..corpora import parquet
 from ..corpora.raw import files_of
 from ..corpora.reader import SUFFIX
-from ..io import read_lines, write_file
+from ..storage.files import write_file
+from ..storage.lines import read_lines
 
 # Documents of a shard. A multiple of the documents that are encoded at a time.
 SIZE = 256

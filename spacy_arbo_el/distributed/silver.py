@@ -25,8 +25,9 @@ from ..corpora.names import Dictionary
 from ..corpora.raw import files_of, plain_documents_of
 from ..corpora.silver import Found, Scan, with_names
 from ..errors import Errors
-from ..io import Lines, pack_arrays, unpack_arrays, write_array, write_file
 from ..kb.loaders import KBFromPath
+from ..storage.files import pack_arrays, unpack_arrays, write_array, write_file
+from ..storage.lines import Lines
 from .executors import cluster, do_all
 from .identity import check_same, fingerprint, versions
 from .job import DONE, SHARDS, Report

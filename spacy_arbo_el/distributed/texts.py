@@ -19,11 +19,12 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set
 import numpy as np
 
 from ..encoders.protocol import Text
-from ..io import PathLike, read_lines, write_array, write_file
 from ..kb.knowledge_base import ArboKB
 from ..kb.texts import keys_of
 from ..linker import ArboLinker
 from ..retrieval.entity_texts import encode_batch, encode_texts, text_batches
+from ..storage.files import write_array, write_file
+from ..storage.lines import PathLike, read_lines
 from .executors import cluster, do_all
 from .identity import folder_fingerprint, model_folder, versions
 from .job import Report

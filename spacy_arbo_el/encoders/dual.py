@@ -10,7 +10,7 @@ from thinc.types import Floats2d
 
 from ..devices import torch
 from ..errors import Errors
-from ..locks import ForkableLock
+from ..storage.locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
 from .protocol import Text, TowerReader
 

@@ -12,7 +12,7 @@ from thinc.types import ArgsKwargs
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import Errors
-from ..locks import ForkableLock
+from ..storage.locks import ForkableLock
 from .quantized import has_fast_int8, quantize
 from .saved import dump_transformer, load_transformer
 from .word_pieces import WordPieceTokenizer

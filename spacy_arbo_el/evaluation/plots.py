@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Sequence, Tuple
 
 from ..errors import Errors
-from ..io import write_file
+from ..storage.files import write_file
 from .reliability import Reliability
 from .scorer import DRAWN_RECALLS
 from .thresholds import Row

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from typing import Any, Callable, Iterable, List, Mapping, Sequence, Set, TypeVar
 
 from ..errors import Errors
-from ..io import is_storable
+from ..storage.lines import is_storable
 from .entity import Entity
 from .store import BATCH, COLUMNS, IN, EntityStore, row_of
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 from ..display import html_table, shortened
 from ..errors import Errors
-from ..io import is_storable
+from ..storage.lines import is_storable
 
 NIL = "NIL"
 # Larger frequencies don't fit into a float.

@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Iterator, List, Optional, Set, Tuple
 
 import srsly
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from ..errors import Errors
-from ..io import (
+from ..storage.files import is_temporary, remove_abandoned, write_file
+from ..storage.folders import (
+    LOCK,
     FolderKind,
-    check_exists,
+    acquire,
     check_replaceable,
-    read_start,
     replacing_folder,
-    write_file,
+    restore,
 )
-from ..temporary import is_temporary, remove_abandoned, restore
+from ..storage.lines import check_exists, read_start
 from .database import Database
 from .manifest import FORMAT, VERSION, Manifest, index_entry, is_count
 from .vectors import RowFiles, VectorRows
 
 MANIFEST = "manifest.json"
 DATABASE = "entities.sqlite"
-LOCK = "write.lock"
 # The files of spaCy's ``InMemoryLookupKB``.
 SPACY_FILES = ("contents", "strings.json")
 
@@ -39,11 +39,11 @@ LONGEST_MANIFEST = 1 << 20
 
 # The files of a knowledge base; SQLite's journal is there during an edit, or after a kill.
 FILES = (
-    r"manifest\.json|entities\.sqlite(-journal)?|write\.lock"
+    r"manifest\.json|entities\.sqlite(-journal)?"
     r"|(vectors|owners)-\d+\.bin|index-\d+\.\w+"
 )
 # What SQLite or this package would read or write in the folder.
-_USED = re.compile(rf"{FILES}|entities\.sqlite-(wal|shm)")
+_USED = re.compile(rf"{FILES}|write\.lock|entities\.sqlite-(wal|shm)")
 # Files of which there are several generations.
 _NUMBERED = re.compile(r"(vectors|owners)-\d+\.bin|index-\d+\.\w+")
 
@@ -111,11 +111,8 @@ def is_of_spacy(path: Path) -> bool:
 def lock(path: Path) -> FileLock:
     """The right to write, held until it is released; ValueError where another program has it."""
     check_plain_files(path)
-    file_lock = FileLock(str(path / LOCK), timeout=0)
-    try:
-        file_lock.acquire()
-    except Timeout:
-        raise ValueError(Errors.E018.format(where=path)) from None
+    file_lock = FileLock(str(path / LOCK))
+    acquire(file_lock, Errors.E018.format(where=path))
     return file_lock
 
 

@@ -17,8 +17,8 @@ from spacy.vocab import Vocab
 
 from ..display import SHOWN_ROWS, counted, html_table
 from ..errors import Errors
-from ..locks import SharedLock
-from ..revision import Revision
+from ..storage.locks import SharedLock
+from ..storage.revision import Revision
 from . import folder
 from .aliases import prior_probabilities, spacy_candidates
 from .checks import check_complete

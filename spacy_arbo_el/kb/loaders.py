@@ -10,8 +10,8 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors
 from ..formats import entity_format_of, entity_formats
-from ..io import check_exists
-from ..temporary import restore
+from ..storage.folders import restore
+from ..storage.lines import check_exists
 from .editing import DuplicateId
 from .entity import Entity
 from .folder import LOCK, is_of_spacy, replacing_kb

@@ -11,7 +11,7 @@ import numpy as np
 import srsly
 
 from ..errors import Errors
-from ..io import pack_arrays, unpack_arrays
+from ..storage.files import pack_arrays, unpack_arrays
 from . import folder
 from .checks import schema_problems
 from .database import Database

@@ -12,7 +12,7 @@ from typing import Any, Iterator, Optional, Tuple
 from filelock import FileLock
 
 from ..errors import Warnings
-from ..locks import SharedLock
+from ..storage.locks import SharedLock
 from . import folder
 from .checks import open_database
 from .database import Database

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 import numpy as np
 
 from ..errors import Errors
-from ..revision import ChangeLog
+from ..storage.revision import ChangeLog
 from .database import Database
 from .entity import Entity
 

@@ -14,11 +14,11 @@ import srsly
 
 from ..arrays import TopK, offsets_of, resized_table
 from ..encoders.inputs import SpanInputs
-from ..io import replacing_folder
 from ..mentions.batch import MentionBatch
 from ..mentions.records import MentionRecord
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
+from ..storage.folders import replacing_folder
 from .corpus_mentions import CorpusMentions, canonical_order, numbered
 from .corpus_part import CorpusPart, record_of, values_of
 from .mapped import FOLDER, MappedArrays

@@ -9,11 +9,11 @@ import srsly
 from ..arrays import TopK
 from ..encoders.inputs import SpanInputs
 from ..inference.decisions import MAX_CONSIDERED
-from ..io import pack_arrays, unpack_arrays
 from ..mentions.batch import MentionBatch
 from ..mentions.records import MentionRecord
 from ..reranking.protocol import Ranking
 from ..retrieval.neighbours import Neighbours
+from ..storage.files import pack_arrays, unpack_arrays
 from .stages import RankedMentions
 
 RECORD = tuple(field.name for field in fields(MentionRecord))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arrays import offsets_of
 from ..inference.decisions import Decisions, Paths, Step
-from ..io import replacing_folder
+from ..storage.folders import replacing_folder
 from .corpus import CorpusDecisions
 from .mapped import FOLDER, MappedArrays
 

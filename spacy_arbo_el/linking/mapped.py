@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..arrays import TopK
-from ..io import FolderKind
+from ..storage.folders import FolderKind
 
 FOLDER = FolderKind("values of a corpus", lambda folder: r"[a-z_]+\.(npy|bin|json|faiss)")
 

@@ -15,7 +15,8 @@ from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
 from ..errors import Errors, Warnings
 from ..reranking.pair_rerankers import kind_of
-from .component_folder import KB, Checksum, ComponentFolder
+from ..storage.manifest import Checksum
+from .component_folder import KB, ComponentFolder
 from .corrections import Corrections
 from .settings import LiveSettings
 from .stages import LinkingStages
@@ -115,7 +116,7 @@ class Serializer:
         open_kb = None if KB in exclude else self.linker.stages.datastore.kb.from_disk
         names = [part.name for part in self._parts(exclude)]
         saved = ComponentFolder(path).read(names, open_kb)
-        self._load(saved.parts, saved.manifest.encoder, exclude)
+        self._load(saved.parts, saved.encoder, exclude)
 
     def _load(self, parts: Mapping[str, bytes], encoder: str, exclude: Iterable[str]) -> None:
         """Take over what was read, after the knowledge base.

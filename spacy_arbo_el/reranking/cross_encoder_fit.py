@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 import numpy as np
 
 from ..arrays import TopK
-from ..io import pack_arrays, unpack_arrays
+from ..storage.files import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
 from .probabilities import fit_presence, fit_temperature, log_odds_of
 from .ranker_weights import RankerWeights, fit_weights

@@ -9,9 +9,9 @@ from ..arrays import AppendOnly, offsets_of
 from ..encoders.windows import CHARACTERS_PER_PIECE
 from ..encoders.word_pieces import WordPieceTokenizer
 from ..kb.entity import Entity
-from ..locks import ForkableLock
 from ..mentions.normalization.text import Normalizer
 from ..retrieval.datastore import Datastore
+from ..storage.locks import ForkableLock
 from .entity_strings import normalized_names
 from .strings import StringIndex
 

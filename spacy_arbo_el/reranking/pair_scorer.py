@@ -16,7 +16,7 @@ from ..encoders.transformer import build_transformer_encoder
 from ..encoders.windows import tokenizer_of
 from ..encoders.word_pieces import WordPieceTokenizer
 from ..errors import Errors
-from ..io import pack_arrays, unpack_arrays
+from ..storage.files import pack_arrays, unpack_arrays
 
 # The standard deviation of the linear layer's first weights, as BERT's.
 FIRST_WEIGHTS = 0.02

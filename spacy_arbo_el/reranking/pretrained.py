@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import unit
 from ..encoders.protocol import Encoder
 from ..errors import Errors
-from ..io import pack_arrays, unpack_arrays
+from ..storage.files import pack_arrays, unpack_arrays
 from .ranker_weights import RankerWeights
 
 PRETRAINED = Path(__file__).with_name("pretrained.npz")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..devices import torch
 from ..errors import Errors
-from ..io import pack_arrays, unpack_arrays
+from ..storage.files import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
 from .probabilities import MOST, fit_presence, fit_temperature, log_odds_of
 

@@ -11,7 +11,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence
 
 import numpy as np
 
-from ..locks import ForkableLock
+from ..storage.locks import ForkableLock
 from .string_features import FeatureReader, StringTable
 
 # (e,) int64 entities, each once -> the names of each; may be empty

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import TopK
 from ..devices import on_gpu
-from ..io import write_array, write_file
+from ..storage.files import write_array, write_file
 from .index.approximate import read_index
 from .index.flat import FlatIndex, faiss, rescore
 from .mention_search import first_copies, usable

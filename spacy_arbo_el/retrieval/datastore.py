@@ -20,7 +20,7 @@ from ..log import log, warn_once
 from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import Normalizer
 from ..mentions.records import MentionRecord
-from ..revision import Revision, RevisionCache
+from ..storage.revision import Revision, RevisionCache
 from .building import RetrieverBuilder
 from .entity_search import AllowedEntities
 from .entity_texts import MIN_LOGGED, encode_texts, encode_unknown

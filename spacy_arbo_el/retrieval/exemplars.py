@@ -9,11 +9,11 @@ import srsly
 from ..arrays import AppendOnly, has_vector
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
-from ..io import pack_arrays, unpack_arrays
 from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import check_vectors
 from ..mentions.records import MentionKey, MentionRecord
-from ..revision import Revision
+from ..storage.files import pack_arrays, unpack_arrays
+from ..storage.revision import Revision
 
 
 class ExemplarStore:

@@ -10,11 +10,11 @@ from spacy.vocab import Vocab
 from typing_extensions import Literal
 
 from ..annotations import Link
-from ..io import is_storable
 from ..kb.entity import Entity
 from ..linker import ArboLinker
 from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities
+from ..storage.lines import is_storable
 from ..words import words_of
 
 # What the properties of entities are called that all knowledge bases have.

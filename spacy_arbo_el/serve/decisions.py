@@ -13,10 +13,10 @@ from ..discovery.entities import NearestEntity
 from ..discovery.new_entities import NewEntities
 from ..discovery.unlinked import Unlinked
 from ..errors import Errors
-from ..io import read_records
 from ..kb.entity import NIL, Entity
 from ..linker import find_linker
 from ..linking.feedback import key_of
+from ..storage.lines import read_records
 from .journal import META, Entry, entries_in, journal_path, read_journal
 
 # Decisions that the linker keeps in its own log, and takes back itself.

@@ -9,9 +9,9 @@ import numpy as np
 import srsly
 
 from ..errors import Errors
-from ..io import pack_arrays, unpack_arrays, write_file
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
+from ..storage.files import pack_arrays, unpack_arrays, write_file
 from .candidates import TrainingCandidates
 from .sealed import seal, unseal
 

@@ -22,7 +22,7 @@ from thinc.api import Model, Optimizer
 from thinc.util import to_numpy
 
 from ..errors import Errors
-from ..io import write_file
+from ..storage.files import write_file
 from .sealed import seal, unseal
 
 FORMAT = 3

@@ -21,8 +21,8 @@ from spacy.util import registry, resolve_dot_names
 from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
-from ..io import PIPELINE, replacing_folder
-from ..pipelines import save_pipeline
+from ..pipelines import PIPELINE, save_pipeline
+from ..storage.folders import replacing_folder
 from .checkpoint import Checkpoint, read_checkpoint
 from .evaluation import create_evaluation
 from .memory import bound_caches

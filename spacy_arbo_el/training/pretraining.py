@@ -14,8 +14,8 @@ from ..config_sources import complete_config
 from ..encoders.saved import TOKENIZER_FILES, save_transformer
 from ..encoders.shim import shim_of
 from ..errors import Errors
-from ..io import FolderKind, replacing_folder
 from ..linker import ArboLinker
+from ..storage.folders import FolderKind, replacing_folder
 
 
 def _names_of_encoder(folder: Path) -> Optional[str]:

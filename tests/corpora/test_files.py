@@ -1,7 +1,8 @@
 import pytest
 
 from spacy_arbo_el.corpora.files import read_ids
-from spacy_arbo_el.io import check_exists, is_text, read_lines, replacing
+from spacy_arbo_el.storage.files import replacing
+from spacy_arbo_el.storage.lines import check_exists, is_text, read_lines
 
 
 def test_read_lines_splits_only_at_line_feeds(write):

@@ -8,7 +8,6 @@ import pytest
 import spacy
 from spacy.util import registry
 
-from spacy_arbo_el.io import replacing_folder
 from spacy_arbo_el.kb import encoding
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import KB_FOLDER
@@ -20,6 +19,7 @@ from spacy_arbo_el.kb.verbalizations import (
     soft_limit,
     verbalization_identity,
 )
+from spacy_arbo_el.storage.folders import replacing_folder
 
 
 class Encoder:

@@ -5,17 +5,17 @@ import random
 import shutil
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import spacy
-import srsly
 import torch
 
 from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.linking.component_folder import ComponentFolder
 from spacy_arbo_el.pipelines import changing_pipeline
+from spacy_arbo_el.storage import folders
+from spacy_arbo_el.storage.files import remove_abandoned
+from spacy_arbo_el.storage.folders import LOCK
 
 from .saved import (
     change,
@@ -92,9 +92,10 @@ def check_component(folder, nlp, before, after):
     )
     found = observed_component(folder, nlp)
     assert found in (before, after)
-    # Reading has finished what was left.
     names = {"kb", "manifest.json", "model", "exemplars", "reranker", "corrections", "new_entities"}
-    assert set(os.listdir(folder)) == names
+    assert set(os.listdir(folder)) - {LOCK} == names
+    remove_abandoned(folder)
+    assert not [name for name in os.listdir(folder.parent) if name.endswith(".tmp")]
     return found == after
 
 
@@ -141,22 +142,6 @@ def test_component_saved_over_itself_killed_at_each_call(world, attacks):
     assert outcomes[0] is False and outcomes == sorted(outcomes), "one moment divides old and new"
 
 
-def test_a_kill_while_a_killed_save_is_finished(world, attacks):
-    place, nlp, before, after = world
-    linker, generator = find_linker(nlp), random.Random(2)
-    folder = fresh(place) / NAME
-    calls = count_calls(lambda: linker.to_disk(folder, exclude=["vocab"]))
-    for _ in range(attacks(6, 150)):
-        folder = fresh(place) / NAME
-        # Most of the second half is the finishing.
-        number = generator.randrange(calls // 2, calls)
-        run_and_kill(lambda folder=folder: linker.to_disk(folder, exclude=["vocab"]), number)
-        finish = lambda folder=folder: ComponentFolder(folder)._settle()  # noqa: E731
-        run_and_kill(finish, generator.randrange(1, 60))
-        run_and_kill(finish, generator.randrange(1, 60))
-        check_component(folder, nlp, before, after)
-
-
 def test_component_killed_at_random_times(world, attacks):
     place, nlp, before, after = world
     linker, generator = find_linker(nlp), random.Random(3)
@@ -175,9 +160,7 @@ def test_component_killed_at_random_times(world, attacks):
 
 def test_without_an_exchange_of_names(world, attacks, monkeypatch):
     """Where the system can't exchange two folders in one step."""
-    from spacy_arbo_el.linking import component_folder
-
-    monkeypatch.setattr(component_folder, "exchange", lambda left, right: False)
+    monkeypatch.setattr(folders, "exchange", lambda left, right: False)
     place, nlp, before, after = world
     linker = find_linker(nlp)
     folder = fresh(place) / NAME
@@ -210,25 +193,3 @@ def test_a_reader_beside_a_writer_reads_one_save(world, attacks):
     finally:
         os.kill(process, 9)
         os.waitpid(process, 0)
-
-
-def test_a_part_that_is_moved_to_its_place_while_it_is_read(world, monkeypatch):
-    """A reader finds the old part, and then no new one under its temporary name."""
-    place, nlp, _, after = world
-    folder = fresh(place) / NAME
-    path, old = folder / "new_entities", (folder / "new_entities").read_bytes()
-    find_linker(nlp).to_disk(folder, exclude=["vocab"])
-    pending = path.with_name(f"{path.name}.{srsly.read_json(folder / 'manifest.json')['save']}")
-    path.rename(pending)
-    path.write_bytes(old)
-    is_file, moved = Path.is_file, []
-
-    def move_first(self):
-        if self == pending and not moved:
-            moved.append(os.replace(pending, path))
-        return is_file(self)
-
-    monkeypatch.setattr(Path, "is_file", move_first)
-    monkeypatch.setattr(ComponentFolder, "_settle_if_possible", lambda self: None)
-    found = observed_component(folder, nlp)
-    assert moved and {**found, "threshold": 0} == {**after, "threshold": 0}

@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.saved import TOKENIZER_FILES, load_transformer
 from spacy_arbo_el.encoders.shim import shim_of
-from spacy_arbo_el.io import pack_arrays, unpack_arrays
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.linking.component_folder import Checksum, ComponentFolder
+from spacy_arbo_el.linking.component_folder import FORMAT, VERSION, ComponentFolder
+from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays
+from spacy_arbo_el.storage.manifest import Checksum
 
 from .saved import change, contents, tiny_pipeline
 from .world import DEV, annotated, without_links
@@ -56,9 +58,8 @@ def put(folder, name, data):
     """Write a part as someone would who knows the format: with a manifest that fits."""
     (folder / name).write_bytes(data)
     before = ComponentFolder(folder)._read_manifest()
-    files = {**before.files, name: Checksum.of(data)}
-    manifest = type(before)(before.save, files, before.kb, before.encoder)
-    srsly.write_json(folder / "manifest.json", manifest.to_dict())
+    manifest = replace(before, files={**before.files, name: Checksum.of(data)})
+    (folder / "manifest.json").write_bytes(manifest.to_bytes(FORMAT, VERSION))
 
 
 # Damage

@@ -1,7 +1,6 @@
 """Pipelines are saved in one step by one program at a time, with the settings in force."""
 
 import copy
-import fcntl
 import os
 import pickle
 import shutil
@@ -11,16 +10,17 @@ import threading
 
 import pytest
 import spacy
+from filelock import FileLock, Timeout
 from typer.testing import CliRunner
 
 from spacy_arbo_el import edit_pipeline, load_pipeline, save_pipeline
 from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.folder_lock import locked_folder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import changing_pipeline
+from spacy_arbo_el.storage.folders import LOCK, locked_folder
 
 from .saved import change, contents, tiny_pipeline
 from .world import DEV, annotated, without_links
@@ -270,11 +270,11 @@ def test_threads_of_one_program_keep_each_other_out(model):
 def test_the_lock_holds_over_the_replacement(tiny_nlp, model):
     with changing_pipeline(model):
         save_pipeline(tiny_nlp, model)
-        descriptor = os.open(model, os.O_RDONLY)
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.close(descriptor)
+        lock = FileLock(str(model / LOCK))
+        with pytest.raises(Timeout):
+            lock.acquire(timeout=0)
+    with lock.acquire(timeout=0):
+        pass
 
 
 def test_a_lock_ends_with_its_program(tmp_path):

@@ -11,7 +11,7 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.records import MentionRecord
 from spacy_arbo_el.reranking import entity_strings
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
-from spacy_arbo_el.revision import ChangeLog
+from spacy_arbo_el.storage.revision import ChangeLog
 
 from .strings import datastore_of, inputs
 

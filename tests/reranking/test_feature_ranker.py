@@ -13,7 +13,6 @@ from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import probability
 from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.independent import Independent
-from spacy_arbo_el.io import pack_arrays
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.batch import MentionBatch
 from spacy_arbo_el.mentions.records import MentionRecord
@@ -24,6 +23,7 @@ from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures, gather
 from spacy_arbo_el.reranking.ranker_weights import ABSENT, EVIDENCE, RankerWeights, fit_weights
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
+from spacy_arbo_el.storage.files import pack_arrays
 
 from .strings import datastore_of, inputs
 

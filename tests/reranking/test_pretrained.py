@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_arbo_el.io import pack_arrays, unpack_arrays
 from spacy_arbo_el.reranking import pretrained
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.reranking.pretrained import (
@@ -15,6 +14,7 @@ from spacy_arbo_el.reranking.pretrained import (
     PretrainedWeights,
     pretrained_weights,
 )
+from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays
 
 
 @pytest.fixture(scope="module")

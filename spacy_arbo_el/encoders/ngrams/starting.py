@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from thinc.api import Model
 
 from ...errors import Errors
-from ...io import FolderKind, replacing_folder
+from ...storage.folders import FolderKind, replacing_folder
 from ..sources import resolve_name
 from .fields import unigram_rows
 from .hashing import number_tokens, tokenize

@@ -6,14 +6,14 @@ from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 import srsly
 
 from ...formats import entity_formats
-from ...io import (
+from ...storage.files import replacing
+from ...storage.lines import (
     OnBad,
     PathLike,
     check_exists,
     is_storable,
     line_error,
     read_records,
-    replacing,
     throw,
 )
 from ..entity import NIL, Entity, is_frequency, json_of

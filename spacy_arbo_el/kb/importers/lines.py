@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from typing import Iterator
 
-from ...io import PathLike, line_error
+from ...storage.lines import PathLike, line_error
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from typing import Dict, Iterator, List, Optional
 
 from ...formats import entity_formats
-from ...io import PathLike, line_error, read_lines
+from ...storage.lines import PathLike, line_error, read_lines
 from ..entity import Entity
 from .jsonl import check_new
 from .lines import at_line

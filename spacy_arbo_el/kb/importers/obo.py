@@ -4,7 +4,7 @@ import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...formats import entity_formats
-from ...io import OnBad, PathLike, line_error, read_lines, throw
+from ...storage.lines import OnBad, PathLike, line_error, read_lines, throw
 from ..entity import Entity
 from .lines import at_line
 from .report import ImportReport

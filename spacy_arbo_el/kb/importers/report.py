@@ -5,7 +5,7 @@ from typing import Counter as CounterType
 from typing import Dict, Iterable, List
 
 from ...errors import Errors
-from ...io import is_storable
+from ...storage.lines import is_storable
 
 # So many errors of invalid lines are kept.
 MOST_PLACES = 5

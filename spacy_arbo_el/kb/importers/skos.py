@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ...errors import Errors
 from ...formats import entity_formats
-from ...io import PathLike, check_exists, line_error
+from ...storage.lines import PathLike, check_exists, line_error
 from ..entity import Entity
 from .report import ImportReport
 

@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 
 from ...errors import Errors
 from ...formats import entity_formats
-from ...io import PathLike, check_exists
+from ...storage.lines import PathLike, check_exists
 from ..entity import Entity
 from ..folder import SPACY_FILES
 from .report import ImportReport

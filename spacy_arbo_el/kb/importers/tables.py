@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...formats import entity_formats
-from ...io import OnBad, PathLike, ignore, line_error, read_lines, throw
+from ...storage.lines import OnBad, PathLike, ignore, line_error, read_lines, throw
 from ..entity import Entity
 from .fields import FIELDS, LISTS, RecordReader, fields_of
 from .jsonl import entity_of, problem_of

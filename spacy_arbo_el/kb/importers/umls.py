@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...formats import entity_formats
-from ...io import PathLike, check_exists, line_error, read_lines
+from ...storage.lines import PathLike, check_exists, line_error, read_lines
 from ..entity import Entity
 from .lines import at_line
 from .report import ImportReport

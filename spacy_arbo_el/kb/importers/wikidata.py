@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...formats import entity_formats
-from ...io import PathLike, check_exists, is_storable, line_error
+from ...storage.lines import PathLike, check_exists, is_storable, line_error
 from ..entity import Entity
 from .lines import at_line
 from .report import ImportReport

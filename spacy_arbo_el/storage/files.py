@@ -1,0 +1,196 @@
+"""Writing files in full or not at all, under a temporary name until they are on the disk.
+
+The temporary name of ``kb`` is ``.kb.<32 hexadecimal digits>.tmp``. Its writer holds a lock on it,
+which ends with the process, so that what a killed program left can be told from what another
+program is writing.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import sys
+import uuid
+from pathlib import Path
+from typing import BinaryIO, Callable, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from ..errors import Errors
+from .lines import PathLike
+
+# Windows can't open folders: nothing is locked there, and nothing of a killed program is removed.
+CAN_LOCK = sys.platform != "win32"
+if sys.platform != "win32":
+    import fcntl
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file in full or not at all."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def write_array(path: Path, array: np.ndarray) -> None:
+    """Write an array as a .npy file, which can be mapped, in full or not at all."""
+    with replacing(path) as file:
+        np.save(file, array, allow_pickle=False)
+
+
+def pack_arrays(arrays: Dict[str, np.ndarray]) -> bytes:
+    """Arrays as the bytes of an uncompressed .npz file."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def unpack_arrays(data: bytes) -> Dict[str, np.ndarray]:
+    """The arrays that ``pack_arrays`` packed. Never unpickles."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+@contextlib.contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """A file to write to, which replaces the one at ``path`` when the block ends without an error.
+
+    It has a temporary name in the same folder until then, and the folder is created if necessary.
+    On an error the old file stays as it was. The file is on the disk when the block has ended.
+    A device or a pipe, such as /dev/stdout, is written to.
+    """
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        with open(path, "wb") as device:
+            yield device
+        return
+    # A link stays a link: the file it points to is replaced.
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(Errors.E033.format(path=path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with temporary(target, _make_file) as place:
+        with place.open("r+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(place, target)
+        sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def temporary(target: Path, make: Callable[[Path], int]) -> Iterator[Path]:
+    """A temporary file or folder beside ``target``. It is removed at the end, if it is still there.
+
+    What killed programs have left of writing ``target`` is removed before.
+
+    make: Function that makes the file or folder and returns a descriptor of it.
+    """
+    remove_abandoned(target)
+    path, descriptor = _make_and_lock(target, make)
+    try:
+        yield path
+    finally:
+        _remove(path)
+        os.close(descriptor)
+
+
+def _make_and_lock(target: Path, make: Callable[[Path], int]) -> Tuple[Path, int]:
+    while True:
+        path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+        descriptor = make(path)
+        _lock(descriptor)
+        # Another program may have removed it before it was locked.
+        if os.path.lexists(path):
+            return path, descriptor
+        os.close(descriptor)
+
+
+def _make_file(path: Path) -> int:
+    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666)
+
+
+def make_folder(path: Path) -> int:
+    path.mkdir(mode=0o700)
+    return os.open(path if CAN_LOCK else os.devnull, os.O_RDONLY)
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder has one of our temporary names."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def remove_abandoned(target: Path) -> None:
+    """Remove what killed programs left of writing ``target``. ``restore`` comes first."""
+    for path in leftovers(target):
+        with abandoned(path) as is_abandoned:
+            if is_abandoned:
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def leftovers(target: Path) -> List[Path]:
+    """The temporary files and folders beside ``target``, in use or abandoned."""
+    name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{32}\.tmp")
+    try:
+        entries = os.listdir(target.parent)
+    except OSError:
+        return []
+    return [target.with_name(entry) for entry in sorted(entries) if name.fullmatch(entry)]
+
+
+@contextlib.contextmanager
+def abandoned(path: Path) -> Iterator[bool]:
+    """Whether no process is writing a temporary file or folder. Locked within the block if so."""
+    descriptor: Optional[int] = None
+    if CAN_LOCK:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        yield descriptor is not None and _lock(descriptor, wait=False)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, *, wait: bool = True) -> bool:
+    """Lock an open file or folder; False where it is locked already, or can't be locked."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    with contextlib.suppress(OSError):  # not every file system can
+        _sync(path, os.O_RDONLY)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until all files of a folder and of the folders in it are on the disk."""
+    for place, _, names in os.walk(folder, topdown=False):
+        for path in (Path(place, name) for name in names):
+            if path.is_file() and not path.is_symlink():
+                # Windows can only flush what is open for writing.
+                _sync(path, os.O_RDONLY if CAN_LOCK else os.O_RDWR)
+        sync_folder(Path(place))
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

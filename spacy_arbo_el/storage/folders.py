@@ -1,0 +1,214 @@
+"""Replacing folders whole, and the right to change them.
+
+A folder is written beside the old one, with hard links to what does not change, and then the two
+exchange their names. Its ``write.lock`` is linked too, so that who has locked it keeps it locked.
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import shutil
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Iterator, List, Optional
+
+from filelock import FileLock, Timeout
+
+from ..errors import Errors
+from .files import CAN_LOCK, abandoned, is_temporary, leftovers, make_folder, sync_folder, sync_tree
+from .files import temporary as temporary_beside
+from .lines import PathLike
+
+LOCK = "write.lock"
+# The folder that is being replaced, within the temporary one.
+OLD = "old"
+# Seconds to wait for a program that is replacing a folder at this moment.
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """What folders of a kind hold. Only a folder that holds nothing else is replaced.
+
+    noun: What messages call such a folder, such as "a pipeline".
+    names: Function from an existing folder to a regular expression of all names that may be in it
+        beside ``write.lock``; None where the folder is not of this kind.
+    nested: Whether it may hold folders. What is in these is not checked.
+    """
+
+    noun: str
+    names: Callable[[Path], Optional[str]]
+    nested: bool = False
+
+    def strangers(self, folder: Path) -> List[str]:
+        """The names in a folder that don't belong there. Symbolic links never belong there.
+
+        All names, where the folder is not of this kind.
+        """
+        pattern = re.compile(f"{self.names(folder) or '(?!)'}|{re.escape(LOCK)}")
+        return [
+            entry.name
+            for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)
+            if not self._belongs(entry, pattern)
+        ]
+
+    def _belongs(self, entry: "os.DirEntry[str]", pattern: "re.Pattern[str]") -> bool:
+        if entry.is_symlink():
+            return False
+        if is_temporary(entry.name):
+            return True
+        is_known = pattern.fullmatch(entry.name) is not None
+        return is_known and (entry.is_file() or (self.nested and entry.is_dir()))
+
+
+def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
+    """The real path of a folder that may be written: there is none, or it is empty or of the kind.
+
+    Otherwise ValueError. To be called before long work; ``replacing_folder`` calls it as well.
+    """
+    # A link stays a link: the folder it points to is replaced.
+    target = Path(os.path.realpath(path))
+    if not os.path.lexists(target):
+        return target
+    if not target.is_dir():
+        raise ValueError(Errors.E031.format(path=path, noun=kind.noun))
+    strangers = kind.strangers(target)
+    if strangers:
+        more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
+        names = ", ".join(strangers[:3]) + more
+        raise ValueError(Errors.E030.format(path=path, noun=kind.noun, names=names))
+    if os.path.ismount(target) or _is_working_directory(target):
+        raise ValueError(Errors.E032.format(path=path, inner=Path(path, "new")))
+    return target
+
+
+def _is_working_directory(folder: Path) -> bool:
+    """Whether the process is in the folder or below it."""
+    try:
+        working = Path.cwd()
+    except OSError:  # it was removed
+        return False
+    return folder == working or folder in working.parents
+
+
+@contextlib.contextmanager
+def replacing_folder(path: PathLike, kind: FolderKind) -> Iterator[Path]:
+    """A folder to write to, which replaces ``path`` when the block ends without an error.
+
+    Nothing is replaced but a folder of the same kind or an empty one; see ``check_replaceable``.
+    It has a temporary name until the end. On an error the old folder stays as it was. Everything
+    is on the disk when the block has ended. After a kill, ``path`` is the old folder or the new
+    one. Where the system can't exchange two folders in one step, ``path`` may be missing; then
+    ``restore`` brings the old folder back. The next ``replacing_folder`` does so too, and removes
+    temporary files that were left.
+
+    path: The folder.
+    kind: What a folder holds that may be replaced, such as ``PIPELINE``.
+    """
+    target = check_replaceable(path, kind)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    restore(target)
+    with temporary_beside(target, make_folder) as place:
+        folder = place / "new"
+        folder.mkdir()
+        yield folder
+        if (target / LOCK).is_file() and not (folder / LOCK).exists():
+            link(target / LOCK, folder / LOCK)
+        sync_tree(folder)
+        # Files may have been put into the old one in the meantime.
+        check_replaceable(path, kind)
+        _swap(folder, target)
+
+
+def _swap(folder: Path, target: Path) -> None:
+    """Give a folder the name ``target``, and move what has this name beside the folder."""
+    if not target.exists():
+        os.rename(folder, target)
+    else:
+        folder.chmod(stat.S_IMODE(target.stat().st_mode))
+        if not exchange(folder, target):
+            old = folder.with_name(OLD)
+            os.rename(target, old)
+            try:
+                os.rename(folder, target)
+            except BaseException:
+                os.rename(old, target)
+                raise
+    sync_folder(target.parent)
+
+
+def exchange(left: Path, right: Path) -> bool:
+    """Exchange the names of two folders in one step; False where the system can't."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    at_fdcwd, rename_exchange = -100, 2
+    return rename(at_fdcwd, os.fsencode(left), at_fdcwd, os.fsencode(right), rename_exchange) == 0
+
+
+def restore(target: Path) -> None:
+    """Bring a folder back whose replacement was killed when it had no name for a moment.
+
+    Where another program is replacing it at this moment, wait until it is there.
+    """
+    end = time.monotonic() + PATIENCE
+    while not os.path.lexists(target):
+        halfway = [path for path in leftovers(target) if (path / OLD).is_dir()]
+        if not halfway or time.monotonic() > end:
+            return
+        with abandoned(halfway[0]) as is_abandoned:
+            if is_abandoned or not CAN_LOCK:
+                with contextlib.suppress(OSError):
+                    os.rename(halfway[0] / OLD, target)
+                continue
+        time.sleep(0.05)
+
+
+def link(source: Path, target: Path) -> None:
+    """Give a file, or all files of a folder, a second name; they are copied where that fails."""
+    if source.is_dir():
+        target.mkdir()
+        for entry in sorted(source.iterdir()):
+            if not is_temporary(entry.name):
+                link(entry, target / entry.name)
+        return
+    try:
+        os.link(source, target)
+    except OSError:  # not every file system can
+        shutil.copy2(source, target)
+
+
+@contextlib.contextmanager
+def locked_folder(path: PathLike, refusal: str, wait: float = 0.0) -> Iterator[None]:
+    """Have the right to change a folder; ValueError where another thread or program has it.
+
+    The lock is on its ``write.lock``, and ends with the process. A thread may take it again. A
+    folder that does not exist is not locked.
+
+    refusal: The message of the error.
+    wait: Seconds to wait for the other program.
+    """
+    folder = Path(os.path.realpath(path))
+    if not folder.is_dir():
+        yield
+        return
+    lock = FileLock(str(folder / LOCK), is_singleton=True)
+    acquire(lock, refusal, wait)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def acquire(lock: FileLock, refusal: str, wait: float = 0.0) -> None:
+    """Take the lock of a folder; ValueError where another has it, or where it is no plain file."""
+    try:
+        if os.path.lexists(lock.lock_file) and not stat.S_ISREG(os.lstat(lock.lock_file).st_mode):
+            raise ValueError(refusal)
+        lock.acquire(timeout=wait)
+    except Timeout:
+        raise ValueError(refusal) from None

@@ -1,0 +1,209 @@
+"""Reading text files line by line, and what a text may hold."""
+
+import gzip
+import io
+import json
+import zlib
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional, Tuple, Union, cast
+
+from ..errors import Errors
+
+PathLike = Union[str, Path]
+# Takes the error of a line that can't be read: raises it, or keeps it and goes on.
+OnBad = Callable[[ValueError], None]
+# Characters of what an error says about a line.
+MAX_PROBLEM = 500
+
+
+def line_error(path: PathLike, line: int, problem: str) -> ValueError:
+    """The error for an invalid line: it names the file, the line and the problem.
+
+    A problem that quotes a long value is shortened in the middle.
+    """
+    if len(problem) > MAX_PROBLEM:
+        problem = f"{problem[: MAX_PROBLEM // 2]} … {problem[-MAX_PROBLEM // 2 :]}"
+    return ValueError(Errors.E100.format(path=path, line=line, problem=problem))
+
+
+def check_exists(path: PathLike, hint: str = "Check the path.") -> Path:
+    """The path as a ``Path``. Raises FileNotFoundError if there is no such file.
+
+    hint: What the message advises.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(Errors.E101.format(path=path, hint=hint))
+    return path
+
+
+def throw(error: ValueError) -> None:
+    """What readers do with a bad line, unless they are given something else to do."""
+    raise error from None
+
+
+def ignore(error: ValueError) -> None:
+    """What to do with the error of a line that is read twice, the first time."""
+
+
+class Lines(NamedTuple):
+    """A part of a file.
+
+    start: The number of its first line, from 0.
+    stop: The number behind that of its last line; None for the end of the file.
+    offset: The byte at which its first line begins.
+    """
+
+    start: int = 0
+    stop: Optional[int] = None
+    offset: int = 0
+
+
+WHOLE = Lines()
+OTHER_ENCODING = "Save it as UTF-8, or give --encoding cp1252, or another, if the command has it."
+
+
+def read_lines(
+    path: PathLike,
+    bad: OnBad = throw,
+    lines: Lines = WHOLE,
+    encoding: str = "utf8",
+) -> Iterator[Tuple[int, str]]:
+    """Yield (line number from 1, line without its end) of a file, which may be packed (.gz).
+
+    Only a line feed ends a line, with or without a carriage return before it. Other characters at
+    which ``str.splitlines`` splits are part of the text. Raises ValueError with file and line if
+    the bytes are not of the encoding, or with the file if its packing is broken.
+
+    bad: What to do with the error of such a line, which is then left out.
+    lines: The part of the file to read.
+    encoding: Such as "cp1252".
+    """
+    count = None if lines.stop is None else lines.stop - lines.start
+    if not check_encoding(encoding):
+        yield from _read_wide_lines(path, encoding)
+        return
+    with _open(check_exists(path)) as file:
+        file.seek(lines.offset)
+        for number, raw in enumerate(_unpacked(file, path, count), lines.start + 1):
+            if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
+                raw = raw[3:]
+            try:
+                yield number, raw.rstrip(b"\r\n").decode(encoding)
+            except UnicodeDecodeError as err:
+                name = encoding_name(encoding)
+                problem = f"the file isn't {name} here ({err.reason}). {OTHER_ENCODING}"
+                bad(line_error(path, number, problem))
+
+
+def encoding_name(encoding: str) -> str:
+    """An encoding as people know it."""
+    return "UTF-8" if encoding == "utf8" else encoding
+
+
+def check_encoding(encoding: str) -> bool:
+    """Whether a line feed is one byte, as in most encodings. ValueError for an unknown one."""
+    try:
+        return "\n".encode(encoding) == b"\n"
+    except LookupError:
+        raise ValueError(Errors.E108.format(encoding=encoding)) from None
+
+
+def _read_wide_lines(path: PathLike, encoding: str) -> Iterator[Tuple[int, str]]:
+    """All lines of a file in an encoding such as UTF-16, in which Excel writes."""
+    number = 0
+    with _open(check_exists(path)) as file:
+        try:
+            for number, line in enumerate(io.TextIOWrapper(file, encoding, newline="\n"), 1):
+                yield number, line.rstrip("\r\n")
+        except UnicodeError as error:
+            problem = f"the file isn't {encoding} behind this line ({error})."
+            raise line_error(path, max(number, 1), problem) from None
+
+
+def _open(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+def _unpacked(file: BinaryIO, path: PathLike, count: Optional[int]) -> Iterator[bytes]:
+    """The first lines of a file."""
+    try:
+        yield from islice(file, count)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise line_error(path, 1, f"no valid gzip: {error}.") from None
+
+
+def read_start(path: Path, size: int) -> bytes:
+    """At most the first ``size`` bytes of a file; none where there is no plain file."""
+    # To open a pipe would wait for a writer.
+    if path.is_symlink() or not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(size)
+
+
+def read_records(
+    path: PathLike,
+    bad: OnBad = throw,
+    lines: Lines = WHOLE,
+    encoding: str = "utf8",
+) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """Yield (line number, JSON object) for each line that isn't empty.
+
+    Raises ValueError with file and line if a line is not a JSON object.
+
+    bad: What to do with the error of such a line, which is then left out.
+    lines: The part of the file to read.
+    encoding: See ``read_lines``.
+    """
+    for number, line in read_lines(path, bad, lines, encoding):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line, parse_constant=_no_number)
+        except json.JSONDecodeError as err:
+            problem = f"no valid JSON: {err.msg} at column {err.colno}. Write one object per line."
+            bad(line_error(path, number, problem))
+            continue
+        except (ValueError, RecursionError) as err:
+            bad(line_error(path, number, f"no valid JSON: {err}."))
+            continue
+        if not isinstance(record, dict):
+            problem = f"expected a JSON object, got {json_kind(record)}."
+            bad(line_error(path, number, problem))
+            continue
+        yield number, record
+
+
+def _no_number(name: str) -> None:
+    """Python would read NaN and Infinity, which are no JSON."""
+    raise ValueError(f"{name} is no number")
+
+
+def json_kind(value: Any) -> str:
+    """The kind of a JSON value, for messages."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+    return names.get(type(value), "null" if value is None else f"the number {value!r:.20}")
+
+
+def is_text(value: object) -> bool:
+    """Whether the value is a string that can be encoded.
+
+    JSON can contain a lone surrogate (``"\\ud83d"``), which is half a character. spaCy fails on it
+    later, with an unclear message.
+    """
+    if not isinstance(value, str):
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode("utf8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_storable(value: object) -> bool:
+    """Whether the value is a text without NUL, at which SQLite and C would end it."""
+    return isinstance(value, str) and "\0" not in value and is_text(value)
