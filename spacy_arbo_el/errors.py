@@ -208,6 +208,10 @@ class Errors(metaclass=_Coded):
         "is not read through links, which could lead to any file. Copy the whole pipeline with "
         "what its links point to, cp -rL FOLDER COPY, and load the copy."
     )
+    E044 = (
+        "The knowledge base in {path} was saved by an earlier version. Upgrade it once: "
+        "python -m spacy arbo kb upgrade {path}"
+    )
     E043 = "The reader of {format!r} has no option {name!r}. Leave it out; it has: {choices}."
 
     # Reading files: E1xx

@@ -181,7 +181,7 @@ def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> 
     Example:
       python -m spacy arbo kb verify kb
     """
-    from ..kb.checks import verify
+    from ..kb.verification import verify
 
     problems = verify(path)
     for problem in problems:
@@ -189,6 +189,29 @@ def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> 
     if problems:
         raise typer.Exit(1)
     msg.good(f"{visible(path)} is undamaged")
+
+
+@kb_cli.command("upgrade")
+def upgrade_command(
+    path: Path = Arg(..., help="Folder of a knowledge base, or of a pipeline"),
+) -> None:
+    """Upgrade a knowledge base that an earlier version has saved.
+
+    Nothing is encoded again.
+
+    \b
+    Example:
+      python -m spacy arbo kb upgrade kb
+    """
+    from ..kb.upgrade import outdated, upgrade
+
+    with errors_for_people():
+        folders = outdated(path)
+        for folder in folders:
+            upgrade(folder)
+            msg.good(f"{visible(folder)} is upgraded")
+    if not folders:
+        msg.info(f"{visible(path)} has the present version already")
 
 
 @kb_cli.command("search")

@@ -15,10 +15,12 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 from ..errors import Errors
 
-SCHEMA = """
+# The table of version 3 that version 2 lacks.
+OWNER = "CREATE TABLE owner (first INTEGER PRIMARY KEY, positions BLOB NOT NULL)"
+SCHEMA = f"""
 -- No free pages: a rollback does not restore their content, which would change the checksum.
 PRAGMA auto_vacuum = FULL;
--- Counts, the encoder's fingerprint, the files: what manifest.json shows to people.
+-- Counts, the encoder's fingerprint, the files and their checksums.
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entity (
     position INTEGER PRIMARY KEY,
@@ -61,8 +63,8 @@ CREATE INDEX text_key ON text (key);
 CREATE TABLE dirty (position INTEGER PRIMARY KEY);
 -- Rows that no entity owns any more.
 CREATE TABLE dead (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
--- Checksums of the files of vectors and owners, one row per block.
-CREATE TABLE block (number INTEGER PRIMARY KEY, vectors INTEGER NOT NULL, owners INTEGER NOT NULL);
+-- The entities that rows belong to, int64: those from ``first`` on. -1 for a row of zeros.
+{OWNER};
 """
 
 # Words in SQLite's errors that say that the disk is at fault and not the file.
@@ -205,15 +207,25 @@ class Database:
         """Call a function after the present transaction is committed; not if it fails."""
         self._after.append(call)
 
-    def checksum(self) -> Optional[int]:
-        """The checksum of all pages; None before Python 3.11, which can't compute it.
+    def seal(self, checksum: Optional[int] = None) -> None:
+        """Store the checksum of all pages in the header; 0 stands for none."""
+        checksum = self.checksum() if checksum is None else checksum
+        self.rows(f"PRAGMA user_version = {checksum - (checksum >> 31 << 32)}")
+
+    @property
+    def sealed(self) -> int:
+        """The checksum in the header; 0 for none."""
+        return self.value("PRAGMA user_version") & 0xFFFFFFFF
+
+    def checksum(self) -> int:
+        """The checksum of all pages; 0 before Python 3.11, which can't compute it.
 
         They are read through SQLite: closing another handle of the file would drop SQLite's locks.
         """
         if not hasattr(self.connection, "serialize"):
-            return None
+            return 0
         with self.lock, self.reading():
-            return zlib.crc32(self.connection.serialize())
+            return page_checksum([self.connection.serialize()])
 
     def size(self) -> int:
         """The size of all pages, in bytes."""
@@ -236,7 +248,8 @@ class Database:
             for pragma in ("journal_mode = DELETE", "synchronous = FULL", "cache_spill = OFF"):
                 self.rows(f"PRAGMA {pragma}")
             # One last commit, which waits for the disk.
-            self.rows("PRAGMA user_version = 1")
+            self.set(settled=self.get("settled"))
+            self.seal(0)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -303,6 +316,26 @@ class Database:
                 return on_disk.copy(None)
             finally:
                 on_disk.close()
+
+
+def page_checksum(chunks: Iterable[bytes]) -> int:
+    """The checksum of the pages of a database, but for where it is stored itself.
+
+    Each commit also changes the counter of changes, which the header has twice, and the version of
+    SQLite.
+    """
+    crc = 0
+    for number, chunk in enumerate(chunks):
+        rest = memoryview(chunk)
+        if not number:
+            head, rest = bytearray(chunk[:100]), rest[100:]
+            head[60:64] = bytes(4)
+            if head[24:28] == head[92:96]:
+                head[24:28] = head[92:96] = bytes(4)
+            head[96:100] = bytes(4)
+            crc = zlib.crc32(head)
+        crc = zlib.crc32(rest, crc)
+    return crc or 1
 
 
 # A process is forked between statements: neither SQLite nor the locks are left as another thread,

@@ -41,18 +41,15 @@ class EntityVectorRows(NamedTuple):
     positions: (n,) int64, the entities in the order of their rows.
     counts: (n,) int64, the number of texts of each.
     keys: (rows,) int64, the keys of the texts.
+    owners: (rows,) int64, the entity of each row; -1 for a text that the encoder can't read.
     vectors: (rows, width) float32.
     """
 
     positions: np.ndarray
     counts: np.ndarray
     keys: np.ndarray
+    owners: np.ndarray
     vectors: np.ndarray
-
-    @property
-    def owners(self) -> np.ndarray:
-        """(rows,) int64, the entity of each row; -1 for a text that the encoder can't read."""
-        return np.where(has_vector(self.vectors), np.repeat(self.positions, self.counts), -1)
 
 
 class TextEncoder:
@@ -199,21 +196,20 @@ def encode_items(items: Items, verbalize: Verbalization, encoder: TextEncoder) -
     groups = [verbalize(entity) for _, entity in items]
     texts = [text for group in groups for text in group]
     keys = keys_of(texts)
-    return EntityVectorRows(
-        np.array([position for position, _ in items], dtype=np.int64),
-        np.array([len(group) for group in groups], dtype=np.int64),
-        np.array(keys, dtype=np.int64),
-        encoder.vectors(texts, keys),
-    )
+    positions = np.array([position for position, _ in items], dtype=np.int64)
+    counts = np.array([len(group) for group in groups], dtype=np.int64)
+    vectors = encoder.vectors(texts, keys)
+    owners = np.where(has_vector(vectors), np.repeat(positions, counts), -1)
+    return EntityVectorRows(positions, counts, np.array(keys, dtype=np.int64), owners, vectors)
 
 
 def joined(parts: Sequence[EntityVectorRows]) -> EntityVectorRows:
     """Parts one after the other, without their vectors."""
     none = np.zeros(0, dtype=np.int64)
-    positions, counts, keys = (
-        np.concatenate([none, *(part[i] for part in parts)]) for i in range(3)
+    positions, counts, keys, owners = (
+        np.concatenate([none, *(part[i] for part in parts)]) for i in range(4)
     )
-    return EntityVectorRows(positions, counts, keys, np.zeros((0, 0), dtype=np.float32))
+    return EntityVectorRows(positions, counts, keys, owners, np.zeros((0, 0), dtype=np.float32))
 
 
 def store_layout(database: Database, start: int, part: EntityVectorRows) -> None:
@@ -222,24 +218,22 @@ def store_layout(database: Database, start: int, part: EntityVectorRows) -> None
     owned = zip(part.positions.tolist(), first.tolist(), part.counts.tolist())
     database.many("INSERT INTO owned VALUES (?, ?, ?)", owned)
     database.many("INSERT INTO text VALUES (?, ?)", enumerate(part.keys.tolist(), start))
+    if len(part.owners):
+        database.many("INSERT INTO owner VALUES (?, ?)", [(start, part.owners.tobytes())])
 
 
 def replace_layout(database: Database, layout: EntityVectorRows) -> bool:
     """Write down all rows anew. RETURNS: Whether any row changed its number."""
-    rows = database.rows("SELECT row, key FROM text ORDER BY row")
-    owned = database.rows("SELECT position, count FROM owned ORDER BY position")
-    dead = database.rows("SELECT 1 FROM dead LIMIT 1")
-    before = [np.array(table, dtype=np.int64).reshape(-1, 2) for table in (rows, owned)]
-    after = (
-        np.stack([np.arange(len(layout.keys)), layout.keys], axis=1),
-        np.stack([layout.positions, layout.counts], axis=1),
+    moved = (
+        bool(database.rows("SELECT 1 FROM dead LIMIT 1"))
+        or database.rows("SELECT key FROM text ORDER BY row")
+        != [(k,) for k in layout.keys.tolist()]
+        or database.rows("SELECT position, count FROM owned ORDER BY position")
+        != list(zip(layout.positions.tolist(), layout.counts.tolist()))
     )
-    same = not dead and all(np.array_equal(*pair) for pair in zip(before, after))
-    if not same:
-        database.empty("text", "owned", "dead", "dirty")
-        store_layout(database, 0, layout)
-    database.empty("block")
-    return not same
+    database.empty("text", "owned", "dead", "dirty", "owner")
+    store_layout(database, 0, layout)
+    return moved
 
 
 def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:

@@ -1,6 +1,5 @@
 """The vectors of a knowledge base's entities: encoded when texts change, and stored with them."""
 
-import json
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,14 +12,10 @@ from ..errors import Errors
 from . import encoding, folder
 from .editing import EntityEditor
 from .manifest import index_entry
-from .saving import AttachedIndex
-from .storage import Storage
+from .storage import AttachedIndex, Storage
 from .texts import DistinctTexts
-from .vectors import BLOCK, RowFiles, VectorRows, block_checksums
+from .vectors import VectorFile, VectorRows
 from .verbalizations import Verbalization, verbalization_identity
-
-# (block, checksum of its vectors, checksum of its owners)
-Checksums = List[Tuple[int, int, int]]
 
 
 class EntityVectors:
@@ -162,7 +157,7 @@ class EntityVectors:
 
     def _append(self, part: encoding.EntityVectorRows) -> None:
         """Add rows within a transaction. They are in ``rows`` once it is committed."""
-        database = self.storage.database
+        database, path = self.storage.database, self.storage.path
         vectors, owners = encoding.as_stored(part.vectors, self.rows.dtype), part.owners
         start = database.get("rows")
         encoding.store_layout(database, start, part)
@@ -170,50 +165,42 @@ class EntityVectors:
         self.layout += 1
         if not len(owners):
             return
-        if self.storage.path is None:
+        if path is None:
             database.after_commit(partial(self.rows.append, vectors, owners))
             return
-        files = self._row_files()
-        if files is None:
-            files = self._new_files(self.storage.path, vectors.shape[1])
-            database.set(files=files.number)
-        files.write(start, vectors, owners)
-        self._write_checksums(start, vectors, owners)
-        database.after_commit(partial(self._map, files, start + len(owners)))
+        manifest = database.manifest()
+        file = folder.vector_file(path, manifest)
+        if file is None:
+            file = self._new_file(path, vectors.shape[1])
+        crc = file.write(start, vectors, manifest["crc"] if start else 0)
+        database.set(files=file.number, crc=crc)
+        everyone = np.concatenate([self.rows.owners, owners])
+        database.after_commit(partial(self._map, file, everyone))
 
-    def _map(self, files: RowFiles, count: int) -> None:
-        self.rows = files.map(count)
-
-    def _write_checksums(self, start: int, vectors: np.ndarray, owners: np.ndarray) -> None:
-        database = self.storage.database
-        last = database.rows(
-            "SELECT vectors, owners FROM block WHERE number = ?", (start // BLOCK,)
-        )
-        database.many(
-            "INSERT OR REPLACE INTO block VALUES (?, ?, ?)",
-            block_checksums(start, vectors, owners, last[0] if last else (0, 0)),
-        )
+    def _map(self, file: VectorFile, owners: np.ndarray) -> None:
+        self.rows = VectorRows(file.map(len(owners)), owners, file.dtype)
 
     def _encode_all(
         self, verbalize: Verbalization, encode: encoding.Encode, fingerprint: str
     ) -> int:
         """New vectors for all texts, from another encoder."""
         encoder = encoding.TextEncoder(encode, VectorRows(dtype=self.rows.dtype), None)
-        files = self._row_files() if self.storage.lock is not None else None
+        database, file = self.storage.database, None
+        if self.storage.lock is not None and self.storage.path is not None:
+            file = folder.vector_file(self.storage.path, database.manifest())
         with self._removing_leftovers():
-            layout, checksums = self._encode_into(files, verbalize, encoder)
+            layout, crc = self._encode_into(file, verbalize, encoder)
             rows = encoder.rows
             with self.storage.transaction(vectors_only=True):
                 database = self.storage.database
                 moved = encoding.replace_layout(database, layout)
                 identity = verbalization_identity(verbalize)
-                database.set(encoder=fingerprint, verbalization=identity)
-                database.set(rows=len(rows), width=rows.width, index="")
-                if files:
-                    database.set(files=files.number + 1 if len(rows) else 0)
-                    database.many("INSERT OR REPLACE INTO block VALUES (?, ?, ?)", checksums)
-        if files:
-            files.remove()
+                database.set(encoder=fingerprint, verbalization=identity, index="", crc=crc)
+                database.set(rows=len(rows), width=rows.width)
+                if file:
+                    database.set(files=file.number + 1 if len(rows) else 0)
+        if file:
+            file.path.unlink(missing_ok=True)
             if self.index is not None and isinstance(self.index.source, Path):
                 self.index.source.unlink(missing_ok=True)
         self.rows, self.index, self._invalid = rows, None, False
@@ -223,31 +210,28 @@ class EntityVectors:
         return encoder.count
 
     def _encode_into(
-        self, files: Optional[RowFiles], verbalize: Verbalization, encoder: encoding.TextEncoder
-    ) -> Tuple[encoding.EntityVectorRows, Checksums]:
+        self, file: Optional[VectorFile], verbalize: Verbalization, encoder: encoding.TextEncoder
+    ) -> Tuple[encoding.EntityVectorRows, int]:
         """Encode all entities into ``encoder.rows``, some at a time.
 
-        files: The present files, next to which new ones are written; None for rows in memory.
-        RETURNS: The new rows without vectors, and the checksums of the new files.
+        file: The present file, next to which a new one is written; None for rows in memory.
+        RETURNS: The new rows without vectors, and the checksum of the new file.
         """
         parts: List[encoding.EntityVectorRows] = []
-        checksums: Checksums = []
-        new_files: Optional[RowFiles] = None
+        new: Optional[VectorFile] = None
+        crc = 0
         for chunk in encoding.chunks(self.storage.entities.items()):
             part = encoding.encode_items(chunk, verbalize, encoder)
             vectors = encoding.as_stored(part.vectors, encoder.rows.dtype)
-            start = len(encoder.rows)
             parts.append(part)
-            if files is None:
+            if file is None:
                 encoder.rows.append(vectors, part.owners)
             elif len(vectors):
-                width, number = vectors.shape[1], files.number + 1
-                new_files = new_files or self._new_files(files.folder, width, number)
-                new_files.write(start, vectors, part.owners)
-                last_sums = checksums[-1][1:] if checksums else (0, 0)
-                checksums += block_checksums(start, vectors, part.owners, last_sums)
-                encoder.rows = new_files.map(start + len(part.owners))
-        return encoding.joined(parts), checksums
+                new = new or self._new_file(file.folder, vectors.shape[1], file.number + 1)
+                crc = new.write(len(encoder.rows), vectors, crc)
+                owners = np.concatenate([encoder.rows.owners, part.owners])
+                encoder.rows = VectorRows(new.map(len(owners)), owners, new.dtype)
+        return encoding.joined(parts), crc
 
     def keep_index(self, index: AttachedIndex) -> None:
         """Store a search index beside the rows that it was built over, in place of an older one."""
@@ -259,9 +243,9 @@ class EntityVectors:
             number = manifest.get("indexes", 0) + 1
             path = storage.path / f"index-{number}{index.about['suffix']}"
             with self._removing_leftovers():
-                index.write(path)
+                entry = index.write(path)
                 with storage.transaction(vectors_only=True):
-                    storage.database.set(index=json.dumps(index.entry(path)), indexes=number)
+                    storage.database.set(index=entry, indexes=number)
             if old:
                 (storage.path / old["file"]).unlink(missing_ok=True)
             index = AttachedIndex(index.about, path)
@@ -277,10 +261,6 @@ class EntityVectors:
                 folder.remove_leftovers(self.storage.path, self.storage.database.manifest())
             raise
 
-    def _row_files(self) -> Optional[RowFiles]:
-        path = self.storage.path
-        return folder.row_files(path, self.storage.database.manifest()) if path else None
-
-    def _new_files(self, path: Path, width: int, number: int = 1) -> RowFiles:
+    def _new_file(self, path: Path, width: int, number: int = 1) -> VectorFile:
         uuid = self.storage.database.get("uuid")
-        return RowFiles(path, number, uuid, width, self.rows.dtype).create()
+        return VectorFile(path, number, uuid, width, self.rows.dtype).create()

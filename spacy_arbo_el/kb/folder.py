@@ -1,18 +1,21 @@
-"""The folder of a knowledge base: its files, and the right to write. ``checks.py`` opens it."""
+"""The folder of a knowledge base: its files, and the right to write. ``verification.py`` opens it.
 
-import json
+``entities.sqlite`` holds all but the vectors, which are in ``vectors-N.bin``, and the search index
+over them in ``index-N``. SQLite has the checksums of both, and its own in its header.
+"""
+
 import os
 import re
+import time
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Iterator, List, Optional, Set, Tuple
 
-import srsly
 from filelock import FileLock
 
 from ..errors import Errors
-from ..storage.files import is_temporary, remove_abandoned, write_file
+from ..storage.files import is_temporary, remove_abandoned
 from ..storage.folders import (
     LOCK,
     FolderKind,
@@ -23,39 +26,29 @@ from ..storage.folders import (
 )
 from ..storage.lines import check_exists, read_start
 from .database import Database
-from .manifest import FORMAT, VERSION, Manifest, index_entry, is_count
-from .vectors import RowFiles, VectorRows
+from .manifest import Manifest, index_entry
+from .vectors import VectorFile
 
-MANIFEST = "manifest.json"
 DATABASE = "entities.sqlite"
 # The files of spaCy's ``InMemoryLookupKB``.
 SPACY_FILES = ("contents", "strings.json")
-
-# Databases of at most this many bytes get a checksum with each edit, others when they are closed.
-SUMMED = 1 << 24
 CHUNK = 1 << 22
-# Manifests are shorter than that. No more is read.
-LONGEST_MANIFEST = 1 << 20
+# A file that was changed less than so many nanoseconds ago may change again unnoticed.
+RACY = 50_000_000
 
+# Files of which there are several generations; those of version 2 had owners too.
+_NUMBERED = r"(vectors|owners)-\d+\.bin|index-\d+\.\w+"
 # The files of a knowledge base; SQLite's journal is there during an edit, or after a kill.
-FILES = (
-    r"manifest\.json|entities\.sqlite(-journal)?"
-    r"|(vectors|owners)-\d+\.bin|index-\d+\.\w+"
-)
+FILES = rf"manifest\.json|entities\.sqlite(-journal)?|{_NUMBERED}"
 # What SQLite or this package would read or write in the folder.
 _USED = re.compile(rf"{FILES}|write\.lock|entities\.sqlite-(wal|shm)")
-# Files of which there are several generations.
-_NUMBERED = re.compile(r"(vectors|owners)-\d+\.bin|index-\d+\.\w+")
+# What ends a journal that names another file, which SQLite may remove when it rolls back.
+_NAMES_ANOTHER_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 
 def _names_in_folder(folder: Path) -> Optional[str]:
     """The pattern of the names in a knowledge base's folder; None where it is of something else."""
-    try:
-        shown = json.loads(read_start(folder / MANIFEST, LONGEST_MANIFEST))
-    except (OSError, ValueError, RecursionError):
-        is_sqlite = read_start(folder / DATABASE, 16) == b"SQLite format 3\0"
-        return FILES if is_sqlite else None
-    return FILES if isinstance(shown, dict) and shown.get("format") == FORMAT else None
+    return FILES if read_start(folder / DATABASE, 16) == b"SQLite format 3\0" else None
 
 
 KB_FOLDER = FolderKind("a knowledge base", _names_in_folder)
@@ -110,14 +103,14 @@ def is_of_spacy(path: Path) -> bool:
 
 def lock(path: Path) -> FileLock:
     """The right to write, held until it is released; ValueError where another program has it."""
-    check_plain_files(path)
+    check_files(path)
     file_lock = FileLock(str(path / LOCK))
     acquire(file_lock, Errors.E018.format(where=path))
     return file_lock
 
 
-def check_plain_files(path: Path) -> None:
-    """ValueError where a file of a knowledge base is a symbolic link, a device or a folder.
+def check_files(path: Path) -> None:
+    """ValueError where a file is a symbolic link, a device or a folder, or a journal names others.
 
     To read a link shows, and to write to it changes, what is not in the folder: a stranger's folder
     may link to any file. So those of the caches of a hub, of DVC or of git-annex are copied first.
@@ -129,28 +122,25 @@ def check_plain_files(path: Path) -> None:
             raise ValueError(Errors.E042.format(where=path, name=entry.name))
         problem = f"{entry.name} is a folder or a device instead of a file"
         raise ValueError(Errors.E019.format(where=path, problems=problem))
-
-
-def read_manifest(path: Path) -> Manifest:
-    """The contents of manifest.json; ValueError where it can't be read or is of another version."""
-    try:
-        shown = dict(srsly.json_loads(read_start(path / MANIFEST, LONGEST_MANIFEST)))
-    except (ValueError, TypeError, RecursionError) as error:
-        problem = f"{MANIFEST}: {error}"
-        raise ValueError(Errors.E013.format(where=path, problem=problem)) from None
-    if shown.get("format") != FORMAT or shown.get("version") != VERSION:
-        raise ValueError(Errors.E008.format(where=path, found=shown.get("version")))
-    if not is_count(shown.get("generation")):
-        problem = f"{MANIFEST}: generation is {shown.get('generation')!r:.60}"
-        raise ValueError(Errors.E013.format(where=path, problem=problem))
-    return shown
+    journal = path / f"{DATABASE}-journal"
+    # A writer removes its journal at the end of each edit, also while this reads.
+    with suppress(FileNotFoundError), journal.open("rb") as file:
+        file.seek(max(os.fstat(file.fileno()).st_size - len(_NAMES_ANOTHER_FILE), 0))
+        if file.read() == _NAMES_ANOTHER_FILE:
+            problem = f"{journal.name} names a file outside"
+            raise ValueError(Errors.E019.format(where=path, problems=problem))
 
 
 def stamp(path: Path) -> Optional[Tuple[int, ...]]:
-    """A value that changes whenever the manifest is written. Nothing is read for it."""
+    """A value that changes whenever the database is written, read from no file; None for unknown.
+
+    It is unknown where the file was written at this moment, since the clock of files is coarse.
+    """
     try:
-        status = (path / MANIFEST).stat()
+        status = (path / DATABASE).stat()
     except OSError:
+        return None
+    if abs(time.time_ns() - status.st_mtime_ns) < RACY:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size
 
@@ -158,53 +148,34 @@ def stamp(path: Path) -> Optional[Tuple[int, ...]]:
 def state(path: Path) -> Optional[Tuple[str, int]]:
     """The knowledge base's uuid and its number of edits; None where they can't be read."""
     try:
-        shown = read_manifest(path)
+        check_files(path)
+        database = Database(path / DATABASE, writable=False)
+        try:
+            return identity(database.manifest())
+        finally:
+            database.close()
     except (ValueError, OSError):
         return None
-    return str(shown.get("uuid")), shown["generation"]
 
 
-def show_manifest(path: Path, database: Database, limit: int = SUMMED) -> None:
-    """Write the database's manifest into the folder, for people and for checks.
-
-    limit: The checksum of a database of at most so many bytes is computed and written too.
-    """
-    manifest = database.manifest()
-    crc = database.checksum() if database.size() <= limit else None
-    write_manifest(path, manifest, crc)
+def identity(manifest: Manifest) -> Tuple[str, int]:
+    """The uuid in a manifest and the number of edits."""
+    return str(manifest.get("uuid")), manifest.get("generation", 0)
 
 
-def write_manifest(path: Path, manifest: Manifest, crc: Optional[int]) -> None:
-    """Write manifest.json.
-
-    crc: The checksum of the database; None where it was not computed.
-    """
-    manifest["index"] = index_entry(manifest)
-    if crc is not None:
-        manifest["crc"] = crc
-    write_file(path / MANIFEST, srsly.json_dumps(manifest, indent=2).encode("utf8"))
-
-
-def row_files(path: Path, manifest: Manifest) -> Optional[RowFiles]:
-    """The files of the vectors; None where nothing has been encoded."""
+def vector_file(path: Path, manifest: Manifest) -> Optional[VectorFile]:
+    """The file of the vectors; None where nothing has been encoded."""
     if not manifest["files"]:
         return None
-    return RowFiles(path, manifest["files"], manifest["uuid"], manifest["width"], manifest["dtype"])
-
-
-def map_rows(path: Path, database: Database) -> VectorRows:
-    """The vectors of a folder, mapped and not read."""
-    manifest = database.manifest()
-    files = row_files(path, manifest)
-    return files.map(manifest["rows"]) if files else VectorRows(dtype=manifest["dtype"])
+    about = (manifest["uuid"], manifest["width"], manifest["dtype"])
+    return VectorFile(path, manifest["files"], *about)
 
 
 def names_in_use(path: Path, manifest: Manifest) -> Set[str]:
     """The names of all files that belong to a knowledge base at present."""
-    files, index = row_files(path, manifest), index_entry(manifest)
-    names = {MANIFEST, DATABASE, f"{DATABASE}-journal", LOCK}
-    names.update(file.name for file in (files.paths().values() if files else ()))
-    return names | ({index["file"]} if index else set())
+    file, index = vector_file(path, manifest), index_entry(manifest)
+    names = {DATABASE, f"{DATABASE}-journal", LOCK}
+    return names | ({file.path.name} if file else set()) | ({index["file"]} if index else set())
 
 
 def foreign_names(path: Path, manifest: Manifest) -> List[str]:
@@ -215,15 +186,20 @@ def foreign_names(path: Path, manifest: Manifest) -> List[str]:
 def remove_leftovers(path: Path, manifest: Manifest) -> None:
     """Remove the files that killed writers have left. Only for who has the right to write."""
     for name in foreign_names(path, manifest):
-        if _NUMBERED.fullmatch(name):
+        if re.fullmatch(_NUMBERED, name):
             (path / name).unlink(missing_ok=True)
         elif is_temporary(name):
             remove_abandoned(path / name[1 : -len(f".{0:032x}.tmp")])
 
 
-def file_checksum(path: Path) -> int:
-    crc = 0
+def file_chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
-            crc = zlib.crc32(chunk, crc)
+            yield chunk
+
+
+def file_checksum(path: Path) -> int:
+    crc = 0
+    for chunk in file_chunks(path):
+        crc = zlib.crc32(chunk, crc)
     return crc

@@ -21,20 +21,19 @@ from ..storage.locks import SharedLock
 from ..storage.revision import Revision
 from . import folder
 from .aliases import prior_probabilities, spacy_candidates
-from .checks import check_complete
 from .database import Database
 from .editing import EntityEditor
 from .encoding import Encode
 from .entity import Entity
 from .entity_vectors import EntityVectors
+from .importers.common import Records, entities_from
 from .lookup import same_letters, similar_names
-from .records import Records, entities_from
-from .saving import AttachedIndex, restore
-from .storage import Storage, read_contents
+from .storage import AttachedIndex, Contents, Storage, read_contents, restore
 from .store import EntityStore
 from .texts import DistinctTexts
 from .vectors import VectorRows
 from .verbalizations import Verbalization
+from .verification import check_complete
 
 
 class ArboKB(KnowledgeBase):
@@ -331,7 +330,9 @@ class ArboKB(KnowledgeBase):
         return self._read_folder(folder.find(Path(path)), writable=False)
 
     def _read_folder(self, path: Path, *, writable: bool) -> "ArboKB":
-        contents = read_contents(path, writable=writable)
+        return self._use(read_contents(path, writable=writable))
+
+    def _use(self, contents: Contents) -> "ArboKB":
         with self.guard.writing():
             self.storage.replace(contents.database, contents.path, contents.followed)
             self.vectors.replace(contents.rows, contents.index)
@@ -344,12 +345,10 @@ class ArboKB(KnowledgeBase):
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
-        database, rows = restore(bytes_data)
+        contents = restore(bytes_data)
         with self.guard.writing():
             self.close()
-            self.storage.replace(database)
-            self.vectors.replace(rows)
-        return self
+            return self._use(contents)
 
     # The methods of spaCy's knowledge bases
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, Optional
 from .vectors import DTYPES
 
 FORMAT = "spacy-arbo-el.kb"
-VERSION = 2
+VERSION = 3
 
 Manifest = Dict[str, Any]
 
@@ -20,7 +20,7 @@ Manifest = Dict[str, Any]
 LARGEST = 1 << 40
 WIDEST = 1 << 20
 
-_COUNTS = ("generation", "entities", "positions", "rows", "width", "files", "settled")
+_COUNTS = ("generation", "entities", "positions", "rows", "width", "files", "settled", "crc")
 _PATTERNS = {
     "uuid": re.compile(r"[0-9a-f]{32}"),
     "dtype": re.compile("|".join(DTYPES)),
@@ -45,6 +45,7 @@ def new_manifest(dtype: str) -> Manifest:
         "width": 0,
         "dtype": dtype,
         "files": 0,
+        "crc": 0,
         "encoder": "",
         "index": "",
         "settled": 0,

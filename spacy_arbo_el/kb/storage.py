@@ -1,28 +1,63 @@
-"""Where a knowledge base is stored: in memory or in a folder, and who may change it."""
+"""Where a knowledge base is stored: in memory, in a folder or in bytes, and who may change it."""
 
+import json
 import os
+import shutil
 import tempfile
+import uuid
 import warnings
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
+import srsly
 from filelock import FileLock
 
-from ..errors import Warnings
+from ..errors import Errors, Warnings
+from ..storage.files import pack_arrays, unpack_arrays
 from ..storage.locks import SharedLock
 from . import folder
-from .checks import open_database
-from .database import Database
-from .manifest import new_manifest
-from .saving import AttachedIndex, attached_index, dump, write
+from .database import Database, page_checksum
+from .manifest import VERSION, index_entry, manifest_problems, new_manifest
 from .store import EntityStore
-from .vectors import VectorRows
+from .vectors import VectorFile, VectorRows
+from .verification import open_database, owner_problems, owners_of, schema_problems
 
-# Databases of at most this many bytes are copied into memory when they are opened for reading.
+# Databases of at most this many bytes are copied into memory when they are opened for reading, and
+# get a checksum when they are closed.
 IN_MEMORY = 1 << 26
+# Databases of at most this many bytes get a checksum with each edit.
+SUMMED = 1 << 24
+
+
+@dataclass(frozen=True)
+class AttachedIndex:
+    """A search index that was built over the rows and is stored beside them.
+
+    about: Its description, JSON-serialisable; see ``retrieval/index/approximate.py``.
+    source: Its file, or a function that writes it to a path.
+    """
+
+    about: Dict[str, Any]
+    source: Union[Path, Callable[[Path], None]]
+
+    @property
+    def can_be_written(self) -> bool:
+        """Whether its file still exists. A writer may have replaced it by another."""
+        return not isinstance(self.source, Path) or self.source.is_file()
+
+    def write(self, path: Path) -> str:
+        """Write it to a new file. RETURNS: What the manifest holds about it."""
+        if isinstance(self.source, Path):
+            shutil.copyfile(self.source, path)
+        else:
+            self.source(path)
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())
+        size, crc = path.stat().st_size, folder.file_checksum(path)
+        return json.dumps({**self.about, "file": path.name, "size": size, "crc": crc})
 
 
 @dataclass(frozen=True)
@@ -41,7 +76,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class Contents:
-    """What is read from a folder.
+    """What is read from a folder or from bytes.
 
     database: The database, or a copy of it in memory.
     rows: The vectors.
@@ -52,29 +87,67 @@ class Contents:
 
     database: Database
     rows: VectorRows
-    index: Optional[AttachedIndex]
-    path: Optional[Path]
-    followed: Optional[Followed]
+    index: Optional[AttachedIndex] = None
+    path: Optional[Path] = None
+    followed: Optional[Followed] = None
 
 
 def read_contents(path: Path, *, writable: bool) -> Contents:
     """Open a folder; ValueError where it is damaged."""
-    followed = None if writable else Followed(path, folder.stamp(path), folder.state(path))
+    stamp = folder.stamp(path)
     database = open_database(path, writable=writable)
     try:
         with database.snapshot():
-            rows = folder.map_rows(path, database)
-            index = attached_index(path, database)
+            manifest = database.manifest()
+            rows = map_rows(path, database)
+            about = index_entry(manifest)
             small = not writable and database.size() <= IN_MEMORY
             copy = database.copy(None) if small else None
     except BaseException:
         database.close()
         raise
+    index = AttachedIndex(about, path / about["file"]) if about else None
+    followed = None if writable else Followed(path, stamp, folder.identity(manifest))
     if copy is None:
         return Contents(database, rows, index, path, followed)
     # With a copy no writer is kept waiting, and nothing changes between two statements.
     database.close()
     return Contents(copy, rows, index, None, followed)
+
+
+def map_rows(path: Path, database: Database) -> VectorRows:
+    """The vectors of a folder, mapped and not read."""
+    manifest = database.manifest()
+    file = folder.vector_file(path, manifest)
+    if file is None or not manifest["rows"]:
+        return VectorRows(dtype=manifest["dtype"])
+    return VectorRows(file.map(manifest["rows"]), owners_of(database), manifest["dtype"])
+
+
+def restore(data: bytes) -> Contents:
+    """What ``Storage.to_bytes`` wrote, in memory; ValueError where it is damaged."""
+    where = "the bytes given"
+    try:
+        parts = dict(srsly.msgpack_loads(data))
+        vectors = unpack_arrays(parts["rows"])["vectors"]
+        database = Database.from_bytes(parts["database"])
+    except Exception as error:  # whatever reading damaged bytes may raise
+        if str(error).startswith("[arbo-"):
+            raise
+        raise ValueError(Errors.E013.format(where=where, problem=error)) from error
+    problems = list(schema_problems(database))
+    manifest = {} if problems else database.manifest()
+    if manifest and manifest.get("version") != VERSION:
+        raise ValueError(Errors.E008.format(where=where, found=manifest.get("version")))
+    problems = problems or [*manifest_problems(manifest)] or [*owner_problems(database)]
+    if problems:
+        raise ValueError(Errors.E019.format(where=where, problems="; ".join(problems)))
+    counts = (manifest["rows"], manifest["width"] if manifest["rows"] else vectors.shape[-1])
+    if vectors.shape != counts:
+        shapes = (manifest["entities"], vectors.shape)
+        raise ValueError(Errors.E009.format(where=where, manifest=manifest, counts=shapes))
+    database.set(files=0, index="")
+    return Contents(database, VectorRows(vectors, owners_of(database), manifest["dtype"]))
 
 
 class Storage:
@@ -125,7 +198,7 @@ class Storage:
         """Close the database and give up the right to write."""
         try:
             if self.lock is not None:
-                self._show_manifest(IN_MEMORY)
+                self._seal(IN_MEMORY)
         finally:
             self.database.close()
             if self.lock is not None:
@@ -146,22 +219,23 @@ class Storage:
                     self.database.after_commit(self._committed)
                 yield
                 if outermost:
+                    self.database.seal(0)
                     self.database.rows(
                         "UPDATE manifest SET value = value + 1 WHERE key = 'generation'"
                     )
 
     def _committed(self) -> None:
         self.edits += 1
-        self._show_manifest(folder.SUMMED)
+        self._seal(SUMMED)
 
-    def _show_manifest(self, limit: int) -> None:
-        if self.path is None:
+    def _seal(self, limit: int) -> None:
+        """Give a database of at most so many bytes in a folder its checksum."""
+        if self.path is None or self.database.sealed or self.database.size() > limit:
             return
         try:
-            folder.show_manifest(self.path, self.database, limit)
+            self.database.seal()
         except OSError as error:  # the change itself is safe
-            name = self.path / folder.MANIFEST
-            warnings.warn(Warnings.W500.format(path=name, problem=error))
+            warnings.warn(Warnings.W500.format(path=self.path / folder.DATABASE, problem=error))
 
     def _copy_if_read_only(self, vectors_only: bool) -> None:
         """Edits of a folder that was opened for reading are made in a copy."""
@@ -188,9 +262,12 @@ class Storage:
         A folder that was replaced by another knowledge base is not followed any more.
         """
         followed = self._followed
-        if followed is None or folder.stamp(followed.path) == followed.stamp:
+        if followed is None:
             return None
-        stamp, state = folder.stamp(followed.path), folder.state(followed.path)
+        stamp = folder.stamp(followed.path)
+        if stamp is not None and stamp == followed.stamp:
+            return None
+        state = folder.state(followed.path)
         if state == followed.state:
             self._followed = replace(followed, stamp=stamp)
             return None
@@ -215,20 +292,45 @@ class Storage:
         """Write everything into a folder; see ``ArboKB.to_disk``."""
         if self.lock is not None and self.path and path.exists() and path.samefile(self.path):
             return  # Every change is in it already.
-        with self.database.snapshot():
-            write(self.database, self._present_rows(rows), index, path)
+        with self.database.snapshot(), folder.replacing_kb(path) as target:
+            copy = self.database.copy(target / folder.DATABASE)
+            try:
+                copy.seal(0)
+                with copy.transaction():
+                    copy.set(uuid=uuid.uuid4().hex, files=0, index="", indexes=0, crc=0)
+                    _write_rows(copy, self._present_rows(rows), target)
+                    if index is not None and index.can_be_written:
+                        file = target / f"index-1{index.about['suffix']}"
+                        copy.set(index=index.write(file), indexes=1)
+            finally:
+                copy.close()
+            # No other program has the file open yet, so it may be read without SQLite.
+            copy = Database(target / folder.DATABASE)
+            copy.seal(page_checksum(folder.file_chunks(target / folder.DATABASE)))
+            copy.close()
 
     def to_bytes(self, rows: VectorRows) -> bytes:
         """Everything but the search index as bytes."""
         with self.database.snapshot():
-            return dump(self.database, self._present_rows(rows))
+            present = self._present_rows(rows)
+            vectors = pack_arrays({"vectors": present.array().astype(present.dtype)})
+            return srsly.msgpack_dumps({"database": self.database.to_bytes(), "rows": vectors})
 
     def _present_rows(self, rows: VectorRows) -> VectorRows:
         """The vectors that belong to the present state of the database.
 
         rows: The vectors in use. Those in a folder may belong to an earlier state.
         """
-        return rows if self.path is None else folder.map_rows(self.path, self.database)
+        return rows if self.path is None else map_rows(self.path, self.database)
+
+
+def _write_rows(database: Database, rows: VectorRows, path: Path) -> None:
+    if not len(rows):
+        return
+    crc, file = 0, VectorFile(path, 1, database.get("uuid"), rows.width, rows.dtype).create()
+    for start, block in rows.blocks():
+        crc = file.write(start, block.astype(rows.dtype), crc)
+    database.set(files=1, crc=crc)
 
 
 def _unlink_in(process: int, path: Path) -> None:

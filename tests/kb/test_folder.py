@@ -1,6 +1,5 @@
 """Folders that are damaged, mixed up or cut off; writers that are killed; a full disk."""
 
-import contextlib
 import gc
 import os
 import random
@@ -15,10 +14,10 @@ import numpy as np
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb.checks import verify
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
+from spacy_arbo_el.kb.verification import verify
 
 from .test_store import encode
 
@@ -37,7 +36,7 @@ def refused(path):
     return str(error.value)
 
 
-FILES = ["manifest.json", "entities.sqlite", "vectors-1.bin", "owners-1.bin"]
+FILES = ["entities.sqlite", "vectors-1.bin"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -73,10 +72,8 @@ def test_flipped_bits_are_detected(tmp_path, name, edited, attacks):
         changed = bytearray(data)
         changed[place] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
-        if name == "manifest.json":  # which may be invalid JSON now, but must not mislead
-            with contextlib.suppress(ValueError):
-                assert len(ArboKB.for_reading(tmp_path / "kb")) == 30 + edited
-            continue
+        if name == "entities.sqlite" and 96 <= place < 100:
+            continue  # the version of SQLite that wrote last, of no consequence
         assert name in refused(tmp_path / "kb"), place
         assert any(name in problem for problem in verify(tmp_path / "kb"))
     path.write_bytes(data)
@@ -98,7 +95,7 @@ def test_a_changed_row_of_an_entity_is_detected(tmp_path):
         with pytest.raises(ValueError, match="'e7'.*damaged.*kb verify"):
             kb.get("e7")
         assert kb.get("e8").title == "name 8"
-        kb.storage.path = None  # close without writing a new manifest
+        kb.storage.path = None  # close without a new checksum
     assert "entities.sqlite" in refused(path)
 
 

@@ -11,7 +11,6 @@ from spacy.vocab import Vocab
 
 from spacy_arbo_el.formats import entity_formats
 from spacy_arbo_el.kb import editing
-from spacy_arbo_el.kb.checks import verify
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import (
     ImportReport,
@@ -24,6 +23,7 @@ from spacy_arbo_el.kb.importers import (
 )
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into
+from spacy_arbo_el.kb.verification import verify
 
 from .test_importers import data_dir, write  # noqa: F401  fixtures
 
@@ -116,7 +116,7 @@ def test_obo_terms_become_entities(write):  # noqa: F811
     ("text", "problem"),
     [
         ("[Term]\nname: x\n", "line 1: a [Term] needs an 'id'"),
-        ("[Term]\nid: a\nname: x\n[Term]\nid: a\nname: y\n", "line 4: the term 'a' came before"),
+        ("[Term]\nid: a\nname: x\n[Term]\nid: a\nname: y\n", "line 4: the entity id 'a' was used"),
         ("[Term\n", r"line 1: a stanza begins with [Name]"),
         ("[Term]\nid: a\nnonsense\n", "line 3: expected 'tag: value'"),
     ],

@@ -9,6 +9,7 @@ import spacy
 from spacy.util import registry
 
 from spacy_arbo_el.kb import encoding
+from spacy_arbo_el.kb.database import Database
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import KB_FOLDER
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -244,7 +245,7 @@ def test_a_save_that_fails_leaves_the_old_folder(kb, tmp_path):
     kb.to_disk(tmp_path / "kb")
     with pytest.raises(OSError, match="disk full"):  # noqa: SIM117
         with replacing_folder(tmp_path / "kb", KB_FOLDER) as folder:
-            (folder / "manifest.json").write_bytes(b"new")
+            (folder / "entities.sqlite").write_bytes(b"new")
             raise OSError("disk full")
     assert len(ArboKB(spacy.blank("en").vocab).from_disk(tmp_path / "kb")) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["kb"]
@@ -252,11 +253,8 @@ def test_a_save_that_fails_leaves_the_old_folder(kb, tmp_path):
 
 def test_a_later_format_version_is_refused(kb, tmp_path):
     kb.to_disk(tmp_path / "kb")
-    manifest = tmp_path / "kb" / "manifest.json"
-    manifest.write_text(
-        manifest.read_text()
-        .replace('"version":2', '"version":9')
-        .replace('"version": 2', '"version": 9')
-    )
-    with pytest.raises(ValueError, match="format version 9.*Upgrade"):
+    database = Database(tmp_path / "kb" / "entities.sqlite")
+    database.set(version=9)
+    database.close()
+    with pytest.raises(ValueError, match="format version 9 .*Upgrade"):
         ArboKB(spacy.blank("en").vocab).from_disk(tmp_path / "kb")

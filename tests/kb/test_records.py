@@ -7,8 +7,8 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers.common import entities_from
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.records import entities_from
 
 APPLE = Entity("a", "Apple", "makes computers", ["Apple Inc."], ["COMPANY"], 3)
 

@@ -6,11 +6,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb.checks import verify
 from spacy_arbo_el.kb.entity import DEEPEST, Entity
 from spacy_arbo_el.kb.importers import read_entities_jsonl, write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
+from spacy_arbo_el.kb.verification import verify
 
 # The first ones are what the bundled encoder can't read.
 ODD = [

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb import storage
-from spacy_arbo_el.kb.checks import verify
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
+from spacy_arbo_el.kb.verification import verify
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.similarity import Dot
 
@@ -228,8 +228,6 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
         assert len(writer) == 2
     assert sorted(p.name for p in (tmp_path / "kb").iterdir()) == [
         "entities.sqlite",
-        "manifest.json",
-        "owners-2.bin",
         "vectors-2.bin",
         "write.lock",
     ]

@@ -1,10 +1,10 @@
 """Readers of entities from files of various formats, one entity at a time."""
 
 from ...formats import entity_formats
+from .common import ImportReport
 from .jsonl import read_entities_json, read_entities_jsonl, write_entities_jsonl
 from .medic import read_medic_tsv
 from .obo import read_obo
-from .report import ImportReport
 from .skos import read_skos
 from .spacy_kb import entities_of, read_spacy_kb
 from .tables import read_table

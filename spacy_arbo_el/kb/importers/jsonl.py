@@ -11,14 +11,12 @@ from ...storage.lines import (
     OnBad,
     PathLike,
     check_exists,
-    is_storable,
     line_error,
     read_records,
     throw,
 )
-from ..entity import NIL, Entity, is_frequency, json_of
-from .fields import FIELDS, RecordReader
-from .report import ImportReport
+from ..entity import Entity
+from .common import Entries, ImportReport, RecordReader, entity_of, problem_of
 
 
 @entity_formats("jsonl")
@@ -71,8 +69,7 @@ def entities_of_records(
     records: Iterable[Tuple[int, Dict[str, Any]]], path: PathLike, *, unique: bool, bad: OnBad
 ) -> Iterator[Entity]:
     """The entities of records with their line numbers, see ``read_entities_jsonl``."""
-    lines_of: Dict[str, int] = {}
-    reader = RecordReader()
+    entries, reader = Entries(path, None), RecordReader()
     for number, line in records:
         record = reader.read(line)
         problem = problem_of(record)
@@ -81,7 +78,7 @@ def entities_of_records(
             continue
         try:
             if unique:
-                check_new(record["id"], number, lines_of, path)
+                entries.check_new(record["id"], number)
         except ValueError as error:
             bad(error)
             continue
@@ -118,73 +115,3 @@ def entity_line(entity: Entity) -> str:
     """An entity as a line of JSONL. ValueError where ``meta`` can't be written as JSON."""
     entity.meta_json()
     return json.dumps(entity.to_dict(), ensure_ascii=False)
-
-
-def check_new(id_: str, number: int, lines_of: Dict[str, int], path: PathLike) -> None:
-    """Raise ValueError where an id occurred before; otherwise write down its line.
-
-    number: The line.
-    lines_of: The lines of the ids so far.
-    """
-    if id_ in lines_of:
-        raise line_error(
-            path,
-            number,
-            f"the entity id {id_!r} was used before, in line {lines_of[id_]}. Merge the two "
-            "entries, or give one of them another id.",
-        )
-    lines_of[id_] = number
-
-
-def problem_of(record: Dict[str, Any]) -> str:
-    """What is wrong with the record of an entity; "" where it is valid."""
-    if not is_storable(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
-        return f"'id' must be a non-empty string and not 'NIL' (got {record.get('id')!r:.40})."
-    if "|" in record["id"]:
-        return f"'id' must not hold '|', which joins composite ids (got {record['id']!r:.40})."
-    for key in ("title", "description"):
-        if not is_storable(record.get(key, "")):
-            return f"{key!r} of {record['id']!r} must be a string of whole characters without NUL."
-    for key in ("aliases", "types"):
-        if not is_strings(record.get(key, [])):
-            return f"{key!r} of {record['id']!r} must be a list of strings without NUL."
-    frequency = record.get("frequency", 0)
-    if isinstance(frequency, bool) or not is_frequency(frequency):
-        return f"'frequency' of {record['id']!r} must be a number from 0 up."
-    if not isinstance(record.get("meta", {}), dict):
-        return f"'meta' of {record['id']!r} must be an object."
-    if not _is_json(_meta_of(record)):
-        return (
-            f"the other fields of {record['id']!r} must have finite numbers and whole characters."
-        )
-    return ""
-
-
-def is_strings(value: Any) -> bool:
-    return isinstance(value, list) and all(map(is_storable, value))
-
-
-def _is_json(meta: Dict[str, Any]) -> bool:
-    """Whether values can be stored: 1e999 is infinite, and "\\ud83d" is half a character."""
-    try:
-        return not meta or bool(json_of(meta))
-    except ValueError:
-        return False
-
-
-def _meta_of(record: Dict[str, Any]) -> Dict[str, Any]:
-    other = {key: value for key, value in record.items() if key not in FIELDS}
-    return {**record.get("meta", {}), **other}
-
-
-def entity_of(record: Dict[str, Any]) -> Entity:
-    """The entity of a valid record."""
-    return Entity(
-        id=record["id"],
-        title=record.get("title", ""),
-        description=record.get("description", ""),
-        aliases=tuple(record.get("aliases", ())),
-        types=tuple(record.get("types", ())),
-        frequency=record.get("frequency", 0.0),
-        meta=_meta_of(record),
-    )

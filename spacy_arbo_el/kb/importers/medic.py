@@ -1,13 +1,11 @@
 """The MEDIC disease dictionary of the Comparative Toxicogenomics Database (CTD)."""
 
-from typing import Dict, Iterator, List, Optional
+from typing import Iterator, List, Optional
 
 from ...formats import entity_formats
 from ...storage.lines import PathLike, line_error, read_lines
 from ..entity import Entity
-from .jsonl import check_new
-from .lines import at_line
-from .report import ImportReport
+from .common import Entries, ImportReport
 
 # NCBI Disease writes "OMIM:104300" and PubTator Central "MESH:D000544". The dictionary's ids have
 # no prefix.
@@ -38,8 +36,7 @@ def read_medic_tsv(path: PathLike, report: Optional[ImportReport] = None) -> Ite
     path: The file.
     report: Gets the alternative ids.
     """
-    report = report or ImportReport()
-    lines_of: Dict[str, int] = {}
+    entries = Entries(path, report)
     for number, line in read_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
@@ -47,19 +44,14 @@ def read_medic_tsv(path: PathLike, report: Optional[ImportReport] = None) -> Ite
         if len(values) < len(CTD_FIELDS):
             problem = f"expected {len(CTD_FIELDS)} columns separated by tabs, got {len(values)}."
             raise line_error(path, number, problem)
-        row = dict(zip(CTD_FIELDS, values))
+        row = dict(zip(CTD_FIELDS, map(str.strip, values)))
         ids = [strip_prefix(row["DiseaseID"]), *map(strip_prefix, _parts(row["AltDiseaseIDs"]))]
-        if not ids[0] or not row["DiseaseName"].strip():
+        if not ids[0] or not row["DiseaseName"]:
             raise line_error(path, number, "'DiseaseName' and 'DiseaseID' must not be empty.")
-        check_new(ids[0], number, lines_of, path)
-        names = [row["DiseaseName"].strip(), *_parts(row["Synonyms"])]
-        with at_line(path, number):
-            report.redirect(ids[1:], ids[0])
-            title, *aliases = dict.fromkeys(names)
-            about = row["Definition"].strip()
-            meta = {"ids": ids, "tree": _parts(row["TreeNumbers"])}
-            entity = Entity(ids[0], title, about, tuple(aliases), ("Disease",), meta=meta)
-        yield entity
+        entries.check_new(ids[0], number)
+        names = [row["DiseaseName"], *_parts(row["Synonyms"])]
+        meta = {"ids": ids, "tree": _parts(row["TreeNumbers"])}
+        yield entries.entity(number, ids, names, row["Definition"], ["Disease"], meta=meta)
 
 
 def strip_prefix(id_: str) -> str:

@@ -6,8 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from ...formats import entity_formats
 from ...storage.lines import OnBad, PathLike, line_error, read_lines, throw
 from ..entity import Entity
-from .lines import at_line
-from .report import ImportReport
+from .common import Entries, ImportReport, at_line
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
 # A quote within the text should be escaped, but often is not: the text ends at the one that a scope
@@ -42,23 +41,19 @@ def read_obo(
     encoding: That of the file.
     bad: What to do with the error of an invalid line or term.
     """
-    report = report or ImportReport()
+    entries = Entries(path, report)
     wrong = [scope for scope in scopes if scope not in SCOPES]
     if wrong:
         raise ValueError(f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}.")
     namespace = ""
-    lines_of: Dict[str, int] = {}
     for number, kind, tags in _stanzas(path, encoding, bad):
         if kind == "header":
             namespace = _one(tags, "default-namespace")
-            continue
         if kind != "Term":
             continue
         try:
-            id_ = _new_id(path, number, tags, lines_of)
             kind = type_name or _one(tags, "namespace") or namespace
-            with at_line(path, number):
-                term = _read_term(id_, tags, scopes, kind, report)
+            term = _read_term(entries, number, tags, scopes, kind)
         except ValueError as error:
             bad(error)
             continue
@@ -66,55 +61,41 @@ def read_obo(
             yield term
 
 
-def _new_id(
-    path: PathLike, number: int, tags: Dict[str, List[str]], lines_of: Dict[str, int]
-) -> str:
-    """The id of a term, which is noted with its line; ValueError where it has none of its own."""
-    id_ = _one(tags, "id")
-    if not id_ or "|" in id_:
-        raise line_error(path, number, f"a [Term] needs an 'id' without '|' (got {id_!r}).")
-    if id_ in lines_of:
-        raise line_error(path, number, f"the term {id_!r} came before, in line {lines_of[id_]}.")
-    lines_of[id_] = number
-    return id_
-
-
 def _read_term(
-    id_: str, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str, report: ImportReport
+    entries: Entries, number: int, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str
 ) -> Optional[Entity]:
     """The entity of a term; None where it is left out."""
+    id_, title, report = _one(tags, "id"), _one(tags, "name"), entries.report
+    if not id_ or "|" in id_:
+        problem = f"a [Term] needs an 'id' without '|' (got {id_!r})."
+        raise line_error(entries.path, number, problem)
+    entries.check_new(id_, number)
     if _one(tags, "is_obsolete") == "true":
         report.skip("obsolete")
         if _one(tags, "replaced_by"):
-            report.redirect([id_], _one(tags, "replaced_by"))
+            with at_line(entries.path, number):
+                report.redirect([id_], _one(tags, "replaced_by"))
         return None
-    if not _one(tags, "name"):
+    if not title:
         report.skip("no name")
         return None
-    report.redirect(tags.get("alt_id", []), id_)
-    return _term(id_, tags, scopes, kind)
-
-
-def _term(id_: str, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str) -> Entity:
-    title = _one(tags, "name")
     synonyms = []
     for value in tags.get("synonym", []):
         text, scope = _quoted(value)
         if text:
             synonyms.append([text, scope if scope in SCOPES else "RELATED"])
-    aliases = dict.fromkeys(text for text, scope in synonyms if scope in scopes and text != title)
     meta: Dict[str, Any] = {
         "xrefs": [xref.split(" ")[0] for xref in tags.get("xref", [])],
         "parents": [parent.split(" ")[0] for parent in tags.get("is_a", [])],
         "subsets": tags.get("subset", []),
         "synonyms": synonyms,
     }
-    return Entity(
-        id_,
-        title,
+    return entries.entity(
+        number,
+        [id_, *tags.get("alt_id", [])],
+        [title, *(text for text, scope in synonyms if scope in scopes)],
         _quoted(_one(tags, "def"))[0],
-        tuple(aliases),
-        (kind,) if kind else (),
+        [kind] if kind else [],
         meta={key: value for key, value in meta.items() if value},
     )
 

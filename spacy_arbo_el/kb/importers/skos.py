@@ -7,7 +7,7 @@ from ...errors import Errors
 from ...formats import entity_formats
 from ...storage.lines import PathLike, check_exists, line_error
 from ..entity import Entity
-from .report import ImportReport
+from .common import ImportReport
 
 
 @entity_formats("skos")

@@ -13,7 +13,7 @@ from ...formats import entity_formats
 from ...storage.lines import PathLike, check_exists
 from ..entity import Entity
 from ..folder import SPACY_FILES
-from .report import ImportReport
+from .common import ImportReport
 
 
 @entity_formats("spacy")

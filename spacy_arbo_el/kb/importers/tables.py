@@ -9,10 +9,16 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 from ...formats import entity_formats
 from ...storage.lines import OnBad, PathLike, ignore, line_error, read_lines, throw
 from ..entity import Entity
-from .fields import FIELDS, LISTS, RecordReader, fields_of
-from .jsonl import entity_of, problem_of
-from .lines import at_line
-from .report import ImportReport
+from .common import (
+    FIELDS,
+    LISTS,
+    ImportReport,
+    RecordReader,
+    at_line,
+    entity_of,
+    fields_of,
+    problem_of,
+)
 
 # The default limit is too small for long descriptions.
 csv.field_size_limit(1 << 30)

@@ -7,8 +7,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ...formats import entity_formats
 from ...storage.lines import PathLike, check_exists, line_error, read_lines
 from ..entity import Entity
-from .lines import at_line
-from .report import ImportReport
+from .common import Entries, ImportReport
 
 # The columns, from the reference manual.
 MRCONSO = "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF"
@@ -41,41 +40,39 @@ def read_umls(
     sources: The vocabularies (SAB) of names and definitions; empty for all.
     type_names: Whether types are names ("Disease or Syndrome") instead of ids ("T047").
     """
-    folder, report = check_exists(folder), report or ImportReport()
+    folder = check_exists(folder)
+    entries = Entries(folder / "MRCONSO.RRF", report)
     definitions = _OptionalFile(folder / "MRDEF.RRF", MRDEF)
     types = _OptionalFile(folder / "MRSTY.RRF", MRSTY)
-    for number, concept, rows in _concepts(folder / "MRCONSO.RRF", MRCONSO):
+    for number, concept, rows in _concepts(Path(entries.path), MRCONSO):
         definition_rows, type_rows = definitions.of(concept), types.of(concept)
         names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
         if not names:
-            report.skip("all names suppressed")
+            entries.report.skip("all names suppressed")
             continue
         names = [row for row in names if row["LAT"] in languages]
         if not names:
-            report.skip(f"no name in {', '.join(languages)}")
+            entries.report.skip(f"no name in {', '.join(languages)}")
             continue
         names = [row for row in names if not sources or row["SAB"] in sources]
         if not names:
-            report.skip(f"no name from {', '.join(sources)}")
+            entries.report.skip(f"no name from {', '.join(sources)}")
             continue
         names.sort(key=lambda row: (row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"))
-        title, *aliases = dict.fromkeys(row["STR"] for row in names)
         descriptions = [
             row["DEF"]
             for row in definition_rows
             if row["SUPPRESS"] not in ("O", "Y") and (not sources or row["SAB"] in sources)
         ]
         column = "STY" if type_names else "TUI"
-        with at_line(folder / "MRCONSO.RRF", number):
-            entity = Entity(
-                concept,
-                title,
-                descriptions[0] if descriptions else "",
-                tuple(aliases),
-                tuple(dict.fromkeys(row[column] for row in type_rows)),
-                meta={"sources": sorted({row["SAB"] for row in names})},
-            )
-        yield entity
+        yield entries.entity(
+            number,
+            [concept],
+            (row["STR"] for row in names),
+            descriptions[0] if descriptions else "",
+            (row[column] for row in type_rows),
+            meta={"sources": sorted({row["SAB"] for row in names})},
+        )
 
 
 class _OptionalFile:

@@ -11,8 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from ...formats import entity_formats
 from ...storage.lines import PathLike, check_exists, is_storable, line_error
 from ..entity import Entity
-from .lines import at_line
-from .report import ImportReport
+from .common import ImportReport, at_line
 
 # The code of names in all languages.
 ALL = "mul"

@@ -1,6 +1,5 @@
-"""Whether the folder of a knowledge base is undamaged, and what it seems to be."""
+"""Opening the database of a knowledge base, after a check that its folder is undamaged."""
 
-import os
 import re
 import tempfile
 from contextlib import suppress
@@ -8,20 +7,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, Tuple
 
+import numpy as np
+
 from ..errors import Errors
 from .database import Database
 from .folder import (
     DATABASE,
-    MANIFEST,
-    check_plain_files,
+    check_files,
     file_checksum,
     find,
     foreign_names,
     is_of_spacy,
-    read_manifest,
-    row_files,
+    vector_file,
 )
-from .manifest import Manifest, index_entry, manifest_problems
+from .manifest import FORMAT, VERSION, Manifest, index_entry, manifest_problems
 from .store import EntityStore
 
 # Folders of at most this many bytes are read and checked in full whenever they are opened.
@@ -39,12 +38,15 @@ def open_database(path: Path, *, writable: bool) -> Database:
     Raises ValueError where a file is missing, damaged, cut off, or of another knowledge base.
     Folders of more than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
     """
-    shown, database = _open(path, writable=writable)
+    check_files(path)
+    check_complete(path)
+    database = Database(path / DATABASE, writable=writable)
     try:
         with database.snapshot():
-            problems = list(_problems(path, shown, database))
+            _check_version(path, database)
+            problems = list(_problems(path, database))
             if not problems and _size(path) <= CHECKED:
-                problems = list(_damages(path, shown, database))
+                problems = list(_damages(path, database))
         if problems:
             raise ValueError(Errors.E019.format(where=path, problems="; ".join(problems)))
     except BaseException:
@@ -60,16 +62,14 @@ def verify(path: Path) -> List[str]:
     """
     try:
         path = find(Path(path))
-        shown, database = _open(path, writable=False)
+        database = open_database(path, writable=False)
         try:
             with database.snapshot():
-                problems = list(_problems(path, shown, database))
-                if problems:
-                    return problems
+                foreign = foreign_names(path, database.manifest())
                 return [
-                    *_damages(path, shown, database),
+                    *(_damages(path, database) if _size(path) > CHECKED else ()),
                     *_trigram_problems(database),
-                    *_foreign_files(path, database),
+                    *(f"{name} does not belong to the knowledge base" for name in foreign),
                 ]
         finally:
             database.close()
@@ -103,15 +103,6 @@ def _schema_of(database: Database) -> Schema:
     )
 
 
-def _open(path: Path, *, writable: bool) -> Tuple[Manifest, Database]:
-    """The contents of manifest.json, and the database; ValueError where one is missing."""
-    check_plain_files(path)
-    check_complete(path)
-    shown = read_manifest(path)
-    _check_journal(path)
-    return shown, Database(path / DATABASE, writable=writable)
-
-
 def _size(path: Path) -> int:
     total = 0
     for file in path.iterdir():
@@ -122,84 +113,88 @@ def _size(path: Path) -> int:
 
 
 def check_complete(path: Path) -> None:
-    """ValueError where a folder lacks a file that every knowledge base has."""
-    if (path / "entities.jsonl").is_file() and not (path / DATABASE).is_file():
+    """ValueError where a folder lacks the database, and what it seems to be instead."""
+    if (path / DATABASE).is_file():
+        return
+    if (path / "entities.jsonl").is_file():
         raise ValueError(Errors.E008.format(where=path, found=1))
-    missing = [name for name in (MANIFEST, DATABASE) if not (path / name).is_file()]
-    if missing and is_of_spacy(path):
+    if is_of_spacy(path):
         raise ValueError(Errors.E040.format(path=path))
     folders = [path / "kb", *sorted(path.glob("*/kb"))]
     inner = [folder for folder in folders if (folder / DATABASE).is_file()]
-    if missing and inner:
+    if inner:
         raise ValueError(Errors.E029.format(path=path, inner=", ".join(map(str, inner))))
-    if missing:
-        raise ValueError(Errors.E010.format(path=path, missing=", ".join(missing)))
+    raise ValueError(Errors.E010.format(path=path, missing=DATABASE))
 
 
-# What ends a journal that names another file, which SQLite may remove when it rolls back.
-_NAMES_ANOTHER_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+def _check_version(path: Path, database: Database) -> None:
+    """ValueError where a knowledge base is of another version than this one."""
+    tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
+    if tables and database.get("format") == FORMAT and database.get("version") == 2:
+        raise ValueError(Errors.E044.format(path=path))
+    if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
+        found = f"{database.get('version')!r:.20} in {DATABASE}"
+        raise ValueError(Errors.E008.format(where=path, found=found))
 
 
-def _check_journal(path: Path) -> None:
-    """ValueError where the journal of a killed writer is none of ours."""
-    journal = path / f"{DATABASE}-journal"
-    # A writer removes its journal at the end of each edit, also while this reads.
-    with suppress(FileNotFoundError), journal.open("rb") as file:
-        file.seek(max(os.fstat(file.fileno()).st_size - len(_NAMES_ANOTHER_FILE), 0))
-        if file.read() == _NAMES_ANOTHER_FILE:
-            problem = f"{journal.name} names a file outside"
-            raise ValueError(Errors.E019.format(where=path, problems=problem))
-
-
-def _problems(path: Path, shown: Manifest, database: Database) -> Iterator[str]:
+def _problems(path: Path, database: Database) -> Iterator[str]:
     """Problems that show without reading everything: identities, counts and lengths."""
     problems = list(schema_problems(database))
+    manifest = {} if problems else database.manifest()
+    problems += [f"{DATABASE}: {problem}" for problem in manifest_problems(manifest)][:5]
+    problems = problems or list(owner_problems(database))
     if problems:
         yield from problems
         return
-    manifest = database.manifest()
-    problems = [f"{DATABASE}: {problem}" for problem in manifest_problems(manifest)]
-    if problems:
-        yield from problems
-        return
-    if shown.get("uuid") != manifest["uuid"]:
-        yield f"{MANIFEST} and {DATABASE} are of two knowledge bases"
-        return
-    if shown["generation"] > manifest["generation"]:
-        yield f"{DATABASE} is older than {MANIFEST}"
-    if shown["generation"] == manifest["generation"]:
-        for key, value in manifest.items():
-            if key != "index" and shown.get(key) != value:
-                yield f"{MANIFEST} says {key} is {shown.get(key)!r:.60}, {DATABASE} says {value!r}"
-    files = row_files(path, manifest)
-    if files is not None:
-        yield from files.problems(manifest["rows"], manifest["positions"])
+    file = vector_file(path, manifest)
+    if file is not None:
+        yield from file.problems(manifest["rows"])
     elif manifest["rows"]:
         yield f"{DATABASE} has {manifest['rows']} rows without files"
     index = index_entry(manifest)
     if index is not None:
-        file = path / index["file"]
-        if not file.is_file():
-            yield f"{file.name} is missing"
-        elif file.stat().st_size != index["size"]:
-            yield f"{file.name} has {file.stat().st_size} bytes instead of {index['size']}"
+        place = path / index["file"]
+        if not place.is_file():
+            yield f"{place.name} is missing"
+        elif place.stat().st_size != index["size"]:
+            yield f"{place.name} has {place.stat().st_size} bytes instead of {index['size']}"
 
 
-def _damages(path: Path, shown: Manifest, database: Database) -> Iterator[str]:
+def owners_of(database: Database) -> np.ndarray:
+    """(rows,) int64, the position of the entity that each row was added for, -1 for none."""
+    parts = database.rows("SELECT positions FROM owner ORDER BY first")
+    return np.frombuffer(b"".join(part for (part,) in parts), dtype=np.int64)
+
+
+def owner_problems(database: Database) -> Iterator[str]:
+    """Whether each row has an owner that is an entity, or -1 for a text that can't be read."""
+    manifest, end = database.manifest(), 0
+    for first, part in database.rows("SELECT first, positions FROM owner ORDER BY first"):
+        if first != end or not isinstance(part, bytes) or len(part) % 8:
+            break
+        end += len(part) // 8
+    else:
+        owners = owners_of(database) if end == manifest["rows"] else None
+        if owners is not None:
+            if len(owners) and not -1 <= owners.min() <= owners.max() < manifest["positions"]:
+                yield f"{DATABASE} has owners that are no entities"
+            return
+    yield f"{DATABASE} has other owners than rows of vectors"
+
+
+def _damages(path: Path, database: Database) -> Iterator[str]:
     """Problems that show when everything is read."""
-    manifest = database.manifest()
-    expected = shown.get("crc") if shown.get("generation") == manifest["generation"] else None
-    crc = database.checksum() if expected is not None else None
-    if crc is None:
+    manifest, sealed = database.manifest(), database.sealed
+    found = database.checksum() if sealed else 0
+    if not found:
         yield from _database_damages(database)
-    elif crc != expected:
+    elif found != sealed:
         yield f"{DATABASE} is damaged"
     else:
-        yield from _row_problems(database)
-    files = row_files(path, manifest)
-    if files is not None:
-        blocks = database.rows("SELECT number, vectors, owners FROM block ORDER BY number")
-        yield from files.damaged(manifest["rows"], blocks)
+        yield from _row_problems(manifest, database)
+    file = vector_file(path, manifest)
+    if file is not None and file.checksum(manifest["rows"]) != manifest["crc"]:
+        yield f"{file.path.name} is damaged"
     index = index_entry(manifest)
     if index is not None and file_checksum(path / index["file"]) != index["crc"]:
         yield f"{index['file']} is damaged"
@@ -223,26 +218,22 @@ def _database_damages(database: Database) -> Iterator[str]:
         " + (SELECT count(*) FROM name WHERE position NOT IN (SELECT position FROM entity))"
         " + (SELECT count(*) FROM redirect WHERE new NOT IN (SELECT id FROM entity))"
     )
+    if orphans:
+        yield f"{DATABASE} holds {orphans} rows, names or redirects of entities that are gone"
     unmarked = database.value(
         "SELECT count(*) FROM entity WHERE position NOT IN (SELECT position FROM owned)"
         " AND position NOT IN (SELECT position FROM dirty)"
     )
     if unmarked:
         yield f"{DATABASE} holds {unmarked} entities without vectors that are not marked for them"
-    if orphans:
-        yield f"{DATABASE} holds {orphans} rows, names or redirects of entities that are gone"
-    yield from _row_problems(database)
+    yield from _row_problems(database.manifest(), database)
 
 
-def _row_problems(database: Database) -> Iterator[str]:
+def _row_problems(manifest: Manifest, database: Database) -> Iterator[str]:
     """Numbers of rows and entities that are out of range."""
-    manifest = database.manifest()
     rows, positions = manifest["rows"], manifest["positions"]
     for statement, limit in (
-        ("SELECT min(position), max(position) + 1 FROM entity", positions),
-        ("SELECT min(position), max(position) + 1 FROM name", positions),
-        ("SELECT min(position), max(position) + 1 FROM type", positions),
-        ("SELECT min(position), max(position) + 1 FROM dirty", positions),
+        *((f"SELECT min(position), max(position) + 1 FROM {table}", positions) for table in TABLES),
         ("SELECT min(min(first, count)), max(first + count) FROM owned", rows),
         ("SELECT min(min(first, count)), max(first + count) FROM dead", rows),
         ("SELECT min(row), max(row) + 1 FROM text", rows),
@@ -250,6 +241,10 @@ def _row_problems(database: Database) -> Iterator[str]:
         first, end = database.rows(statement)[0]
         if end is not None and not 0 <= first <= end <= limit:
             yield f"{DATABASE} has numbers out of range in the table {statement.split()[-1]}"
+
+
+# Those with positions of entities.
+TABLES = ("entity", "name", "type", "dirty")
 
 
 def _trigram_problems(database: Database) -> Iterator[str]:
@@ -263,8 +258,3 @@ def _trigram_problems(database: Database) -> Iterator[str]:
             yield f"{DATABASE} has an index of trigrams that differs from its names ({error})"
         finally:
             copy.close()
-
-
-def _foreign_files(path: Path, database: Database) -> Iterator[str]:
-    for name in foreign_names(path, database.manifest()):
-        yield f"{name} does not belong to the knowledge base"
