@@ -187,13 +187,13 @@ def locked_folder(path: PathLike, refusal: str, wait: float = 0.0) -> Iterator[N
     """Have the right to change a folder; ValueError where another thread or program has it.
 
     The lock is on its ``write.lock``, and ends with the process. A thread may take it again. A
-    folder that does not exist is not locked.
+    folder that does not exist is not locked, nor one on Windows, which could not be renamed then.
 
     refusal: The message of the error.
     wait: Seconds to wait for the other program.
     """
     folder = Path(os.path.realpath(path))
-    if not folder.is_dir():
+    if not folder.is_dir() or not CAN_LOCK:
         yield
         return
     lock = FileLock(str(folder / LOCK), is_singleton=True)

@@ -99,76 +99,50 @@ def check_component(folder, nlp, before, after):
     return found == after
 
 
-def test_save_pipeline_killed_at_each_call(world, attacks):
+@pytest.fixture(params=["pipeline", "component", "component, two renames"])
+def target(request, world, monkeypatch):
+    """What saves into a fresh folder, and what checks it and says whether it is the new one.
+
+    A component is saved over itself, as spaCy's ``nlp.to_disk`` does over an older pipeline.
+    """
     place, nlp, before, after = world
+    if request.param == "pipeline":
+        return save_pipeline, lambda path: check_pipeline(path, before, after)
+    if "two" in request.param:
+        monkeypatch.setattr(folders, "exchange", lambda left, right: False)
+
+    def save(nlp, path):
+        find_linker(nlp).to_disk(path / NAME, exclude=["vocab"])
+
+    return save, lambda path: check_component(path / NAME, nlp, before, after)
+
+
+def test_a_save_killed_at_each_call(world, target, attacks):
+    (place, nlp, *_), (save, check) = world, target
     path = fresh(place)
-    calls = count_calls(lambda: save_pipeline(nlp, path))
+    calls = count_calls(lambda: save(nlp, path))
     outcomes = []
     for number in some_of(calls, attacks(8, calls)):
         path = fresh(place)
-        run_and_kill(lambda path=path: save_pipeline(nlp, path), number)
-        outcomes.append(check_pipeline(path, before, after))
-    print(f"{len(outcomes)} kills of save_pipeline, {sum(outcomes)} after the change")
+        run_and_kill(lambda path=path: save(nlp, path), number)
+        outcomes.append(check(path))
+    print(f"{len(outcomes)} kills, {sum(outcomes)} after the change")
     assert outcomes[0] is False and outcomes == sorted(outcomes), "one moment divides old and new"
 
 
-def test_save_pipeline_killed_at_random_times(world, attacks):
-    place, nlp, before, after = world
+def test_a_save_killed_at_random_times(world, target, attacks):
+    (place, nlp, *_), (save, check) = world, target
     path, generator = fresh(place), random.Random(1)
     start = time.perf_counter()
-    save_pipeline(nlp, path)
+    save(nlp, path)
     seconds = time.perf_counter() - start
     kills = 0
-    for _ in range(attacks(6, 500)):
+    for _ in range(attacks(4, 500)):
         path = fresh(place)
-        action = lambda path=path: save_pipeline(nlp, path)  # noqa: E731
+        action = lambda path=path: save(nlp, path)  # noqa: E731
         kills += run_and_kill_after(action, generator.uniform(0, 1.3 * seconds))
-        check_pipeline(path, before, after)
-    print(f"{kills} kills of save_pipeline at random times")
-
-
-def test_component_saved_over_itself_killed_at_each_call(world, attacks):
-    """As spaCy's ``nlp.to_disk`` does over an older pipeline."""
-    place, nlp, before, after = world
-    linker = find_linker(nlp)
-    folder = fresh(place) / NAME
-    calls = count_calls(lambda: linker.to_disk(folder, exclude=["vocab"]))
-    outcomes = []
-    for number in some_of(calls, attacks(8, calls)):
-        folder = fresh(place) / NAME
-        run_and_kill(lambda folder=folder: linker.to_disk(folder, exclude=["vocab"]), number)
-        outcomes.append(check_component(folder, nlp, before, after))
-    print(f"{len(outcomes)} kills of to_disk, {sum(outcomes)} after the change")
-    assert outcomes[0] is False and outcomes == sorted(outcomes), "one moment divides old and new"
-
-
-def test_component_killed_at_random_times(world, attacks):
-    place, nlp, before, after = world
-    linker, generator = find_linker(nlp), random.Random(3)
-    folder = fresh(place) / NAME
-    start = time.perf_counter()
-    linker.to_disk(folder, exclude=["vocab"])
-    seconds = time.perf_counter() - start
-    kills = 0
-    for _ in range(attacks(6, 500)):
-        folder = fresh(place) / NAME
-        action = lambda folder=folder: linker.to_disk(folder, exclude=["vocab"])  # noqa: E731
-        kills += run_and_kill_after(action, generator.uniform(0, 1.3 * seconds))
-        check_component(folder, nlp, before, after)
-    print(f"{kills} kills of to_disk at random times")
-
-
-def test_without_an_exchange_of_names(world, attacks, monkeypatch):
-    """Where the system can't exchange two folders in one step."""
-    monkeypatch.setattr(folders, "exchange", lambda left, right: False)
-    place, nlp, before, after = world
-    linker = find_linker(nlp)
-    folder = fresh(place) / NAME
-    calls = count_calls(lambda: linker.to_disk(folder, exclude=["vocab"]))
-    for number in some_of(calls, attacks(8, calls))[-40:]:
-        folder = fresh(place) / NAME
-        run_and_kill(lambda folder=folder: linker.to_disk(folder, exclude=["vocab"]), number)
-        check_component(folder, nlp, before, after)
+        check(path)
+    print(f"{kills} kills at random times")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
