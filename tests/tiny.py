@@ -12,6 +12,7 @@ from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.pooling import Pooling, SpanMeanPooling
 from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 
+KINDS = ("bert", "distilbert", "roberta", "xlm-roberta", "mpnet", "deberta-v2", "modernbert")
 WORDS = ["cold", "flu", "virus", "the", "a", "of", "river", "bank", "apple"]
 POSITIONS = 48
 SMALL = {
@@ -25,14 +26,15 @@ SMALL = {
 def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:
     """Write a random transformer, which reads ``POSITIONS`` word pieces, and its tokenizer.
 
-    kind: "bert", "distilbert", "roberta", "xlm-roberta", "mpnet" or "deberta-v2".
+    kind: One of ``KINDS``.
     seed: Determines the weights.
     """
     folder.mkdir(parents=True)
     if kind in ("xlm-roberta", "deberta-v2"):
         tokenizer = _unigram()
     else:
-        tokenizer = _byte_level(folder) if kind == "roberta" else _word_piece(folder, kind)
+        is_byte_level = kind in ("roberta", "modernbert")
+        tokenizer = _byte_level(folder) if is_byte_level else _word_piece(folder, kind)
     tokenizer.save_pretrained(str(folder))
     torch.manual_seed(seed)
     sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS}
@@ -47,6 +49,9 @@ def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:
         if kind in ("roberta", "xlm-roberta", "mpnet"):
             # Positions start past the padding id, which is 1.
             sizes["max_position_embeddings"] += 2
+        if kind == "modernbert":
+            ids = {name: 0 for name in ("pad", "bos", "eos", "cls", "sep")}
+            sizes.update({f"{name}_token_id": number for name, number in ids.items()})
         config = transformers.AutoConfig.for_model(kind, **SMALL, **sizes, initializer_range=0.5)
     transformers.AutoModel.from_config(config).save_pretrained(str(folder))
     return folder
