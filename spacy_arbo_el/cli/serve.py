@@ -64,6 +64,7 @@ def serve_command(
 
         if host in ("0.0.0.0", "::", ""):
             raise ValueError(Errors.E917.format(host=host))
+        check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
         check_model(model)
         check_exists(model / "meta.json", "Give the folder of a pipeline.")
         if not read_only:
@@ -75,7 +76,6 @@ def serve_command(
             how = Reading("", "", "utf8", False)
             with document_reader(nlp, review.linker, texts, how) as read:
                 links = Links(review.linker, list(read()))
-        check_needs({"--import": annotations is not None and links is None}, "--texts", WHY)
         if annotations is not None and links is not None:
             counts = take_over(review, links, annotations, name or annotations.name)
             said = ", ".join(f"{count} {what}" for what, count in counts.items())

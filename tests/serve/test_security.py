@@ -64,6 +64,7 @@ def test_the_names_of_a_server_are_those_of_its_address():
 
 def test_the_command_refuses_what_it_cannot_serve(model, tmp_path):
     assert "E917" in run("serve", model, "--host", "0.0.0.0", code=1)
+    assert "--texts" in run("serve", model, "--import", tmp_path / "tasks.jsonl", code=1)
     assert "meta.json" in run("serve", tmp_path / "nothing", code=1)
 
 
