@@ -1,5 +1,5 @@
 # make demo: the main job on the demo data. make test: all tests.
-# make attacks: the tests of docs/reliability.md and those on random inputs in full, which take long.
+# make attacks: the tests of tests/README.md and those on random inputs in full, which take long.
 # Both do the set-up themselves, once.
 PYTHON ?= python3
 VENV ?= .venv

@@ -14,10 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
+import typer
 from spacy.language import Language
+
+from spacy_arbo_el.cli import arbo_cli
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference.md"
+# What follows the generated part: errors, words, the Python API.
+END = ROOT / "docs" / "parts" / "reference_end.md"
 # Entry points that are no parts of a config.
 OTHER = ("spacy_cli",)
 # What the registry of an entry point is called in a config.
@@ -51,8 +56,13 @@ INTRODUCTION = """# Reference
 
 <!-- Written by docs/build_reference.py. Do not edit. -->
 
-All parts that a config can name, and their settings. A setting without a default must be given
-where the part is named. The [whole default config](#the-default-config) is at the end.
+All parts that a config can name and their settings, then [the default config](#the-default-config),
+[commands](#commands), [errors](#errors), [words](#words) and the [Python API](#python-api). A
+setting without a default must be given. The docstring of each part has more, and an example.
+"""
+COMMANDS = """
+All begin with `python -m spacy`. They take the pipeline first, then the data; `--help` shows the
+options and an example. `--code FILE` first imports a Python file with parts and formats of yours.
 """
 
 
@@ -165,25 +175,22 @@ def parameters_in(doc: str) -> Tuple[List[str], Dict[str, str]]:
 
 
 def as_markdown(lines: List[str]) -> str:
-    """The text of a docstring: its examples as blocks of config."""
-    text = "\n".join(lines)
-    text = re.sub(r"RETURNS:.*(\n    .*)*", "", text)
-    text, _, example = text.partition("::\n")
-    text = f"{plain(text).strip()}{':' if example else ''}"
-    if not example:
-        return text
-    config, after = split_config(textwrap.dedent(example.strip("\n")))
-    block = f"```ini\n{config}\n```"
-    return "\n\n".join(piece for piece in (text, block, plain(after).strip()) if piece)
+    """The first sentence of a docstring, and when to use the part."""
+    text = re.sub(r"RETURNS:.*(\n    .*)*", "", "\n".join(lines)).partition("::\n")[0]
+    sentences = [one for part in text.split("\n\n") for one in sentences_of(part)]
+    use = [one for one in sentences[1:] if one.startswith("Use it")]
+    return plain(" ".join([*sentences[:1], *use[:1]]))
 
 
-def split_config(example: str) -> Tuple[str, str]:
-    """A config, and the sentences after it."""
-    lines = example.splitlines()
-    is_config = [not line or re.match(r"\s*\[|\s*[@\w.]+ = ", line) is not None for line in lines]
-    end = is_config.index(False) if False in is_config else len(lines)
-    config = textwrap.dedent("\n".join(lines[:end])).strip()
-    return config, textwrap.dedent("\n".join(lines[end:]))
+def sentences_of(text: str) -> List[str]:
+    """The sentences of a text, each on one line, with a full stop."""
+    parts = re.split(r"(?<=[.])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z0-9`\"(])", " ".join(text.split()))
+    return [part if part.endswith(".") else f"{part.rstrip(':;,')}." for part in parts if part]
+
+
+def first_clause(text: str) -> str:
+    """What a text says first: up to a full stop or a semicolon."""
+    return "".join(sentences_of("".join(sentences_of(text)[:1]).partition("; ")[0]))
 
 
 def plain(text: str) -> str:
@@ -198,7 +205,7 @@ def table(part: Part) -> str:
     rows = ["| setting | default | |", "|---|---|---|"]
     for name, default in settings.items():
         shown = default if default in ("", "a section") else f"`{default}`"
-        meaning = plain(described.get(name, "")).replace("|", "\\|")
+        meaning = plain(first_clause(described.get(name, ""))).replace("|", "\\|")
         rows.append(f"| `{name}` | {shown} | {meaning} |")
     return "\n".join(rows)
 
@@ -212,8 +219,19 @@ def entry(part: Part) -> str:
             "Finds names of the linker's knowledge base in raw text: put it before the linker."
         ]
     key = "factory" if part.registry == "factory" else f"@{part.registry}"
-    pieces = (f"### {part.name}", f"`{key}`", as_markdown(lines), table(part))
-    return "\n\n".join(piece for piece in pieces if piece)
+    about = f"`{key}`. {as_markdown(lines)}"
+    return "\n\n".join(piece for piece in (f"### {part.name}", about, table(part)) if piece)
+
+
+def commands() -> str:
+    """A table of all commands, with the first line of their help."""
+    rows = ["| command | what it does |", "|---|---|"]
+    for name, command in typer.main.get_command(arbo_cli).commands.items():
+        inner = getattr(command, "commands", None) or {"": command}
+        for key, one in inner.items():
+            about = plain(sentences_of(one.help.partition("\n\n")[0])[0])
+            rows.append(f"| `{f'arbo {name} {key}'.strip()}` | {about} |")
+    return "\n".join(rows)
 
 
 def reference() -> str:
@@ -227,6 +245,7 @@ def reference() -> str:
     config = DEFAULT_CONFIG.strip().replace("[arbo_linker", "[components.arbo_linker")
     config = config.replace("]\n", ']\nfactory = "arbo_linker"\n', 1)
     pieces += ["## The default config", f"```ini\n{config}\n```"]
+    pieces += ["## Commands", COMMANDS.strip(), commands(), END.read_text(encoding="utf8").strip()]
     return "\n\n".join(pieces) + "\n"
 
 

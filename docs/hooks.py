@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 PAGES = ("*.md", "docs/*.md", "docs/*.svg", "docs/*.png", "docs/*.json", "LICENSE")
 # What pages link to.
-LINKED = ("assets/README.md", "experiments/README.md", "examples/README.md", "examples/*.py")
+LINKED = ("*/README.md", "examples/*.py")
 
 
 def on_files(files: Files, config: Any) -> Files:

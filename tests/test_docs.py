@@ -27,7 +27,7 @@ PAGES = sorted(
     [
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/*.md"),
-        *(ROOT / folder / "README.md" for folder in ("assets", "examples", "experiments")),
+        *(ROOT / folder / "README.md" for folder in ("assets", "examples", "experiments", "tests")),
     ]
 )
 SUFFIXES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -54,7 +54,8 @@ def test_picture_of_the_graph_is_what_its_script_draws():
 
 
 def test_examples_on_the_graph_give_what_their_comments_say():
-    code = "\n".join(blocks(ROOT / "docs" / "graph.md", "python"))
+    each = blocks(ROOT / "ARCHITECTURE.md", "python")
+    code = "\n".join(block for block in each if "graph." in block)
     names = {}
     exec(code, names)
     promised = re.findall(r"^(\w+)\.(\w+) +# (\[.*\])", code, re.M)
@@ -64,9 +65,17 @@ def test_examples_on_the_graph_give_what_their_comments_say():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
-def test_links_lead_to_existing_files(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", read(page)):
-        assert (page.parent / target).exists(), target
+def test_links_lead_to_existing_files_and_headings(page):
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", read(page)):
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", read(path), re.M)
+            slugs = {
+                re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", one).strip().lower())
+                for one in headings
+            }
+            assert anchor in slugs, (target, anchor)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
@@ -173,32 +182,36 @@ def test_entry_for_the_universe_is_complete_and_its_example_runs(capsys):
     assert "cardiac infarction D009203" in capsys.readouterr().out
 
 
-def test_readme_example_links_as_a_person_would(capsys):
+def test_readme_example_prints_what_the_readme_shows(capsys):
     exec("\n".join(blocks(ROOT / "README.md", "python")), {})
-    shown = capsys.readouterr().out
-    assert "Diabetes D003920" in shown and "cardiac infarction D009203" in shown
+    printed = capsys.readouterr().out.split()
+    shown = blocks(ROOT / "README.md", "text")[0].split()
+    assert len(printed) == len(shown)
+    for one, other in zip(printed, shown):
+        # Probabilities differ a little between CPUs.
+        same = (
+            abs(float(one) - float(other)) < 0.1
+            if re.fullmatch(r"\d\.\d+", other)
+            else one == other
+        )
+        assert same, (one, other)
 
 
 def test_readme_is_short():
-    assert len(read(ROOT / "README.md").splitlines()) <= 90
+    assert len(read(ROOT / "README.md").splitlines()) <= 120
 
 
-def test_every_page_is_in_the_navigation_and_in_the_index():
-    navigation, index = read(ROOT / "mkdocs.yml"), read(ROOT / "docs" / "index.md")
-    for page in (ROOT / "docs").glob("*.md"):
-        assert f": docs/{page.name}\n" in navigation
-        assert page.name == "index.md" or f"({page.name})" in index, page.name
+def test_every_page_is_in_the_navigation():
+    navigation, readme = read(ROOT / "mkdocs.yml"), read(ROOT / "README.md")
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    assert len(pages) == 14
+    for page in pages:
+        assert f": docs/{page.name}\n" in navigation and f"(docs/{page.name})" in readme, page.name
 
 
-def test_every_command_is_in_the_table_of_commands():
-    page = read(ROOT / "docs" / "commands.md")
-    listed = re.findall(r"^\| `arbo ([a-z -]+)` \|", page, re.M)
-    root = typer.main.get_command(arbo_cli)
-    existing = []
-    for name, command in root.commands.items():
-        inner = getattr(command, "commands", None)
-        existing += [f"{name} {part}" for part in inner] if inner else [name]
-    assert sorted(listed) == sorted(existing)
+def test_pages_are_short():
+    words = sum(len(read(page).split()) for page in (ROOT / "docs").glob("*.md"))
+    assert words <= 22000
 
 
 def test_error_codes_on_pages_exist():
@@ -208,7 +221,7 @@ def test_error_codes_on_pages_exist():
 
 
 def test_python_api_has_every_public_name():
-    page = read(ROOT / "docs" / "api.md")
+    page = read(ROOT / "docs" / "reference.md")
     listed = {place.rsplit(".", 1)[1] for place in re.findall(r"^::: (\S+)", page, re.M)}
     assert listed == set(spacy_arbo_el.__all__) - {"__version__"}
 
@@ -219,7 +232,7 @@ def test_site_builds_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "ArboLinker" in read(tmp_path / "docs" / "api" / "index.html")
+    assert "ArboLinker" in read(tmp_path / "docs" / "reference" / "index.html")
 
 
 def packages_in_order():

@@ -34,7 +34,7 @@ class Clustering:
         method = "arborescence"
 
     method: "arborescence" (the paper's procedure), "minimax" or "undirected"; see
-        ``docs/graph.md``.
+        ``ARCHITECTURE.md``.
     n_exemplars: How many of the nearest exemplars are searched for each mention.
     n_mentions: From how many of the nearest mentions of the document a mention has edges.
     """
