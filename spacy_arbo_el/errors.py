@@ -24,23 +24,23 @@ class Errors(metaclass=_Coded):
     )
     E002 = (
         "The entity id {id!r} occurs twice{where}. Ids must be unique: merge the two entries, or "
-        "give one of them another id. Where the later one is to replace the earlier one, use "
-        "kb.upsert, or arbo kb add --replace."
+        "give one of them another id. To replace the earlier entry, use kb.upsert, or arbo kb add "
+        "--replace."
     )
     E003 = "There is no entity {id!r} in the knowledge base."
     E004 = "The encoder returned shape {shape} for {rows} texts; expected ({rows}, width)."
     E005 = (
-        "{count} of {rows} vectors contain NaN, infinity or numbers so large that they have no "
-        "length (the first is number {first}). The "
-        'encoder has diverged: train with a lower learning rate, or with precision = "float32".'
+        "{count} of {rows} vectors contain NaN, infinity, or numbers too large to have a length "
+        "(the first is number {first}). The encoder has diverged: train with a lower learning "
+        'rate, or with precision = "float32".'
     )
     E006 = (
         "The entity {id!r} has changed since its vector was computed, or was never encoded. The "
         "linker that owns the knowledge base encodes it with linker.refresh()."
     )
     E007 = (
-        "The encoder gives vectors {got} wide, but the knowledge base's are {expected} wide. Build "
-        "the knowledge base again with the present encoder."
+        "The encoder gives vectors {got} wide, but those of the knowledge base are {expected} "
+        "wide. Build the knowledge base again with this encoder."
     )
     E008 = (
         "{where} has no knowledge base that this version can read (format version {found}). "
@@ -51,8 +51,8 @@ class Errors(metaclass=_Coded):
         "{counts} (entities, texts, vectors). Files were swapped or cut off: build it again."
     )
     E010 = (
-        "The folder {path} is incomplete: {missing} missing. If a program was stopped while it "
-        "saved, save again."
+        "The folder {path} is incomplete: {missing} missing. If a program was stopped while "
+        "saving, save again."
     )
     E011 = (
         "The knowledge base's vectors come from another encoder ({found}) than this linker's "
@@ -64,7 +64,7 @@ class Errors(metaclass=_Coded):
         "another character."
     )
     E013 = (
-        "Can't read the knowledge base in {where} ({problem}). It is damaged, cut off, or of "
+        "Can't read the knowledge base in {where} ({problem}). It is damaged, truncated, or in "
         "another format: build it again."
     )
     E014 = "The frequency of entity {id!r} must be a number of at least 0, got {value!r}."
@@ -85,11 +85,11 @@ class Errors(metaclass=_Coded):
         "or open the knowledge base for reading."
     )
     E019 = (
-        "{where} is damaged, or its files are of different knowledge bases: {problems}. Restore "
-        "the folder from a copy, or build it again."
+        "{where} is damaged, or its files belong to different knowledge bases: {problems}. "
+        "Restore the folder from a copy, or build it again."
     )
     E020 = "Vectors are stored as one of {choices}, not as {value!r}."
-    E021 = "The ids to merge are both of entity {id!r}. Give the ids of two different entities."
+    E021 = "The ids to merge both belong to entity {id!r}. Give the ids of two different entities."
     E022 = (
         "Vectors with values up to {largest:.3g} don't fit into float16. Build the knowledge base "
         'with dtype = "float32".'
@@ -107,8 +107,8 @@ class Errors(metaclass=_Coded):
     )
 
     E026 = (
-        "Encoding can't be part of a transaction, since its vectors can't be rolled back. Call "
-        "sync after the transaction."
+        "Encoding can't be part of a transaction, since vectors can't be rolled back. Call sync "
+        "after the transaction."
     )
     E027 = (
         "Knowledge bases need SQLite 3.34 or later, but this Python has {found}. Install a newer "
@@ -146,14 +146,14 @@ class Errors(metaclass=_Coded):
         "again."
     )
     E051 = (
-        "{path} has no manifest.json, so it was not saved in full: a program was stopped while it "
-        "saved, or saved with an earlier version. Restore it from a copy, or save the pipeline "
-        "again with spacy_arbo_el.save_pipeline(nlp, path), which replaces it in one step."
+        "{path} has no manifest.json: saving was interrupted, or an earlier version saved it. "
+        "Restore it from a copy, or save the pipeline again with spacy_arbo_el.save_pipeline(nlp, "
+        "path), which replaces it in one step."
     )
     E052 = (
-        "{path} is damaged, or of another save than the files beside it: {problem}. Restore the "
-        "pipeline from a copy, or save it again with spacy_arbo_el.save_pipeline(nlp, path), which "
-        "replaces it in one step."
+        "{path} is damaged, or was not saved together with the files beside it: {problem}. "
+        "Restore the pipeline from a copy, or save it again with spacy_arbo_el.save_pipeline(nlp, "
+        "path), which replaces it in one step."
     )
     E053 = (
         "{path} was saved without {name!r}. Load it with exclude=[{name!r}], or save it again with "
@@ -168,22 +168,22 @@ class Errors(metaclass=_Coded):
         "The knowledge base in {path} is open for writing. Its edits are saved at once. To replace "
         "the pipeline that it is part of, close it first: linker.kb.close()."
     )
-    E056 = "{path} can't be read ({problem}). It is damaged or cut off: restore it from a copy."
+    E056 = "{path} can't be read ({problem}). It is damaged or truncated: restore it from a copy."
     E057 = (
-        "These bytes are no linker that this version can read: {problem}. They are damaged or were "
-        "made by another version: make them again with to_bytes."
+        "This version can't read a linker from these bytes: {problem}. They are damaged, or "
+        "another version wrote them: create them again with to_bytes."
     )
     E058 = (
-        "The {part} of the saved linker {name!r} can't be read ({problem}). They are damaged, or "
-        "of another origin: restore them from a copy, or save the pipeline again."
+        "The {part} of the saved linker {name!r} can't be read ({problem}). They are damaged or "
+        "come from elsewhere: restore them from a copy, or save the pipeline again."
     )
     E059 = (
         "A file of a saved tokenizer has a name that tokenizers don't use: {name!r:.80}. The "
-        "pipeline was changed by hand: don't use it unless you trust its origin."
+        "pipeline was modified: don't use it unless you trust its origin."
     )
     E060 = (
-        "The saved encoder can't be built: {problem}. Encoders are of a kind that transformers "
-        "knows, and bring no code of their own."
+        "The saved encoder can't be built: {problem}. Only encoders that transformers includes "
+        "are loaded, never custom code."
     )
 
     E037 = (
@@ -237,8 +237,8 @@ class Errors(metaclass=_Coded):
 
     # Encoders: E2xx
     E200 = (
-        "The encoder {name!r} has no weights yet. A linker loads them when it is first "
-        "used. To use the encoder by itself, call initialize() of its model."
+        "The encoder {name!r} has no weights yet. A linker loads them when it is first used. To "
+        "use the encoder alone, call initialize() of its model."
     )
     E201 = (
         "Can't load the encoder {name!r}: {problem}. Give the name of a Hugging Face model, a "
@@ -247,7 +247,7 @@ class Errors(metaclass=_Coded):
     )
     E202 = (
         "The weights of the saved encoder don't match its configuration: {problem}. The saved "
-        "pipeline is damaged or was changed by hand: save it again from the original."
+        "pipeline is damaged or was modified: save it again from the original."
     )
     E203 = (
         "The tokenizer of {name!r} has no fast version. Only a fast one gives the characters of "
@@ -301,18 +301,18 @@ class Errors(metaclass=_Coded):
 
     # Annotations and the component: E5xx
     E501 = (
-        "There is a Span extension '{name}' already that is not this component's. Give the linker "
-        'another name for its own: extension = "my_links" in its config.'
+        "The Span extension '{name}' already exists and does not belong to this component. Give "
+        'the linker another name: extension = "my_links" in its config.'
     )
     E502 = (
         "A knowledge base can't be made from {got}. Give a path, an ArboKB, an InMemoryLookupKB of "
         "spaCy, entities, dicts, a data frame, or a function from a Vocab to a knowledge base."
     )
     E508 = (
-        "No mention of the training corpus has a gold id, so {name!r} can learn nothing. Annotated "
-        'spans have a kb_id_, an id of the knowledge base, or "NIL". Check that the corpus was '
+        "No mention of the training corpus has a gold id, so {name!r} can't learn. Annotated "
+        'spans have a kb_id_: an id of the knowledge base, or "NIL". Check that the corpus was '
         "converted with ids, and that mentions.getter finds its spans. To link without training, "
-        "give the knowledge base with set_kb, and do not initialize."
+        "call set_kb instead of initialize."
     )
     E503 = (
         "The knowledge base is {got}, but the linker needs an ArboKB or spaCy's InMemoryLookupKB. "
@@ -329,8 +329,8 @@ class Errors(metaclass=_Coded):
         "reranker."
     )
     E510 = (
-        "There is no entity {id!r} for the mention {text!r} in the knowledge base. Add it first, "
-        'with linker.kb.add(Entity(id, name)), or give "NIL" for a mention of no entity there.'
+        "There is no entity {id!r} in the knowledge base for the mention {text!r}. Add it first, "
+        'with linker.kb.add(Entity(id, name)), or give "NIL" if no entity fits.'
     )
     E511 = (
         "The component arbo_names finds names of a linker's knowledge base, but no {wanted} comes "
@@ -365,9 +365,9 @@ class Errors(metaclass=_Coded):
         '(training.optimizer.learn_rate), a longer warmup, or precision = "float32".'
     )
     E608 = (
-        "No entity of the knowledge base has two different texts, so that no name can be trained "
-        "on by a synonym. Take an objective without NameQueries, or a verbalization that gives an "
-        "entity a text per name, such as Names.v1, for entities with aliases."
+        "No entity of the knowledge base has two different texts, so no name can be trained on by "
+        "a synonym. Use an objective without NameQueries, or a verbalization with one text per "
+        "name, such as Names.v1, for entities with aliases."
     )
     E609 = "ObjectiveSum.v1 has no objective. Add one: a section objective.*.NAME."
     E610 = (
@@ -375,15 +375,15 @@ class Errors(metaclass=_Coded):
         '@misc = "spacy-arbo-el.Objective.v1".'
     )
     E611 = (
-        "These positives are those of mentions, but the queries are names of entities. Take "
+        "These positives belong to mentions, but the queries are names of entities. Use "
         "SynonymPositives.v1, or MentionQueries.v1."
     )
     E613 = (
         "There is nothing to read names from. Give a knowledge base, or ontologies in OBO format."
     )
     E614 = (
-        "The component '{name}' has an encoder of its own for entities. Pretrain with "
-        "model.entity = null, and give both encoders the result."
+        "The component '{name}' has a separate encoder for entities. Pretrain with model.entity = "
+        "null, and give both encoders the result."
     )
     E617 = (
         "NegativesWithinBudget.v1 counts the word pieces of texts, but some of its negatives are "
@@ -398,8 +398,8 @@ class Errors(metaclass=_Coded):
         "with TransformerEncoder.v1."
     )
     E620 = (
-        "An objective in ObjectiveSum.v1 has a refresh of its own, but all objectives of a sum use "
-        "the same cached vectors. Set objective.refresh for the sum."
+        "An objective in ObjectiveSum.v1 sets refresh, but all objectives of a sum share the "
+        "cached vectors. Set objective.refresh for the sum."
     )
     E621 = (
         "start_share averages transformers, but no linker of the pipeline has one. Set "
@@ -422,9 +422,9 @@ class Errors(metaclass=_Coded):
     E704 = "The new entity {id!r} has {count} mentions, numbered from 0: there is no {member}."
     E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."
     E707 = (
-        "New entities are stored in one process, the one in which linker.stream was set. With "
-        "n_process, each process would have its own. Leave out n_process, or set linker.stream = "
-        "False and use linker.discover on the docs."
+        "New entities are stored in the process in which linker.stream was set, and n_process "
+        "would give each process a separate copy. Omit n_process, or set linker.stream = False "
+        "and use linker.discover on the docs."
     )
     E708 = "These bytes are not new entities: {problem}."
     E711 = "The share of entities to remove must be between 0 and 1, not {value!r}."
@@ -434,7 +434,7 @@ class Errors(metaclass=_Coded):
     )
     E770 = (
         "A thread that is linking can't edit the knowledge base, the exemplars or the corrections "
-        "at the same time: it would wait for itself. Make the edit when the linking has ended."
+        "at the same time: it would wait for itself. Edit after linking."
     )
     E771 = (
         "A data frame needs pandas, which is not installed: pip install pandas. Without it, "
@@ -469,7 +469,7 @@ class Errors(metaclass=_Coded):
         "There is no system {value!r}, and no file of this name. Choose one of: {choices}; or name "
         "a file with the settings that differ from the base."
     )
-    E795 = "{path} is there already. Give another name, or replace it with --force."
+    E795 = "{path} already exists. Give another name, or replace it with --force."
     E796 = "{path} cannot be made a complete config: {error}"
     E797 = "It has {line!r} above its first section. Only comments may stand there."
     E798 = "It has the section [{section}] twice."
@@ -483,8 +483,8 @@ class Errors(metaclass=_Coded):
         "too. Take it back in both: linker.undo()."
     )
     E718 = (
-        "Decisions on the new entities were made or taken back after this discovery began. It does "
-        "not know of them: discover again, then update."
+        "Decisions on the new entities were made or undone after this discovery began. Discover "
+        "again, then update."
     )
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
@@ -513,8 +513,8 @@ class Errors(metaclass=_Coded):
         "must return the same documents with the same mentions each time it is called."
     )
     E709 = (
-        "The linker has no discovery, so it has no way to group new entities. Add one to its "
-        'config, such as {"@misc": "spacy-arbo-el.Discovery.v1"}.'
+        "The linker has no discovery, so it can't group new entities. Add one to its config, such "
+        'as {"@misc": "spacy-arbo-el.Discovery.v1"}.'
     )
     E750 = (
         "The template of addresses {value!r} must begin with http:// or https://, such as "
@@ -524,8 +524,8 @@ class Errors(metaclass=_Coded):
 
     # Evaluation: E83x
     E831 = (
-        "A threshold that is chosen on the documents it is scored on would look better than it is. "
-        "Choose it on other parts of them, with --folds 5, or use arbo tune on other documents."
+        "A threshold chosen on the documents it is scored on would look better than it is. Choose "
+        "it on other parts of them, with --folds 5, or use arbo tune on other documents."
     )
     E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
@@ -545,8 +545,8 @@ class Errors(metaclass=_Coded):
         "silver mention. Check that texts and names are in one language, and the ids to exclude."
     )
     E842 = (
-        "No name can be hidden: no entity has two names of different words that are its own. Leave "
-        "out --dev, or add synonyms to the knowledge base."
+        "No name can be hidden: no entity has two unambiguous names of different words. Omit "
+        "--dev, or add synonyms to the knowledge base."
     )
     E843 = (
         "Give both --dev and --hidden-kb, or neither: the dev set belongs to that knowledge base."
@@ -568,7 +568,7 @@ class Errors(metaclass=_Coded):
         "components.arbo_linker.model, or distill an encoder with the settings of this config."
     )
     E854 = (
-        "To fit the reranker needs torch, which is not installed: pip install torch. A pipeline "
+        "Fitting the reranker needs torch, which is not installed: pip install torch. A pipeline "
         "with a fitted reranker links without it."
     )
     E855 = (
@@ -587,9 +587,8 @@ class Errors(metaclass=_Coded):
 
     # Cross-encoders: E87x
     E870 = (
-        "CrossEncoder.v1 with as_feature = true needs FeatureRanker.v1 as its ranker, and not "
-        "{ranker}. Set as_feature = false, so that its scores rank by themselves, or take that "
-        "ranker."
+        "CrossEncoder.v1 with as_feature = true needs FeatureRanker.v1 as its ranker, not "
+        "{ranker}. Set as_feature = false to rank by its scores alone, or use that ranker."
     )
     E871 = (
         "The cross-encoder was trained on pairs of at most {trained} word pieces, but window and "
@@ -597,7 +596,7 @@ class Errors(metaclass=_Coded):
         "arbo rerank."
     )
     E873 = (
-        "{count} of {total} scores of the cross-encoder are no finite numbers: its training has "
+        "{count} of {total} scores of the cross-encoder are not finite: its training has "
         "diverged. Train again with a lower learning rate: spacy arbo rerank."
     )
     E874 = (
@@ -611,32 +610,31 @@ class Errors(metaclass=_Coded):
         "to start from the linker's encoder."
     )
     E876 = (
-        "{path} has the candidates of another {what}. Remove it to make them anew, or use the "
-        "{what} of that time."
+        "{path} has the candidates of another {what}. Remove it to create them again, or use the "
+        "earlier {what}."
     )
-    E877 = "{path} is not a readable file of candidates: {problem}. Remove it to make them anew."
+    E877 = "{path} is not a readable file of candidates: {problem}. Remove it to create them again."
     E878 = (
-        "None of the {count} annotated mentions to train on has a gold entity that is in the "
-        "knowledge base, so that a cross-encoder has nothing to learn from."
+        "None of the {count} annotated training mentions has a gold entity in the knowledge base, "
+        "so a cross-encoder can't be trained."
     )
     E879 = (
         "The section [reranker] is {found}, which is not trained by this command. It needs "
         '@misc = "spacy-arbo-el.CrossEncoder.v1".'
     )
     E883 = (
-        "By vectors, the gold entities of all {count} mentions to train on have a probability of "
-        "at least {sure}, so that a cross-encoder has little to learn. Train on them all the same "
-        "with --training.sure 1.0."
+        "The retriever is already confident (p ≥ {sure}) in the gold entities of all {count} "
+        "training mentions. To train on them nevertheless, set --training.sure 1.0."
     )
 
     # Large runs, on one machine or many: E890 to E909
     E890 = (
         "The folder {path} holds a run with other settings: {differences}. Choose another folder, "
-        "or give the settings of that run to go on with it."
+        "or use the settings of that run to resume it."
     )
     E891 = (
-        "A worker on {host} would link with something else than the driver: {differences}. Give "
-        "all machines the same packages and the same pipeline folder."
+        "A worker on {host} differs from the driver: {differences}. Give all machines the same "
+        "packages and the same pipeline folder."
     )
     E892 = (
         "A part is given as NUMBER/COUNT, such as 3/16, with NUMBER from 1 to COUNT; got {value!r}."
@@ -654,8 +652,8 @@ class Errors(metaclass=_Coded):
         "save_pipeline(nlp, PATH), and give that path."
     )
     E899 = (
-        "{missing} of {total} shards are not done in {path}. The messages above say why. Give the "
-        "same command again to go on."
+        "{missing} of {total} shards are not done in {path}. The messages above say why. Run the "
+        "same command to resume."
     )
     E900 = "{name} must be {least} or more, got {value!r}."
     E901 = "The output of --each and --ray is a folder, but {path} is, or ends like, a file."
@@ -664,8 +662,8 @@ class Errors(metaclass=_Coded):
         "or an empty folder."
     )
     E903 = (
-        "{path} was left by a run with other settings: {differences}. Remove the folder to begin "
-        "anew, or give the settings of that run to go on with it."
+        "{path} was left by a run with other settings: {differences}. Remove the folder to start "
+        "again, or use the settings of that run to resume it."
     )
 
     # Review in the browser: E91x
@@ -673,7 +671,7 @@ class Errors(metaclass=_Coded):
     E911 = "{path}, line {line}: no entry of a journal. Restore the file, or move it away."
     E912 = "{path}, line {line}: this decision does not suit the pipeline: {problem}"
     E913 = (
-        "Nothing is undone: since then, another decision was made outside of the review ({action} "
+        "Nothing is undone: another decision has been made outside the review since ({action} "
         "{id}). Undo that one first: python -m spacy arbo new undo MODEL."
     )
     E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
@@ -727,8 +725,8 @@ class Warnings(metaclass=_Coded):
 
     # The component: W5xx
     W500 = (
-        "The change was saved, but {path} could not be updated: {problem}. That file is only for "
-        "people and for checks. The next change updates it."
+        "The change was saved, but {path} could not be updated: {problem}. That file is "
+        "informative only; the next change updates it."
     )
     W501 = (
         "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "
@@ -739,17 +737,16 @@ class Warnings(metaclass=_Coded):
         "a new one: spacy arbo calibrate."
     )
     W503 = (
-        "What the reranker of '{name}' has learned is left out: it was saved as {saved}, and the "
-        "config has {present}. Fit that one: spacy arbo calibrate, or spacy arbo rerank."
+        "The learned weights of the reranker of '{name}' are ignored: it was saved as {saved}, "
+        "and the config has {present}. Fit that one: spacy arbo calibrate, or spacy arbo rerank."
     )
     W515 = (
-        "{count} corrections of '{name}' belong to mentions that are not stored as exemplars, and "
-        "are left out. Exemplars and corrections were saved at different times."
+        "{count} corrections of '{name}' are ignored, because their mentions are not stored as "
+        "exemplars: exemplars and corrections were saved at different times."
     )
     W516 = (
-        "{path} says other settings of '{name}' than are in force: {keys}. So does a pipeline that "
-        "the linker was moved to from another one. Save the whole pipeline with "
-        "spacy_arbo_el.save_pipeline(nlp, path), which writes them."
+        "{path} has other settings for '{name}' than the running linker: {keys}. Save the whole "
+        "pipeline with spacy_arbo_el.save_pipeline(nlp, path)."
     )
     W520 = (
         "The evaluation gave none of the scores that training.score_weights names: {names}. So the "
@@ -773,8 +770,8 @@ class Warnings(metaclass=_Coded):
     )
     W542 = (
         "The verbalization of '{name}' adds descriptions, types or other parts to names, but the "
-        "entities have none of these: they are encoded by their names alone. Add the parts, or set "
-        "retriever.verbalization to Names.v1, which gives each name a vector of its own."
+        "entities have none: they are encoded by their names alone. Add the parts, or set "
+        "retriever.verbalization to Names.v1, which gives each name a separate vector."
     )
     W543 = (
         "{count} mentions of a document are values ({labels}), not entities: these labels are left "
@@ -809,8 +806,8 @@ class Warnings(metaclass=_Coded):
 
     # Cross-encoders: W87x
     W870 = (
-        "The encoder of the linker has changed since its cross-encoder was trained: its candidates "
-        "are others than the cross-encoder has learned from. Train it again: spacy arbo rerank."
+        "The encoder changed after the cross-encoder was trained, so its candidates differ. Train "
+        "the cross-encoder again: spacy arbo rerank."
     )
 
     # Review in the browser: W91x

@@ -84,7 +84,7 @@ def test_invalid_requests_are_said_and_nothing_is_replaced(tmp_path):
     assert "xq" in run(path, "--lang", "xq", code=1)
     assert not path.exists()
     path.write_text("mine")
-    assert "is there already" in run(path, code=1)
+    assert "already exists" in run(path, code=1)
     assert path.read_text() == "mine"
     run(path, "--force")
     assert path.read_text() != "mine"

@@ -325,7 +325,7 @@ def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
     entities.update(later)
     assert members(entities) == {b: [3, 8], fresh: [21]} and entities.resolve(a) == "E1"
     entities.reject(b)
-    with pytest.raises(ValueError, match="discover again"):
+    with pytest.raises(ValueError, match="Discover again"):
         entities.update(later)
     assert members(entities) == {fresh: [21]}
 

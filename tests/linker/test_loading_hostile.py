@@ -112,7 +112,7 @@ def test_files_of_two_saves_do_not_mix(world, folder, tmp_path, tiny_bert):
     for name in ("exemplars", "reranker", "corrections", "new_entities"):
         before = (folder / name).read_bytes()
         shutil.copy(tmp_path / "other" / name, folder / name)
-        with pytest.raises(ValueError, match=f"{name} is damaged, or of another save"):
+        with pytest.raises(ValueError, match=f"{name} is damaged, or was not saved together"):
             load(folder, world[1])
         (folder / name).write_bytes(before)
     shutil.rmtree(folder / "kb")
