@@ -19,7 +19,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test attacks lint size clean
 
 demo: $(READY)
-	. $(BIN)/activate && python -m spacy project run demo
+	@start=$$(date +%s); . $(BIN)/activate && python -m spacy project run demo \
+		&& echo "The demo took $$(($$(date +%s) - start)) seconds."
 
 test: $(READY)
 	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \

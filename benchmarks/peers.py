@@ -8,7 +8,7 @@ its imports), then all documents three times: the median counts. ACC is the shar
 gold entity of the KB whose first candidate is right, at whatever probability. NEW counts those with
 a surface form that TRAIN lacks. P50 and P95 are milliseconds of a document with three mentions.
 
-- by hand: what a user would write instead, MiniLM over the names and FAISS
+- minilm: MiniLM over the names and FAISS, what a user would write instead
 - tfidf: character n-grams over the names, by scikit-learn
 - scispacy: its candidate generator; entity_linker: spaCy's, with names as aliases
 - untrained: ``nlp.add_pipe("arbo_linker")``; trained models are given by ``--trained``
@@ -49,7 +49,7 @@ def resident_megabytes() -> int:
     return int(next(one for one in lines if one.startswith("VmRSS")).split()[1]) // 1024
 
 
-class ByHand:
+class MiniLM:
     """MiniLM over names, exact search: twenty lines."""
 
     def build(self, folder: Path, names: List[Any]) -> None:
@@ -260,7 +260,7 @@ class Arbo:
 
 def rows_of(trained: List[Path]) -> Dict[str, Any]:
     rows: Dict[str, Any] = {
-        "by hand": ByHand(),
+        "minilm": MiniLM(),
         "tfidf": TfIdf(),
         "scispacy": ScispaCy(),
         "entity_linker": EntityLinker(),

@@ -17,6 +17,12 @@ def test_the_page_is_up_to_date_and_short():
     assert len(text.splitlines()) <= 300
 
 
+def test_the_table_of_the_readme_is_up_to_date():
+    text = BUILD["README"].read_text(encoding="utf8")
+    assert text == BUILD["with_table"](text, BUILD["readme_table"](ROWS))
+    assert text.count(BUILD["MARKS"][0]) == 1
+
+
 def test_each_row_has_a_table_a_commit_a_seed_and_scores():
     for row in ROWS:
         assert row["table"] in BUILD["TABLES"], row
@@ -42,7 +48,7 @@ def test_the_command_of_each_row_exists():
 
 def test_scores_of_a_metrics_file_replace_the_rows_of_the_same_name(tmp_path):
     srsly.write_json(tmp_path / "m.json", {"a": {"arbo_acc": 0.51234, "x": 1}, "b": {"ACC": 7.0}})
-    new = BUILD["rows_of"](tmp_path / "m.json", "nel", "D", "project run nel", {"a": "one"})
+    new = BUILD["rows_of"](tmp_path / "m.json", {"table": "nel", "data": "D"}, {"a": "one"})
     assert [(row["row"], row["scores"]) for row in new] == [("one", {"arbo_acc": 0.5123})]
     old = [{"table": "nel", "data": "D", "row": name, "scores": {}} for name in ("one", "two")]
     assert [row["row"] for row in BUILD["add"](old, new)] == ["one", "two"] and old[0] == new[0]
