@@ -7,7 +7,7 @@
 All times are processor seconds of one thread, so that other programs on the machine don't count.
 *speed*: mentions per second from Docs to vectors, and of ``nlp.pipe``. The pipelines alternate, and
 the best time of each counts. *start*: from the start of Python, imports included, to the first
-link, each in a process of its own; that without torch is one in which torch cannot be imported,
+link, each in a separate process; that without torch is one in which torch cannot be imported,
 since thinc imports torch wherever it is installed. *search*: Table 3 of DEER (Gillick et al.
 2019) in our form, recall@100 of gold entities by the kind of index, and the median time of one
 query at a time; with ``--synthetic``, recall@100 of exact search over vectors in clusters.
@@ -139,7 +139,7 @@ def _start(cases: List[Tuple[str, Path, List[str]]], options: argparse.Namespace
 
 
 def first(options: argparse.Namespace) -> None:
-    """Load a pipeline and link one document; in a process of its own."""
+    """Load a pipeline and link one document; in a separate process."""
     if options.hide:
         _hide_torch()
     import spacy

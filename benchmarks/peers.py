@@ -2,7 +2,7 @@
 
     python benchmarks/peers.py CORPUS.spacy KB [--train TRAIN.spacy] [--trained MODEL ...]
 
-Each row runs in processes of its own, on one thread. Seconds are of the CPU, children included. One
+Each row runs in separate processes, on one thread. Seconds are of the CPU, children included. One
 process builds the knowledge base. Another starts, loads it, links the first document (FIRST, with
 its imports), then all documents three times: the median counts. ACC is the share of mentions with a
 gold entity of the KB whose first candidate is right, at whatever probability. NEW counts those with

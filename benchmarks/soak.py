@@ -2,7 +2,7 @@
 
     python benchmarks/soak.py MODEL CORPUS.spacy [--documents 20000] [--calls 2000]
 
-Three parts, each in a process of its own:
+Three parts, each in a separate process:
 
 1. ``nlp.pipe`` over short documents, made of the corpus's sentences with mentions.
 2. The same with ``stream = True``, which keeps the mentions that no entity fits.

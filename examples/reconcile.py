@@ -4,7 +4,7 @@
     python examples/reconcile.py ADDRESS places.csv name linked.csv
 
 Other columns that are called like properties of the service, such as description, are evidence.
-linked.csv has more columns: id and title of the match, and the candidates where there is none.
+linked.csv has more columns: id and title of the match, and the candidates if there is none.
 Works with every service that speaks the Reconciliation API 0.2.
 """
 

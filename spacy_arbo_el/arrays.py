@@ -14,8 +14,8 @@ class TopK:
 
     Equal scores come in the order of their ids.
 
-    ids: (m, k) int64, -1 where there is none.
-    scores: (m, k) float32, -inf where there is none.
+    ids: (m, k) int64, -1 if there is none.
+    scores: (m, k) float32, -inf if there is none.
     """
 
     ids: np.ndarray

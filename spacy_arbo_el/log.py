@@ -19,8 +19,8 @@ def progress(total: int, title: str, unit: str) -> Any:
     Nothing where the logger is silent.
 
     total: How many steps there are.
-    title: What is done.
-    unit: What a step is.
+    title: The task.
+    unit: The unit of a step.
     """
     is_watched = "ipykernel" in sys.modules or sys.stderr.isatty()
     if not is_watched:
@@ -76,7 +76,8 @@ class WarnOnce:
         self._said: Set[str] = set()
 
     def __call__(self, message: str, kind: str = "") -> None:
-        """Warn. kind: What is said once, where messages differ in a count."""
+        """Warn. kind: The key of a message that is printed once, where messages differ in a
+        count."""
         if (kind or message) not in self._said:
             self._said.add(kind or message)
             warnings.warn(message, stacklevel=3)

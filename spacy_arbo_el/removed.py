@@ -74,7 +74,7 @@ SETTINGS: Dict[str, str] = {
     "definition": "With description = true, the description follows each name.",
     "qualifier": "With description = true, the description tells entities of one name apart.",
     "layers": "A transformer has all its layers.",
-    "title": "A window has the text round the mention alone.",
+    "title": "A window has the text around the mention alone.",
     "same_type": "Negatives are of all types.",
     "set_size": "A candidate is read with the mention alone.",
     "folds": "experiments/cross_fitting.py trains on folds.",

@@ -1,4 +1,4 @@
-"""Settings: one message for each kind of oddity in those of registered parts; comparison of two."""
+"""Validation and comparison of settings."""
 
 import math
 from typing import Any, List, Mapping, Optional, Sequence

@@ -10,7 +10,7 @@ ROMAN.update({"viii": "8", "ix": "9"})
 PLURALS = (("sses", "ss"), ("oses", "osis"), ("itides", "itis"), ("ies", "y"), ("s", ""))
 # Not plurals, though they end in "s".
 SINGULARS = ("ss", "is", "us")
-# Shorter words are as they are.
+# Shorter words stay unchanged.
 MIN_PLURAL = 4
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")

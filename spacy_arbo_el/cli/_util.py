@@ -40,7 +40,7 @@ def config_overrides(ctx: "typer.Context") -> Dict[str, Any]:
     try:
         return _util.parse_config_overrides(ctx.args)
     except _util.NoSuchOption as error:
-        # Newer versions of typer have a click of their own, and don't know this exception.
+        # Newer versions of typer vendor click, and don't know this exception.
         msg.fail(visible_lines(error.format_message()))
         raise SystemExit(1) from None
 

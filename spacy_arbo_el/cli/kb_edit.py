@@ -159,8 +159,9 @@ def encode_command(
     If its vectors are of another encoder, all of it is encoded.
 
     With --ray, workers encode the texts. What they have encoded is kept beside the knowledge base,
-    in a folder that ends in .run, until the command is done: given again, it goes on where it was
-    stopped. All machines must reach the pipeline and this folder by the same paths.
+    in a folder that ends in .run, until the command is done: run
+    the same command to resume. All machines must reach the pipeline and this folder by the same
+    paths.
 
     \b
     Example:

@@ -10,7 +10,7 @@ def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:
 
     given: Whether each option has another value than its default.
     other: The option that they need.
-    why: What is so without it.
+    why: The reason.
     """
     for option, is_given in given.items():
         if is_given:

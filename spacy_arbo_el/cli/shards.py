@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 EACH = Opt(
     False,
     "--each",
-    help="Link each document for itself, in shards; given again, the command goes on where it was "
-    "stopped. The output is a folder",
+    help="Link each document for itself, in shards; run "
+    "the same command to resume. The output is a folder",
 )
 DEFAULT_FORMAT, DEFAULT_SHARD = "parquet", 256
 FORMAT = Opt(DEFAULT_FORMAT, "--format", help="Of the links of shards: parquet, jsonl or spacy")
@@ -44,7 +44,7 @@ def check_options(each: bool, part: str, format: str, shard: int, ray: bool) -> 
 
 
 def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
-    """What is linked, and how. settings: For ``Job``."""
+    """The job of an output folder. settings: For ``Job``."""
     check_model(model)
     check_data(data)
     check_finder(settings["find"])
@@ -60,7 +60,7 @@ def link_shards(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:
     from ..distributed.runs import link_in_shards
 
     reports = link_in_shards(job, part, ray)
-    # Ray has bars of its own.
+    # Ray has progress bars.
     for _ in tqdm(reports, unit=" shards", leave=False, disable=ray is not None):
         pass
     show_summary(job, part)

@@ -71,7 +71,7 @@ class HiddenReport(NamedTuple):
 
     silver: The mentions in texts.
     in_text: How many of these are of hidden names.
-    bare: The number of hidden names that are a document of their own.
+    bare: The number of hidden names that are separate documents.
     hidden: The numbers of all hidden names, with those of the same words that are hidden too.
     """
 
@@ -85,12 +85,12 @@ class HiddenReport(NamedTuple):
 class HiddenDev:
     """A dev set of the mentions that are found, of known and of hidden names.
 
-    It has as many names of entities without mentions, each a document of its own, as it has
+    It has as many names of entities without mentions, each a separate document, as it has
     mentions of hidden names.
 
     scan: The mentions.
     chosen: (n,) bool, those that are in the dev set.
-    bare: The hidden names that are a document of their own.
+    bare: The hidden names that are separate documents.
     report: What it has.
     """
 

@@ -30,7 +30,7 @@ class Discovery:
     """Groups the mentions that no entity fits into new entities.
 
     Each mention has edges from its nearest neighbours among these mentions. Edges below the
-    threshold are dropped, and what is still connected is one new entity. The defaults suit most
+    threshold are dropped, and each connected component is one new entity. The defaults suit most
     corpora; ``arbo tune`` chooses the threshold and ``ngram_weight`` on annotated documents::
 
         [components.arbo_linker.discovery]

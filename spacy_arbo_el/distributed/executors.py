@@ -10,7 +10,7 @@ from .shards import Shard
 
 
 def cluster(ray: Optional[RaySettings]) -> ContextManager[None]:
-    """The connection to a cluster; nothing where there is none."""
+    """The connection to a cluster; nothing if there is none."""
     return nullcontext() if ray is None else on_ray.connected(ray)
 
 

@@ -19,7 +19,7 @@ from .shards import Shard
 MAX_TASKS = 10_000
 # What Ray calls a cluster that it starts on this machine.
 LOCAL = "local"
-# The object store of such a cluster: what is in it are numbers of shards, and counts.
+# The object store of such a cluster: it holds numbers of shards, and counts.
 LOCAL_STORE = 200 << 20
 
 
@@ -88,7 +88,7 @@ def prepare(settings: RaySettings) -> None:
 
     from ..devices import torch
 
-    # For what is imported later.
+    # For later imports.
     os.environ["OMP_NUM_THREADS"] = str(settings.cpus)
     if torch is not None:
         torch.set_num_threads(settings.cpus)
@@ -105,7 +105,7 @@ class RayShardWorker:
     """What an actor of Ray runs: a worker on shards, given as batches of JSON.
 
     make: Function from the job to the worker.
-    job: What is linked, and how.
+    job: The documents and the settings.
     settings: What the actor was given.
     """
 

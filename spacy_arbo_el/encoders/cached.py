@@ -11,7 +11,7 @@ from .protocol import Encoder, Text
 
 @dataclass(frozen=True)
 class CachedEncoder:
-    """Encodes each mention once. The weights of the encoder inside must stay as they are.
+    """Encodes each mention once. The weights of the encoder inside must stay unchanged.
 
     encoder: What encodes.
     """

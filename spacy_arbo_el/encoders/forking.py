@@ -39,7 +39,7 @@ def one_thread_after_fork() -> None:
     if os.getpid() == _home:
         return
     _home = os.getpid()
-    # For what is imported later.
+    # For later imports.
     os.environ["OMP_NUM_THREADS"] = "1"
     if torch is not None:
         torch.set_num_threads(1)

@@ -17,7 +17,7 @@ _FIELDS = ("ids", "offsets", "passage", "first", "last", "marker")
 class SpanInputs:
     """``n`` spans in ``p`` passages, in flat arrays. An encoder gives one vector for each span.
 
-    The window round a mention is a passage with one span, the text of an entity is a passage with
+    The window around a mention is a passage with one span, the text of an entity is a passage with
     one span, a document is a passage with many.
 
     ids: (total,) int32, the word pieces of all passages one after the other, special tokens

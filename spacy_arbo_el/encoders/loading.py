@@ -21,7 +21,7 @@ HUB_TIMEOUT = 5.0
 def from_hub(name: str) -> str:
     """What ``from_pretrained`` can load of a name on the hub, without waiting for no answer.
 
-    Where the hub does not answer, it is the folder of an earlier download. Raises ValueError where
+    Where the hub does not answer, it is the folder of an earlier download. Raises ValueError if
     there is none.
     """
     if constants.HF_HUB_OFFLINE or _hub_answers():

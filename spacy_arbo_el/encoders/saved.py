@@ -1,4 +1,4 @@
-"""A transformer and its tokenizer as bytes, and back: from bytes that nobody vouches for.
+"""A transformer and its tokenizer as bytes, and back: from untrusted bytes.
 
 Nothing is unpickled, no code that comes with a model runs, and no file is written but those that a
 tokenizer is made of, in a temporary folder.

@@ -31,7 +31,7 @@ CHARACTERS_PER_PIECE = 100
 
 @dataclass(frozen=True)
 class WindowReader:
-    """Reads a window of text round each mention, and the texts of entities.
+    """Reads a window of text around each mention, and the texts of entities.
 
     It is the ``TowerReader`` of towers with an ``EncoderShim``, such as ``TransformerEncoder.v1``.
 
@@ -94,7 +94,7 @@ def mention_windows(
     text_of: np.ndarray,
     offsets: np.ndarray,
 ) -> SpanInputs:
-    """A window of text round each mention.
+    """A window of text around each mention.
 
     The mention is always inside. Both sides get the same amount of context; what one side does not
     need goes to the other. A mention longer than the window keeps its two ends.

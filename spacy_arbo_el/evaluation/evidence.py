@@ -128,7 +128,7 @@ def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Curves:
     def loss(parameters: np.ndarray) -> Tuple[float, np.ndarray]:
         """The mean loss and its gradient.
 
-        parameters: The logarithms of the slopes, and what is added to the similarity of exemplars.
+        parameters: The logarithms of the slopes, and the offset of the similarity of exemplars.
         """
         slopes, shift = np.exp(parameters[:2]), parameters[2]
         of_text, of_exemplar = slopes[0] * similarities[0], slopes[1] * (similarities[1] + shift)

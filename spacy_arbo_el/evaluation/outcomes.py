@@ -51,7 +51,7 @@ def outcomes(
     get_spans: Gives the mentions of a Doc.
     extension: The attribute with the link of a span.
     kb: The knowledge base that gold ids refer to. An id that leads to an entity, such as one that
-        was merged, is that entity's. Without one, ids are compared as they are.
+        was merged, is that entity's. Without one, ids are compared literally.
     """
     results = []
     for example in examples:

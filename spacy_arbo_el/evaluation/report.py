@@ -138,7 +138,7 @@ def outcomes_of_stages(
     """Outcomes of a pipeline's linker on gold mentions, for several variants of its stages.
 
     examples: Only the linker of the pipeline is run on them.
-    variants: From the linker's stages, as they are calibrated, to the stages to compare, by name.
+    variants: From the linker's calibrated stages to the stages to compare, by name.
     folds: Split the examples into so many parts; calibrate on all but one and score that one, in
         turn. 0 uses the present calibration. If it was fitted on the same examples, the scores are
         too high.
@@ -200,7 +200,7 @@ def seen_by(linker: ArboLinker) -> Seen:
 
 
 def scores_with_seen(results: List[Outcome], seen: Seen) -> Dict[str, Any]:
-    """The scores of outcomes, with recall@100, by what is seen, and the interval of accuracy."""
+    """The scores of outcomes, with recall@100, by seen and unseen, and the interval of accuracy."""
     recall = {f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES)}
     interval = {"arbo_acc_95": accuracy_interval(results)}
     return {**score_outcomes(results), **recall, **score_by_seen(results, seen), **interval}

@@ -17,7 +17,7 @@ def constrained(
 
     Clusters that share a decision are joined. Then a cluster with several decisions is divided by
     single linkage: from the lightest edge to the heaviest, each joins the parts of its two ends
-    unless they have different decisions. Clusters without a decision stay as they are.
+    unless they have different decisions. Clusters without a decision stay unchanged.
 
     clusters: (n,) integers from 0 to n - 1, equal within a cluster.
     decided: (n,) int64, equal for nodes that must share a cluster, -1 for no decision.

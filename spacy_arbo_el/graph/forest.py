@@ -1,4 +1,4 @@
-"""Forests: what is left of a graph once each mention has at most one parent."""
+"""Forests: the part of a graph in which each mention has at most one parent."""
 
 from typing import NamedTuple, Tuple
 
@@ -11,8 +11,8 @@ from .checks import Graph
 class Forest(NamedTuple):
     """At most one edge into each mention.
 
-    parent: (M,) int32, the node each mention hangs under, -1 where there is none.
-    edge: (M,) int64, which of the input's edges that is, -1 where there is none.
+    parent: (M,) int32, the node each mention hangs under, -1 if there is none.
+    edge: (M,) int64, which of the input's edges that is, -1 if there is none.
     """
 
     parent: np.ndarray

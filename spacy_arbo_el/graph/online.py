@@ -8,14 +8,14 @@ from ..compiling import numba_jit
 from ..errors import Errors
 from .union_find import find
 
-# What is wrong with arrays: nothing, or in which of them a number is out of range.
+# Errors in arrays: none, or in which of them a number is out of range.
 _PROBLEMS = (
     "",
-    "a mention is in a cluster that there is not",
-    "a cluster was merged into one that there is not",
+    "a mention is in a cluster that does not exist",
+    "a cluster was merged into one that does not exist",
     "clusters were merged in a circle",
-    "a pair that is kept apart has a cluster that there is not",
-    "a mention has a neighbour that came later or that there is not",
+    "a pair that is kept apart has a cluster that does not exist",
+    "a mention has a neighbour that came later or does not exist",
 )
 
 

@@ -23,7 +23,7 @@ class KBWithOntologies:
     """A knowledge base whose entities have the names and definitions of ontologies as well.
 
     Use it to pretrain an encoder on more synonyms than the knowledge base has. Terms that no entity
-    corresponds to become entities of their own::
+    corresponds to become new entities::
 
         [initialize.components.arbo_linker.kb_loader]
         @misc = "spacy-arbo-el.KBWithOntologies.v1"

@@ -1,4 +1,4 @@
-"""Decisions, in numbers -> links, in words."""
+"""Turn decisions into Link objects."""
 
 from dataclasses import dataclass
 from typing import Dict, List, Sequence

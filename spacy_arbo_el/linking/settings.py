@@ -11,7 +11,7 @@ from thinc.api import Config
 class LiveSettings(Dict[str, Any]):
     """The settings in force, by name. Each change is written to the config of the pipeline too.
 
-    So what ``nlp.config`` says and ``nlp.to_disk`` saves is what is in force, and what a config
+    So what ``nlp.config`` says and ``nlp.to_disk`` saves is in force, and what a config
     says on loading needs no other source.
     """
 

@@ -1,4 +1,4 @@
-"""Whether what was read of a saved linker fits together: nobody vouches for where it is from."""
+"""Validate untrusted serialized state."""
 
 import gc
 import warnings
@@ -26,7 +26,7 @@ def reading_part(name: str, part: str) -> Iterator[None]:
     """Turn whatever damaged bytes make a reader raise into one ValueError with a message.
 
     name: What the linker is called.
-    part: What is read.
+    part: The part.
     """
     collects_garbage = gc.isenabled()
     try:

@@ -1,1 +1,1 @@
-"""Which spans of a Doc are mentions, and what is read of them."""
+"""Which spans of a Doc are mentions, and how they are read."""

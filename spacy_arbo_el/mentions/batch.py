@@ -14,7 +14,7 @@ from .records import MentionKey, MentionRecord
 class MentionBatch:
     """``m`` mentions of some documents, in the order of the documents.
 
-    records: What is known of each.
+    records: A record of each.
     inputs: The m spans that they are encoded from.
     documents: (m,) int64, ascending, the number of the document each is in.
     labels: (m,) uint64, their spans' labels as numbers of spaCy's string store.

@@ -48,9 +48,9 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
 
 
 def current_ids(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> List[Tuple[str, ...]]:
-    """The gold ids of mentions as they are now, each once: those of entities after a merge.
+    """The current gold ids of mentions, each once: those of entities after a merge.
 
-    gold_ids: The gold ids of each of m mentions. Ids that lead to no entity stay as they are.
+    gold_ids: The gold ids of each of m mentions. Ids that lead to no entity stay unchanged.
     """
     now = kb.entities.current_ids(kb_id for ids in gold_ids for kb_id in ids)
     return [tuple(dict.fromkeys(now[kb_id] for kb_id in ids)) for ids in gold_ids]

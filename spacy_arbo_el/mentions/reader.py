@@ -81,7 +81,7 @@ class ReadTexts:
 class MentionReader:
     """Reads the mentions of Docs.
 
-    encoder: Cuts what is read of the text round a mention.
+    encoder: Cuts the window from the text around a mention.
     settings: Which spans are mentions.
     has_type: Whether an entity of the knowledge base has a type.
     """

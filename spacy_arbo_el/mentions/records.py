@@ -1,4 +1,4 @@
-"""What is known of one mention, in plain values: without the Doc it is from."""
+"""The record of one mention, in plain values: without the Doc it is from."""
 
 import hashlib
 from dataclasses import dataclass
@@ -42,12 +42,12 @@ class MentionRecord:
 
     @property
     def context(self) -> str:
-        """The mention with the text round it, on one line."""
+        """The mention with the text around it, on one line."""
         return " ".join(f"{self.before}{self.text}{self.after}".split())
 
     @property
     def document(self) -> str:
-        """What its document is called: the ``doc_id``, or the fingerprint where there is none."""
+        """What its document is called: the ``doc_id``, or the fingerprint if there is none."""
         return self.doc_id or self.key[0]
 
 

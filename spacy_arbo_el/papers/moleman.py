@@ -116,7 +116,7 @@ class NegativesByFrequency:
         mention_share = 1.0
 
     This holds on average: in a step, an entity may be a negative ``ratio * its mentions * the
-    step's share of all mentions`` times. What is over a whole number is drawn from NumPy's global
+    step's share of all mentions`` times. The fraction is drawn from NumPy's global
     random state. Texts of entities are not limited.
 
     negatives: Chooses them, the hardest first.

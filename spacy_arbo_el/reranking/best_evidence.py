@@ -17,7 +17,7 @@ from .protocol import Ranking, RankingContext
 class BestEvidence:
     """The log-odds of a candidate are those of its nearest text or exemplar, whichever is larger.
 
-    Use it where candidates should be ranked by vectors alone. It has nothing to learn::
+    Use it where candidates should be ranked by similarity alone. It has nothing to learn::
 
         [components.arbo_linker.reranker]
         @misc = "spacy-arbo-el.BestEvidence.v1"

@@ -58,12 +58,12 @@ class CrossEncoder:
     ranker: Ranks the candidates before.
     n_reranked: How many candidates of a mention are scored. The others follow them.
     as_feature: Whether the score is one more feature of the ranker, or ranks by itself.
-    sure: Mentions whose first candidate has at least this probability before are left as they are.
+    sure: Mentions whose first candidate has at least this probability before are left unchanged.
     window: The most word pieces of the mention's part.
     text: The most word pieces of the entity's part.
     scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
-    vector_curves: The curves of the log-odds by vectors that are added to the scores; None for
-        scores of their own. The scorer was trained with them, so they stay when the linker is
+    vector_curves: The curves of the retriever's log-odds that are added to the scores; None
+        for separate scores. The scorer was trained with them, so they stay when the linker is
         calibrated again.
     fitted: What ``fit`` has learned.
     """
@@ -218,7 +218,7 @@ class CrossEncoder:
         gold: np.ndarray,
         context: RankingContext,
     ) -> "CrossEncoder":
-        """Fit the ranker inside, and how the scores count. The scores' weights stay as they are.
+        """Fit the ranker inside, and how the scores count. The scores' weights stay unchanged.
 
         gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
         """
@@ -247,7 +247,7 @@ class CrossEncoder:
         return replace(self, ranker=unfitted(self.ranker), fitted=CrossEncoderFit())
 
     def cached(self) -> "CrossEncoder":
-        """The same, with scores that are remembered while weights stay as they are."""
+        """The same, with scores that are remembered while weights stay unchanged."""
         return self if self.scorer is None else replace(self, scorer=self.scorer.cached())
 
     def uncached(self) -> "CrossEncoder":
@@ -303,7 +303,7 @@ def cross_encoder(
 ) -> CrossEncoder:
     """Read the first candidates together with the mention, and score them.
 
-    By default, the score is the log-odds of the candidate by vectors and what the model adds to
+    By default, the score is the retriever's log-odds of the candidate and what the model adds to
     them, see ``RerankerTraining.v1``.
 
     Use it where context or spelling decides between candidates that the encoder finds equally near,
@@ -327,7 +327,7 @@ def cross_encoder(
         ``FeatureRanker``. Otherwise candidates are ranked by the score.
     sure: Mentions whose first candidate has at least this probability before are not scored; 1.0
         scores all.
-    window: The most word pieces of the mention and the text round it. There are no more than the
+    window: The most word pieces of the mention and the text around it. There are no more than the
         encoder of mentions reads.
     text: The most word pieces of the names, types and description of a candidate. Give more where
         descriptions decide.

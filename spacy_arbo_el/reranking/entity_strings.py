@@ -142,7 +142,7 @@ class EntityStrings:
         return owners
 
     def _read(self, records: Sequence[MentionRecord], changed: np.ndarray) -> None:
-        """Take over the strings of changed entities, which ``_sources`` has as they are now.
+        """Update the strings of changed entities, which ``_sources`` has in their current state.
 
         records: The exemplars.
         changed: (e,) int64, each once.
@@ -157,7 +157,7 @@ class EntityStrings:
         self.index.count_names(changed[changed % self._stride == 0])
 
     def _read_names(self, positions: np.ndarray) -> List[List[str]]:
-        """The names of entities, as they are and normalized; none of those that were removed."""
+        """The names of entities, raw and normalized; none of those that were removed."""
         entities = self._sources.entities.at_all(positions.tolist())
         groups: List[List[str]] = [[] for _ in positions]
         for row, position in enumerate(positions.tolist()):

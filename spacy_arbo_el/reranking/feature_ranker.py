@@ -22,7 +22,7 @@ from .ranker_weights import RankerWeights, fit_weights
 
 # What the pretrained weights were fitted with.
 PRETRAINED_NGRAMS = (1, 3)
-# Rankers are fitted on mentions as they are, and with this share as if their entities had no
+# Rankers are fitted on real mentions, and with this share as if their entities had no
 # exemplars: most entities of a knowledge base have none, but few mentions of a dev set are theirs.
 WITHHELD = 0.25
 # The entities whose exemplars are left out at a time are one of so many parts; a prime number
@@ -58,7 +58,7 @@ class FeatureRanker:
 
     @property
     def learned_with(self) -> Dict[str, int]:
-        """The settings that features depend on, and so what is learned."""
+        """The settings that features depend on, and so the weights."""
         return {"min_ngram": self.min_ngram, "max_ngram": self.max_ngram}
 
     def __call__(

@@ -102,7 +102,7 @@ def gather_features(
     if exemplars.width:
         rows = np.take_along_axis(neighbours.exemplars.ids, np.maximum(column, 0), axis=1)
         rows = np.where((column >= 0) & (exemplar > name), rows, -1)
-    # An entity without a name of its own has no text that could be similar.
+    # An entity without a name has no text that could be similar.
     name = np.where(entity_strings.has_only_id(entities), np.maximum(name, exemplar), name)
     strings = [record.normalized for record in records]
     similarity = entity_strings.index.similarity(strings, entities)

@@ -95,7 +95,7 @@ class PairFormat:
         lines = (table.rows[rows] for table in (pieces.types, pieces.description))
         segments += [(line[:, 0], line[:, 1] - line[:, 0]) for line in lines]
         kept = {}
-        # In the order of what is cut last.
+        # In reverse order of cutting.
         for place in (0, 3, 1, 2, 4):
             begin, length = segments[place]
             length = np.minimum(length, budget)
@@ -123,7 +123,7 @@ def _mention_segments(
     begin, end = mentions.offsets[passage], mentions.offsets[passage + 1]
     low = begin + mentions.first[rows]
     high = begin + mentions.last[rows] + 1
-    # Windows have markers round the mention, passages of documents have none.
+    # Windows have markers around the mention, passages of documents have none.
     marked = (mentions.marker[rows] != mentions.first[rows]).astype(np.int64)
     left_end, right_start = low - marked, high + marked
     kept = np.minimum(high - low, budget)

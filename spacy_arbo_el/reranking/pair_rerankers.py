@@ -1,4 +1,4 @@
-"""What the rest of the package needs of rerankers that read mention and entity together.
+"""Protocol of rerankers with a cross-encoder.
 
 ``CrossEncoder.v1`` is one. It needs torch, so it is imported only where a pipeline has one.
 """
@@ -23,7 +23,7 @@ class PairReranker(Reranker, Protocol):
         ...
 
     def cached(self) -> Reranker:
-        """The same, with scores that are remembered while weights stay as they are."""
+        """The same, with scores that are remembered while weights stay unchanged."""
         ...
 
     def uncached(self) -> Reranker:
@@ -53,7 +53,7 @@ def unfitted(reranker: Reranker) -> Reranker:
 
 
 def kind_of(reranker: Reranker) -> str:
-    """What must be equal for a reranker to take over what another one has learned."""
+    """What must be equal for a reranker to load another one's weights."""
     settings = getattr(reranker, "learned_with", {})
     named = ", ".join(f"{name} = {value}" for name, value in settings.items())
     return type(reranker).__name__ + (f" ({named})" if named else "")

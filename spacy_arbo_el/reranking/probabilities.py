@@ -1,7 +1,7 @@
 """From the scores of candidates to probabilities, which sum to at most 1 for each mention.
 
 The probability of a candidate is the probability that any candidate is right, times the candidate's
-share by softmax. So candidates that cannot be told apart share it, and what is left is NIL.
+share by softmax. So candidates that cannot be told apart share it, and the rest is NIL.
 """
 
 from typing import Optional, Tuple

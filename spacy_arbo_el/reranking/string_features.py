@@ -2,8 +2,9 @@
 
 Words are compared in the singular: ``neoplasms`` is the word ``neoplasm``.
 
-N-grams are weighted by TF-IDF. The weights depend on many strings, so what is kept of a string are
-its counts, and weights are computed when strings are compared: an edit costs as much as the strings
+N-grams are weighted by TF-IDF. The weights depend on many strings, so
+a string is stored as its counts, and weights are computed when strings are compared: an edit costs
+as much as the strings
 that it changes.
 """
 

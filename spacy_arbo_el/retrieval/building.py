@@ -34,7 +34,7 @@ class _Built:
 class RetrieverBuilder:
     """Builds a ``Retriever``, and remembers its indexes for the next time.
 
-    settings: What is searched, and how.
+    settings: The texts, the similarity and the search.
     """
 
     def __init__(self, settings: RetrieverSettings):

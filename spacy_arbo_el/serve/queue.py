@@ -160,7 +160,7 @@ class Queue:
 
 
 def next_id(rows: Sequence[Row], before: Optional[Row], sort: str) -> str:
-    """The id of the first row after one which may be gone, or of the first of all; "" for none."""
+    """The id of the next row, or of the first if that row is gone; "" for none."""
     place = SORTS[sort](before) if before is not None else ()
     after = (row for row in rows if SORTS[sort](row) > place)
     return next((row.id for row in (*islice(after, 1), *rows) if row != before), "")

@@ -84,7 +84,7 @@ class Review:
             return entry
 
     def _note(self, entry: Entry) -> None:
-        """Read off the journal what is skipped, flagged and decided, after a decision."""
+        """Read from the journal which are skipped, flagged and decided, after a decision."""
         ids = [entry.get("id"), entry.get("off"), *entry.get("others", ()), *entry.get("ids", ())]
         self.queue.update(filter(None, ids))
         self.standing = self.journal.standing()

@@ -1,4 +1,4 @@
-"""Locks: for many readers or one writer, and one that forked processes get free."""
+"""A readers-writer lock, and a lock that is reset after fork."""
 
 import os
 import threading
@@ -179,7 +179,7 @@ class Downgrade:
         self.is_done = False
 
     def read(self) -> None:
-        """Let other readers in. An outer block of the same thread that writes goes on alone."""
+        """Let other readers in. An outer block of the same thread that writes continues alone."""
         self.is_done = self.is_done or self._lock._downgrade()
 
 

@@ -23,12 +23,12 @@ class Revision:
 
 
 class ChangeLog:
-    """Which items of a store have changed of late.
+    """Recently changed items of a store.
 
     total: How many changes there were in all.
     """
 
-    # Changes that are remembered. After more of them, what is derived is built anew.
+    # Changes that are remembered. After more of them, derived data is rebuilt.
     LIMIT = 65536
 
     def __init__(self) -> None:

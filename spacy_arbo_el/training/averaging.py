@@ -33,7 +33,7 @@ def average_weights(before: Model, after: Model, share: float) -> None:
 
 
 def averaged_copy(nlp: Language, share: float) -> Language:
-    """A copy whose linkers have averaged weights; training goes on with the pipeline itself.
+    """A copy whose linkers have averaged weights; training continues with the pipeline itself.
 
     share: The share of the weights that an encoder has by its name in the config.
     """

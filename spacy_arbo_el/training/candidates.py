@@ -26,9 +26,10 @@ class TrainingCandidates:
     """The candidates of the annotated mentions of a corpus, in the order of its documents.
 
     candidates: (m, k) int64 positions in the knowledge base, best first, -1 for none.
-    scores: (m, k) float32, the log-odds of candidates by vectors.
+    scores: (m, k) float32, the retriever's log-odds of candidates.
     gold: (m, g) int64, the positions of the gold entities, -1 for none.
-    gold_scores: (m, g) float32, the log-odds of gold entities by vectors. One that is not among the
+    gold_scores: (m, g) float32, the retriever's log-odds of gold entities. One that is not among
+        the
         neighbours has the least of its mention.
     recall: (2, 2) float64, the share of the mentions with a gold entity among the first candidate
         and among all k; without the exemplars of their document, and with them.
@@ -56,7 +57,8 @@ class TrainingCandidates:
         return is_gold(self.candidates, self.gold)
 
     def gold_probability(self, weight: float) -> np.ndarray:
-        """(m,) float64, the probability of gold entities in a softmax over candidates by vectors.
+        """(m,) float64, the probability of gold entities in a softmax over the retriever's
+        candidates.
 
         weight: What the log-odds are multiplied by.
         """
@@ -91,7 +93,8 @@ def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> List[Menti
 def make_candidates(
     stages: LinkingStages, batches: Iterable[MentionBatch], count: int
 ) -> TrainingCandidates:
-    """The first candidates of annotated mentions by vectors, without exemplars of their document.
+    """The first candidates of annotated mentions by the retriever, without exemplars of their
+    document.
 
     stages: Those of a linker whose encoder is trained.
     batches: The mentions, which need not be encoded.

@@ -16,13 +16,13 @@ def mentions_to_train_on(
 
     Of a document's mentions with the same string and entities, the first is taken. A model that
     learns what to add to the log-odds is not trained where vectors are sure of the gold entity,
-    since there is little to add. A model with scores of its own learns from all.
+    since there is little to add. A model with separate scores learns from all.
 
     learned: Annotated mentions with the candidates that were retrieved.
-    weight: That of the log-odds by vectors.
+    weight: That of the retriever's log-odds.
     training: The settings.
 
-    Raises ValueError where there are none.
+    Raises ValueError if there are none.
     """
     rows, table = learned.table.with_gold()
     if not len(rows):

@@ -34,7 +34,7 @@ class DistillationSettings:
     rate: The highest learning rate.
     mentions: The most mentions that are read of the texts.
     held_out: The share of mentions and names that are not trained on.
-    seed: Determines what is drawn.
+    seed: Seed of the random draws.
     """
 
     target: str = "vectors"

@@ -1,4 +1,4 @@
-"""The memory of training: what is measured of it, and what is bounded."""
+"""The memory of training: its measurement and its bounds."""
 
 import ctypes
 import os

@@ -147,7 +147,7 @@ class RerankerRun:
         return RunSettings(self.config.to_str(), inputs)
 
     def _checkpoint(self, trainer: RerankerTrainer, resume: bool) -> Optional[Checkpoint]:
-        """The checkpoint to continue from; None where there is none, or its run has ended."""
+        """The checkpoint to continue from; None if there is none, or its run has ended."""
         checkpoint = read_checkpoint(trainer.path) if resume else None
         if checkpoint is None or checkpoint.history.is_finished:
             return None

@@ -56,7 +56,7 @@ class Term:
 
 @dataclass(frozen=True)
 class RevisedInputs:
-    """What some mentions are encoded from in one step, instead of what is stored.
+    """What some mentions are encoded from in one step, instead of the stored ones.
 
     rows: (r,) int64, the rows of the mentions, each once.
     inputs: Their spans.
@@ -69,7 +69,7 @@ class RevisedInputs:
         """The spans of mentions.
 
         mentions: (n,) int64, their rows.
-        stored: What is stored of them.
+        stored: Their stored state.
         """
         place = np.arange(len(mentions))
         order = np.argsort(self.rows)

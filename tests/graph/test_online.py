@@ -76,10 +76,10 @@ def test_attach_keeps_split_and_closed_clusters_apart():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"of_mention": [0, 2]}, "in a cluster that there is not"),
-        ({"of_mention": [0, -1]}, "in a cluster that there is not"),
-        ({"merged_into": [0, 2]}, "merged into one that there is not"),
-        ({"merged_into": [-1, 1]}, "merged into one that there is not"),
+        ({"of_mention": [0, 2]}, "in a cluster that does not exist"),
+        ({"of_mention": [0, -1]}, "in a cluster that does not exist"),
+        ({"merged_into": [0, 2]}, "merged into one that does not exist"),
+        ({"merged_into": [-1, 1]}, "merged into one that does not exist"),
         ({"merged_into": [1, 0]}, "in a circle"),
         ({"kept_apart": [[0, 2]]}, "kept apart"),
         ({"neighbours": [[2, 0]]}, "came later"),

@@ -1,4 +1,4 @@
-"""Texts -> tokens and hashes of what is in them, for all characters of many texts at once.
+"""Texts -> tokens and hashes of their n-grams, for all characters of many texts at once.
 
 A hash is that of a polynomial in the code points, modulo 2^64. With the sums of its terms from the
 first character on, the hash of any substring is the difference of two of them.

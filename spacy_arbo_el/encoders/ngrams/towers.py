@@ -44,7 +44,7 @@ def build_ngram_encoder(
         width = 200
 
     Words and pairs of words have vectors in one table, by their hashes. A field is the average of
-    its words' vectors beside that of its pairs', in a layer of its own. The fields of a mention
+    its words' vectors beside that of its pairs', in a separate layer. The fields of a mention
     are the mention, the tokens left and right of it, and its sentence without it. Those of an
     entity are its names, its description and its types. A compound layer joins the fields of the
     context, and another one the context and the name.
@@ -57,7 +57,7 @@ def build_ngram_encoder(
     vectors: The width of the vectors of n-grams.
     rows: The number of vectors in the table. The paper has 5 million and vectors of GloVe.
     hidden: The width of the layers.
-    near: The tokens left, and those right of a mention, that are fields of their own.
+    near: The tokens left, and those right of a mention, that are separate fields.
     window: The most tokens of the sentence on either side of the mention.
     subwords: The most characters of the character n-grams, from 3 on, that names and mentions
         have beside their words; 0 for none, as in the paper.

@@ -46,7 +46,7 @@ def normalizer_chain(*normalizers: Normalizer) -> NormalizerChain:
 def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
     """Which characters are inside a mention, (len(text) + 1,) bool.
 
-    Mentions of more than ``MAX_LENGTH`` characters are no names, so they are left as they are: the
+    Mentions of more than ``MAX_LENGTH`` characters are no names, so they are left unchanged: the
     text does not grow without bound.
 
     offsets: (n, 2) int64 start and end character, end exclusive.
@@ -64,7 +64,7 @@ def replace(
     """Replace parts of a text, and move the offsets of its mentions along.
 
     An offset inside a replaced part moves to the border of the replacement: a start to its start,
-    an end to its end. What is inserted at the border of a mention is outside of it.
+    an end to its end. Text inserted at the border of a mention is outside of it.
 
     offsets: (n, 2) int64 start and end character.
     edits: (start, end, replacement) in order, not overlapping.

@@ -108,7 +108,7 @@ def forbid_pairs(query: np.ndarray, row: np.ndarray) -> Forbid:
 
 
 def forbid_mask(mask: np.ndarray) -> Forbid:
-    """Forbid what is True in a mask: (n,) bool for all queries, or (m, n) bool."""
+    """Forbid the True entries of a mask: (n,) bool for all queries, or (m, n) bool."""
 
     def forbid(scores: Any, start: int) -> None:
         part = mask if mask.ndim == 1 else mask[start : start + len(scores)]

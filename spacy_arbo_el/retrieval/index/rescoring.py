@@ -1,4 +1,4 @@
-"""Exact similarities of candidate rows, from the vectors as they are stored."""
+"""Exact similarities of candidate rows, from the stored vectors."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Optional
