@@ -533,6 +533,11 @@ class Errors(metaclass=_Coded):
         "Cross-validation needs at least 2 parts, got {value}. Use --folds 5, or 0 to score with "
         "the calibration that the pipeline has."
     )
+    E837 = (
+        "Nothing says which features put a candidate of {mention!r} before another: it has a "
+        "single candidate, or the reranker is no FeatureRanker.v1 with weights. Fit one: arbo "
+        "calibrate."
+    )
     E835 = "Wrong links are written as an .html page or as a .csv table, not as {path}."
 
     # Silver mentions: E84x

@@ -46,6 +46,9 @@ def evaluate_command(
     plots: Optional[Path] = Opt(
         None, "--plots", help="Folder for figures of recall@k and of reliability; needs matplotlib"
     ),
+    report: Optional[Path] = Opt(
+        None, "--report", help="HTML page with the tables and figures; needs matplotlib"
+    ),
     limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
     gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
     code: Optional[Path] = CODE,
@@ -65,6 +68,7 @@ def evaluate_command(
       python -m spacy arbo evaluate untrained out/model-best dev.spacy --folds 5
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --tune arbo_acc
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --plots figures
+      python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --report report.html
       python -m spacy arbo evaluate out/model-best dev.spacy --labels ids.txt
     """
     from rich.console import Console
@@ -89,7 +93,7 @@ def evaluate_command(
     reliabilities: Dict[str, Reliability] = {}
     errors: Dict[str, str] = {}
     with errors_for_people():
-        if plots is not None:
+        if plots is not None or report is not None:
             check_plots()
         for label, model in zip(_labels(models), models):
             nlp = open_model(model, data)
@@ -105,15 +109,21 @@ def evaluate_command(
             configured = results[CONFIGURED]
             total = sum(one.gold is not None for one in configured)
             errors[label] = summary(wrong_links(find_linker(nlp), configured), total)
-    Console(width=130).print(as_table(rows, _title(data, folds, tune, n_labels, drop)))
-    msg.text(ROWS)
+    title = _title(data, folds, tune, n_labels, drop)
+    notes: List[str] = []
     for label, reliability in reliabilities.items():
-        msg.info(f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}")
-        msg.info(f"{label}: {CONFIGURED}, {errors[label]} (arbo errors lists them)")
+        notes.append(f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}")
+        notes.append(f"{label}: {CONFIGURED}, {errors[label]} (arbo errors lists them)")
+    Console(width=130).print(as_table(rows, title))
+    msg.text(ROWS)
+    for note in notes:
+        msg.info(note)
     if output is not None:
         _write_scores(output, rows)
     if plots is not None:
         _write_plots(plots, rows, reliabilities)
+    if report is not None:
+        _write_report(report, title, rows, [ROWS, *notes], reliabilities)
 
 
 def _labels(models: Sequence[Path]) -> List[str]:
@@ -182,3 +192,24 @@ def _write_plots(
     save_figure(plot_recall(rows), folder / "recall.png")
     save_figure(plot_reliability(reliabilities), folder / "reliability.png")
     msg.good(f"{folder}: recall.png and reliability.png")
+
+
+def _write_report(
+    path: Path,
+    title: str,
+    rows: Dict[str, Dict[str, Any]],
+    notes: List[str],
+    reliabilities: "Dict[str, Reliability]",
+) -> None:
+    from ..evaluation.plots import inline_svg, plot_recall, plot_reliability
+    from ..evaluation.report import as_page
+    from ..io import write_file
+
+    figures = {
+        "Recall at k candidates": inline_svg(plot_recall(rows)),
+        "How often links are right, by their probability": inline_svg(
+            plot_reliability(reliabilities)
+        ),
+    }
+    write_file(path, as_page(rows, title, notes, figures).encode("utf8", "replace"))
+    msg.good(f"{path}: tables and figures")

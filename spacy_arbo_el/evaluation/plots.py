@@ -4,10 +4,18 @@ The arborescence of a document is drawn by ``explanations/arborescence.py``, whi
 """
 
 import io
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence, Tuple
 
+import numpy as np
+from spacy.tokens import Doc
+
+from ..annotations import named
+from ..display import shortened
 from ..errors import Errors
+from ..explanations.explanation import Explanation
+from ..kb.entity import NIL
 from ..storage.files import write_file
 from .reliability import Reliability
 from .scorer import DRAWN_RECALLS
@@ -16,6 +24,8 @@ from .thresholds import Row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from ..linker import ArboLinker
 
 # Inches of a figure, and its points per inch as a picture.
 SIZE = (6.4, 4.4)
@@ -83,6 +93,96 @@ def plot_recall(rows: Mapping[str, Mapping[str, Any]]) -> "Figure":
     axes.set_ylim(top=1.005)
     axes.legend(fontsize="small")
     return figure
+
+
+def plot_cluster_sizes(sizes: Mapping[str, Sequence[int]]) -> "Figure":
+    """How many clusters have at least so many mentions.
+
+    sizes: The sizes of the clusters, by the name of the method, such as those of
+        ``linker.new_entities`` or of gold clusters.
+    """
+    figure, axes = _new_figure("mentions", "clusters with at least so many")
+    for name, values in sizes.items():
+        falling = np.sort(np.asarray(values, dtype=np.int64))[::-1]
+        axes.step(falling, np.arange(1, len(falling) + 1), where="pre", label=name)
+    axes.set(xscale="log", yscale="log")
+    axes.legend(fontsize="small")
+    return figure
+
+
+def plot_contributions(explanation: Explanation) -> "Figure":
+    """What puts the first candidate of a mention before another, feature by feature.
+
+    explanation: What ``linker.explain`` gives. ValueError where it has no contributions: there is
+        one candidate, or the ranker has no weights.
+    """
+    parts = sorted(explanation.contributions.items(), key=lambda part: -abs(part[1]))
+    if not parts:
+        raise ValueError(Errors.E837.format(mention=explanation.mention))
+    one, other = explanation.compared
+    titles = explanation.titles
+    figure, axes = _new_figure("log-odds", "")
+    axes.set_title(
+        f"{named(one, titles.get(one, ''))} before {named(other, titles.get(other, ''))}"
+    )
+    names, values = [name for name, _ in parts], np.array([value for _, value in parts])
+    ends = np.cumsum(values)
+    colours = np.where(values >= 0, "C0", "C3")
+    rows = np.arange(len(parts))
+    axes.barh(rows, values, left=ends - values, color=colours)
+    axes.barh(len(parts), ends[-1], color="0.5")
+    axes.set_yticks([*rows, len(parts)], [*names, "sum"])
+    axes.invert_yaxis()
+    axes.axvline(0, color="0.6", linewidth=1)
+    return figure
+
+
+def plot_map(linker: "ArboLinker", docs: Iterable[Doc], n_entities: int = 8) -> "Figure":
+    """Mentions of linked documents and their entities, by the first two principal components.
+
+    Mentions have the colour of their entity, whose title stands at its vector. All others are grey.
+
+    linker: What has linked the documents.
+    n_entities: How many of the entities are named, those with the most mentions.
+    """
+    stages = linker.stages
+    spans = [stages.reader.mentions_to_link(doc) for doc in docs]
+    vectors = stages.encode(stages.read(spans)).encoded
+    ids = np.array([span.kb_id_ or NIL for group in spans for span in group], dtype=object)
+    most = [one for one, _ in Counter(ids[ids != NIL]).most_common(n_entities)]
+    entities = [linker.kb.get_vector(one) for one in most]
+    entities = linker.similarity.prepare(
+        np.array(entities, dtype=np.float32).reshape(len(most), -1)
+    )
+    points = principal_plane(np.concatenate([vectors, entities]) if most else vectors)
+    figure, axes = _new_figure("", "")
+    mentions, named_points = points[: len(ids)], points[len(ids) :]
+    rest = ~np.isin(ids, most)
+    axes.scatter(*mentions[rest].T, s=12, color="0.75", label="other entities and NIL")
+    for number, (kb_id, point) in enumerate(zip(most, named_points)):
+        colour = f"C{number}"
+        axes.scatter(*mentions[ids == kb_id].T, s=16, color=colour)
+        axes.scatter(*point, s=90, marker="*", color=colour, edgecolor="black")
+        axes.annotate(shortened(linker.kb.get(kb_id).title, 30), point, fontsize="small")
+    axes.set(xticks=[], yticks=[])
+    return figure
+
+
+def principal_plane(vectors: np.ndarray) -> np.ndarray:
+    """(n, 2) float, n vectors by their first two principal components."""
+    centred = np.asarray(vectors, dtype=np.float64) - np.mean(vectors, axis=0, dtype=np.float64)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    return np.pad(centred @ axes[:2].T, ((0, 0), (0, 2 - len(axes[:2]))))
+
+
+def inline_svg(figure: "Figure") -> str:
+    """A figure as an element of an HTML page."""
+    import matplotlib
+
+    data = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "arbo"}):
+        figure.savefig(data, format="svg", metadata={"Date": None})
+    return data.getvalue()[data.getvalue().index("<svg") :]
 
 
 def save_figure(figure: "Figure", path: Path) -> None:

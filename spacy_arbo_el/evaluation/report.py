@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
+from jinja2 import Environment, PackageLoader
 from rich.table import Table
 from spacy.language import Language
 from spacy.training import Example
@@ -215,6 +216,24 @@ def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
     for name, scores in rows.items():
         table.add_row(name, *(_cell(scores.get(key)) for key in COLUMNS.values()))
     return table
+
+
+def as_page(
+    rows: Mapping[str, Mapping[str, Any]],
+    title: str,
+    notes: Sequence[str],
+    figures: Mapping[str, str],
+) -> str:
+    """Rows of scores and figures as an HTML page in one file, which loads nothing.
+
+    notes: Paragraphs under the table.
+    figures: Elements of SVG, by their titles.
+    """
+    environment = Environment(loader=PackageLoader(__package__), autoescape=True)
+    cells = [(n, [_cell(row.get(key)) for key in COLUMNS.values()]) for n, row in rows.items()]
+    return environment.get_template("report.html").render(
+        title=title, columns=list(COLUMNS), rows=cells, notes=notes, figures=figures
+    )
 
 
 def _cell(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Explaining a link: what supported it, or what kept an entity from being linked."""
 
 from dataclasses import dataclass
-from typing import Optional, Sequence
+from typing import Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Span
@@ -12,6 +12,7 @@ from ..display import shown_probability
 from ..kb.entity import NIL
 from ..linking.stages import LinkingStages, RankedMentions
 from ..mentions.getters import offsets_of_span
+from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.pair_rerankers import PairReranker
 from .explanation import SHOWN, Explanation, outcome_of
 
@@ -63,6 +64,7 @@ class Explainer:
             expected,
             reason,
             self._reranked(linked.ranked, row),
+            *self._compared(linked.ranked, row, link, expected),
         )
 
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
@@ -78,6 +80,20 @@ class Explainer:
         kb = self.stages.datastore.kb
         names = [named(entity.id, entity.title) for entity in map(kb.entities.at, (after, before))]
         return f"the cross-encoder put {names[0]} before {names[1]}, which was first without it"
+
+    def _compared(
+        self, ranked: RankedMentions, row: int, link: Link, expected: str
+    ) -> Tuple[Tuple[str, ...], Mapping[str, float]]:
+        """The first candidate and another, and what puts it before the other."""
+        reranker, ids = self.stages.reranker, list(link.ids)
+        others = [expected] if expected in ids[1:] else ids[1:2]
+        if not isinstance(reranker, FeatureRanker) or not others:
+            return (), {}
+        rows, pair = np.array([row]), (ids[0], others[0])
+        batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)
+        positions = self.stages.datastore.kb.entities.positions_of(pair).tolist()
+        parts = reranker.contributions(batch, neighbours, self.stages.context, *positions)
+        return (pair, parts) if parts else ((), {})
 
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
         """Why a mention is not linked to an entity."""

@@ -1,7 +1,7 @@
 """Why a mention is linked so: the data that text and HTML show."""
 
 from dataclasses import dataclass, field
-from typing import Iterator, Mapping, Optional
+from typing import Iterator, Mapping, Optional, Tuple
 
 from ..annotations import Evidence, Link
 from ..display import shown_probability
@@ -9,6 +9,8 @@ from ..pages import STYLE
 
 # Candidates that are shown.
 SHOWN = 5
+# Features that the text names.
+SHOWN_PARTS = 3
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,10 @@ class Explanation:
     expected: The entity that was asked about, "" for none.
     reason: Why the mention is not linked to ``expected``.
     reranked: What a cross-encoder has changed; empty where the same candidate came first before.
+    compared: The first candidate, and what it is compared with: ``expected``, or the second. Empty
+        where candidates are not ranked by features.
+    contributions: How much each feature of the ranker puts the first before the other, in log-odds.
+        ``spacy_arbo_el.evaluation.plots.plot_contributions`` draws them.
     """
 
     mention: str
@@ -32,6 +38,8 @@ class Explanation:
     expected: str = ""
     reason: str = ""
     reranked: str = ""
+    compared: Tuple[str, ...] = ()
+    contributions: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -52,6 +60,10 @@ class Explanation:
             ]
             if shown:
                 yield f"  candidates: {'; '.join(shown)}"
+        if self.contributions:
+            most = sorted(self.contributions.items(), key=lambda part: -abs(part[1]))[:SHOWN_PARTS]
+            parts = ", ".join(f"{name} {value:+.2f}" for name, value in most)
+            yield f"  {self.compared[0]} before {self.compared[1]} by: {parts}"
         if self.reranked:
             yield f"  {self.reranked}"
         if self.reason:

@@ -15,7 +15,7 @@ from ..retrieval.similarity import Cosine
 from ..settings import check_count
 from .best_evidence import rank_by_best_evidence
 from .entity_strings import EntityStrings
-from .features import CandidateFeatures, gather_features
+from .features import FEATURES, CandidateFeatures, gather_features
 from .pretrained import pretrained_weights
 from .protocol import Ranking, RankingContext
 from .ranker_weights import RankerWeights, fit_weights
@@ -112,6 +112,29 @@ class FeatureRanker:
         return gather_features(
             neighbours, batch.records, strings, allowed, self.n_reranked, withheld
         )
+
+    def contributions(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        context: RankingContext,
+        one: int,
+        other: int,
+    ) -> Dict[str, float]:
+        """How much each feature puts one entity before another; see ``RankerWeights``.
+
+        batch: A single mention.
+        one, other: Positions of the entities in the knowledge base.
+        RETURNS: Log-odds by the name of the feature; nothing where the two have no features.
+        """
+        weights, candidates = self.weights_in(context), self.gather(batch, neighbours, context)
+        if weights is None or candidates is None:
+            return {}
+        columns = [np.flatnonzero(candidates.entities[0] == entity) for entity in (one, other)]
+        if not all(len(found) for found in columns):
+            return {}
+        parts = weights.contributions(candidates, *(int(found[0]) for found in columns))
+        return dict(zip(FEATURES, parts.tolist()))
 
     def gather_withheld(
         self, batch: MentionBatch, neighbours: Neighbours, gold: np.ndarray, context: RankingContext

@@ -7,9 +7,13 @@ from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.explanations.html import render_evidence
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
+from spacy_arbo_el.reranking.features import FEATURES
 
+from ..linker.conftest import build as build_hashed
 from ..linker.conftest import build_bundled as build
 from ..linker.world import ENTITIES, annotated, without_links
+from ..reranking.test_feature_ranker import weights_of
 
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."
 
@@ -53,6 +57,20 @@ def test_why_an_expected_entity_is_not_linked(nlp):
     linker.forget(span_of(nlp))
     linker.learn(span_of(nlp), "NIL")
     assert "NIL: it has no candidates" in str(linker.explain(span_of(nlp)))
+
+
+def test_which_features_put_a_candidate_before_another():
+    nlp = build_hashed()
+    linker = nlp.get_pipe("arbo_linker")
+    assert not linker.explain(span_of(nlp)).contributions, "BestEvidence.v1 has no features"
+    linker.reranker = FeatureRanker(weights=weights_of(name=2.0, has_exemplar=1.0))
+    why = linker.explain(span_of(nlp))
+    first, second = why.link.ids[:2]
+    assert why.compared == (first, second) and f"{first} before {second} by: name" in str(why)
+    assert set(why.contributions) == set(FEATURES)
+    last = why.link.ids[-1]
+    assert linker.explain(span_of(nlp), last).compared == (first, last)
+    assert linker.explain(span_of(nlp), "tree").compared == (first, second)
 
 
 def test_why_a_correction_excludes_an_entity(nlp):

@@ -112,6 +112,7 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     assert dropped["arbo_acc"] < 1 and dropped["arbo_nil_r"] is not None
     arguments = ("--baselines", "--folds", "2", "--tune", "arbo_acc")
     pipelines = ("model", "calibrated", "dev.spacy", "-o", "rows.json", "--plots", "figures")
+    pipelines += ("--report", "report.html")
     output = arbo("evaluate", *pipelines, *arguments, cwd=folder)
     assert {path.name for path in (folder / "figures").iterdir()} == {
         "recall.png",
@@ -120,6 +121,8 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     assert "threshold by arbo_acc" in output
     rows = json.loads((folder / "rows.json").read_text())
     assert list(rows)[0] == "baseline: TF-IDF" and len(rows) == 1 + 6, "the baseline once"
+    report = (folder / "report.html").read_text("utf8")
+    assert report.count("<svg") == 2 and all(name in report for name in rows)
     arguments = ("model", "dev.spacy", "--tune", "arbo_acc")
     assert "arbo-E831" in arbo("evaluate", *arguments, cwd=folder, code=1)
     output = arbo("show", "model", "dev.spacy", "-n", "2", cwd=folder)

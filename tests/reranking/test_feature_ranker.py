@@ -209,6 +209,18 @@ def test_log_odds_do_not_depend_on_the_batch():
         np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
+def test_contributions_of_features_sum_to_the_difference_between_candidates():
+    candidates = random_candidates(np.random.default_rng(0))
+    weights = fit_weights(candidates, first_feature_decides(candidates), np.arange(200))
+    one = candidates.take(np.array([7]))
+    parts = weights.contributions(one, 2, 4)
+    scores = weights.scores(one)[0] * weights.curve[0]
+    assert parts.sum() == pytest.approx(scores[2] - scores[4])
+    assert weights.contributions(one, 4, 2) == pytest.approx(-parts)
+    assert parts[5] == 0, "of the feature that never differs"
+    assert np.abs(parts).argmax() == 0, "of the feature that decides"
+
+
 def test_a_single_document_is_held_out_by_mentions():
     candidates = random_candidates(np.random.default_rng(0))
     fitted = fit_weights(candidates, first_feature_decides(candidates), np.zeros(200, int))
