@@ -16,7 +16,7 @@ export TOKENIZERS_PARALLELISM ?= false
 # Tests start many processes, which would each compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test attacks lint size clean
+.PHONY: demo test attacks lint size dist clean
 
 demo: $(READY)
 	@start=$$(date +%s); . $(BIN)/activate && python -m spacy project run demo \
@@ -46,6 +46,12 @@ $(READY): setup.cfg pyproject.toml
 	$(BIN)/python -m pip install -q torch==2.13.0
 	$(BIN)/python -m pip install -q -e ".[dev]"
 	touch $(READY)
+
+# Wheel and source archive in dist/, checked.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 clean:
 	rm -rf $(VENV) corpus kb training metrics packages build

@@ -14,6 +14,7 @@ from thinc.api import Config
 
 import spacy_arbo_el
 from spacy_arbo_el import ArboLinker, NewEntities
+from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.config_sources import read_partial
 from spacy_arbo_el.errors import Errors, Warnings
@@ -137,6 +138,14 @@ def test_commands_and_their_options_exist(page):
         given = {word for word in words if re.fullmatch("--?[a-z-]+", word)}
         # Options with a dot are settings of the config.
         assert given <= options, (line, given - options)
+
+
+def test_the_table_of_a_link_has_all_that_it_has():
+    section = read(ROOT / "docs" / "linking.md").split("## `Span._.arbo`")[1].split("\n## ")[0]
+    public = {name for name in (*vars(Link), *Link.__annotations__) if not name.startswith("_")}
+    # What stores a link on its Doc is for the package alone.
+    public -= {"to_data", "from_data"}
+    assert {name.strip("()") for name in re.findall(r"^\| `([^`]+)`", section, re.M)} == public
 
 
 NOT_RUN = re.compile(r"<!-- not run: .+ -->\n```python\n.*?```\n", re.S)

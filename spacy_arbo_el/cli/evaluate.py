@@ -203,7 +203,7 @@ def _write_report(
 ) -> None:
     from ..evaluation.plots import inline_svg, plot_recall, plot_reliability
     from ..evaluation.report import as_page
-    from ..io import write_file
+    from ..storage.files import write_file
 
     figures = {
         "Recall at k candidates": inline_svg(plot_recall(rows)),

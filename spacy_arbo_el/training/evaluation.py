@@ -12,6 +12,27 @@ from ..errors import Warnings
 from .checkpoint import Evaluation
 from .memory import release_memory
 
+# What a model card says, of the scores too.
+DESCRIPTION = (
+    "Links mentions to entities of a knowledge base, and groups the others (spacy_arbo_el)."
+)
+NOTES = (
+    "Scores are of the dev documents of the training. Probabilities and the ranker were fitted on "
+    "other parts of these than the one that is scored. arbo_acc is the share of mentions whose "
+    "link, or NIL, is correct; arbo_balanced_acc is its mean over entities with and without a "
+    "training mention; arbo_recall_at_64 is the share of mentions whose entity is a candidate."
+)
+
+
+def describe(nlp: Language) -> None:
+    """Fill the description and the notes of a pipeline's ``meta``, where there are none.
+
+    ``spacy package`` makes a model card of them, with the scores of the last evaluation.
+    """
+    meta = nlp.meta
+    meta["description"] = meta.get("description") or DESCRIPTION
+    meta["notes"] = meta.get("notes") or NOTES
+
 
 def create_evaluation(
     nlp: Language, corpus: Callable[[Language], Iterable[Example]], settings: Dict[str, Any]

@@ -24,7 +24,7 @@ from wasabi import Printer
 from ..pipelines import PIPELINE, save_pipeline
 from ..storage.folders import replacing_folder
 from .checkpoint import Checkpoint, read_checkpoint
-from .evaluation import create_evaluation
+from .evaluation import create_evaluation, describe
 from .memory import bound_caches
 from .resume import ResumableRun, RunSettings, check_same_settings, has_same_start
 from .trainer import TrainingDiverged
@@ -167,6 +167,7 @@ class _PipelineWriter:
         """
         with self.nlp.select_pipes(disable=self.settings["frozen_components"]):
             update_meta(self.settings, self.nlp, info)
+        describe(self.nlp)
         self.save()
         if is_best:
             with replacing_folder(self.output / DIR_MODEL_BEST, PIPELINE) as folder:
