@@ -116,7 +116,8 @@ def plot_contributions(explanation: Explanation) -> "Figure":
     explanation: What ``linker.explain`` gives. ValueError where it has no contributions: there is
         one candidate, or the ranker has no weights.
     """
-    parts = sorted(explanation.contributions.items(), key=lambda part: -abs(part[1]))
+    parts = [part for part in explanation.contributions.items() if part[1]]
+    parts.sort(key=lambda part: -abs(part[1]))
     if not parts:
         raise ValueError(Errors.E837.format(mention=explanation.mention))
     one, other = explanation.compared
@@ -133,6 +134,7 @@ def plot_contributions(explanation: Explanation) -> "Figure":
     axes.barh(len(parts), ends[-1], color="0.5")
     axes.set_yticks([*rows, len(parts)], [*names, "sum"])
     axes.invert_yaxis()
+    axes.margins(x=0.05)
     axes.axvline(0, color="0.6", linewidth=1)
     return figure
 
@@ -156,14 +158,18 @@ def plot_map(linker: "ArboLinker", docs: Iterable[Doc], n_entities: int = 8) -> 
     )
     points = principal_plane(np.concatenate([vectors, entities]) if most else vectors)
     figure, axes = _new_figure("", "")
+    axes.grid(False)
     mentions, named_points = points[: len(ids)], points[len(ids) :]
     rest = ~np.isin(ids, most)
-    axes.scatter(*mentions[rest].T, s=12, color="0.75", label="other entities and NIL")
+    axes.scatter(*mentions[rest].T, s=12, color="0.75")
     for number, (kb_id, point) in enumerate(zip(most, named_points)):
         colour = f"C{number}"
         axes.scatter(*mentions[ids == kb_id].T, s=16, color=colour)
         axes.scatter(*point, s=90, marker="*", color=colour, edgecolor="black")
-        axes.annotate(shortened(linker.kb.get(kb_id).title, 30), point, fontsize="small")
+        title = shortened(linker.kb.get(kb_id).title, 30)
+        axes.annotate(
+            title, point, (6, 6), textcoords="offset points", fontsize="small", color=colour
+        )
     axes.set(xticks=[], yticks=[])
     return figure
 
