@@ -3,7 +3,7 @@
     python benchmarks/kb.py [--entities 2300000] [--folder FOLDER] [--only open,search,…]
 
 Vectors are synthetic and 384 wide. There is a topic for 2,000 entities and a cluster for 200, and
-each vector is the centre of its cluster plus noise. Each measurement runs in a process of its own,
+each vector is the centre of its cluster plus noise. Each measurement runs in a separate process,
 with two threads for FAISS and torch. It is compared with raw FAISS, or with a small knowledge base
 in the same run. The large knowledge base is built once into FOLDER and then reused.
 """
@@ -220,7 +220,7 @@ STEPS: Dict[str, Callable[..., Dict]] = {
 
 
 def run(step: str, *values: Any) -> Dict:
-    """Run a step in a process of its own."""
+    """Run a step in a separate process."""
     command = [sys.executable, __file__, "--step", step, "--values", json.dumps(values)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(output.splitlines()[-1])

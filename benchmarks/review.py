@@ -27,7 +27,7 @@ from spacy_arbo_el.serve.review import Review  # noqa: E402
 from tests.serve.world import serving  # noqa: E402
 
 KEYS = "axa1axa1as"
-# What is typed into the table for each key, beside the id of the entity.
+# The keystrokes in the table for each key, beside the id of the entity.
 TYPED = {"a": "accept", "1": "accept", "x": "reject", "s": ""}
 TURNED = """before => document.querySelector("h1").textContent !== before
     && !document.body.classList.contains("busy")"""

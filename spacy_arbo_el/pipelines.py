@@ -66,7 +66,7 @@ def save_pipeline(
 
     nlp: The pipeline.
     path: The folder.
-    exclude: What is not saved, as for ``nlp.to_disk``.
+    exclude: Parts to omit, as for ``nlp.to_disk``.
     """
     _write_settings(nlp)
     _check_not_open_for_writing(nlp, Path(path))

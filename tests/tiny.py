@@ -50,7 +50,7 @@ def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:
             # Positions start past the padding id, which is 1.
             sizes["max_position_embeddings"] += 2
         if kind == "modernbert":
-            ids = {name: 0 for name in ("pad", "bos", "eos", "cls", "sep")}
+            ids = dict.fromkeys(("pad", "bos", "eos", "cls", "sep"), 0)
             sizes.update({f"{name}_token_id": number for name, number in ids.items()})
         config = transformers.AutoConfig.for_model(kind, **SMALL, **sizes, initializer_range=0.5)
     transformers.AutoModel.from_config(config).save_pretrained(str(folder))

@@ -173,7 +173,7 @@ def _index_text(about: Dict[str, Any]) -> str:
 
 @kb_cli.command("verify")
 def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
-    """Find what is damaged in a knowledge base.
+    """Check a knowledge base for damage.
 
     Every byte is read. What belongs to another knowledge base is found too.
 

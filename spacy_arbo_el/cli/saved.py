@@ -1,4 +1,4 @@
-"""The new entities of a saved pipeline, without the pipeline: no encoder is loaded for them."""
+"""Read and write new entities of a saved pipeline without its encoder."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,7 +56,7 @@ def _read(component: Path) -> Tuple["NewEntities", str]:
 
 
 def _component(model: Path) -> Path:
-    """The folder of the linker in a pipeline. Raises ValueError where there is none."""
+    """The folder of the linker in a pipeline. Raises ValueError if there is none."""
     from ..errors import Errors
     from ..storage.folders import restore
     from ..storage.lines import check_exists

@@ -4,7 +4,7 @@ mentions/part-000012.msgpack   the mentions of a shard, until they are in ``corp
 mentions/part-000012.spacy     its documents, with the mentions that were found
 mentions/part-000012.json      its documents that could not be read, with the reasons
 corpus                         all mentions, see ``linking/corpus_files.py``
-search                         what is searched, see ``CorpusSearch.to_disk``
+search                         the search index, see ``CorpusSearch.to_disk``
 arranged.json                  written after these two
 neighbours/part-000012.npz     the neighbours of the mentions of a shard
 decided                        the decisions, see ``linking/decision_files.py``
@@ -33,7 +33,7 @@ NEW_ENTITIES = "new_entities"
 
 @dataclass(frozen=True)
 class Arranged:
-    """What is known once the mentions of all shards are in one place.
+    """The state once the mentions of all shards are in one place.
 
     stops: For each shard, how many documents it and those before it have.
     searched: Whether mentions have neighbours.

@@ -16,7 +16,7 @@ from ..storage.lines import check_exists
 
 # Packages beside this one of which another version may give other links.
 PACKAGES = ("spacy", "torch")
-# What is put beside a database while it is open.
+# Files beside an open database.
 OPEN_DATABASE = ("-wal", "-shm", "-journal", ".lock")
 BLOCK = 1 << 22
 

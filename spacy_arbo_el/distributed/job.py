@@ -1,6 +1,6 @@
-"""What is linked and how, and which shards are done: a folder that all workers can reach.
+"""The job: its documents, settings and finished shards: a folder that all workers can reach.
 
-    job.json                    what is linked, and how
+    job.json                    the documents and the settings
     shards.jsonl                the shards of the corpus
     links/part-000012.parquet   the links of a shard
     errors/part-000012.jsonl    its documents that could not be read or linked, with the reasons
@@ -71,11 +71,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Job:
-    """What is linked, and how.
+    """A run: its documents and its settings.
 
     model: The folder of the pipeline.
     corpus: The documents: a file or a folder.
-    output: The folder for what is written.
+    output: The output folder.
     pipeline: The fingerprint of the pipeline's folder.
     one_graph: Whether all documents are linked in one graph, instead of each for itself.
     format: Of the links, one of ``FORMATS``.
@@ -111,7 +111,7 @@ class Job:
 
         model: The folder of the pipeline, or the name of an installed package.
         corpus: The documents: a file or a folder.
-        output: The folder for what is written.
+        output: The output folder.
         settings: one_graph, format, threshold, find, labels and size.
         """
         folder = model_folder(Path(model))
@@ -128,7 +128,7 @@ class Job:
         return {name: value for name, value in asdict(self).items() if name not in PLACES}
 
     def begin(self) -> List[Shard]:
-        """Write what is linked and how, or check that a run that is continued is the same.
+        """Write the job, or check that a run that is continued is the same.
 
         RETURNS: The shards of the corpus, done or not.
         """

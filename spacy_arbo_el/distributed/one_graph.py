@@ -3,7 +3,7 @@
 It is ``CorpusLinker`` in steps, with the same links and the same ids of new entities:
 
 1. Workers read, encode, retrieve and rerank the mentions of shards (``MentionWorker``).
-2. One process brings all mentions into files that can be mapped, and builds what is searched
+2. One process brings all mentions into files that can be mapped, and builds the search index
    (``arrange_mentions``).
 3. Workers search the neighbours of the mentions of shards among all (``SearchWorker``).
 4. One process, the reducer, decides in one graph (``reduce_mentions``). It reads no vectors but
@@ -53,7 +53,7 @@ from .worker import PipelineWorker, Problems, ShardWorker, all_or_each, worker_n
 class MentionWorker:
     """The mentions of shards with their candidates.
 
-    job: What is linked, and how.
+    job: The documents and the settings.
     """
 
     def __init__(self, job: Job) -> None:
@@ -88,9 +88,9 @@ class MentionWorker:
 
 
 def arrange_mentions(job: Job) -> None:
-    """Bring the mentions of all shards into one order, and build what is searched among them.
+    """Bring the mentions of all shards into one order, and build the search index over them.
 
-    job: What is linked, and how. The mentions of all its shards are gathered.
+    job: The documents and the settings. The mentions of all its shards are gathered.
     """
     shards = read_shards(job.folder / SHARDS)
     documents: List[int] = []
@@ -116,7 +116,7 @@ def arrange_mentions(job: Job) -> None:
 class SearchWorker:
     """The neighbours of the mentions of shards among all mentions. It needs no pipeline.
 
-    job: What is linked, and how. Its mentions are arranged.
+    job: The documents and the settings. Its mentions are arranged.
     """
 
     def __init__(self, job: Job) -> None:
@@ -142,7 +142,7 @@ class SearchWorker:
 def reduce_mentions(job: Job) -> None:
     """Decide on the mentions of all shards in one graph, and write the decisions and new entities.
 
-    job: What is linked, and how. The neighbours of the mentions of all its shards are found.
+    job: The documents and the settings. The neighbours of the mentions of all its shards are found.
     """
     pipeline, mentions = PipelineWorker.of(job), read_mentions(job.folder / CORPUS)
     linker, arranged = pipeline.linker.corpus_linker(), Arranged.of(job)
@@ -170,7 +170,7 @@ def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:
 class WritingWorker:
     """Makes the links of shards from the decisions, and writes them onto the documents.
 
-    job: What is linked, and how. Its mentions are reduced.
+    job: The documents and the settings. Its mentions are reduced.
     """
 
     def __init__(self, job: Job) -> None:

@@ -34,7 +34,7 @@ def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) 
 
     Yields what became of each shard. ``summary.json`` is written once all shards are done.
 
-    job: What is linked, and how.
+    job: The documents and the settings.
     part: Which shards, such as "3/16"; "" for all. One graph has no parts.
     ray: The cluster to do it on; None for this process.
     """
@@ -64,9 +64,9 @@ def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) 
 def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntities:
     """Group the mentions of a corpus that no entity fits, as ``ArboLinker.discover`` does.
 
-    Links are not written; ``link_in_shards`` of the same job would go on with that.
+    Links are not written; ``link_in_shards`` of the same job would resume it.
 
-    job: What is linked, and how; with ``one_graph``.
+    job: The documents and the settings; with ``one_graph``.
     ray: The cluster to do it on; None for this process.
     """
     shards = job.begin()
@@ -77,7 +77,7 @@ def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntiti
 
 
 def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]) -> None:
-    """All steps up to the decisions in one graph, as far as they are not done."""
+    """All steps up to the decisions in one graph, as far as needed."""
     if is_reduced(job):
         return
     if not is_arranged(job):

@@ -172,7 +172,7 @@ def encode_in_shards(
     kb: Open for writing.
     linker: That of the pipeline, as the workers load it.
     model: The pipeline's folder.
-    folder: The folder of the run, which is removed at the end. A run that was killed goes on.
+    folder: The folder of the run, which is removed at the end. A killed run resumes.
     ray: The cluster to do it on; None for this process.
     RETURNS: The number of texts encoded.
     """

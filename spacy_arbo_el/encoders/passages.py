@@ -82,7 +82,7 @@ def document_passages(
     """Passages of documents, with their mentions.
 
     Each mention is in one passage as a whole. One that is longer than a passage keeps its two ends,
-    in a passage of its own. Mentions may overlap.
+    in a separate passage. Mentions may overlap.
 
     tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a passage, special tokens included.
@@ -134,7 +134,7 @@ def document_passages(
     kept = np.minimum(high - low, budget)
     edge = (kept > 0).astype(np.int64) if markers else 0
     parts = [low + edge, low + kept - tail[passage], high - tail[passage], high - edge]
-    # An empty mention at the end of a passage has no word piece of its own: its place is [SEP].
+    # An empty mention at the end of a passage has no word piece: its place is [SEP].
     first = marker + edge
     last = np.where(tokenizer.are_readable(ids, parts), marker + kept - 1 - edge, first - 1)
     places = (array.astype(np.int32) for array in (first, last, marker))
@@ -216,7 +216,7 @@ def _passages(
         count = int(np.searchsorted(reach, first + budget - 2 * context, side="right"))
         group = group[: max(count, 1)]
         last = int(reach[len(group) - 1])
-        # A long mention takes up the room of its own context.
+        # A long mention takes up the room of its context.
         side = min(context, (budget - (last - first)) // 2)
         yield group, max(first - side, start), min(last + side, end)
         at += len(group)

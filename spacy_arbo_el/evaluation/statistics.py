@@ -31,7 +31,7 @@ class GoldMention(NamedTuple):
     record: The mention.
     kb_id: The ``kb_id_`` of its span: "" where it is not annotated, "NIL" for no entity.
     cluster: The new entity of a NIL mention; "" where that is not annotated.
-    offsets: What is doubtful of its offsets, of ``SPACE``, ``CUT`` and ``UNALIGNED``; "" for none.
+    offsets: Doubts about its offsets, of ``SPACE``, ``CUT`` and ``UNALIGNED``; "" for none.
     """
 
     record: MentionRecord
@@ -83,7 +83,7 @@ def read_gold(
 
 
 def _doubtful_offsets(spans: Sequence[Span], tokenizer: Optional[Tokenizer]) -> List[str]:
-    """What is doubtful of the offsets of each mention of a document."""
+    """Doubts about the offsets of each mention of a document."""
     if not spans:
         return []
     text = spans[0].doc.text
@@ -139,7 +139,7 @@ def owners_of_forms(kb: ArboKB, mentions: Sequence[GoldMention]) -> Dict[str, Li
 
 
 def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Optional[Seen] = None) -> Statistics:
-    """Statistics of a corpus: sizes of gold clusters, what is in the KB, unseen and ambiguous.
+    """Statistics of a corpus: sizes of gold clusters, shares in the KB, unseen and ambiguous.
 
     Numbers are int and shares are float: those of entities, and below them those of the mentions
     with a gold id.

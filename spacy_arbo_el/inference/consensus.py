@@ -26,7 +26,7 @@ class Consensus:
     Groups of mentions come from average linkage over the edges between mentions: groups join by
     the mean similarity of their members, so one similar pair does not join them. The probability
     of a candidate is mixed with its mean over the group, in which it counts as 0 for mentions that
-    it is not a candidate of. A mention that has no neighbours of its own decides alone.
+    it is not a candidate of. A mention that has no neighbours decides alone.
 
     Use it where mentions of one entity repeat over many documents that are linked as one corpus::
 

@@ -42,7 +42,7 @@ CREATE INDEX type_position ON type (position);
 CREATE TABLE name (
     number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL
 );
--- The names of a build have an index of their own. To insert later names between millions of them
+-- The names of a build have a separate index. To insert later names between millions of them
 -- would change one page per name.
 CREATE INDEX name_settled ON name (folded) WHERE number <= 0;
 CREATE INDEX name_recent ON name (folded) WHERE number > 0;
@@ -162,7 +162,7 @@ class Database:
             return self.connection.execute(statement, values).fetchall()
 
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """The first value of the first row, None where there is none."""
+        """The first value of the first row, None if there is none."""
         rows = self.rows(statement, values)
         return rows[0][0] if rows else None
 

@@ -39,7 +39,7 @@ class EntityEditor:
         return self._in_batches(entities, self._add)
 
     def update(self, entities: Iterable[Entity]) -> int:
-        """Replace the entities with the same ids, all or none; KeyError where there is none.
+        """Replace the entities with the same ids, all or none; KeyError if there is none.
 
         RETURNS: How many.
         """
@@ -53,7 +53,7 @@ class EntityEditor:
         return self._in_batches(entities, partial(self._upsert, self.store.positions))
 
     def remove(self, ids: Iterable[str]) -> int:
-        """Remove entities, all or none; KeyError where there is none of an id.
+        """Remove entities, all or none; KeyError if an id is unknown.
 
         An id that leads to another entity is removed alone; the entity stays.
         RETURNS: How many.

@@ -23,7 +23,7 @@ class EntityVectors:
 
     storage: The database that says whose the rows are, and the folder they are written to.
     rows: The vectors.
-    index: A search index over the rows; None where there is none.
+    index: A search index over the rows; None if there is none.
     layout: Grows whenever rows get other numbers.
     epoch: Grows whenever rows are replaced or removed, but not when some are added at the end.
     """
@@ -48,7 +48,7 @@ class EntityVectors:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the encoder that the vectors come from; "" where there are none."""
+        """The fingerprint of the encoder that the vectors come from; "" if there are none."""
         return self.storage.database.get("encoder") or ""
 
     @property

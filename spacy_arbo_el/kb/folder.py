@@ -112,7 +112,7 @@ def lock(path: Path) -> FileLock:
 def check_files(path: Path) -> None:
     """ValueError where a file is a symbolic link, a device or a folder, or a journal names others.
 
-    To read a link shows, and to write to it changes, what is not in the folder: a stranger's folder
+    To read a link shows, and to write to it changes, files outside the folder: a stranger's folder
     may link to any file. So those of the caches of a hub, of DVC or of git-annex are copied first.
     """
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):

@@ -53,7 +53,7 @@ def new_manifest(dtype: str) -> Manifest:
 
 
 def index_entry(manifest: Manifest) -> Optional[Dict[str, Any]]:
-    """What the database's manifest holds about the search index; None where there is none.
+    """What the database's manifest holds about the search index; None if there is none.
 
     ValueError where its file has a name that is not one of ours.
     """

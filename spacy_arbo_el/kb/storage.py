@@ -76,11 +76,11 @@ class Followed:
 
 @dataclass(frozen=True)
 class Contents:
-    """What is read from a folder or from bytes.
+    """The content of a folder or from bytes.
 
     database: The database, or a copy of it in memory.
     rows: The vectors.
-    index: The search index; None where there is none.
+    index: The search index; None if there is none.
     path: The folder whose files stay in use; None where the database is a copy.
     followed: The folder whose later changes are of interest; None for a writer.
     """

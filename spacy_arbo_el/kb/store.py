@@ -110,11 +110,11 @@ class EntityStore:
         return position
 
     def get(self, entity_id: str) -> Entity:
-        """The entity of that id, or the one it was merged into; KeyError where there is none."""
+        """The entity of that id, or the one it was merged into; KeyError if there is none."""
         return self.at(self.require(entity_id))
 
     def at(self, position: int) -> Entity:
-        """The entity at a position; KeyError where there is none."""
+        """The entity at a position; KeyError if there is none."""
         rows = self.database.rows(f"SELECT {COLUMNS} FROM entity WHERE position = ?", (position,))
         if not rows:
             raise KeyError(Errors.E003.format(id=f"at position {position}"))

@@ -49,7 +49,7 @@ class VectorRows:
 
     @property
     def width(self) -> int:
-        """The length of a vector; 0 where there are none."""
+        """The length of a vector; 0 if there are none."""
         return self._base.shape[1]
 
     def append(self, vectors: np.ndarray, owners: np.ndarray) -> None:

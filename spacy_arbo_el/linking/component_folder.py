@@ -1,7 +1,7 @@
 """The folder of a component: one file for each part, the knowledge base, and one manifest.
 
 The manifest has the checksum of every file and the identity of the knowledge base. The folder is
-replaced as a whole. What is not saved anew is linked from the old one.
+replaced as a whole. Unchanged files are linked from the old one.
 """
 
 import contextlib
@@ -65,7 +65,7 @@ class ComponentFolder:
     def write(
         self, parts: Mapping[str, Callable[[], bytes]], kb: Optional[ArboKB], encoder: str
     ) -> None:
-        """Save in one step. What is not given stays as it was saved before.
+        """Save in one step. Parts that are not given stay as saved before.
 
         parts: For each part a function that gives its bytes.
         kb: The knowledge base.
@@ -106,7 +106,7 @@ class ComponentFolder:
     # Reading
 
     def read(self, names: Sequence[str], open_kb: Optional[Callable[[Path], ArboKB]]) -> Saved:
-        """The parts of one save, each checked; ValueError that names what is missing or damaged.
+        """The parts of one save, each checked; ValueError that names missing or damaged files.
 
         names: The parts to read.
         open_kb: Function that opens the knowledge base of a folder; None to leave it out.

@@ -35,7 +35,7 @@ class CorpusPart:
 
     @classmethod
     def of(cls, ranked: RankedMentions, counts: List[int], n_exemplars: int) -> "CorpusPart":
-        """What is kept of mentions.
+        """The stored part of mentions.
 
         n_exemplars: How many exemplars the inference procedure looks at; it may look at as many
             texts.

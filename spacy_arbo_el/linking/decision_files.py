@@ -1,4 +1,4 @@
-"""What is decided on the mentions of a corpus, in files that are mapped."""
+"""Decisions on the mentions of a corpus, in files that are mapped."""
 
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
@@ -38,7 +38,7 @@ class FileIds(Sequence[str]):
 
 
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
-    """Write what is decided on the mentions of a corpus, all or nothing."""
+    """Write the decisions on the mentions of a corpus, all or nothing."""
     decisions, count = decided.decisions, len(decided.decisions.entities)
     number_of: Dict[str, int] = {"": -1}
     for id_ in decided.cluster_ids:

@@ -91,7 +91,7 @@ class Serializer:
         return srsly.msgpack_dumps(content)
 
     def from_bytes(self, data: bytes, exclude: Iterable[str]) -> None:
-        """Take over all parts but the excluded ones, and those that were not saved."""
+        """Load all parts but the excluded ones, and those that were not saved."""
         with reading_part(self.linker.name, "bytes"):
             content: Any = srsly.msgpack_loads(data)
             if content["format"] != FORMAT:
@@ -119,7 +119,7 @@ class Serializer:
         self._load(saved.parts, saved.encoder, exclude)
 
     def _load(self, parts: Mapping[str, bytes], encoder: str, exclude: Iterable[str]) -> None:
-        """Take over what was read, after the knowledge base.
+        """Load the parts that were read, after the knowledge base.
 
         encoder: The fingerprint of the encoder when it was saved.
         """
@@ -208,7 +208,7 @@ class Serializer:
         return srsly.msgpack_dumps({"kind": kind_of(reranker), "data": data}) if data else b""
 
     def load_reranker(self, data: bytes) -> None:
-        """Take over what the reranker has learned, unless the config has another one."""
+        """Load the reranker's weights, unless the config has another one."""
         present = self.linker.stages.reranker
         saved: Any = srsly.msgpack_loads(data) if data else {"kind": kind_of(present), "data": b""}
         learned, kind, name = saved["data"], saved["kind"], self.linker.name

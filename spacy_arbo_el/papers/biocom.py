@@ -143,7 +143,7 @@ class InBatchPositives:
 @registry.losses("spacy-arbo-el.MultiSimilarity.v1")
 @dataclass(frozen=True)
 class MultiSimilarity:
-    """The multi-similarity loss of SapBERT (§2) and BioCoM (§3.2), over similarities as they are.
+    """The multi-similarity loss of SapBERT (§2) and BioCoM (§3.2), over raw similarities.
 
     Use it for names and synonyms, and for contexts, with cosine similarity::
 
@@ -205,7 +205,7 @@ def mined_pairs(
 
 
 def _log_one_plus_sum(values: np.ndarray, keep: np.ndarray) -> LossAndGradient:
-    """(b,) ``log(1 + sum exp(values))`` over what is kept, and its gradient (b, n)."""
+    """(b,) ``log(1 + sum exp(values))`` over the kept values, and its gradient (b, n)."""
     kept = np.where(keep, values, -np.inf)
     with_one = np.concatenate([kept, np.zeros((len(kept), 1))], axis=1)
     total, shares = softmax(with_one)

@@ -109,7 +109,7 @@ class NegativesOfRounds:
         @misc = "spacy-arbo-el.NegativesOfRounds.v1"
         k = 10
 
-    Vectors must stay as they are during a round: set ``on_the_fly = false`` in the refresh.
+    Vectors must stay unchanged during a round: set ``on_the_fly = false`` in the refresh.
 
     k: The number of nearest entities that are looked at for each mention.
     """

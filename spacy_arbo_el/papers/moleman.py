@@ -1,6 +1,6 @@
 """MOLEMAN (FitzGerald et al. 2021): mentions on both sides of a dual encoder.
 
-Exemplars are what is searched, texts of entities are pseudo-mentions told apart by a token type
+Exemplars are searched, texts of entities are pseudo-mentions told apart by a token type
 (``text_type``), and ``ExemplarVote.v1`` of ``biocom.py`` links. Here: the nearest mention as
 positive, and the negatives of a batch, both kinds at once, and limited by frequency (§3.2.2).
 

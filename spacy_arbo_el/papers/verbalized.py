@@ -138,7 +138,7 @@ class IterativePrediction:
     In each round the surest links are written into
     the text as "mention (verbalization)". The other mentions are encoded again in that text. A
     mention keeps the new vector only where its first candidate becomes more probable. The Doc and
-    its offsets stay as they are. It takes up to ``1 / share`` times as long. In the paper it gains
+    its offsets stay unchanged. It takes up to ``1 / share`` times as long. In the paper it gains
     on some corpora and loses on others::
 
         [components.arbo_linker.inference]
@@ -196,7 +196,7 @@ class IterativePrediction:
         spans: Sequence[Sequence[Span]],
         rows: np.ndarray,
     ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
-        """As in ``RevisesTraining``: what is read in texts with links."""
+        """As in ``RevisesTraining``: the inputs of texts with links."""
         if self.training is None:
             return rows, None
         return read_with_links(self.limit, self.training, stages, trainer, spans, rows)

@@ -11,13 +11,13 @@ from .features import FEATURES, CandidateFeatures
 from .probabilities import fit_presence, fit_temperature, log_odds_of
 from .ranker_weights import RankerWeights, fit_weights
 
-# Scores of a cross-encoder as they are, until a curve is fitted: one of the candidates is right.
+# Raw scores of a cross-encoder, until a curve is fitted: one of the candidates is right.
 PLAIN = (1.0, 0.0, 4.0)
 
 
 @dataclass(frozen=True, eq=False)
 class CrossEncoderFit:
-    """What is fitted on held-out documents.
+    """Parameters fitted on held-out documents.
 
     curve: The temperature of the softmax over scores, the weight of the log-odds that the first
         candidate had before, and an offset: for scores that rank by themselves.

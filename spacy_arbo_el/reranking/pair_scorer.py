@@ -90,7 +90,7 @@ class PairScorer:
         return shim_of(self.tower).word_pieces
 
     def cached(self) -> "PairScorer":
-        """The same, with scores that are remembered. Its weights must stay as they are."""
+        """The same, with scores that are remembered. Its weights must stay unchanged."""
         return replace(self, memory={})
 
     def uncached(self) -> "PairScorer":

@@ -1,7 +1,7 @@
 """The similarity of strings: n-grams, words and numbers, beside the similarity of vectors.
 
 A dual encoder confuses what differs in a character (C6 and C7 deficiency). TF-IDF over character
-n-grams, which BioSyn has beside its dense vectors, does not. Numbers have a feature of their own,
+n-grams, which BioSyn has beside its dense vectors, does not. Numbers have a separate feature,
 since they mean more than their few characters: multiple endocrine neoplasia type 2 is not type 1,
 and neither is the one without a number.
 """
@@ -102,7 +102,7 @@ class StringIndex:
 
     @property
     def garbage(self) -> float:
-        """The share of what is stored that belongs to no entity any more."""
+        """The share of stored strings that no entity has any more."""
         return max(self._names.table.garbage, self._surface_forms.table.garbage)
 
     def with_surface_form(self, string: str) -> Sequence[int]:
@@ -130,7 +130,7 @@ class StringIndex:
         return self._surface_forms.of(entity)
 
     def names_of(self, entity: int) -> List[str]:
-        """The names of an entity as they are compared: in lower case, each once."""
+        """The names of an entity for comparison: in lower case, each once."""
         return self._names_with(np.array([entity])).of(entity)
 
     def nearest_names(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The nearest other mentions of the mentions of a corpus: of all of them, or of some at a time.
 
-What is found for a mention depends on the corpus alone, not on the mentions that are searched for
+The result for a mention depends on the corpus alone, not on the mentions that are searched for
 at the same time. So the search can be saved, and workers can share the mentions among them.
 """
 
@@ -39,7 +39,7 @@ class CorpusSearch:
 
     vectors: (m, width) float32, prepared, of all mentions; may be mapped from a file.
     count: How many neighbours a mention has.
-    index: What is searched.
+    index: The search index.
     """
 
     vectors: np.ndarray
@@ -78,7 +78,7 @@ class CorpusSearch:
         return nearest
 
     def to_disk(self, folder: Path) -> None:
-        """Write what is searched to a folder, without the vectors."""
+        """Write the search index to a folder, without the vectors."""
         about = {
             "count": self.count,
             "cells": isinstance(self.index, Cells),

@@ -48,8 +48,8 @@ class Datastore:
     changed, and encodes only what it must.
 
     encoder: Encodes entities and exemplars. It may be replaced.
-    settings: What is searched, and how.
-    normalizer: Normalizes surface forms; None to take them as they are.
+    settings: The texts, the similarity and the search.
+    normalizer: Normalizes surface forms; None to keep them.
     kb: The knowledge base.
     exemplars: The exemplar store.
     content: A number that grows whenever an entity or an exemplar is added, changed or removed.
@@ -140,7 +140,7 @@ class Datastore:
     # Edits
 
     def set_kb(self, source: Any, *, reencode: bool) -> None:
-        """Take over a knowledge base.
+        """Replace the knowledge base.
 
         source: See ``kb.loaders.load_kb``.
         reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
@@ -251,7 +251,7 @@ class Datastore:
         return self._retriever
 
     def complete(self) -> None:
-        """Encode what has no vector, and keep older vectors as they are. Training uses this."""
+        """Encode what has no vector, and keep older vectors. Training uses this."""
         with self.editing():
             self.kb.sync(self.settings.verbalization, self._encode_texts, self.kb.fingerprint)
             self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)

@@ -214,7 +214,7 @@ def _mask(datastore: Datastore, types: Sequence[str], has_all: bool) -> np.ndarr
 
         return datastore.derived(("of_type", name), build)
 
-    # Only types that there are: what is derived is kept.
+    # Only types that occur: they are cached.
     masks = [of(name if datastore.has_type(name) else "") for name in types]
     if not masks:
         return np.ones(datastore.kb.entities.positions, dtype=bool)

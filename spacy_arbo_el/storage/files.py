@@ -183,7 +183,7 @@ def sync_tree(folder: Path) -> None:
     for place, _, names in os.walk(folder, topdown=False):
         for path in (Path(place, name) for name in names):
             if path.is_file() and not path.is_symlink():
-                # Windows can only flush what is open for writing.
+                # Windows can only flush files open for writing.
                 _sync(path, os.O_RDONLY if CAN_LOCK else os.O_RDWR)
         sync_folder(Path(place))
 

@@ -36,7 +36,7 @@ class FolderKind:
     noun: What messages call such a folder, such as "a pipeline".
     names: Function from an existing folder to a regular expression of all names that may be in it
         beside ``write.lock``; None where the folder is not of this kind.
-    nested: Whether it may hold folders. What is in these is not checked.
+    nested: Whether it may hold folders. Their content is not checked.
     """
 
     noun: str
@@ -65,7 +65,7 @@ class FolderKind:
 
 
 def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
-    """The real path of a folder that may be written: there is none, or it is empty or of the kind.
+    """The real path of a folder that may be written: missing, empty or of the kind.
 
     Otherwise ValueError. To be called before long work; ``replacing_folder`` calls it as well.
     """

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional
 from ..errors import Errors
 
 PathLike = Union[str, Path]
-# Takes the error of a line that can't be read: raises it, or keeps it and goes on.
+# Takes the error of a line that can't be read: raises it, or keeps it and continues.
 OnBad = Callable[[ValueError], None]
 # Characters of what an error says about a line.
 MAX_PROBLEM = 500

@@ -1,4 +1,4 @@
-"""The manifest of a folder: the checksum of each file, and a checksum of its own."""
+"""The manifest of a folder: the checksum of each file, and that of itself."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ class Checksum:
         return cls(len(data), hashlib.blake2b(data, digest_size=16).hexdigest())
 
     def problem(self, data: bytes) -> str:
-        """What is wrong with the bytes of the file; "" where they are the same."""
+        """The error in the bytes of the file; "" where they are the same."""
         found = Checksum.of(data)
         if found == self:
             return ""

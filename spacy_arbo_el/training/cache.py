@@ -86,7 +86,7 @@ class EmbeddingCache:
     def follow(
         self, earlier: "EmbeddingCache", texts: np.ndarray, mentions: np.ndarray, keep: bool
     ) -> None:
-        """Take over what parts of the objective have kept in an earlier cache.
+        """Keep the state of the objective's parts in an earlier cache.
 
         texts, mentions: For each row that of the earlier cache, -1 for none.
         keep: Whether vectors are taken over too.

@@ -37,7 +37,7 @@ Evaluation = Tuple[float, Dict[str, Any]]
 
 
 class Pipeline(Protocol):
-    """What is trained, by name: spaCy's ``Language``, or parts that are no components."""
+    """The pipeline to train, by name: spaCy's ``Language``, or parts that are no components."""
 
     @property
     def pipeline(self) -> Sequence[Tuple[str, Any]]: ...

@@ -29,7 +29,7 @@ from .trainer import TrainingDiverged
 # Scalings of the learning rate, as in base.cfg.
 WEIGHT_DECAY = 0.01
 LARGEST_GRADIENT = 1.0
-# The smallest and the largest weight of the log-odds by vectors.
+# The smallest and the largest weight of the retriever's log-odds.
 WEIGHTS = (0.01, 100.0)
 NAME = "cross-encoder"
 # Steps between lines of progress.
@@ -51,16 +51,17 @@ class RerankerTraining:
         of mentions; "" to start from that encoder.
     n_candidates: Among how many candidates of a mention the gold entity is to be found. If it is
         not among them, it takes the place of the last one.
-    residual: Whether the model learns what to add to the log-odds that a candidate has by vectors,
-        so that it begins near their order. False for scores of its own, as in the paper.
-    sure: Mentions whose gold entity has at least this probability by vectors are not trained on,
+    residual: Whether the model learns what to add to the retriever's log-odds of a candidate,
+        so that it begins near their order. False for separate scores, as in the paper.
+    sure: Mentions whose gold entity has at least this probability for the retriever are not
+        trained on,
         since there is little to add. 1.0 trains on all. Without ``residual``, it has no effect.
     max_epochs: How often each mention is trained on.
     batch_size: The number of mentions in a step, each with all its candidates.
     learn_rate: The highest learning rate. It rises from 0 and falls to 0 again, in straight lines.
     warmup: The share of the steps in which it rises.
     dropout: The share of activations that are left out in training.
-    seed: Determines the first weights, the order of mentions, and what is left out.
+    seed: Determines the first weights, the order of mentions, and dropout.
     """
 
     name: str = ""
@@ -133,7 +134,7 @@ class RerankerTrainer:
 
     reranker: The cross-encoder, with an untrained scorer.
     context: What it can look at.
-    weight: That of the log-odds by vectors, which are added to the scores; 0 for none.
+    weight: That of the retriever's log-odds, which are added to the scores; 0 for none.
     training: The settings.
     path: The checkpoint.
     begin: What the run begins with.
@@ -150,7 +151,7 @@ class RerankerTrainer:
 
     @property
     def scorer(self) -> PairScorer:
-        """What is trained."""
+        """The scorer to train."""
         assert self.reranker.scorer is not None
         return self.reranker.scorer
 
@@ -233,7 +234,7 @@ class RerankerTrainer:
 
 
 def fit_weight(table: TrainingCandidates) -> float:
-    """The weight of log-odds by vectors with which a softmax predicts the gold candidate best.
+    """The weight of the retriever's log-odds with which a softmax predicts the gold candidate best.
 
     It is drawn to 1.0, which is what it is where there is nothing to learn from.
 

@@ -53,7 +53,7 @@ class Trainer:
     """Trains the dual encoder on mentions that the datastore holds as exemplars.
 
     Entities and exemplars may be added in the middle of training. The cached vectors of the
-    others stay as they are until the next refresh.
+    others stay unchanged until the next refresh.
 
     name: The name of the component, for errors.
     model: The dual encoder.
@@ -97,8 +97,8 @@ class Trainer:
 
         rows: (b,) int64, their rows in the exemplar store. There may be none where the queries are
             names.
-        revised: What some mentions are encoded from in this step, instead of what is stored. Their
-            cached vectors stay as they are.
+        revised: What some mentions are encoded from in this step, instead of the stored ones. Their
+            cached vectors stay unchanged.
         RETURNS: The loss, and the number of queries that had a positive.
         """
         if not self.datastore.encoder.is_ready:
@@ -180,7 +180,7 @@ class Trainer:
         return self.objective.terms[0].chosen_queries.epoch_size(table)
 
     def _extended(self, data: _TrainingData) -> _TrainingData:
-        """The data of the present datastore, in which older vectors stay as they are cached."""
+        """The data of the present datastore, in which older vectors stay cached."""
         datastore = self.datastore
         if not datastore.is_current or data.content != datastore.content:
             datastore.complete()
@@ -193,7 +193,7 @@ class Trainer:
     ) -> _TrainingData:
         """The data of the present datastore.
 
-        earlier: Its texts are taken over where no entity has changed, and are not read again.
+        earlier: Its texts are reused for unchanged entities.
         keep: Whether vectors of ``earlier`` stay as they were cached.
         """
         datastore = self.datastore
@@ -230,7 +230,7 @@ class Trainer:
         return {"seen": self.seen, "total": self.total, "refreshes": refreshes}
 
     def restore(self, state: Dict[str, int]) -> None:
-        """Go on from there. Cached vectors, and what is kept over refreshes, are made anew."""
+        """Continue from there. Cached vectors and the state kept over refreshes are rebuilt."""
         self._data = None
         if state["total"]:
             self.datastore.refresh()

@@ -29,7 +29,7 @@ class NgramReader:
     the names. Each line of a title is a name, and each line of a description but the first is a
     type, see ``Fields.v1``.
 
-    near: The tokens on either side that are fields of their own.
+    near: The tokens on either side that are separate fields.
     window: The most tokens of the sentence on either side.
     subwords: The most characters of the character n-grams of mentions and names; 0 for none.
     """

@@ -163,7 +163,7 @@ def save_encoder(model: Model, output: Path) -> None:
 
 
 def load_encoder(model: Model, folder: Path) -> None:
-    """Take over the weights of a folder that ``save_encoder`` wrote.
+    """Load the weights of a folder that ``save_encoder`` wrote.
 
     Raises ValueError where they are for other settings, or are damaged.
     """

@@ -197,7 +197,7 @@ class Entries:
 
 
 def problem_of(record: Dict[str, Any]) -> str:
-    """What is wrong with the record of an entity; "" where it is valid."""
+    """The error in the record of an entity; "" where it is valid."""
     if not is_storable(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
         return f"'id' must be a non-empty string and not 'NIL' (got {record.get('id')!r:.40})."
     if "|" in record["id"]:

@@ -144,5 +144,5 @@ def _unescaped(text: str) -> str:
 
 
 def _one(tags: Dict[str, List[str]], name: str) -> str:
-    """The first value of a tag; "" where there is none."""
+    """The first value of a tag; "" if there is none."""
     return tags.get(name, [""])[0]

@@ -190,7 +190,7 @@ def _repeated(rows: Iterator[Tuple[int, List[str]]], fields: Mapping[int, str]) 
 
 
 def _merge(known: Dict, record: Dict, line: int) -> str:
-    """Add another row of an entity to what is known of it; what is wrong, "" where nothing is.
+    """Add another row of an entity; the error, "" if none.
 
     line: That of the first row.
     """

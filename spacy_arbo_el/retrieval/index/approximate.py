@@ -169,7 +169,7 @@ def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:
 
 
 def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> Any:
-    """The FAISS index that is saved beside the rows; None where there is none of this kind."""
+    """The FAISS index that is saved beside the rows; None if there is no such index."""
     if attached is None or any(attached.about.get(key) != value for key, value in about.items()):
         return None
     if isinstance(attached.source, FaissWriter):

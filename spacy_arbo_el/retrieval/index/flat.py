@@ -29,7 +29,7 @@ Candidates = Tuple[np.ndarray, np.ndarray]
 
 
 class FlatIndex:
-    """Exact search over the vectors as they are, with nothing to train or to rebuild.
+    """Exact search over the raw vectors, with nothing to train or to rebuild.
 
     On a CPU it multiplies matrices in torch, or in NumPy without torch. FAISS would give the same
     rows, and took 2 to 3 times as long (``benchmarks/search.py``). Where thinc has a GPU, the

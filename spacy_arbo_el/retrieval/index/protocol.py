@@ -38,7 +38,7 @@ class BuildIndex(Protocol):
     attached: An index that is saved beside the rows. It is used if it is of the right kind and
         was built over these rows, or over the first of them.
     previous: The index in memory that this builder made for the first of these rows. It may be
-        extended; searches that use it go on.
+        extended; searches that use it continue.
     """
 
     def __call__(
