@@ -25,7 +25,7 @@ from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
 from spacy_arbo_el.corpora.reader import read_docs
-from spacy_arbo_el.discovery.clustering import Discovery
+from spacy_arbo_el.discovery.grouping import Discovery
 from spacy_arbo_el.evaluation.clusters import cluster_scores
 from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS
 from spacy_arbo_el.linker import find_linker

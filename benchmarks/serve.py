@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from spacy_arbo_el import save_pipeline  # noqa: E402
 from spacy_arbo_el.discovery.entities import NearestEntity  # noqa: E402
 from spacy_arbo_el.discovery.new_entities import NewEntities  # noqa: E402
-from spacy_arbo_el.discovery.unlinked import Unlinked  # noqa: E402
+from spacy_arbo_el.discovery.store import Unlinked  # noqa: E402
 from spacy_arbo_el.kb.entity import Entity  # noqa: E402
 from spacy_arbo_el.linker import find_linker  # noqa: E402
 from spacy_arbo_el.serve.app import create_app  # noqa: E402

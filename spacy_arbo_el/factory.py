@@ -8,7 +8,7 @@ from thinc.api import Config, Model
 
 from .annotations import Overwrite
 from .corpora.finders import ArboNames
-from .discovery.clustering import Discovery
+from .discovery.grouping import Discovery
 from .errors import Warnings
 from .inference.decisions import Inference
 from .linker import ArboLinker

@@ -30,9 +30,9 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .calibration.calibration import Calibration
-from .discovery.accept import accept, undo
-from .discovery.clustering import Discovery
+from .discovery.acceptance import accept, undo
 from .discovery.entities import EntityOrId
+from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
 from .display import counted, html_table
 from .encoders.cached import CachedEncoder
@@ -401,14 +401,14 @@ class ArboLinker(TrainablePipe):
         source: Optional[NewEntities] = None,
         **settings: Any,
     ) -> Entity:
-        """Add a new entity to the knowledge base, see ``discovery.accept``.
+        """Add a new entity to the knowledge base, see ``discovery.acceptance.accept``.
 
         The next document links to it.
 
         entity: The new entity, or its id.
         kb_id: The id to give it; by default that of "NEW-…" is "ENT-…".
         source: What ``discover`` gave, unless the new entity is in ``new_entities``.
-        settings: title, description, types and max_aliases, as for ``discovery.accept``.
+        settings: title, description, types and max_aliases, as for ``discovery.acceptance.accept``.
         """
         self.encoder.require_ready(self.name)
         return accept(
@@ -422,7 +422,7 @@ class ArboLinker(TrainablePipe):
         )
 
     def undo(self, *, source: Optional[NewEntities] = None) -> Dict[str, Any]:
-        """Take back the last decision on new entities, see ``discovery.accept.undo``.
+        """Take back the last decision on new entities, see ``discovery.acceptance.undo``.
 
         source: What ``discover`` gave, unless the decision was made in ``new_entities``.
         RETURNS: What the log says of the decision.

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ..discovery.history import FILLED
+from ..discovery.verdicts import FILLED
 from ..errors import Errors
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
 """The new entities of a corpus: stored, edited, saved, and added to as documents come."""
 
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -11,7 +13,9 @@ from typing import (
     List,
     Optional,
     Sequence,
+    TypeVar,
     Union,
+    cast,
     overload,
 )
 
@@ -23,17 +27,27 @@ from ..errors import Errors
 from ..mentions.records import MentionKey
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
-from . import attaching, continuation, editing
-from .clusters import Clusters
-from .continuation import Decided
 from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
-from .history import Entry, History
-from .locked import locked
+from .grouping import Decided
 from .serialization import Contents, pack, unpack
-from .unlinked import Rows, Unlinked
+from .store import Clusters, Rows, Unlinked
+from .verdicts import Entry, History, Verdicts
 
 if TYPE_CHECKING:
     import pandas
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def locked(method: Method) -> Method:
+    """A method of which one thread runs at a time."""
+
+    @wraps(method)
+    def run(self: "NewEntities", *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return cast(Method, run)
 
 
 class NewEntities:
@@ -58,8 +72,7 @@ class NewEntities:
         self.rows = Rows()
         self.clusters = Clusters()
         self.history = History([])
-        self._by_size: Dict[int, np.ndarray] = {}
-        self._is_grouped = True
+        self._by_size: Optional[Dict[int, np.ndarray]] = None
 
     # Reading
 
@@ -159,7 +172,6 @@ class NewEntities:
 
     # Adding mentions
 
-    @locked
     def put(
         self, mentions: Unlinked, groups: np.ndarray, known: Optional[Dict[int, int]] = None
     ) -> None:
@@ -169,11 +181,10 @@ class NewEntities:
         groups: (m,) int64, equal for the mentions of one new entity.
         known: The numbers of groups that are clusters already.
         """
-        self.clusters.extend(mentions.keys, groups, known or {})
-        self.rows.extend(mentions)
-        self._is_grouped = False
+        with self._changing():
+            self.clusters.extend(mentions.keys, groups, known or {})
+            self.rows.extend(mentions)
 
-    @locked
     def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> List[str]:
         """Add mentions one after the other, each to the new entity of its neighbours.
 
@@ -185,9 +196,8 @@ class NewEntities:
             a rejected one. The ids depend neither on later documents nor on the number of
             documents that are added at once.
         """
-        assigned = attaching.attach_mentions(self, mentions, neighbours)
-        self._is_grouped = False
-        return assigned
+        with self._changing() as verdicts:
+            return verdicts.attach(mentions, neighbours)
 
     # Deciding
 
@@ -197,8 +207,8 @@ class NewEntities:
         stays = self._named(into)
         gone = [number for number in map(self._named, others) if number != stays]
         if gone:
-            editing.merge(self, stays, list(dict.fromkeys(gone)))
-            self._is_grouped = False
+            with self._changing() as verdicts:
+                verdicts.merge(stays, list(dict.fromkeys(gone)))
         return self._describe(stays)
 
     @locked
@@ -218,48 +228,42 @@ class NewEntities:
                 raise ValueError(Errors.E704.format(**about, member=member))
         if not 0 < len(chosen) < len(rows):
             raise ValueError(Errors.E705.format(**about))
-        new = editing.split(self, number, rows, rows[chosen])
-        self._is_grouped = False
+        with self._changing() as verdicts:
+            new = verdicts.split(number, rows, rows[chosen])
         return self._describe(new)
 
-    @locked
     def reject(self, entity: EntityOrId) -> None:
         """Mark a new entity as no entity. Mentions that join it later are not new either."""
-        editing.reject(self, self._named(entity))
-        self._is_grouped = False
+        with self._changing() as verdicts:
+            verdicts.reject(self._named(entity))
 
-    @locked
     def release(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
         """Mark a new entity as one that has become an entity of the knowledge base.
 
         more: What the log records beside it.
         """
-        editing.accept(self, self._named(entity), kb_id, more)
-        self._is_grouped = False
+        with self._changing() as verdicts:
+            verdicts.accept(self._named(entity), kb_id, **more)
 
-    @locked
     def leave_out(self, keys: Iterable[MentionKey], kb_id: str) -> None:
         """Mark mentions that have become an entity of the knowledge base elsewhere.
 
         A new entity that loses all its mentions by this has become that entity too.
         """
-        rows = {row for row in map(self.rows.row, keys) if row >= 0}
-        editing.leave_out(self, rows, kb_id)
-        self._is_grouped = False
+        with self._changing() as verdicts:
+            verdicts.leave_out(set(keys), kb_id)
 
-    @locked
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
         """Take back the last ``leave_out`` of mentions, if there was one.
 
         keys: The keys of the mentions.
         kb_id: The entity that they had become.
         """
-        entries = editing.last_acceptance(self, {tuple(key) for key in keys}, kb_id)
-        if entries:
-            editing.undo(self, entries)
-            self._is_grouped = False
+        with self._changing() as verdicts:
+            entries = self.history.last_acceptance({tuple(key) for key in keys}, kb_id)
+            if entries:
+                verdicts.undo(entries)
 
-    @locked
     def undo(self, *, acceptances: bool = False) -> List[Entry]:
         """Take back the last decision that was not taken back yet.
 
@@ -269,19 +273,20 @@ class NewEntities:
         acceptances: Whether to take back an acceptance here, and not in the knowledge base.
         RETURNS: What the log says of the decision.
         """
-        entries = self.history.last()
-        if entries[0]["action"] == "accept" and not acceptances:
-            raise ValueError(Errors.E717.format(id=entries[0]["id"], kb_id=entries[0]["kb_id"]))
-        editing.undo(self, entries)
-        self._is_grouped = False
-        return entries
+        with self._changing() as verdicts:
+            entries = self.history.last()
+            first = entries[0]
+            if first["action"] == "accept" and not acceptances:
+                raise ValueError(Errors.E717.format(id=first["id"], kb_id=first["kb_id"]))
+            verdicts.undo(entries)
+            return entries
 
     # The next discovery
 
     @locked
     def decided(self) -> Decided:
         """What the next discovery must keep."""
-        return continuation.decided(self)
+        return Verdicts(self.rows, self.clusters, self.history).decided()
 
     @locked
     def continued(self) -> "NewEntities":
@@ -289,10 +294,11 @@ class NewEntities:
 
         Only mentions that are no new entities any more are there already.
         """
-        new = NewEntities(self.threshold, self.fingerprint)
-        new.rows.extend(self.rows.take(np.arange(len(self.rows))))
-        new.clusters, new.history = self.clusters.copy(), History(list(self.log))
-        new._keep(self.clusters.closed()[self.clusters.numbers])
+        new, clusters = NewEntities(self.threshold, self.fingerprint), self.clusters.copy()
+        closed = clusters.closed()[clusters.numbers]
+        clusters.of_mention = clusters.of_mention[closed]
+        new.rows.extend(self.rows.take(np.flatnonzero(closed)))
+        new.clusters, new.history = clusters, History(list(self.log))
         return new
 
     def update(self, later: "NewEntities") -> None:
@@ -303,23 +309,29 @@ class NewEntities:
         """
         # The copy is this thread's own: no thread ever waits for the locks of two.
         taken = NewEntities.from_bytes(later.to_bytes())
+        with self._changing() as verdicts:
+            if len(self.rows) and len(taken.rows) and self.fingerprint != taken.fingerprint:
+                raise ValueError(Errors.E719)
+            verdicts.carry_to(Verdicts(taken.rows, taken.clusters, taken.history))
+            self.rows, self.clusters, self.history = taken.rows, taken.clusters, taken.history
+            self.threshold, self.fingerprint = taken.threshold, taken.fingerprint
+            self.documents += taken.documents
+
+    @contextmanager
+    def _changing(self) -> Iterator[Verdicts]:
+        """What changes the new entities; they are grouped anew after it."""
         with self.lock:
-            continuation.update(self, taken)
-            self._is_grouped = False
+            try:
+                yield Verdicts(self.rows, self.clusters, self.history)
+            finally:
+                self._by_size = None
 
     # Helpers
 
-    def _keep(self, kept: np.ndarray) -> None:
-        """Remove all mentions but those at which ``kept`` (n,) bool is True."""
-        self.rows.keep(np.flatnonzero(kept))
-        self.clusters.of_mention = self.clusters.of_mention[kept]
-        self._is_grouped = False
-
     def _groups(self) -> Dict[int, np.ndarray]:
         """The rows of each new entity by the number of its cluster, the largest first."""
-        if not self._is_grouped:
+        if self._by_size is None:
             self._by_size = self.clusters.by_size()
-            self._is_grouped = True
         return self._by_size
 
     def _number(self, entity_id: str) -> int:
@@ -373,7 +385,6 @@ class NewEntities:
         self.documents, self.history = contents.documents, History(contents.log)
         self.rows.extend(contents.mentions)
         self.clusters = contents.clusters
-        self._is_grouped = False
         return self
 
     def to_disk(self, path: Union[str, Path]) -> None:

@@ -1,19 +1,21 @@
-"""New entities as bytes."""
+"""New entities as bytes, and checks of what was read: nothing leads outside."""
 
 import gc
 from dataclasses import fields
 from typing import Any, Dict, List, NamedTuple
 
+import numpy as np
 import srsly
 
+from ..encoders.checks import check_inputs
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
+from ..kb.vectors import check_vectors
+from ..mentions.checks import check_records
 from ..mentions.records import MentionRecord
 from ..storage.files import pack_arrays, unpack_arrays
-from .checks import check_clusters, check_mentions, check_settings
-from .clusters import Clusters
 from .entities import NearestEntity
-from .unlinked import Unlinked
+from .store import Clusters, Unlinked
 
 FORMAT = 2
 FIELDS = tuple(field.name for field in fields(MentionRecord))
@@ -98,3 +100,91 @@ def unpack(data: bytes) -> Contents:
 def _record(key: List[Any], kb_ids: List[str], *texts: str) -> MentionRecord:
     fingerprint, start, end = key
     return MentionRecord((str(fingerprint), int(start), int(end)), tuple(kb_ids), *texts)
+
+
+def check_mentions(mentions: Unlinked) -> None:
+    """ValueError where a field has another type or length than it should."""
+    check_records(mentions.records)
+    check_inputs(mentions.inputs)
+    count = len(mentions)
+    if count != len(mentions.inputs) or count != len(mentions.nearest):
+        raise ValueError("rows of different lengths")
+    documents = mentions.documents
+    _check_numbers("documents", documents, count)
+    if (documents < 0).any() or (documents[1:] < documents[:-1]).any():
+        raise ValueError("the documents are not in order")
+    if mentions.vectors.dtype != np.float32:
+        raise ValueError("the vectors are not of type float32")
+    if count:
+        check_vectors(mentions.vectors, count)
+    for nearest in mentions.nearest:
+        for entity in nearest:
+            _check_nearest(entity)
+
+
+def check_clusters(clusters: Clusters, count: int) -> None:
+    """ValueError where a number leads to no cluster, or clusters are merged in a circle.
+
+    count: The number of mentions.
+    """
+    total = len(clusters.ids)
+    _check_numbers("of_mention", clusters.of_mention, count)
+    _check_numbers("merged_into", clusters.merged_into, total)
+    for array in (clusters.of_mention, clusters.merged_into):
+        if len(array) and (array.min() < 0 or array.max() >= total):
+            raise ValueError("a number leads to no cluster")
+    _check_roots(clusters.merged_into)
+    if not _are_texts(clusters.ids) or len(set(clusters.ids)) < total:
+        raise ValueError("the ids are not texts, or not distinct")
+    pairs = [number for pair in clusters.kept_apart for number in pair]
+    for number in (*clusters.accepted, *clusters.rejected, *pairs):
+        if type(number) is not int or not 0 <= number < total:
+            raise ValueError("a decision is on no cluster")
+    if not _are_texts(clusters.accepted.values()):
+        raise ValueError("an entity was accepted as something else than an id")
+
+
+def check_settings(log: Any, threshold: Any, fingerprint: Any, documents: Any) -> None:
+    """ValueError where a setting of new entities has another type than it should."""
+    if not isinstance(log, list) or not all(_is_entry(entry) for entry in log):
+        raise ValueError("the log has something else than entries")
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)):
+        raise ValueError("the threshold is no number")
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"the threshold is {threshold!r}")
+    if not isinstance(fingerprint, str) or type(documents) is not int or documents < 0:
+        raise ValueError("the encoder or the number of documents has another type")
+
+
+def _check_numbers(name: str, array: np.ndarray, count: int) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != np.int64 or array.shape != (count,):
+        raise ValueError(f"{name} is no list of {count} numbers")
+
+
+def _check_roots(merged_into: np.ndarray) -> None:
+    """ValueError where following the numbers never ends."""
+    roots = merged_into
+    for _ in range(len(roots).bit_length() + 1):
+        roots = roots[roots]
+    if not np.array_equal(merged_into[roots], roots):
+        raise ValueError("clusters are merged in a circle")
+
+
+def _check_nearest(entity: NearestEntity) -> None:
+    kb_id, title, probability = entity
+    is_number = isinstance(probability, (int, float)) and not isinstance(probability, bool)
+    if not _are_texts((kb_id, title)) or not is_number or not 0 <= probability <= 1:
+        raise ValueError(f"this is no nearest entity: {entity!r:.80}")
+
+
+def _is_entry(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and _are_texts(entry)
+        and all(isinstance(entry.get(name), str) for name in ("action", "id", "at"))
+        and type(entry.get("step", 0)) is int
+    )
+
+
+def _are_texts(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ..arrays import TopK
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import fit_logistic
-from ..discovery.clustering import Discovery
+from ..discovery.grouping import Discovery
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch

@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from spacy.tokens import Doc, Span
 
 from ..calibration.logistic import Curve, fit_logistic, similarity_at
-from ..discovery.clustering import Discovery
+from ..discovery.grouping import Discovery
 from ..errors import Errors
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages

@@ -10,7 +10,7 @@ from rich.table import Table
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..discovery.clustering import Discovery
+from ..discovery.grouping import Discovery
 from ..errors import Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..linking.stages import LinkingStages

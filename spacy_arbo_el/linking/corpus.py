@@ -14,10 +14,10 @@ from spacy.util import minibatch
 
 from ..annotations import Link
 from ..arrays import TopK
-from ..discovery.continuation import group_mentions
 from ..discovery.entities import nearest_entities
+from ..discovery.grouping import group_mentions
 from ..discovery.new_entities import NewEntities
-from ..discovery.unlinked import Unlinked
+from ..discovery.store import Unlinked
 from ..errors import Errors
 from ..inference.decisions import Decisions
 from ..mentions.records import keys_of

@@ -10,7 +10,7 @@ from ..annotations import Link
 from ..arrays import TopK
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import log_odds
-from ..discovery.clustering import Discovery
+from ..discovery.grouping import Discovery
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
 from ..inference.decisions import Decisions, Inference, Revises

@@ -8,10 +8,10 @@ import numpy as np
 from spacy.tokens import Span
 
 from ..annotations import Link
-from ..discovery.clustering import Discovery
 from ..discovery.entities import nearest_entities
+from ..discovery.grouping import Discovery
 from ..discovery.new_entities import NewEntities
-from ..discovery.unlinked import Unlinked
+from ..discovery.store import Unlinked
 from ..errors import Errors
 from ..mentions.records import MentionKey
 from ..retrieval.mention_search import nearest_earlier

@@ -8,10 +8,9 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ..discovery.clusters import Clusters
 from ..discovery.entities import NearestEntity
 from ..discovery.new_entities import NewEntities
-from ..discovery.unlinked import Unlinked
+from ..discovery.store import Clusters, Unlinked
 from ..errors import Errors
 from ..kb.entity import NIL, Entity
 from ..linker import find_linker

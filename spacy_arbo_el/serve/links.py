@@ -13,7 +13,7 @@ from ..annotations import Link
 from ..corpora.reader import unlinked
 from ..corpora.spans import LABEL
 from ..corpora.table import cell
-from ..discovery.history import FILLED, History
+from ..discovery.verdicts import FILLED, History
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.getters import set_mentions

@@ -1,6 +1,6 @@
 """New entities that become entities of the knowledge base."""
 
-from spacy_arbo_el.discovery.accept import entity_from
+from spacy_arbo_el.discovery.acceptance import entity_from
 from spacy_arbo_el.discovery.entities import NewEntity
 from spacy_arbo_el.mentions.records import MentionRecord
 

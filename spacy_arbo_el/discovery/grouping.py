@@ -1,7 +1,8 @@
-"""Which of the mentions that no entity fits are the same new entity."""
+"""Grouping of mentions that no entity fits, as arrays; what was decided on them holds."""
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Optional, Sequence
+from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -15,6 +16,7 @@ from ..graph.averages import average_joins
 from ..graph.components import number_clusters
 from ..graph.constrained import constrained
 from ..graph.levels import labels_at
+from ..mentions.records import MentionKey, MentionRecord
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.mention_search import nearest_in_document
 from ..retrieval.similarity import Cosine, Similarity
@@ -181,3 +183,96 @@ def hashed_ngrams(strings: Sequence[str]) -> np.ndarray:
 
     vectorizer = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 4), n_features=N_HASHED)
     return vectorizer.transform(strings).toarray().astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What has been decided on new entities, by the keys of their mentions.
+
+    records: The mentions of the entities that were merged, split or rejected.
+    vectors: (d, width) float32, prepared, of these mentions.
+    numbers: (d,) int64, the number of each of these mentions' cluster.
+    accepted: The mentions that have become entities of the knowledge base.
+    others: The cluster of each of the other mentions.
+    """
+
+    records: Sequence[MentionRecord]
+    vectors: np.ndarray
+    numbers: np.ndarray
+    accepted: FrozenSet[MentionKey]
+    others: Dict[MentionKey, int]
+
+
+def group_mentions(
+    records: Sequence[MentionRecord],
+    vectors: np.ndarray,
+    decided: Decided,
+    discovery: Optional[Discovery],
+    similarity: Similarity,
+    calibration: Calibration,
+    match_types: bool,
+) -> Tuple[np.ndarray, Dict[int, int]]:
+    """Group mentions that no entity fits. The result does not depend on their order.
+
+    Decided mentions are grouped with them: what is similar to a rejected entity belongs to it.
+
+    records: The m mentions, each once.
+    vectors: (m, width) float32, prepared.
+    decided: What must hold.
+    discovery: How mentions are grouped; None to leave each by itself.
+    similarity: How vectors are compared.
+    match_types: Whether mentions with different labels stay apart.
+    RETURNS: The group of each mention, (m,) int64, -1 for those that were accepted; and which
+        groups are clusters already, by their numbers.
+    """
+    place = {record.key: i for i, record in enumerate(records)}
+    both = [(record, i) for i, record in enumerate(records) if record.key not in decided.accepted]
+    both += [
+        (record, len(records) + i)
+        for i, record in enumerate(decided.records)
+        if record.key not in place
+    ]
+    both.sort(key=lambda pair: pair[0].key)
+    groups = np.full(len(records), -1, dtype=np.int64)
+    if not both:
+        return groups, {}
+    ordered, rows = [record for record, _ in both], np.array([row for _, row in both])
+    stacked = _stacked(vectors, decided.vectors, rows)
+    number_of = dict(zip([record.key for record in decided.records], decided.numbers.tolist()))
+    numbers = np.array([number_of.get(record.key, -1) for record in ordered], dtype=np.int64)
+    found = (discovery or Discovery(n_neighbors=0)).group(
+        (discovery or Discovery()).features(stacked, [record.normalized for record in ordered]),
+        similarity,
+        calibration,
+        labels=np.array([record.label for record in ordered]) if match_types else None,
+        decided=numbers,
+    )
+    present = rows < len(records)
+    groups[rows[present]] = found[present]
+    known = dict(zip(found[numbers >= 0].tolist(), numbers[numbers >= 0].tolist()))
+    kept = [decided.others.get(record.key, -1) for record in ordered]
+    return groups, {**_inherited(found.tolist(), kept, known), **known}
+
+
+def _stacked(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows of two arrays one after the other. Either may be empty, of any width."""
+    if not len(second):
+        return first[rows]
+    return np.concatenate([part for part in (first, second) if len(part)])[rows]
+
+
+def _inherited(groups: List[int], kept: List[int], known: Dict[int, int]) -> Dict[int, int]:
+    """The cluster that each group goes on with: the one that most of its mentions are from.
+
+    groups: The group of each mention.
+    kept: The number of its cluster so far, -1 for none.
+    known: Groups whose cluster has been decided on.
+    """
+    shared = Counter((g, n) for g, n in zip(groups, kept) if n >= 0 and g not in known)
+    chosen: Dict[int, int] = {}
+    taken = set()
+    for (group, number), _ in sorted(shared.items(), key=lambda item: (-item[1], item[0][::-1])):
+        if group not in chosen and number not in taken:
+            chosen[group] = number
+            taken.add(number)
+    return chosen

@@ -10,8 +10,8 @@ from ..kb.entity import Entity
 from ..mentions.records import MentionKey, MentionRecord
 from ..retrieval.datastore import Datastore
 from .entities import EntityOrId, NewEntity
-from .history import Entry
 from .new_entities import NewEntities
+from .verdicts import Entry
 
 
 def accept(

@@ -1,0 +1,362 @@
+"""Mentions that no entity fits, in rows, and the clusters that they are in, by number."""
+
+from dataclasses import dataclass, field
+from typing import Callable, Dict, List, Sequence, Set, Tuple
+
+import numpy as np
+
+from ..arrays import AppendOnly
+from ..encoders.inputs import SpanInputs
+from ..errors import Errors
+from ..graph.online import Attached, attach, merged_numbers
+from ..graph.union_find import find
+from ..mentions.batch import MentionBatch
+from ..mentions.records import MentionKey, MentionRecord
+from ..retrieval.mention_search import usable
+from .entities import NearestEntity, new_entity_id
+from .grouping import Discovery
+
+
+@dataclass(frozen=True)
+class Unlinked:
+    """``m`` mentions that no entity fits, in the order of their documents.
+
+    records: The record of each.
+    documents: (m,) int64, ascending, the number of the document each is in.
+    nearest: For each the most probable entities of the knowledge base, best first.
+    inputs: The m spans that they are encoded from.
+    vectors: (m, width) float32, prepared.
+    """
+
+    records: Sequence[MentionRecord]
+    documents: np.ndarray
+    nearest: Sequence[List[NearestEntity]]
+    inputs: SpanInputs
+    vectors: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def keys(self) -> List[MentionKey]:
+        """What identifies each mention."""
+        return [record.key for record in self.records]
+
+    @property
+    def normalized(self) -> List[str]:
+        """The normalized surface form of each mention."""
+        return [record.normalized for record in self.records]
+
+    @classmethod
+    def from_batch(
+        cls, batch: MentionBatch, nearest: Sequence[List[NearestEntity]], first_document: int = 0
+    ) -> "Unlinked":
+        """The mentions of an encoded batch.
+
+        nearest: For each mention the most probable entities, best first.
+        first_document: The number of the batch's first document.
+        """
+        documents = batch.documents + first_document
+        return cls(batch.records, documents, nearest, batch.inputs, batch.encoded)
+
+    @classmethod
+    def concat(cls, parts: Sequence["Unlinked"]) -> "Unlinked":
+        """The mentions of several sets one after the other; at least one set."""
+        return cls(
+            [record for part in parts for record in part.records],
+            np.concatenate([part.documents for part in parts]),
+            [nearest for part in parts for nearest in part.nearest],
+            SpanInputs.concat([part.inputs for part in parts]),
+            np.concatenate([part.vectors for part in parts]),
+        )
+
+
+class Rows:
+    """The unlinked mentions that are stored, one row per mention.
+
+    Inputs are stored in parts, so the cost of adding a document does not depend on what is stored.
+
+    records: The record of each mention.
+    nearest: For each mention the most probable entities of the knowledge base, best first.
+    """
+
+    def __init__(self) -> None:
+        self.records: List[MentionRecord] = []
+        self._documents: List[int] = []
+        self.nearest: List[List[NearestEntity]] = []
+        self._inputs: List[SpanInputs] = []
+        self._vectors = AppendOnly.empty()
+        self._features, self._ngram_weight = AppendOnly.empty(), 0.0
+        self._usable: List[bool] = []
+        self._row_of: Dict[MentionKey, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def row(self, key: MentionKey) -> int:
+        """The row of a mention, -1 where it is not stored."""
+        return self._row_of.get(key, -1)
+
+    def keys_of(self, rows: np.ndarray) -> List[MentionKey]:
+        """The keys of the mentions at ``rows``."""
+        return [self.records[row].key for row in rows.tolist()]
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """(n, width) float32, prepared."""
+        return self._vectors.rows
+
+    @property
+    def inputs(self) -> SpanInputs:
+        """The n spans that mentions are encoded from."""
+        if len(self._inputs) != 1:
+            self._inputs = [SpanInputs.concat(self._inputs)]
+        return self._inputs[0]
+
+    def features(self, discovery: Discovery) -> np.ndarray:
+        """What mentions are compared by: (n, width) float32. Those of new rows only are computed.
+
+        discovery: Its ``features``.
+        """
+        weight = discovery.ngram_weight
+        if weight != self._ngram_weight:
+            self._features, self._ngram_weight, self._usable = AppendOnly.empty(), weight, []
+        if not weight:
+            return self.vectors
+        done = self._features.length
+        if done < len(self):
+            normalized = [record.normalized for record in self.records[done:]]
+            features = discovery.features(self.vectors[done:], normalized)
+            self._features = self._features.with_rows(features)
+        return self._features.rows
+
+    def usable(self, discovery: Discovery) -> np.ndarray:
+        """(n,) bool, the mentions that can be compared, see ``mention_search.usable``."""
+        features = self.features(discovery)
+        self._usable += usable(features[len(self._usable) :]).tolist()
+        return np.array(self._usable, dtype=bool)
+
+    def extend(self, mentions: Unlinked) -> None:
+        """Add mentions, none of which is stored yet."""
+        if not len(mentions):
+            return
+        self._row_of.update(zip(mentions.keys, range(len(self), len(self) + len(mentions))))
+        self.records.extend(mentions.records)
+        # Those of another run are numbered on.
+        last, first = self._documents[-1:] or [0], int(mentions.documents[0])
+        shift = last[0] + 1 - first if first < last[0] else 0
+        self._documents.extend((mentions.documents + shift).tolist())
+        self.nearest.extend(mentions.nearest)
+        self._inputs.append(mentions.inputs)
+        self._vectors = (
+            self._vectors.with_rows(mentions.vectors)
+            if self._vectors.length
+            else AppendOnly.of(np.asarray(mentions.vectors, dtype=np.float32))
+        )
+
+    def all(self) -> Unlinked:
+        """All mentions. Their vectors are not copied."""
+        documents = np.array(self._documents, dtype=np.int64)
+        return Unlinked(self.records, documents, self.nearest, self.inputs, self.vectors)
+
+    def take(self, rows: np.ndarray) -> Unlinked:
+        """The mentions at ``rows``, in that order."""
+        places = rows.tolist()
+        return Unlinked(
+            [self.records[row] for row in places],
+            np.array([self._documents[row] for row in places], dtype=np.int64),
+            [self.nearest[row] for row in places],
+            self.inputs.take(rows),
+            self.vectors[rows],
+        )
+
+    def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
+        """Encode all mentions anew."""
+        self._vectors, self._features, self._usable = AppendOnly.empty(), AppendOnly.empty(), []
+        if len(self):
+            self._vectors = self._vectors.with_rows(encode(self.inputs))
+
+
+def _no_numbers() -> np.ndarray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass
+class Clusters:
+    """The clusters of ``n`` mentions. A cluster has a number and an id, both for good.
+
+    of_mention: (n,) int64, the number of each mention's cluster.
+    merged_into: (c,) int64, for each cluster the number of the one it was merged into, or its own.
+    ids: The id of each cluster.
+    accepted: The entity of the knowledge base that a cluster has become, by the cluster's number.
+    rejected: The numbers of clusters that are no entity.
+    kept_apart: Pairs of numbers that must not become one cluster.
+    """
+
+    of_mention: np.ndarray = field(default_factory=_no_numbers)
+    merged_into: np.ndarray = field(default_factory=_no_numbers)
+    ids: List[str] = field(default_factory=list)
+    accepted: Dict[int, str] = field(default_factory=dict)
+    rejected: Dict[int, None] = field(default_factory=dict)
+    kept_apart: List[Tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._numbers = {name: number for number, name in enumerate(self.ids)}
+
+    def copy(self) -> "Clusters":
+        """The same clusters, to be changed by themselves."""
+        return Clusters(
+            self.of_mention.copy(),
+            self.merged_into.copy(),
+            list(self.ids),
+            dict(self.accepted),
+            dict(self.rejected),
+            list(self.kept_apart),
+        )
+
+    # Reading
+
+    def __contains__(self, cluster_id: str) -> bool:
+        return cluster_id in self._numbers
+
+    def current(self, number: int) -> int:
+        """The number of the cluster that a cluster is now part of."""
+        return int(find(self.merged_into, number))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """(n,) int64, the cluster that each mention is now in."""
+        return merged_numbers(self.merged_into)[self.of_mention]
+
+    def number_of(self, cluster_id: str) -> int:
+        """The number that a cluster's id belongs to; KeyError where there never was one."""
+        if cluster_id not in self._numbers:
+            raise KeyError(Errors.E703.format(id=cluster_id))
+        return self._numbers[cluster_id]
+
+    def id_now(self, number: int) -> str:
+        """What a cluster has become.
+
+        RETURNS: Its present id, the id of the entity that it was accepted as, or "" where it was
+            rejected.
+        """
+        number = self.current(number)
+        if number in self.accepted:
+            return self.accepted[number]
+        return "" if number in self.rejected else self.ids[number]
+
+    def is_open(self, number: int) -> bool:
+        """Whether a cluster is a new entity: neither accepted nor rejected."""
+        return number not in self.accepted and number not in self.rejected
+
+    def closed(self) -> np.ndarray:
+        """(c,) bool, the clusters that were accepted or rejected."""
+        closed = np.zeros(len(self.merged_into), dtype=bool)
+        closed[[*self.accepted, *self.rejected]] = True
+        return closed
+
+    def by_size(self) -> Dict[int, np.ndarray]:
+        """The mentions of each new entity by its number, the largest first."""
+        cluster = self.numbers
+        order = np.argsort(cluster, kind="stable")
+        bounds = np.flatnonzero(np.diff(cluster[order], prepend=-1, append=-1))
+        first, numbers = order[bounds[:-1]], cluster[order[bounds[:-1]]]
+        by = np.lexsort((first, -np.diff(bounds)))
+        by = by[~self.closed()[numbers[by]]]
+        places = zip(numbers[by].tolist(), bounds[by].tolist(), bounds[by + 1].tolist())
+        return {number: order[start:end] for number, start, end in places}
+
+    # Adding
+
+    def assign_ids(self, keys: Sequence[MentionKey]) -> None:
+        """Give ids to the clusters that have none yet, made of the keys of their first mentions."""
+        for key in keys:
+            cluster_id = new_entity_id(key)
+            if cluster_id in self._numbers:
+                # Its first mention has started another cluster before and has left it since.
+                cluster_id = f"{cluster_id}-{len(self.ids)}"
+            self.add_id(cluster_id)
+
+    def add_id(self, cluster_id: str) -> None:
+        """Give an id that no cluster has to the first cluster that has none."""
+        self._numbers[cluster_id] = len(self.ids)
+        self.ids.append(cluster_id)
+
+    def attach(
+        self, keys: Sequence[MentionKey], documents: np.ndarray, neighbours: np.ndarray
+    ) -> Attached:
+        """Add mentions one after the other, see ``NewEntities.attach``.
+
+        keys: The key of each of m mentions.
+        documents: (m,) int64, ascending, the document of each.
+        neighbours: (m, k) int64, earlier mentions, most similar first, -1 for none.
+        """
+        if self.accepted:
+            # Their mentions are exemplars now: what is like them is for the linker to find.
+            left = np.isin(self.numbers, list(self.accepted))
+            left = np.append(left, np.zeros(len(keys) + 1, dtype=bool))
+            neighbours = np.where(left[neighbours], -1, neighbours)
+        apart = np.array(self.kept_apart, dtype=np.int64).reshape(-1, 2)
+        attached = attach(
+            self.of_mention, self.merged_into, neighbours, documents, apart, self.closed()
+        )
+        self.of_mention, self.merged_into = attached.of_mention, attached.merged_into
+        self.assign_ids([keys[i] for i in attached.first_mentions.tolist()])
+        return attached
+
+    def extend(self, keys: Sequence[MentionKey], groups: np.ndarray, known: Dict[int, int]) -> None:
+        """Add mentions in groups. A new cluster is named by the first of its keys in their order.
+
+        keys: The key of each of m mentions.
+        groups: (m,) int64, equal for the mentions of one cluster.
+        known: The numbers of groups that are clusters already.
+        """
+        first: Dict[int, MentionKey] = {}
+        for group, key in zip(groups.tolist(), keys):
+            if group not in known and not (group in first and first[group] < key):
+                first[group] = key
+        new = sorted(first, key=first.__getitem__)
+        start = len(self.ids)
+        numbers = {**known, **dict(zip(new, range(start, start + len(new))))}
+        self.merged_into = np.append(self.merged_into, np.arange(start, start + len(new)))
+        self.assign_ids([first[group] for group in new])
+        added = np.array([numbers[group] for group in groups.tolist()], dtype=np.int64)
+        self.of_mention = np.append(self.of_mention, added)
+
+    def add(self, key: MentionKey) -> int:
+        """A new cluster without mentions, named by the key of its first. RETURNS: Its number."""
+        number = len(self.ids)
+        self.merged_into = np.append(self.merged_into, number)
+        self.assign_ids([key])
+        return number
+
+    # Editing
+
+    def merge(self, into: int, others: Sequence[int]) -> List[Tuple[int, int]]:
+        """Merge clusters; they need not be kept apart any more. RETURNS: The pairs that were."""
+        self.merged_into[list(others)] = into
+        before = self.kept_apart
+        self.kept_apart = [(a, b) for a, b in before if self.current(a) != self.current(b)]
+        return [pair for pair in before if pair not in self.kept_apart]
+
+    def move(self, number: int, mentions: np.ndarray, to: int, founded: Set[str]) -> None:
+        """Move mentions from one cluster to another.
+
+        Ids that lead to the first lead to the other one, where the mention that they are named by
+        is among those that move.
+
+        mentions: (k,) int64.
+        founded: The ids that are named by these mentions.
+        """
+        others = merged_numbers(self.merged_into)
+        self.of_mention[others[self.of_mention] == number] = number
+        for other in np.flatnonzero(others == number).tolist():
+            if other != number:
+                self.merged_into[other] = to if self.ids[other] in founded else number
+        self.merged_into[to] = to
+        self.of_mention[mentions] = to
+
+    def restore(self, number: int) -> None:
+        """Make a cluster that was accepted or rejected a new entity again."""
+        self.accepted.pop(number, None)
+        self.rejected.pop(number, None)
