@@ -1,31 +1,45 @@
 """Hidden states of passages -> one vector per span.
 
-A pooling is a function of torch tensors:
-
-hidden: (p, length, width), the hidden states of the passages.
-mask: (p, length), 1 where there is a word piece.
-passage: (n,) int64, the passage each span is in.
-first: (n,) int64, the first word piece of the span, counted from the start of its passage.
-last: (n,) int64, the last one, inclusive.
-marker: (n,) int64, the span's marker token.
-RETURNS: (n, width), one row per span; (n, 2 width) where ``widening = 2``, and so on.
-
-Which one to take depends on how the transformer was trained before: take ``SpanMeanPooling.v1`` for
-a sentence encoder such as the default one, which averages word pieces, and ``ClsPooling.v1`` for a
-BERT, as the arborescence paper does. A pooling is named in the config of a tower::
+Which pooling to take depends on how the transformer was trained before: take
+``SpanMeanPooling.v1`` for a sentence encoder such as the default one, which averages word pieces,
+and ``ClsPooling.v1`` for a BERT, as the arborescence paper does. A pooling is named in the config
+of a tower::
 
     [components.arbo_linker.model.mention.pooling]
     @misc = "spacy-arbo-el.SpanMeanPooling.v1"
 """
 
 from dataclasses import dataclass
-from typing import Callable, ClassVar, Optional
+from typing import Callable, ClassVar, NamedTuple, Optional
 
 import torch
 from spacy.util import registry
 from torch import Tensor
 
-Pooling = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+class SpanStates(NamedTuple):
+    """The hidden states of passages, and where in them ``n`` spans are.
+
+    hidden: (p, length, width).
+    passage: (n,) int64, the passage each span is in.
+    first: (n,) int64, the first word piece of the span, counted from the start of its passage.
+    last: (n,) int64, the last one, inclusive.
+    marker: (n,) int64, the span's marker token.
+    """
+
+    hidden: Tensor
+    passage: Tensor
+    first: Tensor
+    last: Tensor
+    marker: Tensor
+
+    def at(self, piece: Tensor) -> Tensor:
+        """The hidden state of one word piece per span: (n, width)."""
+        return self.hidden[self.passage, piece]
+
+
+# RETURNS: (n, width), one row per span; (n, 2 width) where ``widening = 2``, and so on.
+Pooling = Callable[[SpanStates], Tensor]
 
 
 def pooled_width(pooling: Optional[Pooling], width: int) -> int:
@@ -45,16 +59,8 @@ class ClsPooling:
     All spans of a passage get the same vector: use it for windows and texts, one span each.
     """
 
-    def __call__(
-        self,
-        hidden: Tensor,
-        mask: Tensor,
-        passage: Tensor,
-        first: Tensor,
-        last: Tensor,
-        marker: Tensor,
-    ) -> Tensor:
-        return hidden[passage, 0]
+    def __call__(self, states: SpanStates) -> Tensor:
+        return states.at(torch.zeros_like(states.first))
 
 
 @registry.misc("spacy-arbo-el.StartPooling.v1")
@@ -65,16 +71,8 @@ class StartPooling:
     An alternative to ``ClsPooling.v1`` where there is enough training data to learn the markers.
     """
 
-    def __call__(
-        self,
-        hidden: Tensor,
-        mask: Tensor,
-        passage: Tensor,
-        first: Tensor,
-        last: Tensor,
-        marker: Tensor,
-    ) -> Tensor:
-        return hidden[passage, marker]
+    def __call__(self, states: SpanStates) -> Tensor:
+        return states.at(states.marker)
 
 
 @registry.misc("spacy-arbo-el.SpanMeanPooling.v1")
@@ -85,17 +83,10 @@ class SpanMeanPooling:
     It links well before any training, because sentence encoders average word pieces too.
     """
 
-    def __call__(
-        self,
-        hidden: Tensor,
-        mask: Tensor,
-        passage: Tensor,
-        first: Tensor,
-        last: Tensor,
-        marker: Tensor,
-    ) -> Tensor:
+    def __call__(self, states: SpanStates) -> Tensor:
+        hidden, places = states.hidden, (states.passage, states.first, states.last)
         # As many spans at a time as there are passages, so that memory is bounded by ``hidden``.
-        blocks = zip(*(places.split(max(len(hidden), 1)) for places in (passage, first, last)))
+        blocks = zip(*(place.split(max(len(hidden), 1)) for place in places))
         return torch.cat([_mean(hidden.index_select(0, p), f, t) for p, f, t in blocks])
 
 
@@ -112,16 +103,8 @@ class FirstLastPooling:
 
     widening: ClassVar[int] = 2
 
-    def __call__(
-        self,
-        hidden: Tensor,
-        mask: Tensor,
-        passage: Tensor,
-        first: Tensor,
-        last: Tensor,
-        marker: Tensor,
-    ) -> Tensor:
-        return torch.cat([hidden[passage, first], hidden[passage, last]], dim=1)
+    def __call__(self, states: SpanStates) -> Tensor:
+        return torch.cat([states.at(states.first), states.at(states.last)], dim=1)
 
 
 def _mean(hidden: Tensor, first: Tensor, last: Tensor) -> Tensor:

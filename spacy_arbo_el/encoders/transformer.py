@@ -14,7 +14,7 @@ from ..settings import check_count
 from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
 from .passages import PassageReader
-from .pooling import ClsPooling, Pooling, pooled_width
+from .pooling import ClsPooling, Pooling, SpanStates, pooled_width
 from .protocol import TowerReader
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from .windows import WindowReader
@@ -315,7 +315,7 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
         torch.from_numpy(array.astype(np.int64)).to(device)
         for array in (X.passage, X.first, X.last, X.marker)
     )
-    return model.attrs["pooling"](outputs.last_hidden_state.float(), mask, *places)
+    return model.attrs["pooling"](SpanStates(outputs.last_hidden_state.float(), *places))
 
 
 def _width(model: Model) -> int:

@@ -10,6 +10,7 @@ from spacy_arbo_el.encoders.pooling import (
     ClsPooling,
     FirstLastPooling,
     SpanMeanPooling,
+    SpanStates,
     StartPooling,
     pooled_width,
 )
@@ -35,8 +36,8 @@ def test_poolings_equal_numpy(pooling, n_passages, n_spans, longest, seed):
     mask = np.arange(longest) < lengths[:, None]
     # What stands past a passage's end must not count.
     hidden[~mask] = 1e6
-    arrays = (hidden, mask.astype(int), passage, *places.T.copy(), marker)
-    vectors = pooling()(*(torch.from_numpy(array) for array in arrays)).numpy()
+    arrays = (hidden, passage, *places.T.copy(), marker)
+    vectors = pooling()(SpanStates(*map(torch.from_numpy, arrays))).numpy()
     expected = [NAIVE[pooling](hidden[p], *places[i], marker[i]) for i, p in enumerate(passage)]
     expected = np.array(expected, dtype=np.float32)
     expected = expected.reshape(-1, pooled_width(pooling(), 3))
@@ -45,7 +46,8 @@ def test_poolings_equal_numpy(pooling, n_passages, n_spans, longest, seed):
 
 def test_mean_pooling_is_not_rounded_under_autocast():
     hidden = torch.rand(2, 9, 4)
-    places = torch.tensor([0, 1]), torch.tensor([1, 1]), torch.tensor([7, 8])
-    plain = SpanMeanPooling()(hidden, None, *places, None)
+    passage, first, last = torch.tensor([[0, 1], [1, 1], [7, 8]])
+    states = SpanStates(hidden, passage, first, last, first)
+    plain = SpanMeanPooling()(states)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(SpanMeanPooling()(hidden, None, *places, None), plain)
+        assert torch.equal(SpanMeanPooling()(states), plain)
