@@ -23,7 +23,7 @@ import spacy
 from spacy_arbo_el import graph
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.discovery import clustering
-from spacy_arbo_el.discovery.page import to_html
+from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.encoders.cached import CachedEncoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.knowledge_base import ArboKB

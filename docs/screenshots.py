@@ -21,7 +21,7 @@ from spacy.util import import_file
 from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.corpora.raw import read_documents
 from spacy_arbo_el.corpora.reader import unlinked
-from spacy_arbo_el.discovery.page import to_html
+from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.explanations.html import render_evidence, to_displacy
 from spacy_arbo_el.serve.app import create_app
 from spacy_arbo_el.serve.links import Links

@@ -17,10 +17,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Uni
 from spacy.tokens import Doc, Span
 from spacy.tokens.underscore import Underscore
 
-from .display import SHOWN_ROWS, html_table, shortened, shown_probability
+from .display import SHOWN_ROWS, shortened, shown_probability
 from .errors import Errors
 from .kb.entity import NIL
 from .mentions.getters import Offsets, SpanGetter, find_mentions, offsets_of_span
+from .pages import html_table
 
 
 class Candidate(NamedTuple):

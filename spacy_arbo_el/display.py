@@ -1,9 +1,8 @@
-"""What people see of objects: short texts, small tables for notebooks, and data frames."""
+"""What people see of objects: short texts and data frames."""
 
 from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Sequence
 
 from .errors import Errors
-from .markup import escaped
 
 if TYPE_CHECKING:
     import pandas
@@ -13,12 +12,15 @@ SHOWN_ROWS = 10
 # Characters of a text that a table or a line shows.
 SHOWN_CHARACTERS = 80
 
-_CELL = "style='text-align: start; vertical-align: top'"
+
+def one_line(text: str) -> str:
+    """The text with single spaces for all white space, none at its ends."""
+    return " ".join(text.split())
 
 
 def shortened(text: str, length: int = SHOWN_CHARACTERS) -> str:
     """The text on one line, cut to ``length`` characters at most."""
-    line = " ".join(text.split())
+    line = one_line(text)
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
@@ -31,36 +33,6 @@ def shown_probability(probability: float) -> str:
 def counted(count: int, singular: str, plural: str = "") -> str:
     """A number with its noun: "1 entity", "6,574 entities"."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
-
-
-def html_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], more: int = 0
-) -> str:
-    """A small table for notebooks. All texts are escaped, and each keeps its direction.
-
-    title: The line above the table.
-    columns: Their names; none for a table without a head.
-    more: How many rows are left out.
-    """
-    head = "".join(f"<th {_CELL}>{escaped(column)}</th>" for column in columns)
-    head = f"<thead><tr>{head}</tr></thead>" if columns else ""
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    rest = f"<p>… and {more:,} more</p>" if more > 0 else ""
-    return (
-        f"<div><p><b><bdi>{escaped(title)}</bdi></b></p>"
-        f"<table>{head}<tbody>{body}</tbody></table>{rest}</div>"
-    )
-
-
-def html_rows(rows: Iterable[Sequence[object]]) -> str:
-    """A table of a page, without a head and with whole texts, escaped."""
-    cells = ("".join(f"<td><bdi>{escaped(value)}</bdi></td>" for value in row) for row in rows)
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-
-
-def _cell(value: object) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else shortened(str(value))
-    return f"<td {_CELL}><bdi>{escaped(text)}</bdi></td>"
 
 
 def make_frame(

@@ -34,7 +34,7 @@ from .discovery.acceptance import accept, undo
 from .discovery.entities import EntityOrId
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
-from .display import counted, html_table
+from .display import counted
 from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
 from .errors import Errors, Warnings
@@ -56,6 +56,7 @@ from .linking.stream import Stream
 from .log import warn_once
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
+from .pages import html_table
 from .reranking.pair_rerankers import cached
 from .reranking.protocol import Reranker
 from .retrieval.datastore import Datastore

@@ -205,7 +205,7 @@ def discover_command(
       python -m spacy arbo discover out/model-best corpus.spacy --output new.jsonl --keep with_new
       python -m spacy arbo discover MODEL texts/ --find pipeline --min-mentions 2 --output new.jsonl
     """
-    from ..discovery.page import to_html
+    from ..discovery.entities import to_html
     from ..distributed.runs import discover_in_shards
     from ..linker import find_linker
     from ..pipelines import changing_pipeline, save_pipeline

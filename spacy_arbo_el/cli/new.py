@@ -90,7 +90,7 @@ def show_command(
     Example:
       python -m spacy arbo new show with_new NEW-5a0c1e2f
     """
-    from ..discovery.entities import one_line
+    from ..display import one_line
 
     with errors_for_people():
         entity = read_new_entities(model)[name]

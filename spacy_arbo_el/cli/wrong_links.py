@@ -40,8 +40,7 @@ def errors_command(
     from spacy.cli._util import setup_gpu
 
     from ..evaluation.report import annotated_examples, own_outcomes
-    from ..evaluation.wrong_links import as_csv, confusions, summary, wrong_links
-    from ..evaluation.wrong_links_page import to_html
+    from ..evaluation.wrong_links import as_csv, confusions, summary, to_html, wrong_links
     from ..linker import find_linker
     from ..storage.files import write_file
 

@@ -2,16 +2,17 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
 from ..annotations import named
 from ..arrays import TopK, unit
 from ..calibration.logistic import probability
-from ..display import SHOWN_ROWS, counted, html_table, make_frame, shortened, shown_probability
+from ..display import SHOWN_ROWS, counted, make_frame, one_line, shortened, shown_probability
 from ..kb.knowledge_base import ArboKB
 from ..mentions.records import MentionKey, MentionRecord
+from ..pages import html_table, page
 
 if TYPE_CHECKING:
     import pandas
@@ -140,11 +141,6 @@ def _member_dict(record: MentionRecord) -> Dict[str, Any]:
     }
 
 
-def one_line(text: str) -> str:
-    """The text with single spaces for all white space, none at its ends."""
-    return " ".join(text.split())
-
-
 def new_entity_id(key: MentionKey) -> str:
     """The id of a new entity whose first mention has this key."""
     place = "{}:{}:{}".format(*key)
@@ -215,3 +211,15 @@ def _refused(entity: NearestEntity, threshold: float) -> RefusedEntity:
     if entity.probability < threshold:
         return RefusedEntity(*entity, f"below the threshold of {threshold:g}")
     return RefusedEntity(*entity, "refused by the inference procedure")
+
+
+def to_html(entities: Iterable[NewEntity], title: str = "Not in the knowledge base") -> str:
+    """A complete page: each new entity with its mentions and its nearest entities of the KB.
+
+    Those with a single mention can be unfolded at the end.
+    """
+    entities = list(entities)
+    larger = [entity for entity in entities if len(entity.members) > 1]
+    single = [entity for entity in entities if len(entity.members) == 1]
+    mentions = sum(len(entity.members) for entity in entities)
+    return page("new_entities", title=title, larger=larger, single=single, mentions=mentions)

@@ -21,10 +21,11 @@ from typing import (
 
 import numpy as np
 
-from ..display import SHOWN_ROWS, counted, html_table, make_frame
+from ..display import SHOWN_ROWS, counted, make_frame
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..mentions.records import MentionKey
+from ..pages import html_table
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity

@@ -12,11 +12,12 @@ from spacy.tokens import Span
 from ..annotations import Link, named
 from ..corpora.table import cell
 from ..display import counted, shown_probability
-from ..explanations.explanation import SHOWN
+from ..explanations.explanation import SHOWN, Explanation, outcome_of
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.getters import offsets_of_span
 from ..mentions.records import CONTEXT, ID_SEPARATOR, text_fingerprint
+from ..pages import page
 from .outcomes import Outcome
 from .report import seen_by
 
@@ -90,6 +91,15 @@ class WrongLink:
     def predicted_name(self) -> str:
         """The entity that it was linked to, with its title."""
         return named(self.predicted, self.titles.get(self.predicted, ""))
+
+    def explained(self, threshold: float) -> Explanation:
+        """Why it is wrong. threshold: The linker's, to say what fell below it."""
+        reason = self.kind
+        if self.rank:
+            score = shown_probability(self.link.scores[self.rank - 1])
+            reason += f", number {self.rank} of {len(self.link.ids)} with a probability of {score}"
+        outcome = outcome_of(self.link, self.titles.get(self.predicted, ""), threshold)
+        return Explanation(self.text, self.link, outcome, self.titles, self.gold_name, reason)
 
     def row(self) -> Tuple[object, ...]:
         """The values of ``COLUMNS``."""
@@ -247,3 +257,14 @@ def as_csv(wrong: Iterable[WrongLink]) -> str:
     for one in wrong:
         rows.writerow(map(cell, one.row()))
     return text.getvalue()
+
+
+def to_html(wrong: Sequence[WrongLink], total: int, threshold: float) -> str:
+    """A complete page: the confusions, and each wrong link under its kind.
+
+    wrong: In the order to begin with.
+    total: The number of gold mentions.
+    threshold: The linker's, to say what fell below it.
+    """
+    about = {"summary": summary(wrong, total), "pairs": confusions(wrong)}
+    return page("wrong_links", **about, groups=by_kind(wrong), threshold=threshold)

@@ -11,9 +11,8 @@ from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 from spacy.tokens import Doc
 
 from ..annotations import DEFAULT_EXTENSION, Evidence, Link, links_of
-from ..display import shortened, shown_probability
-from ..markup import escaped
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
+from ..pages import part
 
 # Pixels: of a row and a column, and how high and how wide a box is at most.
 ROW, COLUMN, HEIGHT, WIDTH = 34, 250, 26, 190
@@ -103,21 +102,15 @@ def draw_arborescence(
 
 def as_svg(roots: Iterable[Node]) -> str:
     """A forest as a drawing, roots at the left."""
-    boxes: List[str] = []
-    lines: List[str] = []
+    boxes = []
     row = column = 0
-    for top, depth, parent_top, node in _placed(roots):
+    for top, depth, parent, node in _placed(roots):
         row, column = max(row, top + 1), max(column, depth + 1)
-        x, y = depth * COLUMN, top * ROW
-        boxes.append(_box(node, x, y))
-        if parent_top is not None:
-            lines.append(_line(node, x, y, parent_top * ROW))
+        before = None if parent is None else ((depth - 1) * COLUMN, parent * ROW)
+        boxes.append((node, depth * COLUMN, top * ROW, before))
     width, height = max(column * COLUMN - (COLUMN - WIDTH), 1) + 2, max(row * ROW, 1)
-    return (
-        f"<div style='overflow-x: auto'><svg xmlns='http://www.w3.org/2000/svg' width='{width}' "
-        f"height='{height}' viewBox='-1 -1 {width} {height}' role='img' "
-        f"font-family='system-ui, sans-serif' font-size='13'>{''.join(lines + boxes)}</svg></div>"
-    )
+    box = {"height": HEIGHT, "width": WIDTH, "letters": LENGTH, "fills": FILLS}
+    return part("forest", boxes, width, height, box)
 
 
 def _placed(roots: Iterable[Node]) -> Iterator[Tuple[int, int, Optional[int], Node]]:
@@ -139,29 +132,3 @@ def _placed(roots: Iterable[Node]) -> Iterator[Tuple[int, int, Optional[int], No
             for number, child in reversed(children):
                 waiting.append((depth + 1, rows_of[id(node)], child, number == 0))
         row += 1
-
-
-def _box(node: Node, x: int, y: int) -> str:
-    middle = f"x='{x + WIDTH // 2}' y='{y + HEIGHT // 2}'"
-    return (
-        f"<g><title>{escaped(node.about)}</title>"
-        f"<rect x='{x}' y='{y}' width='{WIDTH}' height='{HEIGHT}' rx='6' "
-        f"fill='{FILLS.get(node.kind, '#fff')}' stroke='#9ca3af'/>"
-        f"<text {middle} fill='#111' text-anchor='middle' dominant-baseline='central'>"
-        f"{escaped(shortened(node.text, LENGTH))}</text></g>"
-    )
-
-
-def _line(node: Node, x: int, y: int, parent_y: int) -> str:
-    """The line from the parent's box, and its probability above its end."""
-    start, end = x - COLUMN + WIDTH, y + HEIGHT // 2
-    bend = start + 12
-    path = f"M{start} {parent_y + HEIGHT // 2}H{bend}V{end}H{x}"
-    line = f"<path d='{path}' fill='none' stroke='#9ca3af'/>"
-    if node.probability is None:
-        return line
-    label = shown_probability(node.probability)
-    return (
-        f"{line}<text x='{x - 4}' y='{end - 4}' fill='currentColor' font-size='11' "
-        f"text-anchor='end'>{label}</text>"
-    )

@@ -5,7 +5,7 @@ from typing import Iterator, Mapping, Optional, Tuple
 
 from ..annotations import Evidence, Link
 from ..display import shown_probability
-from ..pages import STYLE
+from ..pages import page
 
 # Candidates that are shown.
 SHOWN = 5
@@ -46,9 +46,13 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from .html import as_html  # it needs this module
+        return page("explanation", one=self)
 
-        return f"{STYLE}<ol class='arbo'>{as_html(self)}</ol>"
+    def candidate_rows(self) -> Iterator[Tuple[object, ...]]:
+        """The first candidates: rank, title, id and probability."""
+        for rank, one in enumerate(self.link.candidates[:SHOWN] if self.link else (), 1):
+            title = self.titles.get(one.kb_id, one.title)
+            yield rank, title, one.kb_id, shown_probability(one.score)
 
     def _lines(self) -> Iterator[str]:
         yield f'"{self.mention}": {self.outcome}'

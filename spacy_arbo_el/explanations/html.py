@@ -3,27 +3,18 @@
 import unicodedata
 from typing import Any, Dict, Iterable, List, Optional
 
+from markupsafe import Markup
 from spacy import displacy
 from spacy.tokens import Doc, Span
 
-from ..annotations import Evidence, Link, links_of
-from ..display import counted, html_rows, shown_probability
+from ..annotations import Link, links_of
+from ..display import shown_probability
 from ..kb.entity import NIL
 from ..markup import NO_ADDRESS, check_template, escaped, web_address
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
-from ..pages import STYLE, SortKey, item
-from ..pages import page as complete_page
+from ..pages import page as render
 from .arborescence import draw_arborescence
-from .explanation import SHOWN, Explanation, outcome_of
-
-SORTS = ("order", "name", "mentions", "uncertainty")
-_LEGEND = (
-    "<p class='about'>Why a mention has its link: "
-    "<span class='step entity'>an entity</span> <span class='arrow'>→</span> "
-    "<span class='step exemplar'>an exemplar, which is a labelled mention</span> "
-    "<span class='arrow'>→</span> <span class='step mention'>mentions of the text</span>, or "
-    "<span class='step nil'>no entity</span>. Numbers are probabilities.</p>"
-)
+from .explanation import Explanation, outcome_of
 
 
 def to_displacy(
@@ -76,88 +67,29 @@ def render_evidence(
     threshold: The linker's, to say what fell below it.
     page: Whether the HTML is a complete page, which can be searched and sorted.
     """
-    items = []
+    get_spans = get_spans or EntSpans()
+    about: Dict[str, Any] = {"get_spans": get_spans, "extension": extension}
+    shown = []
     for number, doc in enumerate(docs):
-        drawn = to_displacy(
-            doc, kb_url_template=kb_url_template, get_spans=get_spans, extension=extension
-        )
+        drawn = to_displacy(doc, kb_url_template=kb_url_template, **about)
         figure = displacy.render(drawn, style="ent", manual=True, jupyter=False)
-        spans = find_mentions(doc, get_spans or EntSpans())
-        links = [
-            (span.text, link)
-            for span, link in zip(spans, links_of(doc, spans, extension))
-            if link is not None
-        ]
-        rows = (
-            as_html(Explanation(text, link, outcome_of(link, link.title, threshold)))
-            for text, link in links
+        spans = find_mentions(doc, get_spans)
+        pairs = list(zip(spans, links_of(doc, spans, extension)))
+        links = [(span.text, link) for span, link in pairs if link is not None]
+        scores = [link.score for _, link in links if not link.is_nil]
+        shown.append(
+            {
+                "name": str(doc.user_data.get("doc_id", "")) or f"document {number + 1}",
+                "figure": Markup(figure),
+                "explanations": [
+                    Explanation(text, link, outcome_of(link, link.title, threshold))
+                    for text, link in links
+                ],
+                "uncertainty": 1.0 - min(scores, default=1.0),
+                "drawing": Markup(draw_arborescence(doc, **about)) if links else "",
+            }
         )
-        name = str(doc.user_data.get("doc_id", "")) or f"document {number + 1}"
-        keys: Dict[str, SortKey] = {
-            # Numbers are sorted from large to small.
-            "order": -number,
-            "name": name,
-            "mentions": len(links),
-            "uncertainty": 1.0
-            - min((one.score for _, one in links if not one.is_nil), default=1.0),
-        }
-        head = f"<h2><bdi>{escaped(name)}</bdi></h2>"
-        tree = draw_arborescence(doc, get_spans=get_spans, extension=extension) if links else ""
-        drawing = tree and f"<details><summary>Arborescence</summary>{tree}</details>"
-        items.append(item(f"{head}{figure}<ol>{''.join(rows)}</ol>{drawing}", keys))
-    if not page:
-        return f"{STYLE}<div class='arbo'>{''.join(items)}</div>"
-    about = f"<p>{counted(len(items), 'document')}.</p>{_LEGEND}"
-    return complete_page("Links and their evidence", about, items, SORTS)
-
-
-def as_html(explanation: Explanation) -> str:
-    """An explanation as an item of a list: the outcome, the path to it, and the candidates."""
-    link = explanation.link
-    outcome = f"<bdi>{escaped(explanation.outcome)}</bdi>"
-    parts = [f"<b><bdi>{escaped(explanation.mention)}</bdi></b> {outcome}"]
-    if link is not None:
-        parts += [f"<div>{_path(link)}</div>", _candidates(explanation, link)]
-    if explanation.reranked:
-        parts.append(f"<div><bdi>{escaped(explanation.reranked)}</bdi></div>")
-    if explanation.reason:
-        expected = f"{explanation.expected}: {explanation.reason}"
-        parts.append(f"<div><bdi>{escaped(expected)}</bdi></div>")
-    return f"<li>{''.join(parts)}</li>"
-
-
-def _path(link: Link) -> str:
-    if link.evidence:
-        return "<span class='arrow'>→</span>".join(map(_step, link.evidence))
-    text = f"new entity {link.cluster}" if link.cluster else "no entity"
-    return f"<span class='step nil'><bdi>{escaped(text)}</bdi></span>"
-
-
-def _candidates(explanation: Explanation, link: Link) -> str:
-    """The first candidates, folded."""
-    if not link.ids:
-        return ""
-    rows = [
-        (
-            rank,
-            explanation.titles.get(candidate.kb_id, candidate.title),
-            candidate.kb_id,
-            shown_probability(candidate.score),
-        )
-        for rank, candidate in enumerate(link.candidates[:SHOWN], 1)
-    ]
-    counts = counted(len(link.ids), "candidate")
-    return f"<details><summary>{counts}</summary>{html_rows(rows)}</details>"
-
-
-def _step(step: Evidence) -> str:
-    """A step of a path; its id, document and context show when it is pointed at."""
-    about = " · ".join(part for part in (step.id, step.document, step.context) if part)
-    return (
-        f"<span class='step {escaped(step.kind)}' title='{escaped(about)}'>"
-        f"<bdi>{escaped(step.text)}</bdi> "
-        f"<small>{escaped(step.kind)} {shown_probability(step.weight)}</small></span>"
-    )
+    return render("evidence", docs=shown, page=page)
 
 
 def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[str, Any]:

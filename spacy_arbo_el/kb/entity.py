@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ..display import html_table, shortened
+from ..display import shortened
 from ..errors import Errors
+from ..pages import html_table
 from ..storage.lines import is_storable
 
 NIL = "NIL"

@@ -15,8 +15,9 @@ from spacy.tokens import Span
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
-from ..display import SHOWN_ROWS, counted, html_table
+from ..display import SHOWN_ROWS, counted
 from ..errors import Errors
+from ..pages import html_table
 from ..storage.locks import SharedLock
 from ..storage.revision import Revision
 from . import folder

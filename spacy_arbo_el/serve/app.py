@@ -17,10 +17,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ..discovery.entities import one_line
-from ..display import counted, shown_probability
-from ..explanations.html import as_html
+from ..display import counted, one_line, shown_probability
 from ..kb.entity import Entity
+from ..pages import part
 from .decisions import said, span_in
 from .exchange import as_label_studio, as_prodigy, as_spacy
 from .links import Links, as_csv, gold_docs
@@ -71,7 +70,8 @@ class Pages:
         self.env = Environment(loader=folder, autoescape=True, trim_blocks=True)
         parts = {"review": review, "kb": review.linker.kb, "links": links, "by": by, "url": url}
         made = {"hidden": self._hidden, "why": self._why, "cluster": lambda i: review.new[i or ""]}
-        about = {"as_html": as_html, "version_of": version_of, "counted": counted}
+        explained = partial(part, "explanation")
+        about = {"explained": explained, "version_of": version_of, "counted": counted}
         self.env.globals.update(**parts, **made, **about, choices=CHOICES, Filters=Filters)
         self.env.filters.update(p=shown_probability, line=one_line)
 
@@ -87,7 +87,7 @@ class Pages:
         member = entity.members[entity.medoid]
         span = self.links.span(member.key) if self.links is not None else None
         span = span or span_in(self.review.nlp, {**vars(member), "document": member.document})
-        return Markup(as_html(self.review.linker.explain(span, kb_id)))  # escapes all texts
+        return Markup(part("explanation", self.review.linker.explain(span, kb_id)))
 
     def show(self, name: str, request: Request, status: int = 200, **values: Any) -> Response:
         """A page, or a part of one. Raises KeyError for what is not there."""

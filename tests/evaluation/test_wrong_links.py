@@ -21,9 +21,9 @@ from spacy_arbo_el.evaluation.wrong_links import (
     as_csv,
     confusions,
     summary,
+    to_html,
     wrong_links,
 )
-from spacy_arbo_el.evaluation.wrong_links_page import to_html
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.getters import EntSpans
 

@@ -10,8 +10,7 @@ from spacy import displacy
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.annotations import Evidence, Link, annotate, register_extension
-from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity
-from spacy_arbo_el.discovery.page import to_html
+from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity, to_html
 from spacy_arbo_el.explanations.html import render_evidence, to_displacy
 from spacy_arbo_el.markup import web_address
 from spacy_arbo_el.mentions.getters import EntSpans

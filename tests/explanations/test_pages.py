@@ -12,7 +12,7 @@ from spacy import displacy
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.annotations import Evidence, Link, annotate
-from spacy_arbo_el.discovery.page import to_html
+from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.explanations.explanation import Explanation, outcome_of
 from spacy_arbo_el.explanations.html import direction_of, render_evidence, to_displacy
 from spacy_arbo_el.mentions.getters import EntSpans
