@@ -10,10 +10,11 @@ from ..annotations import Link, named
 from ..calibration.logistic import probability
 from ..display import shown_probability
 from ..kb.entity import NIL
-from ..linking.stages import LinkingStages, RankedMentions
+from ..linking.stages import LinkingStages
 from ..mentions.getters import offsets_of_span
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.pair_rerankers import PairReranker
+from ..reranking.protocol import RankedMentions
 from .explanation import SHOWN, Explanation, outcome_of
 
 

@@ -9,8 +9,7 @@ from spacy.util import registry
 from .. import graph
 from ..calibration.calibration import Calibration
 from ..graph.linking import METHODS
-from ..mentions.batch import MentionBatch
-from ..reranking.protocol import Ranking
+from ..reranking.protocol import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_choice, check_count
 from .decisions import Decisions, Paths, Step
@@ -48,19 +47,14 @@ class Clustering:
         check_count("inference.n_exemplars", self.n_exemplars)
         check_count("inference.n_mentions", self.n_mentions)
 
-    def __call__(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        ranking: Ranking,
-        calibration: Calibration,
-        min_logit: float,
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
     ) -> Decisions:
-        nodes = _Nodes(ranking)
+        nodes = _Nodes(ranked.ranking)
         links = graph.link(
             len(nodes.entities),
             nodes.n_mentions + len(nodes.exemplars),
-            *nodes.edges(neighbours, calibration),
+            *nodes.edges(ranked.neighbours, calibration),
             threshold=-min_logit,
             method=self.method,
         )

@@ -10,9 +10,7 @@ from ..calibration.calibration import Calibration
 from ..calibration.logistic import log_odds, probability, similarity_at
 from ..graph.averages import average_joins
 from ..graph.levels import labels_at
-from ..mentions.batch import MentionBatch
-from ..reranking.protocol import Ranking
-from ..retrieval.neighbours import Neighbours
+from ..reranking.protocol import RankedMentions, Ranking
 from ..settings import check_count, check_share
 from .decisions import MAX_CONSIDERED, Decisions, Paths, Step
 from .independent import start_of_path
@@ -53,23 +51,18 @@ class Consensus:
         check_share("inference.threshold", self.threshold)
         check_share("inference.weight", self.weight)
 
-    def __call__(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        ranking: Ranking,
-        calibration: Calibration,
-        min_logit: float,
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
     ) -> Decisions:
-        ranking = ranking.first(MAX_CONSIDERED)
+        ranking = ranked.ranking.first(MAX_CONSIDERED)
         candidates, valid = ranking.candidates, ranking.candidates.valid
         count = len(ranking)
         # In double precision, since single has no probabilities that are nearly 1.
         own = np.where(valid, probability(candidates.scores.astype(np.float64)), 0.0)
-        group = self.groups(batch, neighbours, calibration)
+        group = self.groups(ranked, calibration)
         shared = mean_over_group(group, candidates.ids, own)
         mixed = (1 - self.weight) * own + self.weight * shared
-        alone = ~neighbours.mentions.valid.any(axis=1)
+        alone = ~ranked.neighbours.mentions.valid.any(axis=1)
         mixed[alone] = own[alone]
         # A last column for mentions without candidates.
         mixed = np.hstack([np.where(valid, mixed, -1.0), np.full((count, 1), -1.0)])
@@ -82,17 +75,16 @@ class Consensus:
         logits_or_none = np.where(entities >= 0, logits, -np.inf).astype(np.float32)
         return Decisions(entities, logits_or_none, Paths(paths.path, count))
 
-    def groups(
-        self, batch: MentionBatch, neighbours: Neighbours, calibration: Calibration
-    ) -> np.ndarray:
+    def groups(self, ranked: RankedMentions, calibration: Calibration) -> np.ndarray:
         """The group of each mention, by the number of its first mention: (m,) int64."""
-        count, valid = len(batch), neighbours.mentions.valid
+        count, neighbours = len(ranked.batch), ranked.neighbours
+        valid = neighbours.mentions.valid
         if not valid.any():
             return np.arange(count)
         limit = -similarity_at(self.threshold, calibration.same_mention)
         source, target = neighbours.mentions.ids[valid], np.nonzero(valid)[0]
         euclidean = neighbours.metric != "ip"
-        joins = average_joins(batch.encoded, source, target, limit, euclidean=euclidean)
+        joins = average_joins(ranked.batch.encoded, source, target, limit, euclidean=euclidean)
         return labels_at(count, joins, np.array([limit], dtype=np.float32))[0].astype(np.int64)
 
 

@@ -18,9 +18,7 @@ import numpy as np
 from spacy.tokens import Span
 
 from ..calibration.calibration import Calibration
-from ..mentions.batch import MentionBatch
-from ..reranking.protocol import Ranking
-from ..retrieval.neighbours import Neighbours
+from ..reranking.protocol import RankedMentions
 
 if TYPE_CHECKING:
     from ..linking.stages import LinkingStages
@@ -97,13 +95,8 @@ class Inference(Protocol):
     @property
     def n_mentions(self) -> int: ...
 
-    def __call__(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        ranking: Ranking,
-        calibration: Calibration,
-        min_logit: float,
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
     ) -> Decisions:
         """Decide.
 

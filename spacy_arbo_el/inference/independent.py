@@ -8,9 +8,7 @@ from spacy.util import registry
 
 from ..arrays import TopK
 from ..calibration.calibration import Calibration
-from ..mentions.batch import MentionBatch
-from ..reranking.protocol import Ranking
-from ..retrieval.neighbours import Neighbours
+from ..reranking.protocol import RankedMentions, Ranking
 from ..settings import check_count
 from .decisions import Decisions, Paths, Step
 
@@ -40,15 +38,10 @@ class Independent:
     def n_mentions(self) -> int:
         return 0
 
-    def __call__(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        ranking: Ranking,
-        calibration: Calibration,
-        min_logit: float,
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
     ) -> Decisions:
-        first, logits, exemplars = first_candidates(ranking)
+        first, logits, exemplars = first_candidates(ranked.ranking)
         linked = (first >= 0) & (logits >= min_logit)
         entities = np.where(linked, first, -1)
 
@@ -59,7 +52,7 @@ class Independent:
             return [*start_of_path(int(first[mention]), int(exemplars[mention])), last]
 
         logits_or_none = np.where(linked, logits, np.float32(-np.inf))
-        return Decisions(entities, logits_or_none, Paths(path, len(ranking)))
+        return Decisions(entities, logits_or_none, Paths(path, len(linked)))
 
 
 def first_candidates(ranking: Ranking) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -16,13 +16,12 @@ from ..arrays import TopK, offsets_of, resized_table
 from ..encoders.inputs import SpanInputs
 from ..mentions.batch import MentionBatch
 from ..mentions.records import MentionRecord
-from ..reranking.protocol import Ranking
+from ..reranking.protocol import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..storage.folders import replacing_folder
 from .corpus_mentions import CorpusMentions, canonical_order, numbered
 from .corpus_part import CorpusPart, record_of, values_of
 from .mapped import FOLDER, MappedArrays
-from .stages import RankedMentions
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]

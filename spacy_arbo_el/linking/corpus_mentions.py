@@ -8,10 +8,9 @@ import numpy as np
 
 from ..arrays import TopK, offsets_of, ragged_ranges
 from ..mentions.records import MentionRecord
-from ..reranking.protocol import Ranking
+from ..reranking.protocol import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from .corpus_part import CorpusPart
-from .stages import RankedMentions
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from ..encoders.inputs import SpanInputs
 from ..inference.decisions import MAX_CONSIDERED
 from ..mentions.batch import MentionBatch
 from ..mentions.records import MentionRecord
-from ..reranking.protocol import Ranking
+from ..reranking.protocol import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..storage.files import pack_arrays, unpack_arrays
-from .stages import RankedMentions
 
 RECORD = tuple(field.name for field in fields(MentionRecord))
 

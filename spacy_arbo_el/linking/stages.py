@@ -16,7 +16,7 @@ from ..encoders.protocol import Encoder
 from ..inference.decisions import Decisions, Inference, Revises
 from ..mentions.batch import MentionBatch
 from ..mentions.reader import MentionReader
-from ..reranking.protocol import Ranking, RankingContext, Reranker
+from ..reranking.protocol import RankedMentions, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
@@ -24,34 +24,6 @@ from .corrections import CERTAIN_LOGIT, Corrections
 from .links import Wording, make_links, numbers_within
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class RankedMentions:
-    """Mentions before they are decided on.
-
-    corrected: (m,) bool, mentions that a correction holds for; no other mention influences them.
-    """
-
-    batch: MentionBatch
-    neighbours: Neighbours
-    ranking: Ranking
-    corrected: np.ndarray
-
-    @classmethod
-    def concat(cls, parts: Sequence["RankedMentions"]) -> "RankedMentions":
-        """The mentions of several batches one after the other; at least one batch."""
-        return cls(
-            MentionBatch.concat([part.batch for part in parts]),
-            Neighbours.concat([part.neighbours for part in parts]),
-            Ranking.concat([part.ranking for part in parts]),
-            np.concatenate([part.corrected for part in parts]),
-        )
-
-    def with_mentions(self, mentions: TopK) -> "RankedMentions":
-        """The same with other neighbours among the mentions."""
-        mentions = mentions.where(~self.corrected[:, None])
-        return replace(self, neighbours=self.neighbours.with_mentions(mentions))
 
 
 @dataclass(frozen=True)
@@ -149,13 +121,7 @@ class LinkingStages:
 
     def decide(self, ranked: RankedMentions, threshold: float) -> Decisions:
         """The links of mentions. threshold: The probability that a link must have."""
-        return self.inference(
-            ranked.batch,
-            ranked.neighbours,
-            ranked.ranking,
-            self.calibration,
-            _least_logit(threshold),
-        )
+        return self.inference.decide(ranked, self.calibration, _least_logit(threshold))
 
     def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
         """The new entities of mentions that are not linked: (m,) int64, -1 for linked ones.

@@ -26,9 +26,8 @@ from ..calibration.calibration import Calibration
 from ..errors import Errors
 from ..inference.decisions import Decisions, Paths, Step
 from ..inference.independent import start_of_path
-from ..mentions.batch import MentionBatch
 from ..mentions.getters import SpanGetter
-from ..reranking.protocol import Ranking
+from ..reranking.protocol import RankedMentions
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_number, check_positive
 from ..training.batchers import Batcher, CorpusMention, examples_of, labelled_mentions
@@ -245,16 +244,11 @@ class ExemplarVote:
     def n_mentions(self) -> int:
         return 0
 
-    def __call__(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        ranking: Ranking,
-        calibration: Calibration,
-        min_logit: float,
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
     ) -> Decisions:
-        voters, rows = self.voters(neighbours, calibration)
-        count = len(neighbours)
+        voters, rows = self.voters(ranked.neighbours, calibration)
+        count = len(ranked.neighbours)
         # A last column for mentions without voters.
         voters = voters.resized(voters.width + 1)
         owners, log_odds = voters.ids, voters.scores

@@ -22,8 +22,7 @@ from ..errors import Errors
 from ..inference.decisions import Decisions, Inference
 from ..inference.independent import first_candidates
 from ..mentions.batch import MentionBatch
-from ..reranking.protocol import Ranking
-from ..retrieval.neighbours import Neighbours
+from ..reranking.protocol import RankedMentions
 from ..settings import check_count, check_part
 from ..training.cache import EmbeddingCache
 from ..training.losses import Loss, LossAndGradient
@@ -174,15 +173,10 @@ class IterativePrediction:
     def n_mentions(self) -> int:
         return self.inference.n_mentions
 
-    def __call__(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        ranking: Ranking,
-        calibration: Calibration,
-        min_logit: float,
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
     ) -> Decisions:
-        return self.inference(batch, neighbours, ranking, calibration, min_logit)
+        return self.inference.decide(ranked, calibration, min_logit)
 
     @property
     def rounds(self) -> int:

@@ -1,6 +1,6 @@
 """Rankings of candidates, and what a reranker is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Sequence, runtime_checkable
 
 import numpy as np
@@ -76,6 +76,34 @@ class Ranking:
             self.exemplars,
             self.candidates.width,
         )
+
+
+@dataclass(frozen=True)
+class RankedMentions:
+    """Mentions before they are decided on.
+
+    corrected: (m,) bool, mentions that a correction holds for; no other mention influences them.
+    """
+
+    batch: MentionBatch
+    neighbours: Neighbours
+    ranking: Ranking
+    corrected: np.ndarray
+
+    @classmethod
+    def concat(cls, parts: Sequence["RankedMentions"]) -> "RankedMentions":
+        """The mentions of several batches one after the other; at least one batch."""
+        return cls(
+            MentionBatch.concat([part.batch for part in parts]),
+            Neighbours.concat([part.neighbours for part in parts]),
+            Ranking.concat([part.ranking for part in parts]),
+            np.concatenate([part.corrected for part in parts]),
+        )
+
+    def with_mentions(self, mentions: TopK) -> "RankedMentions":
+        """The same with other neighbours among the mentions."""
+        mentions = mentions.where(~self.corrected[:, None])
+        return replace(self, neighbours=self.neighbours.with_mentions(mentions))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.mentions.batch import MentionBatch
 from spacy_arbo_el.mentions.records import MentionRecord
 from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence
+from spacy_arbo_el.reranking.protocol import RankedMentions
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 
@@ -31,8 +32,14 @@ def batch_of(count, vectors=None):
 def decide(inference, neighbours, calibration, min_logit, vectors=None):
     """What a procedure decides with candidates ranked by their best evidence."""
     ranking = rank_by_best_evidence(neighbours, calibration, 64)
-    batch = batch_of(len(neighbours), vectors)
-    return inference(batch, neighbours, ranking, calibration, min_logit)
+    return inference.decide(ranked(neighbours, ranking, vectors), calibration, min_logit)
+
+
+def ranked(neighbours, ranking, vectors=None):
+    """Ranked mentions of one document, none of which was corrected."""
+    count = len(neighbours)
+    batch = batch_of(count, vectors)
+    return RankedMentions(batch, neighbours, ranking, np.zeros(count, dtype=bool))
 
 
 def neighbours_of(entities, exemplars=None, owners=None, mentions=None, metric="ip"):

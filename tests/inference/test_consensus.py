@@ -10,7 +10,7 @@ from spacy_arbo_el.calibration.logistic import probability
 from spacy_arbo_el.inference.consensus import Consensus, mean_over_group
 from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence
 
-from .examples import batch_of, decide, neighbours_of, nothing, top_k
+from .examples import decide, neighbours_of, nothing, ranked, top_k
 
 CURVES = Calibration(entity=(10.0, -5.0), exemplar=(10.0, -5.0), same_mention=(10.0, -5.0))
 SIMILAR = np.array([[1, 0], [0.95, 0.3122], [0.9, 0.4359]], np.float32)
@@ -85,7 +85,7 @@ def test_a_certain_candidate_of_a_mention_without_neighbours_is_linked():
     logits = ranking.candidates.scores.copy()
     logits[2] = np.where(ranking.candidates.ids[2] == 1, 12.0, -np.inf)
     ranking = ranking.rescored(logits)
-    decisions = Consensus()(batch_of(3, SIMILAR), neighbours, ranking, CURVES, 5.0)
+    decisions = Consensus().decide(ranked(neighbours, ranking, SIMILAR), CURVES, 5.0)
     assert decisions.entities[2] == 1 and decisions.logits[2] == pytest.approx(12.0, abs=0.1)
 
 

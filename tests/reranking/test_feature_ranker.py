@@ -25,6 +25,7 @@ from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
 
+from ..inference.examples import ranked
 from .strings import datastore_of, inputs
 
 # Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1).
@@ -272,11 +273,11 @@ def test_decisions_follow_the_ranker():
     batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
     ranking = FeatureRanker(weights=weights_of(ngrams=50.0))(batch, NEIGHBOURS, context)
     for inference in (Independent(8), Clustering(), Clustering("minimax")):
-        decisions = inference(batch, NEIGHBOURS, ranking, Calibration(), -np.inf)
+        decisions = inference.decide(ranked(NEIGHBOURS, ranking), Calibration(), -np.inf)
         assert decisions.entities.tolist() == [1, 3]
         assert [step.kind for step in decisions.paths[0]] == ["entity", "mention"]
     plain = BestEvidence()(batch, NEIGHBOURS, context)
-    decisions = Independent(8)(batch, NEIGHBOURS, plain, Calibration(), -np.inf)
+    decisions = Independent(8).decide(ranked(NEIGHBOURS, plain), Calibration(), -np.inf)
     assert decisions.entities.tolist() == [0, 3]
 
 
@@ -296,7 +297,7 @@ def test_the_exemplar_nearer_than_the_texts_is_on_the_path():
     batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
     ranking = FeatureRanker(weights=weights_of(ngrams=50.0))(batch, neighbours, context)
     for inference in (Independent(8), Clustering()):
-        path = inference(batch, neighbours, ranking, Calibration(), -np.inf).paths[0]
+        path = inference.decide(ranked(neighbours, ranking), Calibration(), -np.inf).paths[0]
         assert [(step.kind, step.ref) for step in path] == [
             ("entity", 1), ("exemplar", 9), ("mention", 0),
         ]  # fmt: skip
