@@ -105,7 +105,7 @@ def main() -> None:
         timed(seconds, clustering, "nearest_in_corpus"),
         timed(seconds, clustering.graph, "sweep"),
     ):
-        new_entities = linker.discover(docs)
+        new_entities = linker.corpus.discover(docs)
     discovered = time.perf_counter() - start
     entities = list(new_entities)
     lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in entities)

@@ -43,7 +43,7 @@ def digest(nlp: Language, path: Path, limit: int) -> Iterator[Dict[str, Any]]:
     linker = find_linker(nlp)
     alone = list(nlp.pipe(read_unlinked(nlp, path, limit)))
     together = read_unlinked(nlp, path, limit)
-    linker.discover(together)
+    linker.corpus.discover(together)
     for number, (doc, other) in enumerate(zip(alone, together)):
         for span, same in zip(doc.ents, other.ents):
             link, found = span._.arbo, same._.arbo

@@ -185,7 +185,7 @@ def in_one_graph(model: Path, corpus: Path, threshold: Optional[float]) -> List[
     """The rows of links of ``link_stream``, which is what ``arbo link`` does without shards."""
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
-    docs = linker.link_stream(lambda: read_documents(corpus, nlp), threshold=threshold)
+    docs = linker.corpus.link_stream(lambda: read_documents(corpus, nlp), threshold=threshold)
     return ordered(list(rows_of(docs, linker.mentions.getter, linker.cfg["extension"])))
 
 
@@ -346,7 +346,7 @@ def write_mentions(job: Job, count: int) -> int:
     nlp = load_pipeline(job.model)
     linker = find_linker(nlp)
     docs = list(read_documents(Path(job.corpus), nlp))
-    part = linker.corpus_linker().gather_part(docs)
+    part = linker.corpus.gather_part(docs)
     random, batch = np.random.default_rng(0), part.ranked.batch
     shards = []
     for number in range(-(-count // len(batch))):

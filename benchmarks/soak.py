@@ -111,12 +111,12 @@ def edits(linker, nlp, corpus: Path, folder: Path):
 def one_round(linker, name: str, span: Span, other: Span):
     """Edits of one entity and of two mentions."""
     yield lambda: linker.kb.add(Entity(name, span.text))
-    yield lambda: linker.learn(span, name)
+    yield lambda: linker.feedback.learn(span, name)
     yield lambda: linker.kb.update(Entity(name, other.text))
-    yield lambda: linker.reject_link(other, name)
+    yield lambda: linker.feedback.reject_link(other, name)
     yield linker.refresh
-    yield lambda: linker.forget(other)
-    yield lambda: linker.forget(span)
+    yield lambda: linker.feedback.forget(other)
+    yield lambda: linker.feedback.forget(span)
     yield lambda: linker.kb.remove(name)
 
 

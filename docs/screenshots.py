@@ -43,7 +43,7 @@ def pages() -> Dict[str, Tuple[str, str]]:
     linker = nlp.add_pipe("arbo_linker")
     linker.set_kb(ASSETS / "entities.jsonl")
     docs = [unlinked(doc) for doc in read_documents(ASSETS / "test.jsonl", nlp)]
-    new_entities = linker.discover(docs)
+    new_entities = linker.corpus.discover(docs)
     text = displacy.render(to_displacy(docs[0]), style="ent", manual=True, page=True)
     evidence = render_evidence(docs[:2], threshold=linker.threshold)
     return {
@@ -61,7 +61,7 @@ def draw_review(browser: str, folder: Path) -> None:
     linker = nlp.add_pipe("arbo_linker", config={"threshold": 0.6})
     linker.set_kb(ASSETS / "entities.jsonl")
     docs = [unlinked(doc) for doc in read_documents(ASSETS / "test.jsonl", nlp)]
-    linker.new_entities = linker.discover(docs)
+    linker.new_entities = linker.corpus.discover(docs)
     save_pipeline(nlp, folder / "model")
     review = Review(nlp, folder / "model")
     first = review.select(Filters())[0].id

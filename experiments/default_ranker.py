@@ -139,11 +139,11 @@ def main() -> None:
         documents = start + alone.batch.documents
         collected.add(features, alone.gold, documents)
         collected.add(one_candidate(features, alone.gold), alone.gold[::FEW], documents[::FEW])
-        linker.add_exemplars(docs[::2])
+        linker.feedback.add_exemplars(docs[::2])
         beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2], 64)
         features = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
         collected.add(features, beside.gold, start + 1 + 2 * beside.batch.documents)
-        linker.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
+        linker.feedback.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
         parts.append((linker, alone, beside))
         print(f"{corpus.stem}: {len(alone.batch)} mentions", flush=True)
     weights = collected.weights()

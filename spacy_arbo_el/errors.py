@@ -424,7 +424,7 @@ class Errors(metaclass=_Coded):
     E707 = (
         "New entities are stored in the process in which linker.stream was set, and n_process "
         "would give each process a separate copy. Omit n_process, or set linker.stream = False "
-        "and use linker.discover on the docs."
+        "and use linker.corpus.discover on the docs."
     )
     E708 = "These bytes are not new entities: {problem}."
     E711 = "The share of entities to remove must be between 0 and 1, not {value!r}."
@@ -480,11 +480,15 @@ class Errors(metaclass=_Coded):
     E716 = "There is no decision to take back."
     E717 = (
         "The last decision was to accept {id!r} as {kb_id!r}, which has changed the knowledge base "
-        "too. Take it back in both: linker.undo()."
+        "too. Take it back in both: linker.new_entities.undo()."
     )
     E718 = (
         "Decisions on the new entities were made or undone after this discovery began. Discover "
         "again, then update."
+    )
+    E727 = (
+        "No linker has these new entities. Set linker.new_entities to them, or accept what "
+        "linker.corpus.discover gave."
     )
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
@@ -791,8 +795,9 @@ class Warnings(metaclass=_Coded):
     )
     W545 = (
         "The knowledge base of {name!r} is empty, so every mention is NIL. Give it entities with "
-        "set_kb or kb.add; without any, mentions can only be grouped, see link_corpus."
+        "set_kb or kb.add; without any, mentions can only be grouped, see corpus.link."
     )
+    W549 = "linker.{name} has moved: call linker.{path}. The old name goes in the next release."
     W546 = (
         "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base, so all "
         "scores of links are 0. Check that it is the knowledge base of these documents, and that "

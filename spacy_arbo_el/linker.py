@@ -30,10 +30,11 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .calibration.calibration import Calibration
-from .discovery.acceptance import accept, undo
+from .discovery.acceptance import Acceptance
 from .discovery.entities import EntityOrId
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
+from .discovery.verdicts import Entry
 from .display import counted
 from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
@@ -44,8 +45,7 @@ from .inference.decisions import Inference, RevisesTraining
 from .kb.entity import Entity
 from .kb.folder import DATABASE
 from .kb.knowledge_base import ArboKB
-from .linking.corpus import CorpusLinker, ReadDocs
-from .linking.corpus_mentions import CorpusMentions
+from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
@@ -56,6 +56,7 @@ from .linking.stream import Stream
 from .log import warn_once
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
+from .moved import Moved, warn_of_old_name
 from .pages import html_table
 from .reranking.pair_rerankers import cached
 from .reranking.protocol import Reranker
@@ -258,27 +259,9 @@ class ArboLinker(TrainablePipe):
         self.encoder.require_ready(self.name)
         return self.datastore.refresh()
 
-    def learn(self, span: Span, kb_id: str) -> None:
-        """Store which entity a mention is, see ``Feedback.learn``."""
-        self._feedback().learn(span, kb_id)
-
-    def reject_link(self, span: Span, kb_id: str) -> None:
-        """Store that a mention is not this entity, see ``Feedback.reject_link``."""
-        self._feedback().reject_link(span, kb_id)
-
-    def forget(self, span: Span) -> bool:
-        """Undo ``learn`` and ``reject_link`` for a mention. RETURNS: Whether there was anything."""
-        return self._feedback().forget(span)
-
-    def add_exemplars(self, docs: Iterable[Doc]) -> int:
-        """Store annotated mentions as exemplars. RETURNS: How many are new."""
-        return self._feedback().add_exemplars(docs)
-
-    def remove_exemplars(self, spans: Iterable[Span]) -> int:
-        """Remove exemplars from the store. RETURNS: How many were stored."""
-        return self._feedback().remove_exemplars(spans)
-
-    def _feedback(self) -> Feedback:
+    @property
+    def feedback(self) -> Feedback:
+        """What people say of mentions: ``learn``, ``reject_link``, ``forget``, and exemplars."""
         self.encoder.require_ready(self.name)
         return Feedback(self.reader, self.datastore, self.stages.corrections)
 
@@ -327,45 +310,10 @@ class ArboLinker(TrainablePipe):
         settings = self.threshold, self.cfg["extension"], self.cfg["overwrite"]
         return DocumentLinker(stages or self.stages, *settings)
 
-    # Linking a corpus. Without a threshold, the linker's own counts.
-
-    def link_corpus(self, docs: Iterable[Doc]) -> List[Doc]:
-        """Link the mentions of all docs in one graph, see ``CorpusLinker.linked``."""
-        docs = list(docs)
-        return list(self.link_stream(lambda: docs))
-
-    def link_stream(self, read: ReadDocs, *, threshold: Optional[float] = None) -> Iterator[Doc]:
-        """As ``link_corpus``, without all docs in memory: ``read`` gives them, twice."""
-        return self.corpus_linker().linked(read, self._threshold(threshold))
-
-    def discover(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> NewEntities:
-        """Annotate docs, and group the mentions that no entity fits into new entities.
-
-        See ``CorpusLinker.discover``; ``accept`` adds a new entity to the knowledge base.
-        """
-        docs = list(docs)
-        return self.discover_stream(lambda: docs, threshold=threshold)
-
-    def discover_stream(
-        self,
-        read: ReadDocs,
-        *,
-        threshold: Optional[float] = None,
-        write: Callable[[Doc], None] = lambda doc: None,
-    ) -> NewEntities:
-        """As ``discover``, without all docs in memory; ``write`` is given each annotated doc."""
-        return self.corpus_linker().discover(read, self._threshold(threshold), write)
-
-    def gather(self, read: ReadDocs) -> CorpusMentions:
-        """The mentions of a corpus with their candidates and neighbours, before any decision."""
-        return self.corpus_linker().gather(read)
-
-    def corpus_linker(self) -> CorpusLinker:
-        """What links a corpus in one graph; see there for its passes."""
+    @property
+    def corpus(self) -> CorpusLinker:
+        """Links a corpus in one graph: ``link``, ``discover``, and both as streams."""
         return CorpusLinker(self.stages, self._documents(), self.new_entities)
-
-    def _threshold(self, value: Optional[float]) -> float:
-        return self.threshold if value is None else check_threshold(value)
 
     # New entities
 
@@ -386,13 +334,37 @@ class ArboLinker(TrainablePipe):
     def new_entities(self) -> NewEntities:
         """The new entities that are kept, and saved with the pipeline.
 
-        What ``discover`` gave can be put here, to continue from it.
+        What ``corpus.discover`` gave can be put here, to continue from it.
         """
-        return self.streaming.new_entities
+        return self._bound(self.streaming.new_entities)
 
     @new_entities.setter
     def new_entities(self, value: NewEntities) -> None:
         self.streaming.new_entities = value
+
+    def _bound(self, new_entities: NewEntities) -> NewEntities:
+        """New entities that are accepted into the knowledge base of this linker."""
+        corrections = self.stages.corrections
+        new_entities.acceptance = Acceptance(
+            self.datastore,
+            corrections.forget_outdated,
+            corrections.is_learned,
+            lambda: self.streaming.new_entities,
+            lambda: self.encoder.require_ready(self.name),
+        )
+        return new_entities
+
+    # Old names of methods of the facets, for one release
+
+    learn = Moved("feedback.learn")
+    reject_link = Moved("feedback.reject_link")
+    forget = Moved("feedback.forget")
+    add_exemplars = Moved("feedback.add_exemplars")
+    remove_exemplars = Moved("feedback.remove_exemplars")
+    link_corpus = Moved("corpus.link")
+    link_stream = Moved("corpus.link_stream")
+    discover = Moved("corpus.discover")
+    discover_stream = Moved("corpus.discover_stream")
 
     def accept(
         self,
@@ -400,37 +372,16 @@ class ArboLinker(TrainablePipe):
         kb_id: Optional[str] = None,
         *,
         source: Optional[NewEntities] = None,
-        **settings: Any,
+        **about: Any,
     ) -> Entity:
-        """Add a new entity to the knowledge base, see ``discovery.acceptance.accept``.
+        """Deprecated: ``new_entities.accept``. source: What ``discover`` gave, if it is there."""
+        warn_of_old_name("accept", "new_entities.accept")
+        return self._bound(source or self.streaming.new_entities).accept(entity, kb_id, **about)
 
-        The next document links to it.
-
-        entity: The new entity, or its id.
-        kb_id: The id to give it; by default that of "NEW-…" is "ENT-…".
-        source: What ``discover`` gave, unless the new entity is in ``new_entities``.
-        settings: title, description, types and max_aliases, as for ``discovery.acceptance.accept``.
-        """
-        self.encoder.require_ready(self.name)
-        return accept(
-            self.new_entities if source is None else source,
-            entity,
-            self.datastore,
-            self.stages.corrections.forget_outdated,
-            stored=self.new_entities,
-            kb_id=kb_id,
-            **settings,
-        )
-
-    def undo(self, *, source: Optional[NewEntities] = None) -> Dict[str, Any]:
-        """Take back the last decision on new entities, see ``discovery.acceptance.undo``.
-
-        source: What ``discover`` gave, unless the decision was made in ``new_entities``.
-        RETURNS: What the log says of the decision.
-        """
-        target = self.new_entities if source is None else source
-        is_learned = self.stages.corrections.is_learned
-        return undo(target, self.datastore, is_learned, stored=self.new_entities)
+    def undo(self, *, source: Optional[NewEntities] = None) -> Entry:
+        """Deprecated: ``new_entities.undo``. source: As for ``accept``."""
+        warn_of_old_name("undo", "new_entities.undo")
+        return self._bound(source or self.streaming.new_entities).undo()
 
     # Training
 

@@ -165,7 +165,7 @@ def discovery_examples():
         marked = [f"Report {i} is on [{name}|x]." for name in counts for i in range(counts[name])]
         return [without_links(annotated(nlp, text)) for text in marked]
 
-    found = nlp.get_pipe("arbo_linker").discover(docs())
+    found = nlp.get_pipe("arbo_linker").corpus.discover(docs())
     ids = {found[key].name: key for key in found.ids}
     assert set(ids) == set(counts)
     a, b, c, d = (ids[name] for name in counts)
@@ -277,4 +277,4 @@ def test_inference_procedure_of_the_architecture_links():
     assert first.kb_id_ == second.kb_id_ == "planet"
     assert first._.arbo.score == second._.arbo.score
     assert {len(first._.arbo.evidence), len(second._.arbo.evidence)} <= {2, 3, 4}
-    assert nlp.get_pipe("arbo_linker").link_corpus([nlp.make_doc("Nothing.")])
+    assert nlp.get_pipe("arbo_linker").corpus.link([nlp.make_doc("Nothing.")])

@@ -83,7 +83,9 @@ def _apply(row: Row, new_entities: "NewEntities", linker: Optional["ArboLinker"]
     if decision == ACCEPT:
         assert linker is not None, "acceptances are made with the linker"
         title, description = row.get("title", ""), row.get("description", "")
-        linker.accept(entity, row.get("kb_id") or None, title=title, description=description)
+        linker.new_entities.accept(
+            entity, row.get("kb_id") or None, title=title, description=description
+        )
     elif decision == "reject":
         new_entities.reject(entity)
     elif decision == "merge":

@@ -127,7 +127,7 @@ def link_at_once(
         linker = find_linker(nlp)
         hint_at_empty_kb(linker)
         with document_reader(nlp, linker, data, how) as read:
-            docs = _counted(linker.link_stream(read, threshold=threshold), linker, counts)
+            docs = _counted(linker.corpus.link_stream(read, threshold=threshold), linker, counts)
             if output.suffix.lower() in (".jsonl", ".csv"):
                 getter, extension = linker.mentions.getter, linker.cfg["extension"]
                 write = write_links if output.suffix.lower() == ".jsonl" else write_table
@@ -262,4 +262,4 @@ def discover_at_once(
     if replace:
         linker.new_entities = NewEntities()
     with document_reader(nlp, linker, data, how) as read:
-        return linker.discover_stream(read, threshold=threshold)
+        return linker.corpus.discover_stream(read, threshold=threshold)

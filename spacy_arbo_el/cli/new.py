@@ -128,7 +128,9 @@ def accept_command(
             print(visible(f"{name} was merged into {what}."))
             if not yes:
                 typer.confirm("Accept that one?", abort=True)
-        entity = linker.accept(new, kb_id or None, title=title, description=description)
+        entity = linker.new_entities.accept(
+            new, kb_id or None, title=title, description=description
+        )
     accepted = f"{new.id} “{new.name}”, {len(new.members)} mentions"
     msg.good(visible(f"{accepted}: accepted as {entity.id}: {entity.title}"))
 
@@ -212,10 +214,10 @@ def undo_command(
         is_acceptance = read_new_entities(model).history.last()[0]["action"] == "accept"
     if is_acceptance:
         with _edited_linker(model) as linker:
-            entry = linker.undo()
+            entry = linker.new_entities.undo()
     else:
         with errors_for_people(), edited_new_entities(model) as new_entities:
-            entry = new_entities.undo()[-1]
+            entry = new_entities.undo()
     others = (entry.get(key) for key in ("into", "off", "kb_id"))
     about = " ".join([entry["action"], entry["id"], *(other for other in others if other)])
     msg.good(visible(f"{about}: taken back"))

@@ -44,7 +44,7 @@ def show_command(
         nlp = open_model(model, data)
         linker = find_linker(nlp)
         examples = tqdm(MentionCorpus(data)(nlp), unit=" documents", leave=False)
-        docs = linker.link_corpus(example.predicted for example in examples)
+        docs = linker.corpus.link(example.predicted for example in examples)
     for number, doc in enumerate(docs[:limit], 1):
         console.print(f"\n[bold]{number}.[/bold]", plain(doc.text))
         console.print(_links_table(doc, linker))

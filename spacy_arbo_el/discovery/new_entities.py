@@ -12,6 +12,7 @@ from typing import (
     Iterator,
     List,
     Optional,
+    Protocol,
     Sequence,
     TypeVar,
     Union,
@@ -24,6 +25,7 @@ import numpy as np
 from ..display import SHOWN_ROWS, counted, make_frame
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
+from ..kb.entity import Entity
 from ..mentions.records import MentionKey
 from ..pages import html_table
 from ..storage.files import write_file
@@ -51,16 +53,27 @@ def locked(method: Method) -> Method:
     return cast(Method, run)
 
 
+class Acceptance(Protocol):
+    """Moves new entities to a knowledge base and back, see ``discovery/acceptance.py``."""
+
+    @property
+    def accept(self) -> Callable[..., Entity]: ...
+
+    @property
+    def undo(self) -> Callable[..., Entry]: ...
+
+
 class NewEntities:
     """New entities by id, or by place, the largest first.
 
-    ``merge``, ``split`` and ``reject`` correct them, ``linker.accept`` adds one to the knowledge
-    base, ``undo`` takes the last of these decisions back. ``log`` records them, and the merges that
+    ``merge``, ``split`` and ``reject`` correct them, ``accept`` adds one to the knowledge base,
+    ``undo`` takes the last of these decisions back. ``log`` records them, and the merges that
     new mentions caused. Threads may call all methods at the same time.
 
     threshold: The probability that a link had to have.
     fingerprint: Identifies the encoder that the vectors come from.
     documents: How many documents were processed.
+    acceptance: Moves new entities to a knowledge base and back; None where no linker has them.
     lock: One thread at a time may read or change the new entities. It may wait for no other lock
         while it has this one.
     """
@@ -69,6 +82,7 @@ class NewEntities:
         self.threshold = threshold
         self.fingerprint = fingerprint
         self.documents = 0
+        self.acceptance: Optional[Acceptance] = None
         self.lock = ForkableLock()
         self.rows = Rows()
         self.clusters = Clusters()
@@ -265,14 +279,38 @@ class NewEntities:
             if entries:
                 verdicts.undo(entries)
 
-    def undo(self, *, acceptances: bool = False) -> List[Entry]:
-        """Take back the last decision that was not taken back yet.
+    def accept(self, entity: EntityOrId, kb_id: Optional[str] = None, **about: Any) -> Entity:
+        """Add a new entity to the linker's knowledge base, with its mentions as exemplars.
 
-        Mentions that have come since stay where they are. ``linker.undo`` takes back acceptances
-        too, which have changed the knowledge base.
+        The next document links to it. Either both are added or, on an error, neither. Raises
+        ValueError where no linker has these new entities, or where the id leads to another new
+        entity by now, because it was merged.
 
-        acceptances: Whether to take back an acceptance here, and not in the knowledge base.
+        kb_id: The id to give it; by default that of "NEW-…" is "ENT-…". Where the knowledge base
+            has the id, the mentions become exemplars of the existing entity.
+        about: ``title``, by default the new entity's name; ``description``; ``types``, by default
+            the labels of its mentions; ``max_aliases``, how many of the other surface forms of its
+            mentions become aliases, the most frequent first, by default 10.
+        RETURNS: The entity.
+        """
+        if self.acceptance is None:
+            raise ValueError(Errors.E727)
+        return self.acceptance.accept(self, entity, kb_id, **about)
+
+    def undo(self) -> Entry:
+        """Take back the last decision, an acceptance also in the linker's knowledge base.
+
+        An entity that was added is removed again. Mentions that were exemplars before get back the
+        entity that they had. Mentions that have come since stay where they are.
+
         RETURNS: What the log says of the decision.
+        """
+        return self.take_back() if self.acceptance is None else self.acceptance.undo(self)
+
+    def take_back(self, *, acceptances: bool = False) -> Entry:
+        """As ``undo``, without the knowledge base.
+
+        acceptances: Whether to take back an acceptance all the same; else that is an error.
         """
         with self._changing() as verdicts:
             entries = self.history.last()
@@ -280,7 +318,7 @@ class NewEntities:
             if first["action"] == "accept" and not acceptances:
                 raise ValueError(Errors.E717.format(id=first["id"], kb_id=first["kb_id"]))
             verdicts.undo(entries)
-            return entries
+            return entries[-1]
 
     # The next discovery
 
@@ -296,6 +334,7 @@ class NewEntities:
         Only mentions that are no new entities any more are there already.
         """
         new, clusters = NewEntities(self.threshold, self.fingerprint), self.clusters.copy()
+        new.acceptance = self.acceptance
         closed = clusters.closed()[clusters.numbers]
         clusters.of_mention = clusters.of_mention[closed]
         new.rows.extend(self.rows.take(np.flatnonzero(closed)))
@@ -303,7 +342,7 @@ class NewEntities:
         return new
 
     def update(self, later: "NewEntities") -> None:
-        """Take over a later discovery: ``linker.new_entities.update(linker.discover(docs))``.
+        """Take over a later discovery: ``new_entities.update(corpus.discover(docs))``.
 
         Mentions of both are grouped as in the later one, others stay. Raises ValueError where
         decisions were made here that the later discovery did not know of.

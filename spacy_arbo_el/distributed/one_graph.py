@@ -59,7 +59,7 @@ class MentionWorker:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.shards = ShardWorker(job)
-        self.corpus = self.shards.pipeline.linker.corpus_linker()
+        self.corpus = self.shards.pipeline.linker.corpus
 
     def __call__(self, shard: Shard) -> Report:
         """Gather the mentions of a shard. In the report, none is linked."""
@@ -103,7 +103,7 @@ def arrange_mentions(job: Job) -> None:
             yield part
 
     write_mentions(job.folder / CORPUS, parts)
-    linker = PipelineWorker.of(job).linker.corpus_linker()
+    linker = PipelineWorker.of(job).linker.corpus
     search = linker.search(read_mentions(job.folder / CORPUS))
     if search is not None:
         with replacing_folder(job.folder / SEARCH, FOLDER) as folder:
@@ -145,7 +145,7 @@ def reduce_mentions(job: Job) -> None:
     job: The documents and the settings. The neighbours of the mentions of all its shards are found.
     """
     pipeline, mentions = PipelineWorker.of(job), read_mentions(job.folder / CORPUS)
-    linker, arranged = pipeline.linker.corpus_linker(), Arranged.of(job)
+    linker, arranged = pipeline.linker.corpus, Arranged.of(job)
     if arranged.searched:
         mentions = linker.with_neighbours(mentions, _neighbours(job, arranged, mentions))
     decided, new_entities = linker.decide(mentions, pipeline.linker.threshold)
@@ -176,7 +176,7 @@ class WritingWorker:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.shards = ShardWorker(job)
-        self.linker = self.shards.pipeline.linker.corpus_linker()
+        self.linker = self.shards.pipeline.linker.corpus
         self.arranged = Arranged.of(job)
         self.mentions = read_mentions(job.folder / CORPUS)
         self.decided = read_decisions(job.folder / DECIDED)

@@ -134,7 +134,7 @@ class Explainer:
         if correction.kb_id != "" and given < 0 and position not in rejected:
             return ""
         if record.key == batch.records[0].key:
-            return "excluded by a correction; linker.forget(span) undoes it"
+            return "excluded by a correction; linker.feedback.forget(span) undoes it"
         return (
             f'excluded by a correction of the mention "{record.text}" in {record.document}, which '
             "stands in a similar context; linker.forget of that mention undoes it"

@@ -26,6 +26,7 @@ from .corpus_mentions import CorpusMentions
 from .corpus_part import CorpusPart
 from .documents import DocumentLinker
 from .links import Wording, make_links
+from .serialization import check_threshold
 from .stages import LinkingStages
 
 # Gives the documents of a corpus, anew each time.
@@ -73,21 +74,65 @@ class CorpusLinker:
     documents: DocumentLinker
     kept: NewEntities
 
-    def linked(self, read: ReadDocs, threshold: float) -> Iterator[Doc]:
-        """Link the mentions of a corpus in one graph, and give its documents with their links.
+    def link(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> List[Doc]:
+        """Link the mentions of all docs in one graph. RETURNS: The docs, with their links.
 
         Mentions of different documents support each other, and a new entity has one id over all
         of them. ``nlp.pipe`` never does that: there a document's links depend on it alone. Edits
-        by other threads wait until the first pass has ended.
+        by other threads wait until all mentions are decided on.
+
+        threshold: The probability that a link must have; by default the linker's.
+        """
+        docs = list(docs)
+        return list(self.link_stream(lambda: docs, threshold=threshold))
+
+    def link_stream(self, read: ReadDocs, *, threshold: Optional[float] = None) -> Iterator[Doc]:
+        """As ``link``, without all docs in memory.
 
         read: Function that gives the documents, the same each time it is called. It is called
-            twice, so that the documents need not fit into memory.
-        threshold: The probability that a link must have.
+            twice.
         """
-        yield from self.annotated(read, self.link(read, threshold)[0])
+        yield from self.annotated(read, self.links(read, self._threshold(threshold))[0])
 
-    def link(self, read: ReadDocs, threshold: float) -> Tuple[CorpusLinks, NewEntities]:
-        """The links and new entities of a corpus, from the first pass. Parameters as ``linked``."""
+    def discover(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> NewEntities:
+        """Link docs, and group the mentions that no entity fits into new entities.
+
+        The ``cluster`` of a link is the id of the new entity; ``accept`` of what this gives adds
+        one to the knowledge base.
+
+        threshold: The probability that a link must have; by default the linker's. That of new
+            entities is in the ``Discovery``.
+        RETURNS: The new entities, the largest first.
+        """
+        docs = list(docs)
+        return self.discover_stream(lambda: docs, threshold=threshold)
+
+    def discover_stream(
+        self,
+        read: ReadDocs,
+        *,
+        threshold: Optional[float] = None,
+        write: Callable[[Doc], None] = lambda doc: None,
+    ) -> NewEntities:
+        """As ``discover``, without all docs in memory.
+
+        read: As for ``link_stream``.
+        write: Is given each document with its links.
+        """
+        if self.stages.discovery is None:
+            raise ValueError(Errors.E709)
+        links, new_entities = self.links(read, self._threshold(threshold))
+        for doc in self.annotated(read, links):
+            write(doc)
+        return new_entities
+
+    def _threshold(self, value: Optional[float]) -> float:
+        return self.documents.threshold if value is None else check_threshold(value)
+
+    # The passes
+
+    def links(self, read: ReadDocs, threshold: float) -> Tuple[CorpusLinks, NewEntities]:
+        """The links and new entities of a corpus, from the first pass."""
         with self.stages.datastore.reading():
             mentions = self.gather(read)
             decided, new_entities = self.decide(mentions, threshold)
@@ -217,20 +262,3 @@ class CorpusLinker:
         spans = self.stages.reader.mentions_to_link(doc)
         (of_doc,) = self.documents.by_doc([doc], [spans], links)
         self.documents.annotate(doc, of_doc, new_entities=True)
-
-    def discover(
-        self, read: ReadDocs, threshold: float, write: Callable[[Doc], None]
-    ) -> NewEntities:
-        """Link a corpus, and group the mentions that no entity fits into new entities.
-
-        read, threshold: As in ``linked``. The threshold for new entities is that of the
-            ``Discovery``.
-        write: Is given each document with its links; ``cluster`` is the id of the new entity.
-        RETURNS: The new entities, the largest first.
-        """
-        if self.stages.discovery is None:
-            raise ValueError(Errors.E709)
-        links, new_entities = self.link(read, threshold)
-        for doc in self.annotated(read, links):
-            write(doc)
-        return new_entities

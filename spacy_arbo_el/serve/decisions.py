@@ -80,20 +80,20 @@ class Deciding:
             last = self.linker.new_entities.history.last()[0]
             if last["step"] != step:
                 raise ValueError(Errors.E913.format(action=last["action"], id=last["id"]))
-            self.linker.undo()
+            self.linker.new_entities.undo()
 
     def _decide(self, entry: Entry) -> Dict[str, Any]:
         """Make a decision on new entities. RETURNS: What the entry says beside it."""
         linker, new, action = self.linker, self.linker.new_entities, entry["action"]
         if action == "accept_all":
-            return {"entities": [linker.accept(one).to_dict() for one in entry["ids"]]}
+            return {"entities": [linker.new_entities.accept(one).to_dict() for one in entry["ids"]]}
         if action == "accept":
             kb_id, about = entry.get("kb_id"), {"types": entry.get("types")}
             about.update((name, entry.get(name, "")) for name in ("title", "description"))
-            entity = linker.accept(entry["id"], kb_id or None, **about)
+            entity = linker.new_entities.accept(entry["id"], kb_id or None, **about)
             return {"kb_id": entity.id, "entity": entity.to_dict()}
         if action == "link":
-            entity = linker.accept(entry["id"], linker.kb.get(entry["kb_id"]).id)
+            entity = linker.new_entities.accept(entry["id"], linker.kb.get(entry["kb_id"]).id)
             return {"kb_id": entity.id, "entity": {"title": entity.title}}
         if action == "split":
             keys = ["{}:{}:{}".format(*m.key) for m in new.named(entry["id"]).members]
@@ -108,17 +108,17 @@ class Deciding:
     def _learn(self, entry: Entry) -> Dict[str, Any]:
         span = self._span(entry)
         before = self.linker.stages.corrections.items.get(key_of(span))
-        self.linker.learn(span, entry["kb_id"])
+        self.linker.feedback.learn(span, entry["kb_id"])
         return {"before": None if before is None else [before.kb_id, list(before.rejected)]}
 
     def _undo_learn(self, entry: Entry) -> None:
         span = self._span(entry)
-        self.linker.forget(span)
+        self.linker.feedback.forget(span)
         kb_id, rejected = entry["before"] or (None, [])
         if kb_id is not None:
-            self.linker.learn(span, kb_id or NIL)
+            self.linker.feedback.learn(span, kb_id or NIL)
         for other in rejected:
-            self.linker.reject_link(span, other)
+            self.linker.feedback.reject_link(span, other)
 
     def _span(self, entry: Entry) -> Span:
         """The mention, in a document that is cut at its ends: its offsets are kept exactly."""

@@ -43,7 +43,7 @@ def nlp():
 
 @pytest.fixture(scope="module")
 def new_entities(nlp):
-    return nlp.get_pipe("arbo_linker").discover(docs_of(nlp, [*DEV[:3], *NEW]))
+    return nlp.get_pipe("arbo_linker").corpus.discover(docs_of(nlp, [*DEV[:3], *NEW]))
 
 
 def test_discover_groups_and_describes_new_entities(nlp, new_entities):
@@ -83,28 +83,32 @@ def test_medoid_and_cohesion_equal_those_by_hand(nlp, new_entities):
 def test_docs_carry_the_ids_of_new_entities_and_ids_are_stable(nlp, new_entities):
     linker = nlp.get_pipe("arbo_linker")
     docs = docs_of(nlp, NEW)
-    again = linker.discover(docs)
+    again = linker.corpus.discover(docs)
     assert {one.id for one in new_entities[:2]} == {one.id for one in again}, (
         "other documents, same ids"
     )
     assert [doc.ents[0]._.arbo.cluster for doc in docs] == [again[0].id] * 3 + [again[1].id] * 2
-    first = linker.discover(docs_of(nlp, NEW[1:2]))
+    first = linker.corpus.discover(docs_of(nlp, NEW[1:2]))
     assert first[0].cohesion == 1.0
     linker.new_entities = first
-    later = linker.discover(docs)
+    later = linker.corpus.discover(docs)
     assert later[0].id == first[0].id, "what is kept keeps its id"
     assert [doc.ents[0]._.arbo.cluster for doc in docs[:3]] == [first[0].id] * 3
     linker.new_entities = NewEntities()
-    assert list(linker.discover([])) == [] == list(linker.discover([nlp.make_doc("none here")]))
+    assert (
+        list(linker.corpus.discover([]))
+        == []
+        == list(linker.corpus.discover([nlp.make_doc("none here")]))
+    )
 
 
 def test_discover_takes_its_own_threshold(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    everything = linker.discover(docs_of(nlp, [*DEV, *NEW]), threshold=1.0)
+    everything = linker.corpus.discover(docs_of(nlp, [*DEV, *NEW]), threshold=1.0)
     assert sum(len(one.members) for one in everything) == len(DEV) + len(NEW)
     assert linker.threshold == 0.6
     with pytest.raises(ValueError, match="between 0 and 1"):
-        linker.discover([], threshold=3)
+        linker.corpus.discover([], threshold=3)
 
 
 def test_the_page_shows_all_mentions_and_escapes_text(new_entities):

@@ -177,7 +177,7 @@ def test_mentions_that_were_accepted_elsewhere_are_removed():
     entities.leave_out([("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)], "E4")
     assert members(entities) == {a: [1]} and entities.resolve(b) == "E4"
     assert [(entry["action"], entry["kb_id"]) for entry in entities.log] == [("accept", "E4")] * 2
-    entities.undo(acceptances=True)
+    entities.take_back(acceptances=True)
     assert members(entities) == {a: [0, 1], b: [2]} and entities.resolve(b) == b
 
 
@@ -256,11 +256,13 @@ def test_every_decision_can_be_undone():
     ):
         edit()
         states.append(members(entities))
-    with pytest.raises(ValueError, match="linker.undo"):
+    with pytest.raises(ValueError, match="linker.new_entities.undo"):
         entities.undo()
+    with pytest.raises(ValueError, match="No linker has"):
+        entities.accept(d)
     for state in reversed(states[:-1]):
         entities = NewEntities.from_bytes(entities.to_bytes())
-        entities.undo(acceptances=True)
+        entities.take_back(acceptances=True)
         assert members(entities) == state
     assert [entities.resolve(name) for name in (a, b, c, d)] == [a, b, c, d]
     assert entities.attach(mentions([9]), np.array([[0, 2]])) == [a], "nothing is kept apart"
@@ -441,7 +443,7 @@ class Edits(RuleBasedStateMachine):
     @rule()
     def undo(self):
         """At once, with nothing in between."""
-        self.entities.undo(acceptances=True)
+        self.entities.take_back(acceptances=True)
         self.sets, self.before = self.before, None
 
     @rule()

@@ -26,10 +26,10 @@ def in_one_graph(model, corpus):
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
     linker.threshold = GRAPH_THRESHOLD
-    docs = linker.link_corpus(list(read_documents(corpus, nlp)))
+    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
     rows = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
     assert {bool(row["new_entity"]) for row in rows} == {False, True}
-    new_entities = linker.discover(list(read_documents(corpus, nlp)))
+    new_entities = linker.corpus.discover(list(read_documents(corpus, nlp)))
     return rows, [one.to_dict() for one in new_entities]
 
 
@@ -70,7 +70,7 @@ def test_errors_of_the_first_pass_are_kept(make_job, records, tmp_path):
 
 def test_mentions_of_a_part_survive_their_bytes(model, corpus):
     nlp = load_pipeline(model)
-    linker = find_linker(nlp).corpus_linker()
+    linker = find_linker(nlp).corpus
     docs = list(read_documents(corpus, nlp))
     for part in (linker.gather_part(docs), linker.gather_part([])):
         copy = CorpusPart.from_bytes(part.to_bytes())
@@ -112,7 +112,7 @@ def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, m
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
     linker.threshold = GRAPH_THRESHOLD
-    docs = linker.link_corpus(list(read_documents(corpus, nlp)))
+    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
     expected = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
     job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
     list(link_in_shards(job))
@@ -126,7 +126,7 @@ def test_mentions_in_files_are_those_in_memory(model, corpus, tmp_path):
     # Documents without mentions, and two with the same text in another order of mentions.
     texts[3].ents, texts[5] = [], texts[4].copy()
     texts[5].user_data["doc_id"] = "a"
-    by_linker = linker.corpus_linker()
+    by_linker = linker.corpus
     parts = [by_linker.gather_part(texts[start : start + 5]) for start in range(0, 24, 5)]
     parts.insert(2, by_linker.gather_part([]))
     expected = CorpusMentions.joined(parts)
@@ -150,7 +150,7 @@ def test_mentions_in_files_are_those_in_memory(model, corpus, tmp_path):
 
 
 def test_a_corpus_without_mentions_is_written_too(model, tmp_path):
-    linker = find_linker(load_pipeline(model)).corpus_linker()
+    linker = find_linker(load_pipeline(model)).corpus
     write_mentions(tmp_path / "corpus", lambda: [linker.gather_part([])])
     mentions = read_mentions(tmp_path / "corpus")
     assert len(mentions.places) == len(mentions.documents) == 0
@@ -165,7 +165,7 @@ def test_decisions_in_files_are_those_in_memory(model, corpus, tmp_path):
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
     docs = list(read_documents(corpus, nlp))
-    decided, _ = linker.corpus_linker().decide(linker.gather(lambda: docs), GRAPH_THRESHOLD)
+    decided, _ = linker.corpus.decide(linker.corpus.gather(lambda: docs), GRAPH_THRESHOLD)
     write_decisions(tmp_path / "decided", decided)
     found = read_decisions(tmp_path / "decided")
     assert list(found.cluster_ids) == list(decided.cluster_ids) and any(found.cluster_ids)

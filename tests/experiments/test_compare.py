@@ -20,7 +20,7 @@ def test_one_graph_gives_the_links_of_link_corpus():
     found = compare.outcomes_in_one_graph(nlp, data, compare.procedures)
     for name, stages in compare.procedures(linker.stages).items():
         linker.stages = stages
-        docs = linker.link_corpus([unlinked(eg.reference) for eg in data])
+        docs = linker.corpus.link([unlinked(eg.reference) for eg in data])
         linked = [type(eg)(doc, eg.reference) for doc, eg in zip(docs, data)]
         assert found[name] == outcomes(linked, linker.mentions.getter, "arbo", linker.kb)
     folds = compare.outcomes_in_one_graph(nlp, data, compare.procedures, folds=2)

@@ -52,10 +52,10 @@ def test_why_an_expected_entity_is_not_linked(nlp):
     assert "NIL: the most probable candidate, river (Amazon), has a probability of 0." in text
     assert "below the threshold of 0.9999" in text and "which is below the threshold" in text
     linker.threshold = 0.0
-    linker.reject_link(span_of(nlp), "river")
+    linker.feedback.reject_link(span_of(nlp), "river")
     assert why(nlp, "river").startswith("river: excluded by a correction")
-    linker.forget(span_of(nlp))
-    linker.learn(span_of(nlp), "NIL")
+    linker.feedback.forget(span_of(nlp))
+    linker.feedback.learn(span_of(nlp), "NIL")
     assert "NIL: it has no candidates" in str(linker.explain(span_of(nlp)))
 
 
@@ -76,17 +76,19 @@ def test_which_features_put_a_candidate_before_another():
 def test_why_a_correction_excludes_an_entity(nlp):
     linker = nlp.get_pipe("arbo_linker")
     similar = TEXT.replace("Boats", "Ships")
-    linker.learn(span_of(nlp, similar), "shop")
+    linker.feedback.learn(span_of(nlp, similar), "shop")
     reason = why(nlp, "river")
     assert reason.startswith('river: excluded by a correction of the mention "Amazon" in ')
     linker.kb.redirect({"stream": "river"})
-    linker.forget(span_of(nlp, similar))
-    linker.reject_link(span_of(nlp), "river")
-    assert why(nlp, "stream").startswith("stream: excluded by a correction; linker.forget(span)")
-    linker.forget(span_of(nlp))
+    linker.feedback.forget(span_of(nlp, similar))
+    linker.feedback.reject_link(span_of(nlp), "river")
+    assert why(nlp, "stream").startswith(
+        "stream: excluded by a correction; linker.feedback.forget(span)"
+    )
+    linker.feedback.forget(span_of(nlp))
     # The entity of a correction was removed: it excludes nothing.
     linker.kb.add(Entity("ship", "Ship"))
-    linker.learn(span_of(nlp), "ship")
+    linker.feedback.learn(span_of(nlp), "ship")
     linker.kb.remove("ship")
     assert "correction" not in why(nlp, "shop")
 

@@ -31,8 +31,8 @@ def tiny_pipeline(tiny_bert):
     )
     linker = find_linker(nlp)
     linker.reranker = replace(linker.reranker, weights=_weights())
-    linker.learn(annotated(nlp, TRAIN[0]).ents[0], "metal")
-    linker.reject_link(annotated(nlp, TRAIN[1]).ents[0], "planet")
+    linker.feedback.learn(annotated(nlp, TRAIN[0]).ents[0], "metal")
+    linker.feedback.reject_link(annotated(nlp, TRAIN[1]).ents[0], "planet")
     linker.stream = True
     list(nlp.pipe(without_links(annotated(nlp, text)) for text in NEW))
     linker.stream = False
@@ -51,8 +51,8 @@ def change(nlp):
     """Change every part of a linker, and one of its settings."""
     linker = find_linker(nlp)
     linker.kb.add(Entity("new", "Quorn Ltd", "maker of meat"))
-    linker.learn(annotated(nlp, NEW[0]).ents[0], "new")
-    linker.forget(annotated(nlp, TRAIN[0]).ents[0])
+    linker.feedback.learn(annotated(nlp, NEW[0]).ents[0], "new")
+    linker.feedback.forget(annotated(nlp, TRAIN[0]).ents[0])
     linker.new_entities.reject(linker.new_entities.ids[0])
     weights = linker.reranker.weights
     linker.reranker = replace(linker.reranker, weights=replace(weights, accuracy=0.5))

@@ -180,7 +180,7 @@ def test_only_link_corpus_links_documents_in_one_graph():
         "[Quorn Ltd|x] grew.",
     ]
     linker = nlp.get_pipe("arbo_linker")
-    docs = linker.link_corpus([without_links(annotated(nlp, text)) for text in texts])
+    docs = linker.corpus.link([without_links(annotated(nlp, text)) for text in texts])
     (name,) = {doc.ents[0]._.arbo.cluster for doc in docs}
     assert name.startswith("NEW-")
     alone = list(nlp.pipe([without_links(annotated(nlp, text)) for text in texts]))

@@ -87,9 +87,9 @@ def test_thresholds_that_are_no_probabilities_are_refused(hashed, threshold):
     with pytest.raises(ValueError, match="between 0 and 1"):
         linker.threshold = threshold
     with pytest.raises(ValueError, match="between 0 and 1"):
-        linker.discover([doc], threshold=threshold)
+        linker.corpus.discover([doc], threshold=threshold)
     with pytest.raises(ValueError, match="between 0 and 1"):
-        list(linker.link_stream(lambda: [doc], threshold=threshold))
+        list(linker.corpus.link_stream(lambda: [doc], threshold=threshold))
     # JSON has no NaN and no infinity: spaCy refuses them in a config.
     with pytest.raises(ValueError, match="between 0 and 1|non-serializable"):
         build(**TOWER, threshold=threshold)
@@ -119,8 +119,8 @@ def checked_links(nlp, texts=DEV):
         assert len(set(link.ids)) == len(link.ids) == len(link.scores)
         assert all(0.0 <= score <= 1.0 for score in link.scores)
     linker.explain(docs[0].ents[0], "planet")
-    linker.link_corpus(docs)
-    linker.discover(docs)
+    linker.corpus.link(docs)
+    linker.corpus.discover(docs)
     return links
 
 

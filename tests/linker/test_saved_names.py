@@ -23,7 +23,7 @@ def odd_nlp(request, tiny_bert):
     model = {"mention": tower} if request.param == "transformer" else MODEL
     nlp = build(UNREADABLE, ["They saw [☢|odd] and [Sony|sony]."], model=model, threshold=0.99)
     linker = nlp.get_pipe("arbo_linker")
-    linker.learn(annotated(nlp, "They saw [ጎንደር|x].").ents[0], "odd")
+    linker.feedback.learn(annotated(nlp, "They saw [ጎንደር|x].").ents[0], "odd")
     linker.stream = True
     # The second is all of its text.
     for text in ("They met [☢☢|x].", "[🎉🎉|x]"):

@@ -70,7 +70,7 @@ def test_mentions_influence_no_others_and_are_influenced_by_none(nlp):
     doc = nlp(without_links(annotated(nlp, text)))
     links = [ent._.arbo for ent in doc.ents]
     assert [link.is_nil for link in links] == [True, True, False, True]
-    docs = nlp.get_pipe("arbo_linker").link_corpus([without_links(annotated(nlp, text))] * 2)
+    docs = nlp.get_pipe("arbo_linker").corpus.link([without_links(annotated(nlp, text))] * 2)
     assert [ent._.arbo.is_nil for ent in docs[0].ents] == [True, True, False, True]
 
 

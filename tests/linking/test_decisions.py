@@ -31,27 +31,27 @@ def texts_of(new_entities):
 
 
 def test_rejected_entities_do_not_come_back(shared, linker):
-    linker.new_entities = linker.discover(docs_of(shared))
+    linker.new_entities = linker.corpus.discover(docs_of(shared))
     zorblat = named(linker.new_entities, "Zorblat")
     linker.new_entities.reject(zorblat)
     more = [*NEW, "Yet another green [Zorblat|x] landed on the roof."]
     docs = docs_of(shared, more)
-    later = linker.discover(docs)
+    later = linker.corpus.discover(docs)
     names = {one.name for one in later}
     assert names == {"Quimby's fizzle", "Ulmenau"}, "similar mentions are rejected too"
     assert clusters(docs)[0] == clusters(docs)[-1] == "" and later.resolve(zorblat.id) == ""
     assert "Zorblat" not in [span.text for doc in docs for span in doc.spans["new_entities"]]
-    corpus = linker.link_corpus(docs_of(shared, more))
+    corpus = linker.corpus.link(docs_of(shared, more))
     assert clusters(corpus) == clusters(docs)
     linker.stream = True
     streamed = list(shared.pipe(docs_of(shared, more)))
     assert clusters(streamed)[0] == clusters(streamed)[-1] == ""
     linker.new_entities.undo()
-    assert named(linker.discover(docs_of(shared, more)), "Zorblat").id == zorblat.id
+    assert named(linker.corpus.discover(docs_of(shared, more)), "Zorblat").id == zorblat.id
 
 
 def test_merged_entities_stay_merged_and_split_ones_apart(shared, linker):
-    linker.new_entities = linker.discover(docs_of(shared))
+    linker.new_entities = linker.corpus.discover(docs_of(shared))
     zorblat, fizzle = (named(linker.new_entities, n) for n in ("Zorblat", "Quimby's fizzle"))
     off = linker.new_entities.split(zorblat, [0, 2])
     town = named(linker.new_entities, "Ulmenau")
@@ -59,14 +59,14 @@ def test_merged_entities_stay_merged_and_split_ones_apart(shared, linker):
     before = texts_of(linker.new_entities)
     assert set(before) == {zorblat.id, off.id, town.id}
     docs = docs_of(shared)
-    later = linker.discover(docs)
+    later = linker.corpus.discover(docs)
     assert texts_of(later) == before and later.resolve(fizzle.id) == town.id
-    assert clusters(linker.link_corpus(docs_of(shared))) == clusters(docs)
+    assert clusters(linker.corpus.link(docs_of(shared))) == clusters(docs)
     random.Random(0).shuffle(docs)
-    assert texts_of(linker.discover(docs)) == before
+    assert texts_of(linker.corpus.discover(docs)) == before
     # Part of the documents, and others.
     few = [NEW[0], NEW[2], NEW[3], "The [Zorblat|x] landed on the roof of the school."]
-    part = linker.discover(docs_of(shared, few))
+    part = linker.corpus.discover(docs_of(shared, few))
     assert set(part.ids) <= {zorblat.id, off.id, town.id}
     linker.new_entities.update(part)
     after = texts_of(linker.new_entities)
@@ -75,15 +75,15 @@ def test_merged_entities_stay_merged_and_split_ones_apart(shared, linker):
 
 
 def test_accepted_mentions_are_not_found_again_even_below_the_threshold(shared, linker):
-    linker.new_entities = linker.discover(docs_of(shared))
+    linker.new_entities = linker.corpus.discover(docs_of(shared))
     zorblat = linker.new_entities[0]
-    entity = linker.accept(linker.new_entities[0], title="Zorblat")
+    entity = linker.new_entities.accept(linker.new_entities[0], title="Zorblat")
     exemplars = len(linker.exemplars)
     docs = docs_of(shared)
-    later = linker.discover(docs, threshold=1.0)
+    later = linker.corpus.discover(docs, threshold=1.0)
     assert docs[0].ents[0].kb_id_ == "NIL" and clusters(docs)[0] == ""
     assert zorblat.id not in later and later.resolve(zorblat.id) == entity.id
-    linker.undo()
+    linker.new_entities.undo()
     assert entity.id not in linker.kb and len(linker.exemplars) == exemplars - 4
     assert zorblat.id in linker.new_entities
     doc = shared(docs_of(shared, NEW[:1])[0])
@@ -95,34 +95,34 @@ def test_undoing_an_acceptance_elsewhere_and_into_an_existing_entity(shared, lin
     docs = list(shared.pipe(docs_of(shared)))
     linker.stream = False
     kept = texts_of(linker.new_entities)
-    discovered = linker.discover(docs_of(shared))
-    linker.add_exemplars([])
+    discovered = linker.corpus.discover(docs_of(shared))
+    linker.feedback.add_exemplars([])
     known = len(linker.exemplars)
     entity = linker.kb.get("river")
-    linker.learn(docs[0].ents[0], "planet")
-    linker.accept(discovered[0], "river", source=discovered)
-    linker.undo(source=discovered)
+    linker.feedback.learn(docs[0].ents[0], "planet")
+    discovered.accept(discovered[0], "river")
+    discovered.undo()
     assert linker.kb.get("river") == entity and len(linker.exemplars) == known + 1
     assert linker.exemplars.records[-1].kb_ids == ("planet",)
     assert texts_of(linker.new_entities) == kept and len(discovered) == 3
-    linker.forget(docs[0].ents[0])
+    linker.feedback.forget(docs[0].ents[0])
 
 
 def test_what_a_person_has_confirmed_stays_after_undo(shared, linker):
-    linker.new_entities = linker.discover(docs_of(shared))
+    linker.new_entities = linker.corpus.discover(docs_of(shared))
     known = len(linker.exemplars)
-    entity = linker.accept(linker.new_entities[0], title="Zorblat")
+    entity = linker.new_entities.accept(linker.new_entities[0], title="Zorblat")
     span = docs_of(shared)[0].ents[0]
-    linker.learn(span, entity.id)
-    linker.undo()
+    linker.feedback.learn(span, entity.id)
+    linker.new_entities.undo()
     assert len(linker.exemplars) == known + 1 and entity.id not in linker.kb
     # Linking goes on; without the entity, the correction has no effect.
     assert shared(docs_of(shared)[0]).ents[0].kb_id_ == "NIL"
     linker.kb.add(entity)
     assert shared(docs_of(shared)[0]).ents[0].kb_id_ == entity.id
     linker.kb.remove(entity.id)
-    linker.forget(span)
-    linker.remove_exemplars([span])
+    linker.feedback.forget(span)
+    linker.feedback.remove_exemplars([span])
 
 
 def test_ids_and_members_do_not_depend_on_the_order_of_documents(shared, linker):
@@ -132,12 +132,12 @@ def test_ids_and_members_do_not_depend_on_the_order_of_documents(shared, linker)
         order = list(range(len(texts)))
         random.Random(seed).shuffle(order) if seed else None
         docs = docs_of(shared, [texts[i] for i in order])
-        results.append(texts_of(linker.discover(docs)))
+        results.append(texts_of(linker.corpus.discover(docs)))
         by_text = {}
         for doc in docs:
             by_text[doc.text] = [(e.kb_id_, e._.arbo.cluster) for e in doc.ents]
         links.append(by_text)
-        assert clusters(linker.link_corpus(docs)) == clusters(docs)
+        assert clusters(linker.corpus.link(docs)) == clusters(docs)
     assert len(results[0]) > 10
     assert results[0] == results[1] == results[2] == results[3]
     assert links[0] == links[1] == links[2] == links[3]

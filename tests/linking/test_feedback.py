@@ -35,7 +35,7 @@ def test_learn_and_forget(nlp, tmp_path):
     before, other = linked(nlp, TEXT).ents[0]._.arbo, ids(nlp, OTHER)
     span = linked(nlp, TEXT).ents[0]
     assert before.kb_id == "river"
-    linker.learn(span, "cat")
+    linker.feedback.learn(span, "cat")
     link = linked(nlp, TEXT).ents[0]._.arbo
     assert link.kb_id == "cat" and link.score > 0.999
     assert [step.kind for step in link.evidence] == ["entity", "exemplar", "mention"]
@@ -50,9 +50,9 @@ def test_learn_and_forget(nlp, tmp_path):
     assert again.get_pipe("arbo_linker").forget(linked(again, TEXT).ents[0])
     assert ids(again, TEXT) == ["river"]
     # The last correction counts, and forgetting it restores the first link.
-    linker.learn(span, "shop")
+    linker.feedback.learn(span, "shop")
     assert ids(nlp, TEXT) == ["shop"]
-    assert linker.forget(span) and not linker.forget(span)
+    assert linker.feedback.forget(span) and not linker.feedback.forget(span)
     assert linked(nlp, TEXT).ents[0]._.arbo == before
 
 
@@ -60,9 +60,9 @@ def test_forget_restores_the_label_of_a_training_mention(nlp):
     linker = nlp.get_pipe("arbo_linker")
     count = len(linker.exemplars)
     span = linked(nlp, OTHER).ents[0]
-    linker.learn(span, "car")
+    linker.feedback.learn(span, "car")
     assert ids(nlp, OTHER)[0] == "car" and len(linker.exemplars) == count
-    linker.forget(span)
+    linker.feedback.forget(span)
     assert ids(nlp, OTHER) == ["cat", "cat"]
     assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("cat",)
 
@@ -70,18 +70,18 @@ def test_forget_restores_the_label_of_a_training_mention(nlp):
 def test_learn_nil_and_reject_links(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]
-    linker.learn(span, "NIL")
+    linker.feedback.learn(span, "NIL")
     link = linked(nlp, TEXT).ents[0]._.arbo
     assert link.kb_id == "NIL" and link.cluster
-    linker.forget(span)
+    linker.feedback.forget(span)
     seen = []
     for _ in range(3):
         link = linked(nlp, TEXT).ents[0]._.arbo
         assert link.kb_id not in seen and link.kb_id != "NIL"
         assert not set(seen) & {candidate.kb_id for candidate in link.candidates}
         seen.append(link.kb_id)
-        linker.reject_link(span, link.kb_id)
-    linker.forget(span)
+        linker.feedback.reject_link(span, link.kb_id)
+    linker.feedback.forget(span)
     assert ids(nlp, TEXT) == ["river"]
 
 
@@ -89,7 +89,7 @@ def test_the_threshold_does_not_overrule_a_correction(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.threshold = 0.9999
     assert ids(nlp, TEXT) == ["NIL"]
-    linker.learn(linked(nlp, TEXT).ents[0], "cat")
+    linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"]
 
 
@@ -97,9 +97,9 @@ def test_learn_raises_for_an_unknown_entity(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]
     with pytest.raises(ValueError, match="no entity 'city' for the mention 'Amazon'.*Add it first"):
-        linker.learn(span, "city")
+        linker.feedback.learn(span, "city")
     linker.kb.add(Entity("city", "Amazonas"))
-    linker.learn(span, "city")
+    linker.feedback.learn(span, "city")
     assert ids(nlp, TEXT) == ["city"]
     # Once the entity is removed, the correction has no effect.
     linker.kb.remove("city")
@@ -113,16 +113,16 @@ def test_add_and_remove_exemplars():
     assert ids(nlp, text) != ["brook"]
     docs = [annotated(nlp, "They swam in the [Glimmerling|brook] near the village.")]
     count = len(linker.exemplars)
-    assert linker.add_exemplars(docs) == 1 and linker.add_exemplars(docs) == 0
+    assert linker.feedback.add_exemplars(docs) == 1 and linker.feedback.add_exemplars(docs) == 0
     assert ids(nlp, text) == ["brook"]
-    assert linker.remove_exemplars(docs[0].ents) == 1
+    assert linker.feedback.remove_exemplars(docs[0].ents) == 1
     assert len(linker.exemplars) == count and ids(nlp, text) != ["brook"]
-    assert linker.remove_exemplars([Span(docs[0], 0, 1)]) == 0
+    assert linker.feedback.remove_exemplars([Span(docs[0], 0, 1)]) == 0
 
 
 def test_corrections_do_not_depend_on_batches(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    linker.learn(linked(nlp, TEXT).ents[0], "cat")
+    linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
     texts = [TEXT, OTHER, TEXT.replace("Boats", "Ships")]
     docs = [without_links(annotated(nlp, text)) for text in texts]
     together = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(docs, batch_size=3)]
@@ -133,14 +133,14 @@ def test_corrections_do_not_depend_on_batches(nlp):
 def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
     nlp = build(inference={"@misc": f"spacy-arbo-el.{kind}.v1", "n_exemplars": 0})
     linker = nlp.get_pipe("arbo_linker")
-    linker.learn(linked(nlp, TEXT).ents[0], "cat")
+    linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"]
 
 
 def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp):
     linker = nlp.get_pipe("arbo_linker")
     (span,) = annotated(nlp, TEXT).ents
-    for teach in (linker.learn, linker.reject_link):
+    for teach in (linker.feedback.learn, linker.feedback.reject_link):
         with pytest.raises(ValueError, match="E510"):
             teach(span, "no such entity")
     assert not linker.stages.corrections.items and len(linker.exemplars.inputs) == len(
@@ -151,27 +151,27 @@ def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp):
 def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span, second = linked(nlp, OTHER).ents
-    linker.reject_link(span, "car")
+    linker.feedback.reject_link(span, "car")
     assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("cat",)
     assert ids(nlp, OTHER) == ["cat", "cat"]
     linker.kb.redirect({"animal": "cat"})
-    linker.reject_link(span, "animal")
+    linker.feedback.reject_link(span, "animal")
     assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ()
     assert ids(nlp, OTHER)[0] != "cat"
-    linker.forget(span)
+    linker.feedback.forget(span)
     assert ids(nlp, OTHER) == ["cat", "cat"]
 
 
 def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]
-    linker.learn(span, "shop")
-    linker.add_exemplars([annotated(nlp, TEXT)])
-    assert ids(nlp, TEXT) == ["river"] and not linker.forget(span)
+    linker.feedback.learn(span, "shop")
+    linker.feedback.add_exemplars([annotated(nlp, TEXT)])
+    assert ids(nlp, TEXT) == ["river"] and not linker.feedback.forget(span)
     # One that says the same leaves the correction, and stays when that is forgotten.
-    linker.learn(span, "river")
-    linker.add_exemplars([annotated(nlp, TEXT)])
-    assert linker.forget(span)
+    linker.feedback.learn(span, "river")
+    linker.feedback.add_exemplars([annotated(nlp, TEXT)])
+    assert linker.feedback.forget(span)
     assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("river",)
 
 
@@ -179,7 +179,7 @@ def test_a_correction_holds_for_mentions_of_the_same_type():
     nlp = build(retriever={"match_types": True})
     linker = nlp.get_pipe("arbo_linker")
     doc = without_links(annotated(nlp, TEXT, label="COMPANY"))
-    linker.learn(doc.ents[0], "shop")
+    linker.feedback.learn(doc.ents[0], "shop")
     for label, expected in (("COMPANY", "shop"), ("PLACE", "river")):
         doc = nlp(without_links(annotated(nlp, TEXT, label=label)))
         assert [ent.kb_id_ for ent in doc.ents] == [expected]
@@ -188,5 +188,15 @@ def test_a_correction_holds_for_mentions_of_the_same_type():
 def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.threshold = 1.0
-    linker.learn(linked(nlp, TEXT).ents[0], "cat")
+    linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"] and ids(nlp, OTHER) == ["NIL", "NIL"]
+
+
+def test_old_names_of_methods_warn_and_work(nlp):
+    linker, span = nlp.get_pipe("arbo_linker"), linked(nlp, TEXT).ents[0]
+    with pytest.warns(DeprecationWarning, match="call linker.feedback.learn"):
+        linker.feedback.learn(span, "cat")
+    with pytest.warns(DeprecationWarning, match="linker.corpus.discover"):
+        new_entities = linker.corpus.discover([linked(nlp, TEXT)])
+    with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="no decision"):
+        new_entities.undo()

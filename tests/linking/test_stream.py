@@ -88,7 +88,7 @@ def test_streaming_does_not_depend_on_batches(nlp, batch_size):
     assert at_once[0] == at_once[1] == at_once[2] and runs[0] == runs[1] == runs[2]
     linker.stream = False
     corpus = docs_of(nlp, texts)
-    linker.discover(corpus)
+    linker.corpus.discover(corpus)
     assert adjusted_rand_score(clusters(corpus), runs[0]) >= 0.95
 
 
@@ -115,7 +115,9 @@ def test_the_next_document_links_to_an_accepted_entity(nlp, tmp_path):
     encoded = []
     encode = linker.encoder.encode_mentions
     linker.encoder.encode_mentions = lambda w: encoded.append(len(w)) or encode(w)
-    entity = linker.accept(zorblat.id, "E77", title="Zorblat", description="a kind of craft")
+    entity = linker.new_entities.accept(
+        zorblat.id, "E77", title="Zorblat", description="a kind of craft"
+    )
     assert encoded == [], "mentions are not encoded again"
     assert entity == linker.kb.get("E77") and entity.types == ("THING",)
     assert entity.meta["discovered_as"] == zorblat.id and entity.meta["mentions"] == 4
@@ -139,24 +141,24 @@ def test_the_next_document_links_to_an_accepted_entity(nlp, tmp_path):
 
 def test_accepting_discovered_and_existing_entities(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    discovered = linker.discover(docs_of(nlp))
+    discovered = linker.corpus.discover(docs_of(nlp))
     one = discovered[0]
     with pytest.raises(KeyError, match="no new entity"):
-        linker.accept(one.id)
-    entity = linker.accept(one.id, source=discovered)
+        linker.new_entities.accept(one.id)
+    entity = discovered.accept(one.id)
     assert entity.id == one.id.replace("NEW-", "ENT-") and entity.title == one.name
     assert one.id not in discovered
     other = discovered[0]
-    assert linker.accept(other.id, "river", source=discovered) == linker.kb.get("river")
+    assert discovered.accept(other.id, "river") == linker.kb.get("river")
     assert linker.exemplars.records[-1].kb_ids == ("river",)
     with pytest.raises(ValueError, match="E001|NIL"):
-        linker.accept(discovered.ids[0], "NIL", source=discovered)
+        discovered.accept(discovered.ids[0], "NIL")
     assert len(discovered) == 1, "a failed call changes nothing"
 
 
 def test_streaming_continues_from_discovered_entities(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    linker.new_entities, linker.stream = linker.discover(docs_of(nlp, NEW[:4])), True
+    linker.new_entities, linker.stream = linker.corpus.discover(docs_of(nlp, NEW[:4])), True
     zorblat = linker.new_entities.ids[:]
     names = clusters(nlp.pipe(docs_of(nlp, NEW[4:])))
     assert names[0] in zorblat and names[1] == names[2] not in zorblat
@@ -192,7 +194,7 @@ def test_without_a_discovery(nlp):
     docs = list(alone.pipe(docs_of(alone)))
     assert clusters(docs)[2:5] == ["new-1", "new-1", "new-2"], "each mention for itself"
     with pytest.raises(ValueError, match="can.t group new entities"):
-        linker.discover(docs)
+        linker.corpus.discover(docs)
     linker.stream = True
     with pytest.raises(ValueError, match="can.t group new entities"):
         alone(docs_of(alone)[0])
@@ -207,16 +209,16 @@ def test_link_stream_reads_documents_twice(nlp):
         reads.append(True)
         return iter(docs_of(nlp, texts))
 
-    streamed = list(linker.link_stream(read))
-    corpus = linker.link_corpus(docs_of(nlp, texts))
+    streamed = list(linker.corpus.link_stream(read))
+    corpus = linker.corpus.link(docs_of(nlp, texts))
     assert len(reads) == 2
     for one, other in zip(streamed, corpus):
         assert [e._.arbo for e in one.ents] == [e._.arbo for e in other.ents]
     assert [s.id_ for doc in streamed for s in doc.spans["new_entities"]] == clusters(corpus)
     steps = iter([docs_of(nlp, texts), docs_of(nlp, texts[1:])])
     with pytest.raises(ValueError, match="second time"):
-        list(linker.link_stream(lambda: next(steps)))
-    assert list(linker.link_stream(lambda: [])) == []
+        list(linker.corpus.link_stream(lambda: next(steps)))
+    assert list(linker.corpus.link_stream(lambda: [])) == []
 
 
 def test_evidence_names_other_documents():
@@ -228,7 +230,7 @@ def test_evidence_names_other_documents():
     docs[0].user_data["doc_id"] = "first"
     curves = {"entity": (12.0, -6.0), "mention": (60.0, -20.0)}
     linker.calibration = type(linker.calibration).from_config(curves)
-    linked = linker.link_corpus(docs)
+    linked = linker.corpus.link(docs)
     steps = linked[2].ents[0]._.arbo.evidence
     assert [step.kind for step in steps][0] == "entity" and len(steps) > 2
     others = steps[1:-1]
@@ -240,14 +242,14 @@ def test_another_order_in_the_second_pass_raises(nlp):
     linker = nlp.get_pipe("arbo_linker")
     orders = iter([DEV, DEV[::-1]])
     with pytest.raises(ValueError, match="second time"):
-        list(linker.link_stream(lambda: docs_of(nlp, next(orders))))
+        list(linker.corpus.link_stream(lambda: docs_of(nlp, next(orders))))
 
 
 def test_repeated_texts_have_one_id(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.discovery = replace(linker.discovery, method="strong", threshold=1.0)
     docs = docs_of(nlp, NEW[:1] * 4)
-    discovered = linker.discover(docs)
+    discovered = linker.corpus.discover(docs)
     assert clusters(docs) == discovered.ids * 4 and len(discovered[0].members) == 1
 
 
@@ -255,15 +257,15 @@ def test_accepting_forgets_outdated_corrections(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.stream = True
     docs = list(nlp.pipe(docs_of(nlp)))
-    linker.learn(docs[0].ents[0], "NIL")
-    linker.accept(docs[0].ents[0]._.arbo.cluster, "E77")
+    linker.feedback.learn(docs[0].ents[0], "NIL")
+    linker.new_entities.accept(docs[0].ents[0]._.arbo.cluster, "E77")
     assert nlp(docs_of(nlp, NEW[:1])[0]).ents[0].kb_id_ == "E77"
-    assert not linker.forget(docs[0].ents[0])
+    assert not linker.feedback.forget(docs[0].ents[0])
 
 
 def test_a_failure_while_accepting_changes_nothing(nlp, monkeypatch):
     linker = nlp.get_pipe("arbo_linker")
-    discovered = linker.discover(docs_of(nlp))
+    discovered = linker.corpus.discover(docs_of(nlp))
     before, exemplars = discovered.to_bytes(), len(linker.exemplars)
 
     def fail(texts):
@@ -272,10 +274,10 @@ def test_a_failure_while_accepting_changes_nothing(nlp, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(linker.encoder, "encode_texts", fail)
         with pytest.raises(RuntimeError, match="out of memory"):
-            linker.accept(discovered.ids[0], "E77", source=discovered)
+            discovered.accept(discovered.ids[0], "E77")
     assert "E77" not in linker.kb and len(linker.exemplars) == exemplars
     assert discovered.to_bytes() == before
-    assert linker.accept(discovered.ids[0], "E77", source=discovered).id == "E77"
+    assert discovered.accept(discovered.ids[0], "E77").id == "E77"
 
 
 def test_accepting_from_another_source_and_scoring_keep_the_stream_consistent(nlp):
@@ -284,8 +286,8 @@ def test_accepting_from_another_source_and_scoring_keep_the_stream_consistent(nl
     docs = list(nlp.pipe(docs_of(nlp)))
     name = docs[0].ents[0]._.arbo.cluster
     linker.stream = False
-    discovered = linker.discover(docs_of(nlp))
-    linker.accept(name, "E77", source=discovered)
+    discovered = linker.corpus.discover(docs_of(nlp))
+    discovered.accept(name, "E77")
     assert name not in linker.new_entities and linker.new_entities.resolve(name) == "E77"
     linker.stream = True
     before = linker.new_entities.to_bytes()
@@ -302,7 +304,7 @@ def test_nothing_to_link(settings):
     nlp = build(**settings)
     linker = nlp.get_pipe("arbo_linker")
     docs = [nlp.make_doc("none here"), nlp.make_doc("")]
-    assert len(linker.link_corpus(docs)) == 2 and list(linker.discover(docs)) == []
+    assert len(linker.corpus.link(docs)) == 2 and list(linker.corpus.discover(docs)) == []
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -319,7 +321,7 @@ def test_new_entities_have_one_type_with_match_types(streams):
         first, second = both.ents
         both.ents = [first, Span(both, second.start, second.end, label="PERSON")]
         linker.stream = streams
-        docs = list(nlp.pipe([*docs, both])) if streams else linker.link_corpus([*docs, both])
+        docs = list(nlp.pipe([*docs, both])) if streams else linker.corpus.link([*docs, both])
         assert len(set(clusters(docs))) == expected
         linker.stream = False
         assert len(set(clusters([nlp(both.copy())]))) == expected

@@ -64,13 +64,17 @@ def edits(linker, number):
     doc = annotated(NLP, f"Number {number}: the [Amazon|shop] of another kind of thing.")
     (span,) = doc.ents
     yield lambda: kb.add(Entity(name, "Mercury", "a god of the Romans"))
-    yield lambda: linker.learn(span, name)
+    yield lambda: linker.feedback.learn(span, name)
     yield lambda: kb.update(Entity(name, "Amazon", "a woman who fights"))
-    yield lambda: linker.reject_link(span, "shop")
-    yield lambda: linker.add_exemplars([annotated(NLP, f"The [jaguar|{name}] number {number}.")])
+    yield lambda: linker.feedback.reject_link(span, "shop")
+    yield lambda: linker.feedback.add_exemplars(
+        [annotated(NLP, f"The [jaguar|{name}] number {number}.")]
+    )
     yield lambda: linker.refresh()
-    yield lambda: linker.remove_exemplars(annotated(NLP, f"The [jaguar|x] number {number}.").ents)
-    yield lambda: linker.forget(span)
+    yield lambda: linker.feedback.remove_exemplars(
+        annotated(NLP, f"The [jaguar|x] number {number}.").ents
+    )
+    yield lambda: linker.feedback.forget(span)
     yield lambda: kb.remove(name)
 
 
@@ -124,7 +128,7 @@ def test_the_first_calls_of_many_threads_encode_once(linker):
     original = linker.encoder.encode_texts
     linker.encoder.encode_texts = lambda inputs: (calls.append(len(inputs)), original(inputs))[1]
     linker.kb.add(Entity("new", "thing that is new"))
-    linker.learn(annotated(NLP, "A [jaguar|cat] again.").ents[0], "new")
+    linker.feedback.learn(annotated(NLP, "A [jaguar|cat] again.").ents[0], "new")
     run_in_threads(*[lambda: described(linker, DEV)] * 8)
     assert calls == [1]
 
@@ -160,7 +164,7 @@ def test_a_saved_state_is_one_state(tiny_bert, linker):
             doc = annotated(NLP, f"The [jaguar|n{number}] number {number}.")
             with linker.datastore.editing():
                 linker.kb.add(Entity(f"n{number}", f"number {number}"))
-                linker.add_exemplars([doc])
+                linker.feedback.add_exemplars([doc])
             stop.wait(0.01)  # thousands of edits would make each save slow
 
     def save():

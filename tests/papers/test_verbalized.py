@@ -124,7 +124,7 @@ def test_a_correction_stays_whatever_is_written_beside_it(nlp):
     nlp = build(train=TRAIN[:6], inference=INFERENCE)
     linker = nlp.get_pipe("arbo_linker")
     text = "[Amazon|river] [Jaguar|car] [Apple|maker] [Mercury|planet] ."
-    linker.learn(nlp(without_links(annotated(nlp, text))).ents[2], "NIL")
+    linker.feedback.learn(nlp(without_links(annotated(nlp, text))).ents[2], "NIL")
     for ending in ("", " !", " indeed."):
         assert nlp(without_links(annotated(nlp, text + ending))).ents[2].kb_id_ == "NIL"
 

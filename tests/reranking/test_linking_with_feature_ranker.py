@@ -171,7 +171,7 @@ def test_a_corpus_of_one_document_is_linked_as_the_document_is(is_fitted, kind):
     for text in [*DEV, *TRAIN]:
         doc, corpus_doc = (without_links(annotated(nlp, text)) for _ in range(2))
         expected = [ent._.arbo for ent in nlp(doc).ents]
-        linker.link_corpus([corpus_doc])
+        linker.corpus.link([corpus_doc])
         actual = [ent._.arbo for ent in corpus_doc.ents]
         for one, other in zip(expected, actual):
             assert (one.kb_id, one.score, one.ids) == (other.kb_id, other.score, other.ids)

@@ -236,7 +236,7 @@ def test_a_file_of_discover_is_taken_up_and_the_next_discovery_keeps_ids(start, 
     browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
     again = start()
     assert ids_by_name(again.review) == {k: v for k, v in before.items() if k != "Vexil"}
-    later = again.review.linker.discover(documents(again.review.nlp))
+    later = again.review.linker.corpus.discover(documents(again.review.nlp))
     assert before["Vexil"] not in later.ids and before["Quorn"] in later.ids
 
 

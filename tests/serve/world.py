@@ -36,7 +36,7 @@ def pipeline():
     """A pipeline whose linker keeps the new entities of ``TEXTS``."""
     nlp = build(threshold=0.9)
     linker = find_linker(nlp)
-    linker.new_entities = linker.discover(documents(nlp))
+    linker.new_entities = linker.corpus.discover(documents(nlp))
     return nlp
 
 
