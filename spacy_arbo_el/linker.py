@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import (
     Any,
@@ -31,18 +32,15 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 from .annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .calibration.calibration import Calibration
 from .discovery.acceptance import Acceptance
-from .discovery.entities import EntityOrId
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
-from .discovery.verdicts import Entry
 from .display import counted
 from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
 from .errors import Errors, Warnings
 from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
-from .inference.decisions import Inference, RevisesTraining
-from .kb.entity import Entity
+from .inference.decisions import Inference
 from .kb.folder import DATABASE
 from .kb.knowledge_base import ArboKB
 from .linking.corpus import CorpusLinker
@@ -56,7 +54,7 @@ from .linking.stream import Stream
 from .log import warn_once
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
-from .moved import Moved, warn_of_old_name
+from .moved import Moved
 from .pages import html_table
 from .reranking.pair_rerankers import cached
 from .reranking.protocol import Reranker
@@ -70,7 +68,7 @@ from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.rates import warn_of_high_rate
 from .training.step import RevisedInputs
-from .training.trainer import Trainer
+from .training.trainer import RevisesTraining, Trainer
 
 
 class ArboLinker(TrainablePipe):
@@ -336,23 +334,24 @@ class ArboLinker(TrainablePipe):
 
         What ``corpus.discover`` gave can be put here, to continue from it.
         """
-        return self._bound(self.streaming.new_entities)
+        new_entities = self.streaming.new_entities
+        new_entities.acceptance = self._acceptance
+        return new_entities
 
     @new_entities.setter
     def new_entities(self, value: NewEntities) -> None:
         self.streaming.new_entities = value
 
-    def _bound(self, new_entities: NewEntities) -> NewEntities:
-        """New entities that are accepted into the knowledge base of this linker."""
+    def _acceptance(self) -> Acceptance:
+        """What moves new entities to the knowledge base and back."""
         corrections = self.stages.corrections
-        new_entities.acceptance = Acceptance(
+        return Acceptance(
             self.datastore,
             corrections.forget_outdated,
             corrections.is_learned,
-            lambda: self.streaming.new_entities,
-            lambda: self.encoder.require_ready(self.name),
+            self.streaming.new_entities,
+            partial(self.encoder.require_ready, self.name),
         )
-        return new_entities
 
     # Old names of methods of the facets, for one release
 
@@ -365,23 +364,8 @@ class ArboLinker(TrainablePipe):
     link_stream = Moved("corpus.link_stream")
     discover = Moved("corpus.discover")
     discover_stream = Moved("corpus.discover_stream")
-
-    def accept(
-        self,
-        entity: EntityOrId,
-        kb_id: Optional[str] = None,
-        *,
-        source: Optional[NewEntities] = None,
-        **about: Any,
-    ) -> Entity:
-        """Deprecated: ``new_entities.accept``. source: What ``discover`` gave, if it is there."""
-        warn_of_old_name("accept", "new_entities.accept")
-        return self._bound(source or self.streaming.new_entities).accept(entity, kb_id, **about)
-
-    def undo(self, *, source: Optional[NewEntities] = None) -> Entry:
-        """Deprecated: ``new_entities.undo``. source: As for ``accept``."""
-        warn_of_old_name("undo", "new_entities.undo")
-        return self._bound(source or self.streaming.new_entities).undo()
+    accept = Moved("new_entities.accept")
+    undo = Moved("new_entities.undo")
 
     # Training
 

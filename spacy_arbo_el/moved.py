@@ -1,6 +1,7 @@
 """Old names of methods that have moved."""
 
 import warnings
+from functools import partial
 from typing import Any, Optional
 
 from .errors import Warnings
@@ -19,14 +20,14 @@ class Moved:
         self.name = name
 
     def __get__(self, linker: Any, owner: Optional[type] = None) -> Any:
-        if linker is None:
-            return self
-        warn_of_old_name(self.name, self.path, level=3)
+        return self if linker is None else partial(self._call, linker)
+
+    def _call(self, linker: Any, *args: Any, source: Any = None, **settings: Any) -> Any:
+        """Call the method. source: New entities that are meant in place of the linker's."""
+        message = Warnings.W549.format(name=self.name, path=self.path)
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
         facet, _, method = self.path.partition(".")
-        return getattr(getattr(linker, facet), method)
-
-
-def warn_of_old_name(name: str, path: str, level: int = 3) -> None:
-    """Warn whoever called a method of the linker by its old name."""
-    message = Warnings.W549.format(name=name, path=path)
-    warnings.warn(message, DeprecationWarning, stacklevel=level)
+        target = getattr(linker, facet)
+        if source is not None:
+            source.acceptance, target = target.acceptance, source
+        return getattr(target, method)(*args, **settings)

@@ -29,7 +29,7 @@ class Acceptance:
     datastore: Datastore
     forget_outdated: Callable[[Sequence[MentionKey], str], object]
     is_learned: Callable[[MentionKey, str], bool]
-    stored: Callable[[], NewEntities]
+    stored: NewEntities
     require_ready: Callable[[], None]
 
     def accept(
@@ -70,8 +70,8 @@ class Acceptance:
             self.forget_outdated(mentions.keys, accepted.id)
             datastore.changed()
             new_entities.release(new_entity, accepted.id, added=is_new, labels=before)
-        if self.stored() is not new_entities:
-            self.stored().leave_out(mentions.keys, accepted.id)
+        if self.stored is not new_entities:
+            self.stored.leave_out(mentions.keys, accepted.id)
         return accepted
 
     def _encode(self, inputs: SpanInputs) -> np.ndarray:
@@ -86,8 +86,8 @@ class Acceptance:
                 return entry
             if "labels" in entry:
                 _take_back(entry, self.datastore, self.is_learned)
-        if self.stored() is not new_entities:
-            self.stored().take_in(entry["mentions"], entry["kb_id"])
+        if self.stored is not new_entities:
+            self.stored.take_in(entry["mentions"], entry["kb_id"])
         return entry
 
 

@@ -73,7 +73,7 @@ class NewEntities:
     threshold: The probability that a link had to have.
     fingerprint: Identifies the encoder that the vectors come from.
     documents: How many documents were processed.
-    acceptance: Moves new entities to a knowledge base and back; None where no linker has them.
+    acceptance: Gives what moves new entities to a knowledge base and back; None without a linker.
     lock: One thread at a time may read or change the new entities. It may wait for no other lock
         while it has this one.
     """
@@ -82,7 +82,7 @@ class NewEntities:
         self.threshold = threshold
         self.fingerprint = fingerprint
         self.documents = 0
-        self.acceptance: Optional[Acceptance] = None
+        self.acceptance: Optional[Callable[[], Acceptance]] = None
         self.lock = ForkableLock()
         self.rows = Rows()
         self.clusters = Clusters()
@@ -295,7 +295,7 @@ class NewEntities:
         """
         if self.acceptance is None:
             raise ValueError(Errors.E727)
-        return self.acceptance.accept(self, entity, kb_id, **about)
+        return self.acceptance().accept(self, entity, kb_id, **about)
 
     def undo(self) -> Entry:
         """Take back the last decision, an acceptance also in the linker's knowledge base.
@@ -305,7 +305,7 @@ class NewEntities:
 
         RETURNS: What the log says of the decision.
         """
-        return self.take_back() if self.acceptance is None else self.acceptance.undo(self)
+        return self.take_back() if self.acceptance is None else self.acceptance().undo(self)
 
     def take_back(self, *, acceptances: bool = False) -> Entry:
         """As ``undo``, without the knowledge base.

@@ -1,29 +1,12 @@
 """What an inference procedure is, and what it decides."""
 
 from dataclasses import dataclass
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    List,
-    NamedTuple,
-    Optional,
-    Protocol,
-    Sequence,
-    Tuple,
-    runtime_checkable,
-)
+from typing import Any, Callable, List, NamedTuple, Protocol, Sequence, runtime_checkable
 
 import numpy as np
-from spacy.tokens import Span
 
 from ..calibration.calibration import Calibration
 from ..reranking.protocol import RankedMentions
-
-if TYPE_CHECKING:
-    from ..linking.stages import LinkingStages
-    from ..training.step import RevisedInputs
-    from ..training.trainer import Trainer
 
 # Candidates of a mention that an inference procedure looks at.
 MAX_CONSIDERED = 4
@@ -83,7 +66,7 @@ class Inference(Protocol):
 
     Of the candidates of a mention it looks at the first ``MAX_CONSIDERED`` at most: a corpus that
     is linked in one graph keeps no more. A procedure is a frozen dataclass. It may also have the
-    methods of ``Revises`` and ``RevisesTraining``.
+    methods of ``linking.stages.Revises`` and ``training.trainer.RevisesTraining``.
 
     n_exemplars: How many of the nearest exemplars are searched for each mention.
     n_mentions: How many of the nearest other mentions are searched for each mention.
@@ -101,48 +84,5 @@ class Inference(Protocol):
         """Decide.
 
         min_logit: The log-odds that each edge of a link must have.
-        """
-        ...
-
-
-@runtime_checkable
-class Revises(Protocol):
-    """An inference procedure that changes vectors where documents are linked one at a time."""
-
-    def revise(
-        self,
-        stages: "LinkingStages",
-        spans: Sequence[Sequence[Span]],
-        batch: MentionBatch,
-        min_logit: float,
-    ) -> MentionBatch:
-        """The batch with other vectors.
-
-        stages: Those of the linker; its datastore must be in use.
-        spans: The mentions of each document.
-        batch: The same, encoded.
-        min_logit: The log-odds that a link must have.
-        """
-        ...
-
-
-@runtime_checkable
-class RevisesTraining(Protocol):
-    """An inference procedure that changes what mentions are trained in."""
-
-    def revise_step(
-        self,
-        stages: "LinkingStages",
-        trainer: "Trainer",
-        spans: Sequence[Sequence[Span]],
-        rows: np.ndarray,
-    ) -> Tuple[np.ndarray, Optional["RevisedInputs"]]:
-        """The mentions of a step to train on, with what some are encoded from.
-
-        stages: Those of the linker.
-        trainer: The linker's.
-        spans: The mentions of each document of the step, also those that are not trained on.
-        rows: (b,) int64, the rows of the mentions to train on in the exemplar store, at least one.
-        RETURNS: The rows of the mentions that are left, and what replaces the stored inputs.
         """
         ...

@@ -1,7 +1,7 @@
 """The stages from mentions to links, written once: whatever links calls these."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Generic, List, Optional, Sequence, TypeVar
+from typing import Any, Generic, List, Optional, Protocol, Sequence, TypeVar, runtime_checkable
 
 import numpy as np
 from spacy.tokens import Span
@@ -13,7 +13,7 @@ from ..calibration.logistic import log_odds
 from ..discovery.grouping import Discovery
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
-from ..inference.decisions import Decisions, Inference, Revises
+from ..inference.decisions import Decisions, Inference
 from ..mentions.batch import MentionBatch
 from ..mentions.reader import MentionReader
 from ..reranking.protocol import RankedMentions, RankingContext, Reranker
@@ -33,6 +33,27 @@ class LinkedMentions:
     ranked: RankedMentions
     decisions: Decisions
     links: List[Link]
+
+
+@runtime_checkable
+class Revises(Protocol):
+    """An inference procedure that changes vectors where documents are linked one at a time."""
+
+    def revise(
+        self,
+        stages: "LinkingStages",
+        spans: Sequence[Sequence[Span]],
+        batch: MentionBatch,
+        min_logit: float,
+    ) -> MentionBatch:
+        """The batch with other vectors.
+
+        stages: Those of the linker; its datastore must be in use.
+        spans: The mentions of each document.
+        batch: The same, encoded.
+        min_logit: The log-odds that a link must have.
+        """
+        ...
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,26 @@ import hashlib
 import time
 from dataclasses import dataclass
 from itertools import chain
-from typing import Dict, Hashable, List, Optional, Sequence, Tuple
+from typing import (
+    Dict,
+    Hashable,
+    List,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    runtime_checkable,
+)
 
 import numpy as np
+from spacy.tokens import Span
 from thinc.api import Model
 
 from ..arrays import TopK
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..kb.texts import DistinctTexts
+from ..linking.stages import LinkingStages
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
@@ -247,3 +258,25 @@ def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:
         return np.where(rows < len(old), rows, -1)
     place = {value: row for row, value in enumerate(old)}
     return np.array([place.get(value, -1) for value in new], dtype=np.int64)
+
+
+@runtime_checkable
+class RevisesTraining(Protocol):
+    """An inference procedure that changes what mentions are trained in."""
+
+    def revise_step(
+        self,
+        stages: LinkingStages,
+        trainer: Trainer,
+        spans: Sequence[Sequence[Span]],
+        rows: np.ndarray,
+    ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
+        """The mentions of a step to train on, with what some are encoded from.
+
+        stages: Those of the linker.
+        trainer: The linker's.
+        spans: The mentions of each document of the step, also those that are not trained on.
+        rows: (b,) int64, the rows of the mentions to train on in the exemplar store, at least one.
+        RETURNS: The rows of the mentions that are left, and what replaces the stored inputs.
+        """
+        ...
