@@ -413,7 +413,6 @@ class Errors(metaclass=_Coded):
 
     # Evaluation and discovery: E7xx
     E701 = "There are {gold} gold labels but {predicted} predicted labels. Give one per mention."
-    E702 = "There is no discovery method {value!r}. Choose one of: {choices}."
     E703 = (
         "There is no new entity {id!r}. If there was one, it has been accepted, rejected or merged "
         "since: linker.new_entities.log records it. `arbo new list` and linker.new_entities.ids "
@@ -491,7 +490,6 @@ class Errors(metaclass=_Coded):
         "linker.corpus.discover gave."
     )
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
-    E720 = "The number of neighbours in discovery must be 0 or more, not {value!r}."
     E724 = "{path} has no labels. Give ids of entities, one per line, or entities as JSONL."
     E726 = (
         '{path} has no annotated mention to score. Annotated spans have a kb_id_, "NIL" for no '
@@ -510,7 +508,6 @@ class Errors(metaclass=_Coded):
         "The inference {inference} has no setting {name} to tune. Take one that has, such as "
         "Clustering.v1, or tune without this number."
     )
-    E714 = "The weight of n-grams in discovery must be between 0 and 1, not {value!r}."
     E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
     E710 = (
         "The documents that were read the second time differ from those of the first time. `read` "

@@ -21,15 +21,8 @@ if TYPE_CHECKING:
 N_NEAREST = 3
 # The columns of new entities and of their mentions in tables.
 SUMMARY = (
-    "id",
-    "name",
-    "mentions",
-    "documents",
-    "cohesion",
-    "nearest",
-    "nearest_title",
-    "nearest_probability",
-    "reason",
+    *("id", "name", "mentions", "documents", "cohesion"),
+    *("nearest", "nearest_title", "nearest_probability", "reason"),
 )
 MENTION = ("document", "start", "end", "text", "label", "before", "after")
 
@@ -171,7 +164,11 @@ def describe(
         medoid = order[central]
         others = np.delete(units @ units[central], central)
         cohesion = round(float(others.mean()), 4)
-    refused = tuple(_refused(entity, threshold) for entity in most_probable(nearest))
+    reasons = f"below the threshold of {threshold:g}", "refused by the inference procedure"
+    refused = tuple(
+        RefusedEntity(*entity, reasons[entity.probability >= threshold])
+        for entity in most_probable(nearest)
+    )
     return NewEntity(entity_id, members[medoid].text, tuple(members), medoid, cohesion, refused)
 
 
@@ -205,12 +202,6 @@ def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> List[NearestEnt
     for entity in sorted(entities, key=lambda entity: (-entity.probability, entity.kb_id)):
         best.setdefault(entity.kb_id, entity)
     return list(best.values())[:N_NEAREST]
-
-
-def _refused(entity: NearestEntity, threshold: float) -> RefusedEntity:
-    if entity.probability < threshold:
-        return RefusedEntity(*entity, f"below the threshold of {threshold:g}")
-    return RefusedEntity(*entity, "refused by the inference procedure")
 
 
 def to_html(entities: Iterable[NewEntity], title: str = "Not in the knowledge base") -> str:

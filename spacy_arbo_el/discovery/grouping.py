@@ -11,7 +11,6 @@ from .. import graph
 from ..arrays import TopK, unit
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import similarity_at
-from ..errors import Errors
 from ..graph.averages import average_joins
 from ..graph.components import number_clusters
 from ..graph.constrained import constrained
@@ -20,6 +19,7 @@ from ..mentions.records import MentionKey, MentionRecord
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.mention_search import nearest_in_document
 from ..retrieval.similarity import Cosine, Similarity
+from ..settings import check_choice, check_count, check_share
 
 METHODS = ("weak", "strong", "arborescence", "average")
 # Number of columns that character n-grams are hashed to.
@@ -61,15 +61,10 @@ class Discovery:
     spans_key: str = "new_entities"
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.threshold <= 1.0:
-            raise ValueError(Errors.E402.format(value=self.threshold))
-        if not 0.0 <= self.ngram_weight <= 1.0:
-            raise ValueError(Errors.E714.format(value=self.ngram_weight))
-        if self.n_neighbors < 0:
-            raise ValueError(Errors.E720.format(value=self.n_neighbors))
-        if self.method not in METHODS:
-            choices = ", ".join(METHODS)
-            raise ValueError(Errors.E702.format(value=self.method, choices=choices))
+        check_share("discovery.threshold", self.threshold)
+        check_share("discovery.ngram_weight", self.ngram_weight)
+        check_count("discovery.n_neighbors", self.n_neighbors)
+        check_choice("discovery.method", self.method, METHODS)
 
     def min_similarity(self, calibration: Calibration) -> float:
         """The threshold as a similarity."""

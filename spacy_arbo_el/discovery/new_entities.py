@@ -32,7 +32,7 @@ from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
 from .grouping import Decided
-from .serialization import Contents, pack, unpack
+from .serialization import SETTINGS, pack, unpack
 from .store import Clusters, Rows, Unlinked
 from .verdicts import Entry, History, Verdicts
 
@@ -414,17 +414,17 @@ class NewEntities:
     @locked
     def to_bytes(self) -> bytes:
         """Everything, the log included."""
-        settings = self.threshold, self.fingerprint, self.documents
-        return pack(Contents(self.rows.all(), self.clusters, self.log, *settings))
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        return pack(self.rows.all(), self.clusters, settings)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NewEntities":
         """What ``to_bytes`` gave; ValueError where the bytes are something else."""
-        contents = unpack(data)
-        self = cls(contents.threshold, contents.fingerprint)
-        self.documents, self.history = contents.documents, History(contents.log)
-        self.rows.extend(contents.mentions)
-        self.clusters = contents.clusters
+        mentions, clusters, settings = unpack(data)
+        self = cls(settings["threshold"], settings["fingerprint"])
+        self.documents, self.history = settings["documents"], History(settings["log"])
+        self.rows.extend(mentions)
+        self.clusters = clusters
         return self
 
     def to_disk(self, path: Union[str, Path]) -> None:

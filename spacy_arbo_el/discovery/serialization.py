@@ -2,7 +2,7 @@
 
 import gc
 from dataclasses import fields
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 import numpy as np
 import srsly
@@ -18,23 +18,13 @@ from .entities import NearestEntity
 from .store import Clusters, Unlinked
 
 FORMAT = 2
+# Attributes of ``NewEntities`` beside its mentions and clusters.
+SETTINGS = ("log", "threshold", "fingerprint", "documents")
 FIELDS = tuple(field.name for field in fields(MentionRecord))
 
 
-class Contents(NamedTuple):
-    """The contents of a ``NewEntities``, see there."""
-
-    mentions: Unlinked
-    clusters: Clusters
-    log: List[Dict[str, Any]]
-    threshold: float
-    fingerprint: str
-    documents: int
-
-
-def pack(contents: Contents) -> bytes:
-    """The contents as bytes."""
-    mentions, clusters = contents.mentions, contents.clusters
+def pack(mentions: Unlinked, clusters: Clusters, settings: Mapping[str, Any]) -> bytes:
+    """New entities as bytes. settings: The attributes of ``SETTINGS``."""
     arrays = {
         "vectors": mentions.vectors,
         "documents": mentions.documents,
@@ -49,19 +39,16 @@ def pack(contents: Contents) -> bytes:
             "records": [[getattr(record, name) for name in FIELDS] for record in mentions.records],
             "nearest": [[list(entity) for entity in row] for row in mentions.nearest],
             "ids": clusters.ids,
-            "accepted": [list(pair) for pair in clusters.accepted.items()],
+            "accepted": list(clusters.accepted.items()),
             "rejected": list(clusters.rejected),
-            "kept_apart": [list(pair) for pair in clusters.kept_apart],
-            "log": contents.log,
-            "threshold": contents.threshold,
-            "fingerprint": contents.fingerprint,
-            "documents": contents.documents,
+            "kept_apart": clusters.kept_apart,
+            **settings,
         }
     )
 
 
-def unpack(data: bytes) -> Contents:
-    """The contents that ``pack`` gave as bytes; ValueError where the bytes are something else."""
+def unpack(data: bytes) -> Tuple[Unlinked, Clusters, Dict[str, Any]]:
+    """What ``pack`` was given; ValueError where the bytes are something else."""
     collects_garbage = gc.isenabled()
     try:
         msg = srsly.msgpack_loads(data)
@@ -85,9 +72,9 @@ def unpack(data: bytes) -> Contents:
         )
         check_mentions(mentions)
         check_clusters(clusters, len(mentions))
-        settings = msg["threshold"], msg["fingerprint"], msg["documents"]
-        check_settings(msg["log"], *settings)
-        return Contents(mentions, clusters, msg["log"], *settings)
+        settings = {name: msg[name] for name in SETTINGS}
+        check_settings(**settings)
+        return mentions, clusters, settings
     # What msgpack and NumPy raise on broken bytes has no common base class.
     except Exception as error:
         raise ValueError(Errors.E708.format(problem=error)) from error

@@ -1,6 +1,8 @@
 """Mentions that no entity fits, in rows, and the clusters that they are in, by number."""
 
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Callable, Dict, List, Sequence, Set, Tuple
 
 import numpy as np
@@ -58,17 +60,6 @@ class Unlinked:
         """
         documents = batch.documents + first_document
         return cls(batch.records, documents, nearest, batch.inputs, batch.encoded)
-
-    @classmethod
-    def concat(cls, parts: Sequence["Unlinked"]) -> "Unlinked":
-        """The mentions of several sets one after the other; at least one set."""
-        return cls(
-            [record for part in parts for record in part.records],
-            np.concatenate([part.documents for part in parts]),
-            [nearest for part in parts for nearest in part.nearest],
-            SpanInputs.concat([part.inputs for part in parts]),
-            np.concatenate([part.vectors for part in parts]),
-        )
 
 
 class Rows:
@@ -177,8 +168,7 @@ class Rows:
             self._vectors = self._vectors.with_rows(encode(self.inputs))
 
 
-def _no_numbers() -> np.ndarray:
-    return np.zeros(0, dtype=np.int64)
+_NO_NUMBERS = partial(np.zeros, 0, dtype=np.int64)
 
 
 @dataclass
@@ -193,8 +183,8 @@ class Clusters:
     kept_apart: Pairs of numbers that must not become one cluster.
     """
 
-    of_mention: np.ndarray = field(default_factory=_no_numbers)
-    merged_into: np.ndarray = field(default_factory=_no_numbers)
+    of_mention: np.ndarray = field(default_factory=_NO_NUMBERS)
+    merged_into: np.ndarray = field(default_factory=_NO_NUMBERS)
     ids: List[str] = field(default_factory=list)
     accepted: Dict[int, str] = field(default_factory=dict)
     rejected: Dict[int, None] = field(default_factory=dict)
@@ -205,14 +195,7 @@ class Clusters:
 
     def copy(self) -> "Clusters":
         """The same clusters, to be changed by themselves."""
-        return Clusters(
-            self.of_mention.copy(),
-            self.merged_into.copy(),
-            list(self.ids),
-            dict(self.accepted),
-            dict(self.rejected),
-            list(self.kept_apart),
-        )
+        return deepcopy(self)
 
     # Reading
 

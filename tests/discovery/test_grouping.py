@@ -94,11 +94,11 @@ def test_strange_vectors_and_thresholds_are_sane(similarity, method, threshold):
 
 def test_settings_out_of_range_are_an_error():
     for value in (float("nan"), -0.1, 1.1, float("inf")):
-        with pytest.raises(ValueError, match="between 0 and 1"):
+        with pytest.raises(ValueError, match="number from 0 to 1"):
             Discovery(threshold=value)
-        with pytest.raises(ValueError, match="between 0 and 1"):
+        with pytest.raises(ValueError, match="number from 0 to 1"):
             Discovery(ngram_weight=value)
-    with pytest.raises(ValueError, match="0 or more"):
+    with pytest.raises(ValueError, match="at least 0"):
         Discovery(n_neighbors=-1)
     nothing = NewEntities().decided()
     found, _ = grouped(range(3), vectors_of([0, 0, 0]), nothing, Discovery(n_neighbors=0))

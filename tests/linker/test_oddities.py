@@ -30,9 +30,9 @@ REFUSED = {
     },
     "ExemplarVote.v1": {"n_exemplars": [0, *COUNTS], "temperature": [0.0, -1.0, NAN, INF]},
     "Discovery.v1": {
-        "threshold": [-0.1, 1.1, NAN, INF],
-        "ngram_weight": [-0.1, 1.1, NAN, INF],
-        "n_neighbors": [-1],
+        "threshold": SHARES,
+        "ngram_weight": SHARES,
+        "n_neighbors": COUNTS,
         "method": ["", "x", None],
     },
     "FeatureRanker.v1": {
