@@ -39,6 +39,7 @@ def build_command(
     languages: List[str] = Opt([], "--language", help="umls, wikidata: language of names"),
     sources: List[str] = Opt([], "--source", help="umls: vocabulary of names"),
     types: List[str] = Opt([], "--type", help="wikidata: only instances of these types"),
+    type_names: bool = Opt(False, "--type-names", help="wikidata: names of types, not their ids"),
     scopes: List[str] = Opt([], "--scope", help="obo: scope of synonyms that become aliases"),
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
     dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
@@ -71,6 +72,7 @@ def build_command(
         "languages": tuple(languages),
         "sources": tuple(sources),
         "types": tuple(types),
+        "type_names": type_names,
         "scopes": tuple(scopes),
     }
     with errors_for_people():

@@ -228,6 +228,17 @@ def test_wikidata_items_become_entities(tmp_path, pack):
     assert [e.id for e in read_wikidata(path, sitelinks=1)] == ["Q1"]
 
 
+def test_types_of_wikidata_are_names_where_these_are_wanted(write):  # noqa: F811
+    person = item("Q5", label="human", kinds=[("Q9", "normal")])
+    subclass = {"P279": [{"mainsnak": {"datavalue": {"value": {"id": "Q5"}}}}]}
+    poet = json.dumps({"id": "Q8", "labels": {"en": {"value": "poet"}}, "claims": subclass})
+    path = write("\n".join([*WIKIDATA[:1], person, poet]), "dump.json")
+    found = {entity.id: entity.types for entity in read_wikidata(path, type_names=True)}
+    assert found == {"Q1": ("human",), "Q5": (), "Q8": ("human",)}
+    (ada,) = read_wikidata(path, types=("Q5",), type_names=True)
+    assert ada.types == ("human",)
+
+
 NAMES_FOR_ALL = {
     "Q1": {"id": "Q1", "labels": {"mul": {"value": "Ada"}}, "aliases": {"mul": [{"value": "A."}]}},
     "Q2": {
@@ -249,10 +260,11 @@ def test_wikidata_names_for_all_languages_in_entity_data(write, indent):  # noqa
     assert report.skipped == {"not in Wikidata": 1}
 
 
-@pytest.mark.parametrize("line", ["{", "[1]", '{"id": "Q1", "labels": {"en": 3}}', '"x"'])
-def test_invalid_wikidata_lines_are_named(write, line):  # noqa: F811
+@pytest.mark.parametrize("names", [False, True])
+@pytest.mark.parametrize("line", ["{", "[1]", '{"id": "Q5", "labels": {"en": 3}}', '"x"'])
+def test_invalid_wikidata_lines_are_named(write, line, names):  # noqa: F811
     with pytest.raises(ValueError, match="line 2: no "):
-        list(read_wikidata(write(f"{WIKIDATA[0]},\n{line}\n", "dump.json")))
+        list(read_wikidata(write(f"{WIKIDATA[0]},\n{line}\n", "dump.json"), type_names=names))
 
 
 def test_rows_of_tables_become_entities(write):  # noqa: F811

@@ -4,9 +4,10 @@ import bz2
 import gzip
 import json
 import zlib
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ...formats import entity_formats
 from ...storage.lines import PathLike, check_exists, is_storable, line_error
@@ -26,6 +27,7 @@ def read_wikidata(
     languages: Tuple[str, ...] = ("en",),
     types: Tuple[str, ...] = (),
     sitelinks: int = 0,
+    type_names: bool = False,
 ) -> Iterator[Entity]:
     """Yield the items of a Wikidata dump (.json, .json.gz, .json.bz2), one at a time.
 
@@ -42,8 +44,20 @@ def read_wikidata(
         counts. Names in ``mul``, which are for all languages, are joined with them.
     types: Only items of these types are imported; empty for all.
     sitelinks: Only items with at least so many articles are imported.
+    type_names: Whether types are names of classes: of those in P31 and P279 ("subclass of") that
+        the file has. It is then read three times. Models can read names, ids say nothing to them.
     """
     path, report = check_exists(path), report or ImportReport()
+    names = _names_of_classes(path, languages) if type_names else None
+    for number, item in _items(path):
+        with _as_item(path, number):
+            entity = _entity(item, report, languages, types, sitelinks, names)
+        if entity is not None:
+            yield entity
+
+
+def _items(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """The items of a file, each with the number of its line."""
     for number, line in _lines(path):
         line = line.strip().rstrip(b",")
         if line in (b"", b"[", b"]"):
@@ -52,14 +66,20 @@ def read_wikidata(
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise line_error(path, number, f"no valid JSON: {error}.") from None
-        try:
-            with at_line(path, number):
-                items = [value] if "entities" not in value else list(value["entities"].values())
-                entities = [_item(item, report, languages, types, sitelinks) for item in items]
-        except (AttributeError, KeyError, IndexError, TypeError) as error:
-            problem = f"no Wikidata item ({type(error).__name__}: {error})."
-            raise line_error(path, number, problem) from None
-        yield from (entity for entity in entities if entity is not None)
+        with _as_item(path, number):
+            items = [value] if "entities" not in value else list(value["entities"].values())
+        yield from ((number, item) for item in items)
+
+
+@contextmanager
+def _as_item(path: Path, number: int) -> Iterator[None]:
+    """A context in which an item is read: what it lacks is an error that names the line."""
+    try:
+        with at_line(path, number):
+            yield
+    except (AttributeError, KeyError, IndexError, TypeError) as error:
+        problem = f"no Wikidata item ({type(error).__name__}: {error})."
+        raise line_error(path, number, problem) from None
 
 
 def _lines(path: Path) -> Iterator[Tuple[int, bytes]]:
@@ -79,13 +99,15 @@ def _lines(path: Path) -> Iterator[Tuple[int, bytes]]:
             raise line_error(path, number + 1, problem) from None
 
 
-def _item(
+def _entity(
     item: Dict[str, Any],
     report: ImportReport,
     languages: Tuple[str, ...],
     types: Tuple[str, ...],
     sitelinks: int,
+    names: Optional[Dict[str, str]],
 ) -> Optional[Entity]:
+    """The entity of an item, None for one that is left out. names: Of classes, by their ids."""
     if item.get("type", "item") != "item":
         report.skip(f"a {item['type']}, not an item")
         return None
@@ -97,7 +119,7 @@ def _item(
     if not labels:
         report.skip(f"no label in {', '.join(languages)}")
         return None
-    kinds = _instance_of(item.get("claims") or {})
+    kinds = _values(item.get("claims") or {}, "P31")
     if types and not set(types) & set(kinds):
         report.skip("of another type")
         return None
@@ -105,14 +127,16 @@ def _item(
     if articles < sitelinks:
         report.skip(f"fewer than {sitelinks} articles")
         return None
+    if names is not None:
+        kinds = list(dict.fromkeys(names[kind] for kind in _classes(item) if names.get(kind)))
     descriptions = _in_languages(item.get("descriptions"), languages)
     other = chain.from_iterable(_in_languages(item.get("aliases"), languages))
-    title, *names = [name["value"] for name in (*labels, *other)]
+    title, *further = [name["value"] for name in (*labels, *other)]
     about = descriptions[0]["value"] if descriptions else ""
-    if not all(map(is_storable, (id_, title, about, *names, *kinds))):
+    if not all(map(is_storable, (id_, title, about, *further, *kinds))):
         report.skip("half a character or NUL in its text")
         return None
-    aliases = tuple(name for name in dict.fromkeys(names) if name and name != title)
+    aliases = tuple(name for name in dict.fromkeys(further) if name and name != title)
     return Entity(id_, title, about, aliases, tuple(kinds), float(articles))
 
 
@@ -124,10 +148,31 @@ def _in_languages(values: Any, languages: Tuple[str, ...]) -> List[Any]:
     return [values[code] for code in dict.fromkeys((first, ALL)) if values.get(code)]
 
 
-def _instance_of(claims: Dict[str, Any]) -> List[str]:
-    """The types: those of preferred rank where there are any, otherwise those of normal rank."""
+def _classes(item: Dict[str, Any]) -> List[str]:
+    """The ids of the classes that an item is an instance or a subclass of."""
+    claims = item.get("claims") or {}
+    return [*_values(claims, "P31"), *_values(claims, "P279")]
+
+
+def _names_of_classes(path: Path, languages: Tuple[str, ...]) -> Dict[str, str]:
+    """The names of the items that others are instances or subclasses of, by their ids."""
+    classes: Set[str] = set()
+    for number, item in _items(path):
+        with _as_item(path, number):
+            classes.update(_classes(item))
+    names: Dict[str, str] = {}
+    for number, item in _items(path):
+        with _as_item(path, number):
+            if item.get("id") in classes:
+                labels = _in_languages(item.get("labels"), languages)
+                names.update((item["id"], label["value"]) for label in labels[:1])
+    return names
+
+
+def _values(claims: Dict[str, Any], of: str) -> List[str]:
+    """The items of a property: of preferred rank if there are any, otherwise of normal rank."""
     by_rank: Dict[str, List[str]] = {}
-    for claim in claims.get("P31", []):
+    for claim in claims.get(of, []):
         value = claim["mainsnak"].get("datavalue", {}).get("value", {}).get("id")
         if value:
             by_rank.setdefault(claim.get("rank", "normal"), []).append(value)
