@@ -683,8 +683,8 @@ class Errors(metaclass=_Coded):
     E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
     E915 = "{name} can't be {value!r}."
     E916 = "This review is read-only, or there is nothing to undo."
-    E917 = "{host!r} is every address of this machine. Give the one by which browsers reach it."
     E918 = "{id} has changed since you opened it, perhaps in another window. Look at it again."
+    E919 = "The token has fewer than {least} characters. Take a random one: openssl rand -hex 16"
     E931 = "{path}: no mention has the id of an entity. Give annotations of links."
     E930 = "{where} of a reconciliation request is wrong. {problem}."
 

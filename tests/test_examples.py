@@ -1,6 +1,5 @@
 """The examples: short, and they train and link through a config that names them."""
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,8 @@ import spacy
 import srsly
 from spacy.cli.train import train
 from spacy.util import import_file
+
+from spacy_arbo_el import save_pipeline
 
 from .linker.conftest import build
 from .linker.world import DEV, annotated, examples, without_links, write_corpus
@@ -29,7 +30,9 @@ bonus = {bonus}
 """
 
 
-@pytest.mark.parametrize(("name", "lines"), [("custom_reranker", 40), ("custom_encoder", 60)])
+@pytest.mark.parametrize(
+    ("name", "lines"), [("custom_reranker", 40), ("custom_encoder", 60), ("serve", 20)]
+)
 def test_example_is_short(name, lines):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf8").splitlines()) < lines
 
@@ -95,130 +98,16 @@ def test_custom_reranker_trains_and_links(tmp_path):
     assert scores[2.0]["metal"] == pytest.approx(scores[0.0]["metal"], abs=1e-3)
 
 
-@pytest.fixture(scope="module")
-def serve():
-    pytest.importorskip("fastapi")
-    pytest.importorskip("httpx")
-    return import_file("serve", EXAMPLES / "serve.py")
-
-
-@pytest.fixture(scope="module")
-def client(serve):
-    from fastapi.testclient import TestClient
-
-    nlp = build()
-    limits = serve.Limits(body=5000, documents=3, length=500, mentions=4)
-    return TestClient(serve.create_app(nlp, limits, "secret"))
-
-
-def ask(client, *documents):
-    return client.post("/link", json={"documents": list(documents)})
-
-
-PROBE = {
-    "text": "A spacecraft circles Mercury, the planet next to the sun.",
-    "mentions": [{"start": 21, "end": 28}],
-}
-
-
-def test_service_links_given_mentions(client):
-    fish = {
-        "text": "Fish with too much mercury make people ill.",
-        "mentions": [{"start": 19, "end": 26, "label": "MATTER"}],
-    }
-    answer = ask(client, PROBE, {"text": "Nothing is found here."}, fish)
-    assert answer.status_code == 200
-    (planet,), nothing, (metal,) = (doc["mentions"] for doc in answer.json()["documents"])
-    assert (planet["text"], planet["kb_id"], nothing) == ("Mercury", "planet", [])
-    assert (metal["start"], metal["end"], metal["label"]) == (19, 26, "MATTER")
-    assert metal["kb_id"] == metal["candidates"][0]["kb_id"] == "metal"
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ("{", "The body is no JSON"),
-        ("[]", "The body: "),
-        ("[" * 4000, "rror"),
-        ('{"documents": [{"text": "\\ud800"}]}', "documents[0].text: "),
-        ('{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 1e400}]}]}', "end: "),
-        ("{}", "documents: Field required."),
-        ('{"documents": [{"text": 3}]}', "documents[0].text: "),
-        ('{"documents": [{"txt": "a"}]}', "documents[0].text: Field required."),
-        ('{"documents": [{"text": "a", "mentions": [{"start": 0}]}]}', "mentions[0].end: "),
-        (
-            '{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 2}]}]}',
-            "documents[0].mentions[0]: 0 to 2 is not within 0 to 1.",
-        ),
-    ],
-)
-def test_service_says_what_is_wrong_with_a_body(client, body, message):
-    answer = client.post("/link", content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code in (400, 422)
-    assert list(answer.json()) == ["error"] and message in answer.json()["error"]
-
-
-@pytest.mark.parametrize(
-    ("documents", "message"),
-    [
-        ([{"text": "a"}] * 4, "documents: at most 3, not 4."),
-        ([{"text": "a"}, {"text": "a" * 501}], "documents[1].text: at most 500 characters."),
-        (
-            [{"text": "abcde", "mentions": [{"start": 0, "end": 1}] * 5}],
-            "documents[0].mentions: at most 4.",
-        ),
-        ([{"text": "a" * 5000}], "The body has more than 5000 bytes."),
-    ],
-)
-def test_service_refuses_what_is_above_its_limits(client, documents, message):
-    answer = ask(client, *documents)
-    assert (answer.status_code, answer.json()) == (413, {"error": message})
-
-
-def test_service_answers_when_it_fails(serve, monkeypatch):
-    from fastapi.testclient import TestClient
-
-    client = TestClient(serve.create_app(build()), raise_server_exceptions=False)
-
-    def fail(service, documents):
-        raise RuntimeError("secret details")
-
-    monkeypatch.setattr(serve.Service, "link", fail)
-    answer = ask(client, PROBE)
-    assert answer.status_code == 500 and list(answer.json()) == ["error"]
-    assert "secret" not in answer.text
-
-
-def test_service_is_healthy_and_tells_others_to_come_back_when_it_is_full(serve):
-    from fastapi.testclient import TestClient
-
-    client = TestClient(serve.create_app(build(), serve.Limits(requests=0)))
-    assert client.get("/health").json() == {"status": "ok", "entities": 8}
-    answer = ask(client, PROBE)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-
-
-def test_entities_are_added_while_the_service_links(client):
-    document = {"text": "Kathmandu has an airport.", "mentions": [{"start": 0, "end": 9}]}
-    body = {"entities": [{"id": "E900", "title": "Kathmandu"}]}
-    with ThreadPoolExecutor(4) as pool:
-        before = [pool.submit(ask, client, PROBE, document) for _ in range(8)]
-        refused = client.post("/entities", json=body)
-        added = client.post("/entities", json=body, headers={"Authorization": "Bearer secret"})
-        after = [pool.submit(ask, client, PROBE, document) for _ in range(8)]
-        links = [
-            [doc["mentions"][0]["kb_id"] for doc in answer.result().json()["documents"]]
-            for answer in before + after
-        ]
-    assert refused.status_code == 403 and added.json() == {"entities": 9}
-    assert {planet for planet, _ in links} == {"planet"}
-    assert {city for _, city in links[8:]} == {"E900"}
-
-
-def test_service_says_what_is_wrong_with_an_entity(client):
+def test_service_is_mounted(tmp_path, monkeypatch):
+    testclient = pytest.importorskip("starlette.testclient")
+    save_pipeline(build(), tmp_path / "model")
+    monkeypatch.setenv("ARBO_MODEL", str(tmp_path / "model"))
+    monkeypatch.setenv("ARBO_TOKEN", "secret")
+    client = testclient.TestClient(import_file("serve", EXAMPLES / "serve.py").app)
+    document = {"text": "Mercury is a planet.", "mentions": [{"start": 0, "end": 7}]}
     headers = {"Authorization": "Bearer secret"}
-    answer = client.post("/entities", json={"entities": [{"title": "no id"}]}, headers=headers)
-    assert answer.status_code == 422 and "arbo-E041" in answer.json()["error"]
+    answer = client.post("/linker/link", json={"documents": [document]}, headers=headers)
+    assert answer.json()["documents"][0]["mentions"][0]["kb_id"] == "planet"
 
 
 def test_csv_is_linked(tmp_path):

@@ -1,4 +1,4 @@
-"""``arbo serve``: a review in the browser of new entities, links and the knowledge base."""
+"""``arbo serve``: a review in the browser, and a service for programs."""
 
 import os
 import signal
@@ -17,6 +17,9 @@ from .needs import check_needs
 
 WHY = "the decisions are on the mentions of its documents"
 
+# A shorter token could be guessed.
+LEAST = 16
+
 
 def serve_command(
     # fmt: off
@@ -33,19 +36,25 @@ def serve_command(
     host: str = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's"),
     port: int = Opt(8765, "--port", help="Port to listen on"),
     name: str = Opt(os.environ.get("USER", ""), "--name", help="Who decides", show_default=False),
+    token: str = Opt(
+        "", "--token", envvar="ARBO_TOKEN", help="Secret of those who may ask; else a random one"
+    ),
+    url: str = Opt("", "--url", help="Address that browsers use, if it is another (a proxy's)"),
     read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
     space: str = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
-    """Review what a pipeline does in the browser.
+    """Review what a pipeline does in the browser, and link documents for programs.
 
     Each decision on new entities, links and the knowledge base is in a journal beside the pipeline
-    as soon as it is made. The pipeline itself is saved when you stop with Ctrl+C.
+    as soon as it is made. The pipeline itself is saved when you stop with Ctrl+C. Programs send the
+    token in a header; the address /openapi.json describes what they can ask.
 
     \b
-    Example:
+    Examples:
       python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
+      ARBO_TOKEN=$(openssl rand -hex 16) python -m spacy arbo serve MODEL --read-only
     """
     with errors_for_people(), ExitStack() as stack:
         try:
@@ -59,17 +68,18 @@ def serve_command(
         from ..serve.links import Links
         from ..serve.reconciliation import address
         from ..serve.review import Review
-        from ..serve.security import Rules
+        from ..serve.security import Rules, new_token
         from ..storage.lines import check_exists
 
-        if host in ("0.0.0.0", "::", ""):
-            raise ValueError(Errors.E917.format(host=host))
+        if 0 < len(token) < LEAST:
+            raise ValueError(Errors.E919.format(least=LEAST))
         check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
         check_model(model)
         check_exists(model / "meta.json", "Give the folder of a pipeline.")
         if not read_only:
             stack.enter_context(changing_pipeline(model))
-        nlp, links, rules = open_model(model), None, Rules(host, port)
+        nlp, links = open_model(model), None
+        rules = Rules(host, port, token or new_token(), url)
         review = Review(nlp, model, new, read_only=read_only)
         review.linker.refresh()
         if texts is not None:
@@ -81,9 +91,14 @@ def serve_command(
             said = ", ".join(f"{count} {what}" for what, count in counts.items())
             msg.good(visible(f"Decisions of {annotations}: {said}"))
         app = create_app(review, rules, links, name, space)
-        settings = uvicorn.Config(app, host, port, log_level="warning", limit_concurrency=32)
+        settings = uvicorn.Config(app, host, port, log_level="warning")
+        # Connections; how many requests are answered at a time is in the rules.
+        settings.limit_concurrency = 512
+        # A client that does not read its answer holds up a stop no longer.
+        settings.timeout_graceful_shutdown = 30
         msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
-        print(f"{rules.origins[0]}/?token={rules.token}", flush=True)
+        # A given token is not for the log of a container.
+        print(f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}", flush=True)
         print(f"For OpenRefine: {address(rules)}", flush=True)
         # A server that is told to stop saves first.
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""The pages of a review, and what their forms do: a thin layer over ``Review``."""
+"""The pages of a review, what their forms do, and the service: a thin layer over ``Review``."""
 
 import re
 from functools import partial
@@ -26,7 +26,8 @@ from .links import Links, as_csv, gold_docs
 from .queue import CHOICES, Filters, next_id
 from .reconciliation import Reconciliation
 from .review import Review, version_of
-from .security import Gate, Rules
+from .security import Rules, refusal
+from .service import Service, guarded
 
 HERE = Path(__file__).parent
 # The templates of pages, and of the parts of pages that are fetched when they are needed.
@@ -103,10 +104,12 @@ class Pages:
 
     def fail(self, request: Request, error: Exception) -> Response:
         """A page that says what is wrong."""
-        status = 404 if request.method == "GET" else 422
+        status, text = 404 if request.method == "GET" else 422, said(error)
         if isinstance(error, HTTPException):
-            return self.show("message", request, error.status_code, text=error.detail)
-        return self.show("message", request, status, text=said(error))
+            status, text = error.status_code, error.detail
+        if "authorization" in request.headers:
+            return refusal(request, status, text)
+        return self.show("message", request, status, text=text)
 
     def download(self, request: Request) -> Response:
         """A file of what was decided."""
@@ -194,8 +197,11 @@ def create_app(
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     failures: Any = dict.fromkeys((HTTPException, ValueError, KeyError, OSError), pages.fail)
+    upsert = partial(review.decide, "kb_upsert", "service")
+    service = Service(review.nlp, None if review.read_only else lambda new: upsert(entities=new))
+    service.warm()
+    routes += service.routes()
     app = Starlette(routes=routes, exception_handlers=failures)
-    app.add_middleware(Gate, rules=rules)
     name = review.model.resolve().name
     app.add_middleware(Reconciliation, linker=review.linker, name=name, rules=rules, space=space)
-    return app
+    return guarded(app, service, rules)

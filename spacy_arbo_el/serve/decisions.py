@@ -131,7 +131,8 @@ class Deciding:
     def _edit(self, entry: Entry) -> Dict[str, Any]:
         """Change the knowledge base, after a note of the entities as they were."""
         kb, given, name = self.linker.kb, entry.get("entity", {}), entry["action"][3:]
-        ids = [given.get("id") or kb.get(entry["id"]).id]
+        ids = list(dict.fromkeys(one["id"] for one in entry.get("entities", ())))
+        ids = ids or [given.get("id") or kb.get(entry["id"]).id]
         ids += [kb.get(entry["into"]).id] if name == "merge" else []
         redirects = {old: to for old, to in kb.entities.redirects().items() if to in ids}
         before = [kb.get(one).to_dict() for one in ids if one in kb]
@@ -139,6 +140,8 @@ class Deciding:
             kb.add([Entity(**given)])
         elif name == "update":
             kb.update([replace(kb.get(ids[0]), **given)])
+        elif name == "upsert":
+            kb.upsert(entry["entities"])
         elif name == "remove":
             kb.remove(ids)
         else:

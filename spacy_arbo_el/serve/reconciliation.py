@@ -27,10 +27,9 @@ from ..errors import Errors
 from ..kb.entity import Entity
 from ..linker import ArboLinker
 from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, candidates, values_of
-from .security import Rules, read_form, same
+from .security import RECONCILE, Rules, same
 
 HERE = Path(__file__).parent
-PREFIX = "/reconcile/"
 # Cells of a batch, suggestions at a time, default types, entities whose ``meta`` is looked at.
 BATCH, SUGGESTED, DEFAULT_TYPES, SAMPLE = 100, 10, 20, 1000
 PROPERTIES = {
@@ -72,7 +71,7 @@ _QUERIES, _EXTENSION = TypeAdapter(Dict[str, Query]), TypeAdapter(Extension)
 
 def address(rules: Rules) -> str:
     """What people paste into OpenRefine."""
-    return rules.origins[0] + PREFIX + rules.secret("reconcile")
+    return rules.origins[0] + RECONCILE + rules.secret("reconcile")
 
 
 class Reconciliation:
@@ -90,7 +89,7 @@ class Reconciliation:
         self, app: Callable, *, linker: ArboLinker, name: str, rules: Rules, space: str = ""
     ) -> None:
         self.app, self.linker, self.name, self.rules, self.space = app, linker, name, rules, space
-        self.path = PREFIX + rules.secret("reconcile")
+        self.path = RECONCILE + rules.secret("reconcile")
         self.env = Environment(
             loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True
         )
@@ -114,10 +113,10 @@ class Reconciliation:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
+        if scope["type"] != "http" or not scope["path"].startswith(RECONCILE):
             return await self.app(scope, receive, send)
         request = Request(scope, receive)
-        if f"http://{request.headers.get('host', '')}" not in self.rules.origins:
+        if self.rules.origin_of(request) is None:
             answer: Any = self.json(request, {"error": "This server has another name."}, 421)
         elif not same(scope["path"].split("/")[2], self.rules.secret("reconcile")):
             text = "Take the address that the command has printed: it has the secret."
@@ -148,10 +147,7 @@ class Reconciliation:
         """The endpoint: candidates of cells, properties of entities, or the manifest."""
         fields: Mapping[str, str] = request.query_params
         if request.method == "POST":
-            form = await read_form(request, self.rules.body)
-            if isinstance(form, Response):
-                raise HTTPException(form.status_code, bytes(form.body).decode())
-            fields = {name: values[0] for name, values in form.items()}
+            fields = {name: values[0] for name, values in request.scope["form"].items()}
         for name, reply in (("queries", self.reconcile), ("extend", self.extend)):
             if name in fields:
                 return self.json(request, await run_in_threadpool(reply, fields[name]))
@@ -181,7 +177,7 @@ class Reconciliation:
 
     def manifest(self, request: Request) -> Dict[str, Any]:
         """What the service offers, and where."""
-        origin = f"http://{request.headers['host']}"
+        origin = str(self.rules.origin_of(request))
         own = {"service_url": origin + self.path}
         kinds = ("entity", "type", "property")
         shown = f"{origin}{self.path}/preview?id={{{{id}}}}"

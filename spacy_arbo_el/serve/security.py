@@ -1,15 +1,18 @@
-"""Who may ask what: a token, a session, forms of our own pages only, and limits."""
+"""Who may ask what: a token for programs, a session and forms for browsers, and limits."""
 
 import hashlib
 import hmac
 import secrets
+import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, MutableMapping, Optional, Union
-from urllib.parse import parse_qs
+from typing import Any, Callable, Dict, List, MutableMapping, Optional
+from urllib.parse import parse_qs, urlsplit
 
+import anyio
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 # Nothing but our own files is loaded, nothing is sent elsewhere, and no text of others can run.
 HEADERS = {
@@ -21,93 +24,177 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+# All addresses of a machine. Browsers reach it by one of ours, or by that of ``Rules.url``.
+EVERY = ("0.0.0.0", "::", "")
+# Below it, ``Reconciliation`` says who may ask.
+RECONCILE = "/reconcile/"
+# What a container's runtime asks, by whatever name and without a token. It tells nothing.
+PROBES = ("/health", "/ready")
+
+
+def new_token() -> str:
+    """A random secret."""
+    return secrets.token_urlsafe(24)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Where a server listens, its secret, and how many bytes a request may have."""
+    """Where a server listens, its secret, and what it takes.
+
+    url: The address by which browsers reach it, where that is another than of ``host``: behind a
+        proxy, or with a port that a container's runtime maps.
+    body: Bytes of a request.
+    requests: Requests that are answered at a time.
+    seconds: How long a client may take to send a body.
+    """
 
     host: str = LOOPBACK[0]
     port: int = 8765
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    body: int = 1_000_000
+    token: str = field(default_factory=new_token)
+    url: str = ""
+    body: int = 2_000_000
+    requests: int = 32
+    seconds: float = 30.0
 
     @property
     def origins(self) -> List[str]:
         """Our own addresses. A page of another name may try to reach us (DNS rebinding)."""
         own = f"[{self.host}]" if ":" in self.host else self.host
-        names = dict.fromkeys((own, *LOOPBACK)) if own in LOOPBACK else (own,)
-        return [f"http://{name}" + f":{self.port}" * (self.port != 80) for name in names]
+        names = LOOPBACK if self.host in EVERY else (own,)
+        names = tuple(dict.fromkeys((*names, *LOOPBACK))) if own in LOOPBACK else names
+        found = [f"http://{name}" + f":{self.port}" * (self.port != 80) for name in names]
+        return [*([self.url.rstrip("/")] if self.url else []), *found]
+
+    def origin_of(self, request: Request) -> Optional[str]:
+        """By which of our addresses a client asks; None for another, such as one of a rebinding."""
+        host = request.headers.get("host", "")
+        return next((one for one in self.origins if urlsplit(one).netloc == host), None)
 
     def secret(self, purpose: str) -> str:
-        """A secret for one purpose: "session" or "form"."""
+        """A secret for one purpose: "session", "form" or "reconcile"."""
         return hmac.new(self.token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
 
 
 class Gate:
     """ASGI middleware: lets a request through, or answers it.
 
-    app: The application. It finds the fields of a form in ``scope["form"]``.
+    A program sends the token as a header, which no browser adds by itself. A browser has a cookie;
+    it must ask by our name, and its forms have a secret of our pages. OpenRefine has a secret in
+    the address, see ``Reconciliation``.
+
+    app: The application. It finds the body of a POST in ``scope["body"]``, and the fields of a form
+        in ``scope["form"]``.
     """
 
     def __init__(self, app: Callable, rules: Rules) -> None:
         self.app, self.rules = app, rules
         # Browsers share cookies between the ports of a host.
         self.cookie = f"arbo_{rules.port}"
+        self.slots = threading.BoundedSemaphore(rules.requests)
 
     async def __call__(self, scope: Dict[str, Any], receive: Callable, send: Callable) -> None:
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
+        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        if scope["type"] != "http" or path in PROBES:
+            await self.app(scope, receive, with_headers)
+            return
         request = Request(scope, receive)
-        answer = self._refusal(request) or await self._read_form(request)
-        await (answer or self.app)(scope, receive, with_headers)
+        try:
+            answer = None if path.startswith(RECONCILE) else self._refusal(request)
+            if request.method == "POST":
+                answer = await self._read(request, answer)
+        except ClientDisconnect:
+            return
+        # A slow client has no slot while it sends.
+        if answer is not None:
+            await answer(scope, receive, with_headers)
+        elif self.slots.acquire(blocking=False):
+            try:
+                await self.app(scope, receive, with_headers)
+            finally:
+                self.slots.release()
+        else:
+            text = f"{self.rules.requests} requests are being answered. Ask again in a second."
+            await refusal(request, 503, text, {"Retry-After": "1"})(scope, receive, with_headers)
 
     def _refusal(self, request: Request) -> Optional[Response]:
         """The answer to a request that may not pass; None where it may."""
-        if f"http://{request.headers.get('host', '')}" not in self.rules.origins:
-            return PlainTextResponse("This server is reached by another name.", 421)
         if request.method not in ("GET", "HEAD", "POST"):
-            return PlainTextResponse("Method not allowed.", 405)
+            return refusal(request, 405, "Method not allowed.", {"Allow": "GET, HEAD, POST"})
+        header = request.headers.get("authorization")
+        if header is not None and same(header, f"Bearer {self.rules.token}"):
+            return None
+        if header is None and self.rules.origin_of(request) is None:
+            return refusal(request, 421, "Browsers reach this server by another name: --url.")
         token, session = request.query_params.get("token"), self.rules.secret("session")
         if request.method == "GET" and token is not None and same(token, self.rules.token):
             # The token is in the address no more.
             answer = RedirectResponse(request.url.path, 303)
-            answer.set_cookie(self.cookie, session, httponly=True, samesite="lax")
+            secure = self.rules.url.startswith("https:")
+            answer.set_cookie(self.cookie, session, httponly=True, samesite="lax", secure=secure)
             return answer
-        if token is not None or not same(request.cookies.get(self.cookie, ""), session):
-            text = "Open the address that the command has printed: it has the token."
-            return PlainTextResponse(text, 403)
-        return None
-
-    async def _read_form(self, request: Request) -> Optional[Response]:
-        """Read the form of a POST; the answer where it is too large or not from our pages."""
-        if request.method != "POST":
+        given = request.cookies.get(self.cookie, "") if header is None and token is None else ""
+        if same(given, session):
             return None
-        fields = await read_form(request, self.rules.body)
-        if isinstance(fields, Response):
-            return fields
+        text = (
+            "The token is wrong or missing. Browsers: open the address that the command has "
+            "printed. Programs: send it as a header, Authorization: Bearer TOKEN."
+        )
+        return refusal(request, 401, text, {"WWW-Authenticate": "Bearer"})
+
+    async def _read(self, request: Request, refused: Optional[Response]) -> Optional[Response]:
+        """Read the body of a POST; the answer where it is refused, too large, or not from us.
+
+        What is refused is read too, since a client that is still sending sees no answer.
+        """
+        body, size, most = b"", 0, self.rules.body
+        try:
+            with anyio.fail_after(self.rules.seconds):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > 8 * most:
+                        break
+                    body = body + chunk if size <= most and refused is None else b""
+        except TimeoutError:
+            text = f"The body did not arrive within {self.rules.seconds:g} seconds."
+            return refusal(request, 408, text, {"Connection": "close"})
+        if refused is not None:
+            return refused
+        if size > most:
+            return refusal(request, 413, f"The body has more than {most:,} bytes.")
+        request.scope.update(body=body, form={})
+        if "authorization" in request.headers:
+            # Curl calls JSON a form too.
+            with suppress(ValueError):
+                request.scope["form"] = parse_qs(body.decode("utf8"), max_num_fields=20_000)
+            return None
+        try:
+            fields = parse_qs(body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000)
+        except ValueError:
+            return refusal(request, 400, "This is no form.")
+        request.scope["form"] = fields
+        if request.url.path.startswith(RECONCILE):
+            return None
         origin = request.headers.get("origin", self.rules.origins[0])
         is_ours = same(fields.get("csrf", [""])[0], self.rules.secret("form"))
         if not is_ours or origin not in self.rules.origins:
-            return PlainTextResponse("The form is from another page. Reload this one.", 403)
-        request.scope["form"] = fields
+            return refusal(request, 403, "The form is from another page. Reload this one.")
         return None
 
 
-async def read_form(request: Request, most: int) -> Union[Response, Dict[str, List[str]]]:
-    """The fields of a form of at most so many bytes, or the answer where there are none."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            return PlainTextResponse(f"More than {most:,} bytes.", 413)
-    try:
-        return parse_qs(body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000)
-    except ValueError:
-        return PlainTextResponse("This is no form.", 400)
+def refusal(
+    request: Request, status: int, text: str, headers: Optional[Dict[str, str]] = None
+) -> Response:
+    """An error: as text for a browser that shows pages, else as JSON."""
+    if "text/html" in request.headers.get("accept", ""):
+        return PlainTextResponse(text, status, headers)
+    return JSONResponse({"error": text}, status, headers)
 
 
 def same(left: str, right: str) -> bool:

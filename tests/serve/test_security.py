@@ -16,8 +16,8 @@ def test_only_who_has_the_token_sees_a_page(start):
     client = browser.client
     client.cookies.clear()
     for path in ("/", "/kb", "/static/review.js", "/export/decisions.jsonl"):
-        assert client.get(path).status_code == 403
-    assert client.get("/?token=wrong").status_code == 403
+        assert client.get(path).status_code == 401
+    assert client.get("/?token=wrong").status_code == 401
     answer = client.get("/?token=secret", follow_redirects=False)
     assert answer.status_code == 303 and answer.headers["location"] == "/"
     cookie = answer.headers["set-cookie"].lower()
@@ -43,7 +43,7 @@ def test_other_names_methods_and_large_bodies_are_refused(start):
     client = browser.client
     assert client.get("/", headers={"host": "evil.example"}).status_code == 421
     assert client.delete("/").status_code == 405
-    assert client.post("/undo", content=b"x" * 1_000_001).status_code == 413
+    assert client.post("/undo", content=b"x" * 2_000_001).status_code == 413
     assert client.post("/undo", content=b"\xff").status_code == 400
 
 
@@ -60,10 +60,12 @@ def test_the_names_of_a_server_are_those_of_its_address():
     assert set(Rules(port=80).origins) == {"http://127.0.0.1", "http://localhost", "http://[::1]"}
     assert Rules("::1", 8000).origins[0] == "http://[::1]:8000"
     assert Rules("192.168.1.5", 8000).origins == ["http://192.168.1.5:8000"]
+    public = Rules("0.0.0.0", url="https://linker.example/").origins
+    assert public[:2] == ["https://linker.example", "http://127.0.0.1:8765"]
 
 
 def test_the_command_refuses_what_it_cannot_serve(model, tmp_path):
-    assert "E917" in run("serve", model, "--host", "0.0.0.0", code=1)
+    assert "E919" in run("serve", model, "--token", "short", code=1)
     assert "--texts" in run("serve", model, "--import", tmp_path / "tasks.jsonl", code=1)
     assert "meta.json" in run("serve", tmp_path / "nothing", code=1)
 

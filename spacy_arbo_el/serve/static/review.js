@@ -34,7 +34,7 @@ async function load(address, options) {
   busy = true;
   document.body.classList.add("busy");
   try {
-    const response = await fetch(address, options);
+    const response = await fetch(address, { headers: { Accept: "text/html" }, ...options });
     const text = await response.text();
     if (response.ok) show(text, response.url);
     else say(find(".message.error bdi", parse(text))?.textContent || text.slice(0, 300), true);

@@ -1,0 +1,146 @@
+"""What programs send and get: these classes check bodies, and describe them in OpenAPI."""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
+from pydantic.json_schema import models_json_schema
+from typing_extensions import Annotated, Self
+
+Word = Annotated[StrictStr, Field(min_length=1)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Mention(Body):
+    """A stretch of a document: start and end, exclusive, in characters of its text or tokens."""
+
+    start: StrictInt = Field(ge=0)
+    end: StrictInt
+    # spaCy drops entities without a label.
+    label: Word = "MENTION"
+
+
+class Document(Body):
+    """A text, or its tokens. Without mentions, the pipeline finds them."""
+
+    text: Optional[StrictStr] = Field(None, max_length=50_000)
+    tokens: Optional[List[Word]] = Field(None, max_length=20_000)
+    mentions: Optional[List[Mention]] = Field(None, max_length=1000)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.text is None) == (self.tokens is None):
+            raise ValueError("give either text or tokens")
+        if sum(map(len, self.tokens or ())) > 50_000:
+            raise ValueError("the tokens have more than 50,000 characters")
+        length = len(self.text if self.tokens is None else self.tokens)  # type: ignore[arg-type]
+        for number, one in enumerate(self.mentions or ()):
+            if not one.start < one.end <= length:
+                place = f"{one.start} to {one.end} is not within 0 to {length}"
+                raise ValueError(f"mentions[{number}]: {place}")
+        return self
+
+
+class LinkRequest(Body):
+    documents: List[Document] = Field(max_length=64)
+    candidates: StrictInt = Field(5, ge=0, le=64, description="Of each mention, at most")
+
+
+class NewEntity(Body):
+    """An entity. One with its id is replaced."""
+
+    id: Word
+    title: StrictStr = ""
+    description: StrictStr = ""
+    aliases: List[Word] = []
+    types: List[Word] = []
+    frequency: float = Field(0.0, ge=0)
+    meta: Dict[str, Any] = {}
+
+
+class EntityRequest(Body):
+    entities: List[NewEntity] = Field(max_length=1000)
+
+
+class Candidate(Body):
+    kb_id: str
+    title: str
+    score: float
+
+
+class Linked(Mention):
+    """A mention with its link. kb_id: "NIL" where no entity fits; new_entity: then its id."""
+
+    text: str
+    kb_id: str
+    title: str
+    score: float = Field(description="Probability of the link; for NIL, of the best candidate")
+    new_entity: str
+    candidates: List[Candidate]
+
+
+class LinkedDocument(Body):
+    mentions: List[Linked]
+
+
+class LinkAnswer(Body):
+    documents: List[LinkedDocument]
+
+
+class State(Body):
+    """entities: How many the knowledge base has."""
+
+    entities: int
+
+
+class Problem(Body):
+    """What is wrong, and where."""
+
+    error: str
+
+
+def first_problem(error: Any) -> str:
+    """The first problem that pydantic has found, with its place."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return f"The body is no JSON: {first['ctx']['error']}."
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
+    place, message = "".join(steps).lstrip("."), first["msg"].removeprefix("Value error, ")
+    return f"{place or 'The body'}: {message}."
+
+
+def openapi(title: str, version: str, operations: Tuple[Any, ...]) -> Dict[str, Any]:
+    """The description of a service. operations: See ``service.Operation``."""
+    models = [m for one in operations for m in (one.body, one.answer) if m] + [Problem]
+    wanted: Any = [(model, "validation") for model in dict.fromkeys(models)]
+    template = "#/components/schemas/{model}"
+    schemas = models_json_schema(wanted, ref_template=template)[1]["$defs"]
+
+    def content(model: Any) -> Dict[str, Any]:
+        if model is None:
+            return {"text/plain": {"schema": {"type": "string"}}}
+        return {"application/json": {"schema": {"$ref": template.format(model=model.__name__)}}}
+
+    paths: Dict[str, Any] = {}
+    for one in operations:
+        problem = {"description": "What is wrong", "content": content(Problem)}
+        answers = {"200": {"description": "Done", "content": content(one.answer)}}
+        about: Dict[str, Any] = {
+            "summary": one.summary,
+            "responses": {**answers, "default": problem},
+        }
+        if one.body is not None:
+            about["requestBody"] = {"required": True, "content": content(one.body)}
+        if one.is_open:
+            about["security"] = []
+        paths.setdefault(one.path, {})[one.method.lower()] = about
+    bearer = {"token": {"type": "http", "scheme": "bearer"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": version},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": bearer},
+    }

@@ -1,0 +1,207 @@
+"""The service: what programs ask for over HTTP, and its answers."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, cast
+
+from pydantic import BaseModel, ValidationError
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from .. import __version__
+from ..annotations import Link, links_of
+from ..kb.entity import NIL
+from ..linker import ArboLinker, find_linker
+from ..log import log
+from ..mentions.getters import find_mentions, set_mentions
+from . import schema
+from .batching import Batcher
+from .metrics import MEDIA_TYPE, Counts, Metrics
+from .security import Gate, Rules
+
+# Adds entities, or replaces those with their ids. RETURNS: How many.
+AddEntities = Callable[[List[Dict[str, Any]]], Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What can be asked for. body, answer: Classes of JSON; None for no body, and for text.
+
+    is_open: Whether it needs no token.
+    """
+
+    method: str
+    path: str
+    summary: str
+    answer: Optional[Type[BaseModel]] = None
+    body: Optional[Type[BaseModel]] = None
+    is_open: bool = False
+
+
+OPERATIONS = (
+    Operation("POST", "/link", "Link mentions", schema.LinkAnswer, schema.LinkRequest),
+    Operation("POST", "/entities", "Add or replace entities", schema.State, schema.EntityRequest),
+    Operation("GET", "/health", "Answers while the process runs", is_open=True),
+    Operation("GET", "/ready", "Answers where documents can be linked", is_open=True),
+    Operation("GET", "/metrics", "Counts in the text format of Prometheus"),
+    Operation("GET", "/openapi.json", "This description"),
+)
+
+
+class Service:
+    """Answers programs. Threads may call all methods.
+
+    nlp: A pipeline with a linker.
+    add: What adds entities; None where that is not allowed.
+    """
+
+    def __init__(self, nlp: Language, add: Optional[AddEntities]) -> None:
+        self.nlp, self.add, self.linker = nlp, add, find_linker(nlp)
+        self.counts = Counts([one.path for one in OPERATIONS])
+        self.batcher: Batcher[Doc] = Batcher(self._linked)
+
+    def link(self, body: schema.LinkRequest) -> Dict[str, Any]:
+        """The links of documents, in order."""
+        docs = [self._doc(f"documents[{i}]", one) for i, one in enumerate(body.documents)]
+        given = [document.mentions is not None for document in body.documents]
+        linked = self.batcher(list(zip(docs, given)))
+        answers = [
+            [
+                _mention(*pair, body.candidates, document.tokens is not None)
+                for pair in self._links(doc)
+            ]
+            for document, doc in zip(body.documents, linked)
+        ]
+        kb_ids = [one["kb_id"] for answer in answers for one in answer]
+        self.counts.add_mentions(len(kb_ids) - kb_ids.count(NIL), kb_ids.count(NIL))
+        return {"documents": [{"mentions": answer} for answer in answers]}
+
+    def entities(self, body: schema.EntityRequest) -> Dict[str, Any]:
+        """Add entities while others link. All or none are added."""
+        if self.add is None:
+            raise HTTPException(403, "This server is read-only.")
+        self.add([entity.model_dump(exclude_unset=True) for entity in body.entities])
+        return {"entities": len(self.linker.kb)}
+
+    def warm(self) -> None:
+        """Load and compile what the first link needs."""
+        doc = Doc(self.nlp.vocab, ["Hello"])
+        set_mentions(doc, [Span(doc, 0, 1, "MENTION")], self.linker.mentions.getter)
+        self.linker.refresh()
+        self.linker.link_docs([doc])
+
+    def _linked(self, items: Sequence[Tuple[Doc, bool]]) -> List[Doc]:
+        """Documents with links. Where mentions are given, only linkers see the document."""
+        found = self.nlp.pipe(doc for doc, is_given in items if not is_given)
+        given: Any = (doc for doc, is_given in items if is_given)
+        for _, pipe in self.nlp.pipeline:
+            if isinstance(pipe, ArboLinker):
+                given = pipe.pipe(given)
+        return [next(given if is_given else found) for _, is_given in items]
+
+    def _doc(self, place: str, document: schema.Document) -> Doc:
+        if document.tokens is None:
+            doc = self.nlp.make_doc(document.text or "")
+        else:
+            doc = Doc(self.nlp.vocab, document.tokens)
+        if document.mentions is None:
+            return doc
+        spans = [_span(doc, one, document.tokens is not None) for one in document.mentions]
+        getter = self.linker.mentions.getter
+        if getter.spans_key is None and len(filter_spans(spans)) < len(spans):
+            raise HTTPException(422, f"{place}.mentions: some overlap, also in parts of tokens.")
+        set_mentions(doc, spans, getter)
+        return doc
+
+    def _links(self, doc: Doc) -> List[Tuple[Span, Link]]:
+        spans = find_mentions(doc, self.linker.mentions.getter)
+        links = links_of(doc, spans, self.linker.cfg["extension"])
+        return [(span, link or Link(NIL, 0.0)) for span, link in zip(spans, links)]
+
+    # Answers to requests
+
+    def routes(self) -> List[BaseRoute]:
+        """The routes of all operations."""
+        answers: Dict[str, Callable[[Request], Response]] = {
+            "/link": partial(self._json, self.link, schema.LinkRequest),
+            "/entities": partial(self._json, self.entities, schema.EntityRequest),
+            "/health": lambda _: PlainTextResponse("ok\n"),
+            "/ready": self._ready,
+            "/metrics": self._metrics,
+            "/openapi.json": self._openapi,
+        }
+        return [Route(one.path, answers[one.path], methods=[one.method]) for one in OPERATIONS]
+
+    def _json(self, function: Callable, model: Type[BaseModel], request: Request) -> Response:
+        """What a function says to the body of a request."""
+        try:
+            return JSONResponse(function(model.model_validate_json(request.scope["body"])))
+        except ValidationError as error:
+            status, text = 422, schema.first_problem(error)
+        except HTTPException as error:
+            status, text = error.status_code, error.detail
+        except Exception as error:
+            status, text = 422, str(error)
+            if not text.startswith("[arbo-"):
+                log.exception("%s has failed", request.url.path)
+                status, text = 500, "The service has failed. Its log says why."
+        return JSONResponse({"error": text}, status)
+
+    def _ready(self, request: Request) -> Response:
+        try:
+            return PlainTextResponse(f"{len(self.linker.kb)} entities\n")
+        except (ValueError, OSError) as error:
+            return PlainTextResponse(f"{error}\n", 503)
+
+    def _metrics(self, request: Request) -> Response:
+        return PlainTextResponse(self.counts.text(len(self.linker.kb)), media_type=MEDIA_TYPE)
+
+    def _openapi(self, request: Request) -> Response:
+        return JSONResponse(schema.openapi("spacy_arbo_el", __version__, OPERATIONS))
+
+
+def guarded(app: Starlette, service: Service, rules: Rules) -> Starlette:
+    """The application behind the gate, with all answers counted."""
+    app.add_middleware(Gate, rules=rules)
+    app.add_middleware(Metrics, counts=service.counts)
+    return app
+
+
+def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> Starlette:
+    """The service without pages, to be mounted in another application.
+
+    Entities that are added stay in memory until the pipeline is saved.
+    """
+    service = Service(nlp, None if read_only else find_linker(nlp).kb.upsert)
+    service.warm()
+    return guarded(Starlette(routes=service.routes()), service, rules)
+
+
+def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:
+    if in_tokens:
+        return Span(doc, mention.start, mention.end, mention.label)
+    # A mention that ends within a token is widened to the whole token.
+    place = mention.start, mention.end
+    span = doc.char_span(*place, label=mention.label, alignment_mode="expand")
+    return cast(Span, span)  # there is one wherever start and end are within the text
+
+
+def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> Dict[str, Any]:
+    start, end = (span.start, span.end) if in_tokens else (span.start_char, span.end_char)
+    return {
+        "start": start,
+        "end": end,
+        "text": span.text,
+        "label": span.label_,
+        "kb_id": link.kb_id,
+        "title": link.title,
+        "score": link.score,
+        "new_entity": link.cluster,
+        "candidates": [one._asdict() for one in link.candidates[:n_candidates]],
+    }

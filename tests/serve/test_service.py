@@ -1,0 +1,327 @@
+"""The service: links, entities, counts, and one clear answer to whatever else is asked."""
+
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
+
+from spacy_arbo_el.serve import schema
+from spacy_arbo_el.serve.batching import Batcher
+from spacy_arbo_el.serve.security import Rules
+from spacy_arbo_el.serve.service import OPERATIONS, create_service
+
+from ..linker.conftest import build
+
+uvicorn = pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+TOKEN = {"Authorization": "Bearer secret"}
+PROBE = {
+    "text": "A spacecraft circles Mercury, the planet next to the sun.",
+    "mentions": [{"start": 21, "end": 28}],
+}
+FISH = {
+    "tokens": ["Fish", "with", "too", "much", "mercury", "make", "people", "ill", "."],
+    "mentions": [{"start": 4, "end": 5, "label": "MATTER"}],
+}
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """A pipeline that finds Mercury by itself."""
+    nlp = build()
+    nlp.add_pipe("entity_ruler", first=True).add_patterns([{"label": "X", "pattern": "Mercury"}])
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def app(nlp):
+    return create_service(nlp, Rules(token="secret", body=20_000, requests=8, seconds=0.5))
+
+
+@pytest.fixture
+def client(app):
+    return TestClient(app, headers=TOKEN)
+
+
+@pytest.fixture
+def server(app):
+    """The service at a port, by Uvicorn, and its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    server.port = port
+    yield server
+    server.should_exit = True
+    thread.join()
+
+
+def link(client, *documents, **more):
+    answer = client.post("/link", json={"documents": list(documents), **more})
+    assert answer.status_code == 200, answer.text
+    return [document["mentions"] for document in answer.json()["documents"]]
+
+
+def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
+    texts = {"text": PROBE["text"]}, {"text": "Nothing is found here."}, {"text": ""}
+    (planet,), (found,), nothing, empty, (metal,) = link(client, PROBE, *texts, FISH)
+    ent = nlp(PROBE["text"]).ents[0]
+    assert (planet["kb_id"], found["kb_id"], nothing, empty) == ("planet", ent.kb_id_, [], [])
+    assert found["score"] == ent._.arbo.score and found["label"] == "X"
+    assert (planet["text"], planet["label"], planet["title"]) == ("Mercury", "MENTION", "Mercury")
+    assert (metal["start"], metal["end"], metal["label"]) == (4, 5, "MATTER")
+    assert metal["kb_id"] == metal["candidates"][0]["kb_id"] == "metal"
+    assert link(client, PROBE, candidates=1)[0][0]["candidates"] == planet["candidates"][:1]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("{", "The body is no JSON"),
+        ("[]", "The body: "),
+        ("[" * 4000, "The body is no JSON: recursion"),
+        ("{}", "documents: Field required."),
+        ('{"documents": [{"text": "\\ud800"}]}', "The body is no JSON: "),
+        ('{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 1e400}]}]}', "end: "),
+        ('{"documents": [{"text": 3}]}', "documents[0].text: Input should be a valid string."),
+        ('{"documents": [{"txt": "a"}]}', "documents[0].txt: "),
+        ('{"documents": [{}]}', "documents[0]: give either text or tokens."),
+        ('{"documents": [{"tokens": [""]}]}', "documents[0].tokens[0]: "),
+        ('{"documents": [{"text": "a", "mentions": [{"start": 0}]}]}', "mentions[0].end: "),
+        (
+            '{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 2}]}]}',
+            "documents[0]: mentions[0]: 0 to 2 is not within 0 to 1.",
+        ),
+        (
+            '{"documents": [{"text": "ab", "mentions": [{"start": 0, "end": 1}, {"start": 1, '
+            '"end": 2}]}]}',
+            "documents[0].mentions: some overlap",
+        ),
+    ],
+)
+def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
+    answer = client.post("/link", content=body)
+    assert answer.status_code == 422 and list(answer.json()) == ["error"]
+    assert message in answer.json()["error"]
+
+
+def test_limits_are_said(client):
+    answer = client.post("/link", json={"documents": [PROBE] * 65})
+    assert answer.status_code == 422 and "at most 64 items" in answer.json()["error"]
+    answer = client.post("/link", content=b" " * 20_001)
+    problem = {"error": "The body has more than 20,000 bytes."}
+    assert (answer.status_code, answer.json()) == (413, problem)
+
+
+def test_programs_give_the_token_as_a_header(app):
+    body = json.dumps({"documents": [PROBE]})
+    for headers, status in (
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": "secret"}, 401),
+        ({"Authorization": "Bearer sécret".encode()}, 401),
+        ({"Host": "evil.example"}, 421),
+        ({**TOKEN, "Host": "linker.default.svc"}, 200),
+    ):
+        client = TestClient(app, base_url="http://127.0.0.1:8765", headers=headers)
+        as_curl = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = client.post("/link", content=body, headers=as_curl)
+        assert answer.status_code == status, headers
+        assert ("error" in answer.json()) == (status != 200)
+        assert client.get("/metrics").status_code == status
+        assert client.get("/health").text == "ok\n" and client.get("/ready").text == "8 entities\n"
+    assert client.put("/link", content=body).status_code == 405
+
+
+def test_a_session_of_a_browser_may_look_but_posts_forms_only(app):
+    client = TestClient(app, base_url="http://127.0.0.1:8765")
+    assert client.get("/metrics?token=secret").status_code == 200
+    answer = client.post("/link", json={"documents": [PROBE]})
+    assert answer.status_code == 403 and "another page" in answer.json()["error"]
+
+
+def test_entities_are_added_while_it_links():
+    nlp = build()
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    city = {"text": "Kathmandu has an airport.", "mentions": [{"start": 0, "end": 9}]}
+    body = {"entities": [{"id": "E900", "title": "Kathmandu"}]}
+    with ThreadPoolExecutor(4) as pool:
+        before = [pool.submit(link, client, PROBE, city) for _ in range(8)]
+        added = client.post("/entities", json=body)
+        after = [pool.submit(link, client, PROBE, city) for _ in range(8)]
+        links = [[one["kb_id"] for (one,) in ask.result()] for ask in before + after]
+    assert added.json() == {"entities": 9}
+    assert {planet for planet, _ in links} == {"planet"}
+    assert {name for _, name in links[8:]} == {"E900"}
+    for entity, message in ({"title": "x"}, "entities[0].id: "), ({"id": "a|b"}, "arbo-E041"):
+        answer = client.post("/entities", json={"entities": [entity]})
+        assert answer.status_code == 422 and message in answer.json()["error"]
+    closed = create_service(nlp, Rules(token="secret"), read_only=True)
+    answer = TestClient(closed, headers=TOKEN).post("/entities", json=body)
+    assert answer.status_code == 403 and "read-only" in answer.json()["error"]
+
+
+def test_it_says_that_it_has_failed_and_keeps_details_in_its_log(monkeypatch, caplog):
+    nlp = build()
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+
+    def fail(*_):
+        raise ValueError("secret details")
+
+    monkeypatch.setattr(nlp.get_pipe("arbo_linker"), "pipe", fail)
+    answer = client.post("/link", json={"documents": [PROBE]})
+    assert answer.status_code == 500 and "secret" not in answer.text
+    assert "secret details" in caplog.text
+
+
+def test_eight_clients_get_the_links_of_nlp_in_few_passes(server, nlp, monkeypatch):
+    texts = [f"{PROBE['text']} {i} Mercury in a fish is a metal." for i in range(40)]
+    wanted = {text: [ent.kb_id_ for ent in nlp(text).ents] for text in texts}
+    passes, pipe = [], nlp.pipe
+    monkeypatch.setattr(nlp, "pipe", lambda docs: passes.append(1) or pipe(docs))
+
+    def ask(texts):
+        with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", headers=TOKEN) as client:
+            return {text: [m["kb_id"] for m in link(client, {"text": text})[0]] for text in texts}
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, (texts[i::8] for i in range(8))))
+    assert {k: v for answer in answers for k, v in answer.items()} == wanted
+    assert len(passes) < len(texts)
+
+
+def test_calls_at_the_same_time_share_one_and_only_the_wrong_one_fails():
+    sizes, barrier = [], threading.Barrier(3)
+
+    def invert(items):
+        sizes.append(len(items))
+        return [1 / item for item in items]
+
+    batcher = Batcher(invert, wait=0.2)
+
+    def call(items):
+        barrier.wait()
+        try:
+            return batcher(items)
+        except ZeroDivisionError:
+            return "failed"
+
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(call, ([2], [0, 1], [4, 5])))
+    assert answers == [[0.5], "failed", [0.25, 0.2]]
+    assert sizes[0] == 5 and sorted(sizes[1:]) == [1, 2, 2] and batcher([]) == []
+
+
+def raw(server, data, *more):
+    """What the server answers to bytes, with pauses between them: status and body."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        for part in (data, *more):
+            if isinstance(part, float):
+                time.sleep(part)
+            else:
+                client.sendall(part)
+        head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+def head(server, length):
+    lines = ["POST /link HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Connection: close"]
+    lines += ["Authorization: Bearer secret", f"Content-Length: {length}", "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp):
+    body = json.dumps({"documents": [PROBE]}).encode()
+    with ThreadPoolExecutor(10) as pool:
+        # More of them than requests are answered at a time.
+        slow = [pool.submit(raw, server, head(server, 1000), b"{") for _ in range(9)]
+        time.sleep(0.1)
+        assert raw(server, head(server, len(body)), body[:9], 0.1, body[9:])[0] == 200
+        for one in slow:
+            status, answer = one.result()
+            assert status == 408 and b"within 0.5 seconds" in answer
+    status, answer = raw(server, head(server, 150_000), b" " * 150_000)
+    assert status == 413 and b"more than 20,000 bytes" in answer
+
+
+def test_a_stop_answers_what_was_asked(server):
+    body = json.dumps({"documents": [PROBE]}).encode()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(raw, server, head(server, len(body)), body[:9], 0.3, body[9:])
+        time.sleep(0.1)
+        server.should_exit = True
+        status, answer = asked.result()
+    assert status == 200 and json.loads(answer)["documents"][0]["mentions"][0]["kb_id"] == "planet"
+
+
+def test_too_many_requests_are_told_to_come_back(nlp):
+    client = TestClient(create_service(nlp, Rules(token="secret", requests=0)), headers=TOKEN)
+    answer = client.post("/link", json={"documents": [PROBE]})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert client.get("/health").status_code == 200
+
+
+def test_it_counts_what_it_has_done(nlp):
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    link(client, PROBE, FISH)
+    client.post("/link", content="{")
+    client.get("/nothing")
+    lines = client.get("/metrics").text.splitlines()
+    for line in (
+        'arbo_requests_total{path="/link",status="200"} 1',
+        'arbo_requests_total{path="/link",status="422"} 1',
+        'arbo_requests_total{path="other",status="404"} 1',
+        'arbo_mentions_total{linked="true"} 2',
+        'arbo_request_seconds_bucket{path="/link",le="+Inf"} 2',
+        'arbo_request_seconds_count{path="/link"} 2',
+        "arbo_entities 8",
+    ):
+        assert line in lines
+    samples = [line.rsplit(" ", 1)[1] for line in lines if not line.startswith("#")]
+    assert all(float(sample) >= 0 for sample in samples)
+
+
+def test_openapi_describes_every_operation_and_refers_to_what_is_there(client):
+    found = client.get("/openapi.json").json()
+    assert found["paths"].keys() == {one.path for one in OPERATIONS}
+    schemas, text = found["components"]["schemas"], json.dumps(found)
+    named = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert named <= schemas.keys() and "LinkRequest" in named
+    assert schemas["LinkRequest"]["properties"]["documents"]["maxItems"] == 64
+    answer = client.post("/link", json={"documents": [PROBE, FISH]}).json()
+    assert schema.LinkAnswer.model_validate(answer).model_dump() == answer
+
+
+def test_entities_of_programs_are_in_the_journal_of_the_review(start, model):
+    browser = start()
+    post, headers = browser.client.post, {**TOKEN, "Accept": "application/json"}
+    entities = [{"id": "E900", "title": "Kathmandu"}, {"id": "cat", "title": "Panther"}]
+    answer = post("/entities", json={"entities": entities}, headers=headers)
+    assert answer.json() == {"entities": 9}
+    again = start()
+    assert again.review.linker.kb.get("E900").title == "Kathmandu"
+    assert "E900 and cat added or changed" in again.get("/history")
+    assert again.client.post("/undo", headers=TOKEN, data={}, follow_redirects=False).is_redirect
+    kb = again.review.linker.kb
+    assert "E900" not in kb and kb.get("cat").title != "Panther" and len(kb) == 8
+    answer = again.client.get("/nothing", headers=TOKEN)
+    assert answer.status_code == 404 and answer.json() == {"error": "Not Found"}
+    closed = start(read_only=True).client
+    assert closed.post("/entities", json={"entities": entities}, headers=TOKEN).status_code == 403
+
+
+def test_it_can_be_mounted_in_another_application(app):
+    client = TestClient(Starlette(routes=[Mount("/linker", app)]), headers=TOKEN)
+    assert client.get("/linker/health").status_code == 200
+    assert client.post("/linker/link", json={"documents": [PROBE]}).status_code == 200
+    assert TestClient(client.app).get("/linker/metrics").status_code == 421
