@@ -2,24 +2,27 @@
 
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import httpx
 import pytest
 
 from ..encoders import numpy_tower
+from .processes import NOBODY, TOKEN, Served, can_confine
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 COMMAND = [sys.executable, "-m", "spacy", "arbo"]
 CODE = str(Path(numpy_tower.__file__))
 
 
-class Served:
-    """A server of a pipeline, and a client that has opened the printed address."""
+class Browsed:
+    """A server of a pipeline, and a browser that has opened the printed address."""
 
     def __init__(self, model):
         with socket.socket() as free:
@@ -46,19 +49,40 @@ class Served:
 
 @pytest.mark.slow
 def test_a_kill_loses_nothing_and_a_stop_saves(model):
-    served = Served(model)
+    served = Browsed(model)
     first, second, third = re.findall(r"id=(NEW-\w+)", served.page)[:3]
     served.decide("reject", id=first)
     served.decide("accept", id=second, title="Accepted")
     assert served.stop(signal.SIGKILL)[1] == -signal.SIGKILL
-    served = Served(model)
+    served = Browsed(model)
     assert "4 new entities" in served.page and first not in served.page
     served.decide("reject", id=third)
     output, code = served.stop(signal.SIGTERM)
     assert "saved with all decisions" in output and code == 0
     assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 3
-    served = Served(model)
+    served = Browsed(model)
     assert "3 new entities" in served.page
     assert served.client.get(served.reconcile).json()["name"] == "model"
     output, code = served.stop(signal.SIGINT)
     assert "saved" not in output and code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_confine(), reason="needs root, unshare and setpriv")
+def test_it_links_where_nothing_can_be_written_and_as_nobody(model):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # those of pytest are the user's own
+        shutil.copytree(model, folder / "model")
+        shutil.copy(CODE, folder / "code.py")
+        (folder / "tmp").mkdir()
+        options = ("--read-only", "--host", "0.0.0.0", "--code", str(folder / "code.py"))
+        served = Served(folder / "model", *options, temporary=folder / "tmp")
+        assert TOKEN not in served.printed
+        status = Path(f"/proc/{served.process.pid}/status").read_text()
+        assert f"Uid:\t{NOBODY}\t{NOBODY}" in status and "CapEff:\t0000000000000004" in status
+        document = {"text": "Mercury is a planet.", "mentions": [{"start": 0, "end": 7}]}
+        answer = served.client.post("/link", json={"documents": [document]})
+        assert answer.json()["documents"][0]["mentions"][0]["kb_id"] == "planet"
+        refused = served.client.post("/entities", json={"entities": [{"id": "E900"}]})
+        assert refused.status_code == 403 and served.stop()[1] == 0

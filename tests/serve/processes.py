@@ -1,0 +1,75 @@
+"""``arbo serve`` as a process, also as a container runs it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import httpx
+
+TOKEN = "0123456789abcdef"
+NOBODY = "65534"
+# Nothing can be written but in an empty temporary folder.
+READ_ONLY = 'mount -o remount,bind,ro / && mount -t tmpfs -o mode=1777 none "$0" && exec "$@"'
+# Files of the tests may be another user's: reading is allowed whatever their modes.
+USER = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+USER += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+
+
+def confined(command, temporary):
+    """The command as examples/Dockerfile runs it, without a container. It needs root."""
+    return ["unshare", "--mount", "sh", "-c", READ_ONLY, str(temporary), *USER, *command]
+
+
+def can_confine():
+    """Whether this machine lets us run a command so."""
+    try:
+        return subprocess.run(confined(["true"], "/mnt"), capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+class Served:
+    """A server of a pipeline, and a client with its token.
+
+    options: Of the command. temporary: An empty folder, which makes it ``confined``.
+    """
+
+    def __init__(self, model, *options, temporary=None):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        command = [sys.executable, "-m", "spacy", "arbo", "serve", str(model), "--port", port]
+        command += options
+        own = {"ARBO_TOKEN": TOKEN}
+        if temporary is not None:
+            command = confined(command, temporary)
+            own.update(HOME="/", TMPDIR=str(temporary))
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, **own}
+        )
+        self.address = f"http://127.0.0.1:{port}"
+        self.printed = next((line for line in self.process.stdout if line.startswith("http")), "")
+        assert self.printed, "the server has not started"
+        self.client = self.new_client()
+
+    def new_client(self, **settings):
+        """A program that knows the token."""
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        transport = httpx.HTTPTransport(retries=10)
+        settings = {"base_url": self.address, "headers": headers, "timeout": 60, **settings}
+        return httpx.Client(transport=transport, **settings)
+
+    def link(self, texts, client=None):
+        """The ids of the mentions of each text."""
+        body = {"documents": [{"text": text} for text in texts]}
+        answer = (client or self.client).post("/link", json=body)
+        assert answer.status_code == 200, answer.text
+        return [[one["kb_id"] for one in each["mentions"]] for each in answer.json()["documents"]]
+
+    def stop(self, how=signal.SIGTERM):
+        """RETURNS: What it has printed since, and its status."""
+        self.client.close()
+        self.process.send_signal(how)
+        return self.process.communicate(timeout=60)[0], self.process.returncode
