@@ -50,7 +50,6 @@ OPERATIONS = (
     Operation("GET", "/health", "Answers while the process runs", is_open=True),
     Operation("GET", "/ready", "Answers where documents can be linked", is_open=True),
     Operation("GET", "/metrics", "Counts in the text format of Prometheus"),
-    Operation("GET", "/openapi.json", "This description"),
 )
 
 
@@ -64,6 +63,7 @@ class Service:
     def __init__(self, nlp: Language, add: Optional[AddEntities]) -> None:
         self.nlp, self.add, self.linker = nlp, add, find_linker(nlp)
         self.counts = Counts([one.path for one in OPERATIONS])
+        self.description = schema.openapi("spacy_arbo_el", __version__, OPERATIONS)
         self.batcher: Batcher[Doc] = Batcher(self._linked)
 
     def link(self, body: schema.LinkRequest) -> Dict[str, Any]:
@@ -134,9 +134,10 @@ class Service:
             "/health": lambda _: PlainTextResponse("ok\n"),
             "/ready": self._ready,
             "/metrics": self._metrics,
-            "/openapi.json": self._openapi,
         }
-        return [Route(one.path, answers[one.path], methods=[one.method]) for one in OPERATIONS]
+        described = Route("/openapi.json", lambda _: JSONResponse(self.description))
+        routes = (Route(o.path, answers[o.path], methods=[o.method]) for o in OPERATIONS)
+        return [described, *routes]
 
     def _json(self, function: Callable, model: Type[BaseModel], request: Request) -> Response:
         """What a function says to the body of a request."""
@@ -161,9 +162,6 @@ class Service:
 
     def _metrics(self, request: Request) -> Response:
         return PlainTextResponse(self.counts.text(len(self.linker.kb)), media_type=MEDIA_TYPE)
-
-    def _openapi(self, request: Request) -> Response:
-        return JSONResponse(schema.openapi("spacy_arbo_el", __version__, OPERATIONS))
 
 
 def guarded(app: Starlette, service: Service, rules: Rules) -> Starlette:

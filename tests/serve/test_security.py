@@ -43,6 +43,8 @@ def test_other_names_methods_and_large_bodies_are_refused(start):
     client = browser.client
     assert client.get("/", headers={"host": "evil.example"}).status_code == 421
     assert client.delete("/").status_code == 405
+    for path in ("/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static//etc/passwd"):
+        assert client.get(path).status_code == 404
     assert client.post("/undo", content=b"x" * 2_000_001).status_code == 413
     assert client.post("/undo", content=b"\xff").status_code == 400
 
