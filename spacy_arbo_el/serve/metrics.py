@@ -7,6 +7,8 @@ from collections import Counter
 from itertools import accumulate
 from typing import Any, Callable, Dict, Iterator, List, MutableMapping, Sequence, Tuple
 
+from .security import own_path
+
 # Upper bounds of the histogram, in seconds.
 BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, float("inf"))
 MEDIA_TYPE = "text/plain; version=0.0.4"
@@ -28,8 +30,7 @@ class Metrics:
                 self.counts.add_request(path, message["status"], time.monotonic() - start)
             await send(message)
 
-        start, path = time.monotonic(), scope.get("path", "")
-        path = path.removeprefix(scope.get("root_path", ""))
+        start, path = time.monotonic(), own_path(scope)
         await self.app(scope, receive, noted)
 
 

@@ -27,7 +27,7 @@ from ..errors import Errors
 from ..kb.entity import Entity
 from ..linker import ArboLinker
 from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, candidates, values_of
-from .security import RECONCILE, Rules, same
+from .security import RECONCILE, Rules
 
 HERE = Path(__file__).parent
 # Cells of a batch, suggestions at a time, default types, entities whose ``meta`` is looked at.
@@ -118,7 +118,7 @@ class Reconciliation:
         request = Request(scope, receive)
         if self.rules.origin_of(request) is None:
             answer: Any = self.json(request, {"error": "This server has another name."}, 421)
-        elif not same(scope["path"].split("/")[2], self.rules.secret("reconcile")):
+        elif not self.rules.has_secret(scope["path"]):
             text = "Take the address that the command has printed: it has the secret."
             answer = self.json(request, {"error": text}, 401)
         elif request.method == "OPTIONS":

@@ -6,7 +6,7 @@ import secrets
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, MutableMapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Optional
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -30,6 +30,7 @@ EVERY = ("0.0.0.0", "::", "")
 RECONCILE = "/reconcile/"
 # What a container's runtime asks, by whatever name and without a token. It tells nothing.
 PROBES = ("/health", "/ready")
+FORM = "application/x-www-form-urlencoded"
 
 
 def new_token() -> str:
@@ -70,6 +71,10 @@ class Rules:
         host = request.headers.get("host", "")
         return next((one for one in self.origins if urlsplit(one).netloc == host), None)
 
+    def has_secret(self, path: str) -> bool:
+        """Whether a path below ``RECONCILE`` has the secret of those who may ask."""
+        return same(path.split("/")[2], self.secret("reconcile"))
+
     def secret(self, purpose: str) -> str:
         """A secret for one purpose: "session", "form" or "reconcile"."""
         return hmac.new(self.token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
@@ -100,14 +105,15 @@ class Gate:
                     headers.setdefault(name, value)
             await send(message)
 
-        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        path = own_path(scope)
         if scope["type"] != "http" or path in PROBES:
             await self.app(scope, receive, with_headers)
             return
         request = Request(scope, receive)
         try:
-            answer = None if path.startswith(RECONCILE) else self._refusal(request)
-            if request.method == "POST":
+            by_address = path.startswith(RECONCILE)
+            answer = None if by_address else self._refusal(request)
+            if request.method == "POST" and (not by_address or self.rules.has_secret(path)):
                 answer = await self._read(request, answer)
         except ClientDisconnect:
             return
@@ -153,14 +159,15 @@ class Gate:
 
         What is refused is read too, since a client that is still sending sees no answer.
         """
-        body, size, most = b"", 0, self.rules.body
+        body, size, most = bytearray(), 0, self.rules.body
         try:
             with anyio.fail_after(self.rules.seconds):
                 async for chunk in request.stream():
                     size += len(chunk)
                     if size > 8 * most:
                         break
-                    body = body + chunk if size <= most and refused is None else b""
+                    if size <= most and refused is None:
+                        body += chunk
         except TimeoutError:
             text = f"The body did not arrive within {self.rules.seconds:g} seconds."
             return refusal(request, 408, text, {"Connection": "close"})
@@ -168,24 +175,30 @@ class Gate:
             return refused
         if size > most:
             return refusal(request, 413, f"The body has more than {most:,} bytes.")
-        request.scope.update(body=body, form={})
+        request.scope.update(body=bytes(body), form={})
         if "authorization" in request.headers:
-            # Curl calls JSON a form too.
-            with suppress(ValueError):
-                request.scope["form"] = parse_qs(body.decode("utf8"), max_num_fields=20_000)
+            if request.headers.get("content-type", "").startswith(FORM):
+                with suppress(ValueError):  # Curl calls JSON a form too
+                    request.scope["form"] = parse_qs(body.decode("utf8"), max_num_fields=20_000)
             return None
         try:
             fields = parse_qs(body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000)
         except ValueError:
             return refusal(request, 400, "This is no form.")
         request.scope["form"] = fields
-        if request.url.path.startswith(RECONCILE):
+        if own_path(request.scope).startswith(RECONCILE):
             return None
         origin = request.headers.get("origin", self.rules.origins[0])
         is_ours = same(fields.get("csrf", [""])[0], self.rules.secret("form"))
         if not is_ours or origin not in self.rules.origins:
             return refusal(request, 403, "The form is from another page. Reload this one.")
         return None
+
+
+def own_path(scope: Mapping[str, Any]) -> str:
+    """The path of a request below the place where the application is mounted."""
+    path: str = scope.get("path", "")
+    return path.removeprefix(scope.get("root_path", ""))
 
 
 def refusal(

@@ -293,7 +293,7 @@ def test_it_counts_what_it_has_done(nlp):
 
 def test_openapi_describes_every_operation_and_refers_to_what_is_there(client):
     found = client.get("/openapi.json").json()
-    assert found["paths"].keys() == {one.path for one in OPERATIONS}
+    assert found["paths"].keys() == {one.path for one in OPERATIONS} and found["openapi"] == "3.1.0"
     schemas, text = found["components"]["schemas"], json.dumps(found)
     named = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
     assert named <= schemas.keys() and "LinkRequest" in named
