@@ -24,7 +24,7 @@ from scipy.spatial.distance import squareform
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.discovery.grouping import Discovery
 from spacy_arbo_el.evaluation.clusters import cluster_scores
 from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS

@@ -30,19 +30,21 @@ import pyarrow.parquet as pq
 import spacy
 
 from spacy_arbo_el import Job, RaySettings, find_linker, link_in_shards, load_pipeline
-from spacy_arbo_el.corpora.raw import read_documents
-from spacy_arbo_el.distributed.graph_files import (
+from spacy_arbo_el.corpora.read import read_documents
+from spacy_arbo_el.discovery.new_entities import NewEntities
+from spacy_arbo_el.distributed.map_files import SHARDS
+from spacy_arbo_el.distributed.one_graph import (
     DECIDED,
     NEIGHBOURS,
+    NEW_ENTITIES,
     REDUCED,
+    SearchWorker,
+    arrange_mentions,
     mentions_file,
-    new_entities_of,
+    reduce_mentions,
+    reduce_shards,
 )
-from spacy_arbo_el.distributed.job import SHARDS
-from spacy_arbo_el.distributed.one_graph import SearchWorker, arrange_mentions, reduce_mentions
 from spacy_arbo_el.distributed.output import rows_of
-from spacy_arbo_el.distributed.runs import reduce_shards
-from spacy_arbo_el.distributed.serial import map_shards
 from spacy_arbo_el.distributed.shards import Shard, read_shards, write_shards
 from spacy_arbo_el.storage.files import write_file
 
@@ -284,7 +286,7 @@ def memory(
                 peak, seconds = peak_of(name, job)
                 peaks[name].append(peak)
                 print(f"  {name}: {peak:.0f} MiB, {seconds:.0f} s", flush=True)
-            unlinked = len(new_entities_of(job).rows)
+            unlinked = len(NewEntities.from_disk(job.folder / NEW_ENTITIES).rows)
             size = sum(file.stat().st_size for file in job.folder.rglob("*") if file.is_file())
             per_mention = size / counts[-1] / 1024
             print(
@@ -310,8 +312,9 @@ def peak_of(name: str, job: Job) -> Tuple[float, float]:
 
 def search_shards(job: Job) -> None:
     """What a search worker does, here for all shards."""
-    for _ in map_shards(SearchWorker, job, read_shards(job.folder / SHARDS)):
-        pass
+    work = SearchWorker(job)
+    for shard in read_shards(job.folder / SHARDS):
+        work(shard)
 
 
 def drive(job: Job) -> None:

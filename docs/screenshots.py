@@ -19,8 +19,8 @@ from spacy import displacy
 from spacy.util import import_file
 
 from spacy_arbo_el import save_pipeline
-from spacy_arbo_el.corpora.raw import read_documents
-from spacy_arbo_el.corpora.reader import unlinked
+from spacy_arbo_el.corpora.docs import unlinked
+from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.explanations.html import render_evidence, to_displacy
 from spacy_arbo_el.serve.app import create_app

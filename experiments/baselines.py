@@ -19,7 +19,8 @@ from rich.console import Console
 from sklearn.feature_extraction.text import CountVectorizer
 
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.corpora.reader import MentionCorpus, read_docs
+from spacy_arbo_el.corpora.docbin import read_docs
+from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.evaluation.baselines import NameTfidf, Ranker, baseline_scores, best_of_rows
 from spacy_arbo_el.evaluation.report import as_table
 from spacy_arbo_el.evaluation.seen import Seen

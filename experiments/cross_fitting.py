@@ -17,8 +17,7 @@ from typing import Any, List, Sequence
 import numpy as np
 
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.corpora.convert import write_docbin
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.pipelines import load_pipeline
 from spacy_arbo_el.training.candidate_files import CandidatesFile, pipeline_fingerprint

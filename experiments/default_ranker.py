@@ -19,7 +19,7 @@ from spacy.tokens import Doc
 
 from spacy_arbo_el.calibration.calibration import Calibration
 from spacy_arbo_el.calibration.logistic import Curve, fit_logistic
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.evaluation.calibrate import (
     AnnotatedMentions,
     LabelledEdges,

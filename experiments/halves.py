@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import spacy
 
-from spacy_arbo_el.corpora.convert import write_docbin
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
 
 
 def main(corpus: Path, *halves: Path) -> None:

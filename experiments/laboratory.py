@@ -19,7 +19,7 @@ import spacy
 from spacy.util import load_config_from_str
 
 from spacy_arbo_el.config_sources import complete_config
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import annotated_batches, gold_positions, is_gold
 from spacy_arbo_el.storage.files import write_file

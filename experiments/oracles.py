@@ -18,7 +18,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.batch import MentionBatch

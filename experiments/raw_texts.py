@@ -14,8 +14,7 @@ from pathlib import Path
 import readers  # noqa: F401  registers MedMentions
 import srsly
 
-from spacy_arbo_el.corpora.convert import read_corpus
-from spacy_arbo_el.corpora.files import read_ids
+from spacy_arbo_el.corpora.read import read, read_ids
 from spacy_arbo_el.storage.files import write_file
 
 TRAIN = [
@@ -32,10 +31,10 @@ SCORED = ["ncbi_disease/NCBIdevelopset_corpus.txt", "bc5cdr/CDR_DevelopmentSet.P
 def main(data: Path, output: Path) -> None:
     left_out = set(read_ids(data / "medic_half" / "test_pmids.txt"))
     for path in SCORED:
-        left_out.update(text.id for text in read_corpus(data / path, "pubtator"))
+        left_out.update(text.id for text in read(data / path, "pubtator"))
     texts, counts = {}, Counter()
     for path, format in TRAIN:
-        for text in read_corpus(data / path, format):
+        for text in read(data / path, format):
             if text.id in left_out:
                 counts["left out"] += 1
             elif text.id not in texts:

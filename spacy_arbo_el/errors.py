@@ -636,7 +636,7 @@ class Errors(metaclass=_Coded):
     # Large runs, on one machine or many: E890 to E909
     E890 = (
         "The folder {path} holds a run with other settings: {differences}. Choose another folder, "
-        "or use the settings of that run to resume it."
+        "remove this one, or use the settings of that run to resume it."
     )
     E891 = (
         "A worker on {host} differs from the driver: {differences}. Give all machines the same "
@@ -666,10 +666,6 @@ class Errors(metaclass=_Coded):
     E902 = (
         "{path} is not replaced: the folder holds other files ({names}), and no run. Choose a new "
         "or an empty folder."
-    )
-    E903 = (
-        "{path} was left by a run with other settings: {differences}. Remove the folder to start "
-        "again, or use the settings of that run to resume it."
     )
 
     # Review in the browser: E91x

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from spacy_arbo_el.corpora.parts import PARTS
+from spacy_arbo_el.corpora.docbin import PARTS
 from spacy_arbo_el.kb.folder import KB_FOLDER
 from spacy_arbo_el.pipelines import PIPELINE
 from spacy_arbo_el.storage import folders

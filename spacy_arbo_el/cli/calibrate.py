@@ -31,7 +31,7 @@ def calibrate_command(
     import spacy
 
     from ..calibration.calibration import Calibration
-    from ..corpora.reader import read_docs
+    from ..corpora.docbin import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
     from ..linker import find_linker
     from ..pipelines import changing_pipeline, load_pipeline, save_pipeline

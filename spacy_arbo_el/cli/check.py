@@ -34,7 +34,7 @@ def check_command(
     """
     import spacy
 
-    from ..corpora.reader import read_docs
+    from ..corpora.docbin import read_docs
     from ..evaluation.data_check import check_corpus, check_kb, recommend, survey_kb
     from ..evaluation.seen import Seen
     from ..evaluation.statistics import corpus_statistics, read_gold

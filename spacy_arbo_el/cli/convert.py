@@ -48,7 +48,7 @@ def convert_command(
     import spacy
 
     from ..corpora.convert import convert_corpus
-    from ..corpora.files import read_ids
+    from ..corpora.read import read_ids
     from ..storage.lines import throw
 
     problems: List[ValueError] = []

@@ -40,10 +40,11 @@ def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
 
     Raises ValueError with file and line for a decision that does not exist.
     """
+    from ..corpora.records import Source
     from ..corpora.table import read_rows
     from ..storage.lines import line_error
 
-    for number, row in read_rows(path, ("id", "decision")):
+    for number, row in read_rows(Source(path), ("id", "decision")):
         row = {column: cell.strip() for column, cell in row.items()}
         row["decision"] = row["decision"].lower()
         if not row["decision"]:

@@ -115,8 +115,8 @@ def link_at_once(
     model: Path, data: Path, output: Path, threshold: Optional[float], how: Reading
 ) -> None:
     """Link all documents in one graph, in this process. The parameters are the command's."""
+    from ..corpora.docbin import write_parts
     from ..corpora.links import check_output, write_links, write_table
-    from ..corpora.parts import write_parts
     from ..linker import find_linker
 
     counts: Counter = Counter()

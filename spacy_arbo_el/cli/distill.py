@@ -50,7 +50,7 @@ def distill_command(
     from tqdm import tqdm
 
     from ..corpora.names import spans_to_read
-    from ..corpora.raw import read_documents
+    from ..corpora.read import read_documents
     from ..encoders.ngrams.starting import NGRAM_ENCODER, save_encoder
     from ..linker import find_linker
     from ..storage.folders import check_replaceable

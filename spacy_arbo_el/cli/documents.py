@@ -38,7 +38,7 @@ LABELS = Opt(
 )
 
 ENCODING = Opt("utf8", "--encoding", help="Encoding of .txt, .jsonl and .csv files, as cp1252")
-SKIP_BAD = Opt(False, "--skip-bad", help="Leave out invalid lines and .txt files")
+SKIP_BAD = Opt(False, "--skip-bad", help="Leave out invalid lines and files")
 # So many errors are printed of what is left out.
 MOST_PLACES = 5
 
@@ -75,10 +75,10 @@ def document_reader(
     """
     from tqdm import tqdm
 
+    from ..corpora.docbin import SUFFIX, read_docs, write_parts
+    from ..corpora.docs import unlinked
     from ..corpora.finders import make_finder
-    from ..corpora.parts import write_parts
-    from ..corpora.raw import SUFFIX, files_of, read_documents
-    from ..corpora.reader import read_docs, unlinked
+    from ..corpora.read import files_of, read_documents
 
     def bar(docs: Iterable[Doc]) -> Iterable[Doc]:
         return tqdm(docs, unit=" docs", leave=False)

@@ -141,7 +141,7 @@ def _held_out(
     """
     from spacy.training import Example
 
-    from ..corpora.reader import unlinked
+    from ..corpora.docs import unlinked
     from ..evaluation.holdout import remove_entities, restrict_entities, with_removed_as_nil
     from ..linker import find_linker
 

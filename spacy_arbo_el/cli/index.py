@@ -177,7 +177,7 @@ def _mention_vectors(linker: "ArboLinker", corpus: Path, count: int) -> "np.ndar
 
     import numpy as np
 
-    from ..corpora.reader import read_docs
+    from ..corpora.docbin import read_docs
 
     batch = linker.reader.read_docs(islice(read_docs(corpus, linker.vocab), count))
     first = batch.take(np.arange(min(count, len(batch))))

@@ -42,7 +42,7 @@ def rerank_command(
     """
     from spacy.cli._util import setup_gpu
 
-    from ..corpora.reader import read_docs
+    from ..corpora.docbin import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
     from ..linker import find_linker
     from ..pipelines import load_pipeline, save_pipeline

@@ -1,7 +1,7 @@
 """``arbo link --each`` and ``--ray``: a corpus in shards, by one process or by a cluster."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from spacy.cli._util import Opt
 from wasabi import msg
@@ -57,22 +57,14 @@ def link_shards(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:
     """Link the shards that are not done, with a progress bar, and print the counts."""
     from tqdm import tqdm
 
-    from ..distributed.runs import link_in_shards
+    from ..distributed.job import ERRORS
+    from ..distributed.runs import link_in_shards, summary
 
     reports = link_in_shards(job, part, ray)
     # Ray has progress bars.
     for _ in tqdm(reports, unit=" shards", leave=False, disable=ray is not None):
         pass
-    show_summary(job, part)
-
-
-def show_summary(job: "Job", part: str = "") -> None:
-    """Print the counts of a part that is done. part: As in ``part_of``."""
-    from ..distributed.job import ERRORS, SHARDS, part_of
-    from ..distributed.runs import summary
-    from ..distributed.shards import read_shards
-
-    counts: Dict[str, Any] = summary(job, part_of(read_shards(job.folder / SHARDS), part))
+    counts = summary(job, part)
     if counts["errors"]:
         path = visible(job.folder / ERRORS)
         msg.warn(Warnings.W890.format(count=counts["errors"], path=path))

@@ -15,7 +15,6 @@ from typing import (
     List,
     Optional,
     Sequence,
-    Tuple,
 )
 
 from spacy.cli._util import Arg, Opt
@@ -31,15 +30,11 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..corpora.hidden import HiddenReport, HiddenSettings
-    from ..corpora.names import Dictionary
+    from ..corpora.hidden import HiddenReport
     from ..corpora.silver import Scan, SilverReport
-    from ..distributed.on_ray import RaySettings
 
 # Whether a document is wanted, by its id.
 Keep = Callable[[str], bool]
-# Finds the names in a part of the documents, without those that are hidden.
-ScanPart = Callable[[str, FrozenSet[int]], "ContextManager[Scan]"]
 # Defaults of options that need others.
 HIDE, DEV_SHARE, SHARD = 0.5, 0.2, 1000
 
@@ -98,7 +93,8 @@ def silver_command(
 
     from ..corpora.hidden import DEV, TRAIN, HiddenDev, HiddenSettings, without_names
     from ..corpora.names import Dictionary
-    from ..corpora.silver import SilverSettings, write_chosen
+    from ..corpora.read import read_ids
+    from ..corpora.silver import SilverSettings, scanned, write_chosen
     from ..errors import Errors
     from ..kb.folder import check_new
     from ..kb.loaders import KBFromPath
@@ -120,12 +116,20 @@ def silver_command(
         dictionary = Dictionary.build(nlp, known.entities)
         place = output.resolve()
         run = place.with_name(f"{place.name}.run")
-        if cluster is None:
-            scan = _scan_here(texts, dictionary, nlp, exclude, format, held_out, seed)
-        else:
-            places = texts, kb, run, exclude
-            how = {"lang": lang, "format": format, "dev_share": dev_share}
-            scan = _scan_on_ray(places, dictionary, cluster, {**how, "seed": seed, "size": shard})
+
+        def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
+            """Find the names in a part of the documents, without those that are hidden."""
+            if cluster is None:
+                ids = read_ids(exclude) if exclude else ()
+                docs = _documents(texts, nlp, format, lambda i: held_out.is_in(part, i, seed))
+                return scanned(docs, dictionary, ids, hidden)
+            from ..distributed.silver import SilverJob, scanned_in_shards
+
+            how: Dict[str, Any] = {"lang": lang, "format": format, "seed": seed}
+            how.update(size=shard, part=part, dev_share=dev_share, hidden=tuple(sorted(hidden)))
+            job = SilverJob.of(texts, kb, run / (part or "all"), exclude, **how)
+            return nullcontext(scanned_in_shards(job, dictionary, cluster))
+
         if dev is not None and hidden_kb is not None:
             check_new(hidden_kb, overwrite=replace)
             with scan(DEV, frozenset()) as found:
@@ -146,52 +150,11 @@ def silver_command(
             run.rmdir()
 
 
-def _scan_here(
-    texts: Sequence[Path],
-    dictionary: "Dictionary",
-    nlp: "Language",
-    exclude: Optional[Path],
-    format: str,
-    held_out: "HiddenSettings",
-    seed: int,
-) -> ScanPart:
-    """A function that finds the names in a part of the documents, in this process."""
-    from ..corpora.files import read_ids
-    from ..corpora.silver import scanned
-
-    ids = read_ids(exclude) if exclude else ()
-
-    def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
-        docs = _documents(texts, nlp, format, lambda id_: held_out.is_in(part, id_, seed))
-        return scanned(docs, dictionary, ids, hidden)
-
-    return scan
-
-
-def _scan_on_ray(
-    places: Tuple[Sequence[Path], Path, Path, Optional[Path]],
-    dictionary: "Dictionary",
-    cluster: "RaySettings",
-    settings: Dict[str, Any],
-) -> ScanPart:
-    """The same by workers. places: Texts, knowledge base, folder of the run, ids to leave out."""
-    from ..distributed.silver import SilverJob, scanned_in_shards
-
-    texts, kb, run, exclude = places
-
-    def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
-        folder = run / (part or "all")
-        job = SilverJob.of(texts, kb, folder, exclude, part=part, **settings)
-        return nullcontext(scanned_in_shards(job, dictionary, sorted(hidden), cluster))
-
-    return scan
-
-
 def _documents(texts: Sequence[Path], nlp: "Language", format: str, keep: Keep) -> "Iterator[Doc]":
     """The documents of all files, with a progress bar."""
     from tqdm import tqdm
 
-    from ..corpora.raw import read_plain_documents
+    from ..corpora.read import read_plain_documents
 
     docs: Iterator[Doc] = chain.from_iterable(
         read_plain_documents(path, nlp, format, keep) for path in texts

@@ -56,7 +56,7 @@ def tune_command(
     """
     from rich.console import Console
 
-    from ..corpora.reader import read_docs
+    from ..corpora.docbin import read_docs
     from ..evaluation.plots import check_figure, plot_thresholds, save_figure
     from ..evaluation.tuning import as_csv, as_table, store, tune
     from ..linker import find_linker

@@ -7,6 +7,8 @@ from ..errors import Errors
 
 NIL = "NIL"
 JOINER = "|"
+# Label of a mention that has none.
+LABEL = "ENTITY"
 
 
 @dataclass(frozen=True)

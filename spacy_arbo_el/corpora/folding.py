@@ -6,11 +6,13 @@ from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
+from ..mentions.normalization.characters import APOSTROPHES, DASHES
+
 # Characters that mean the same, and invisible ones: soft hyphens, joiners, byte order marks.
 SAME = {
-    "'": "\u2018\u2019\u201b\u02b9\u02bb\u02bc\u2032\u00b4\uff07",
+    "'": f"{APOSTROPHES}\u201b\u02b9\u02bb\u2032\u00b4\uff07",
     '"': "\u201c\u201d\u201e",
-    "-": "\u2010\u2011\u2012\u2013\u2212\u2043\ufe58\ufe63\uff0d",
+    "-": f"{DASHES}\u2043\ufe58\ufe63\uff0d",
     "": "\u00ad\u200b\u200c\u200d\u2060\ufeff",
 }
 _SAME = {ord(char): to for to, chars in SAME.items() for char in chars}

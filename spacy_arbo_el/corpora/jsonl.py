@@ -10,53 +10,16 @@ A NIL mention has null or "NIL". ``cluster`` is optional and names a new entity.
 Other keys are ignored.
 """
 
-from typing import Any, Dict, Iterator, Tuple
+from functools import partial
+from typing import Iterator
 
 from ..formats import corpus_formats
-from ..storage.lines import PathLike, throw
-from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .fields import Problem, check_object, get, integer, list_in, string
-from .records import OnBad, id_in, read_each
-from .spans import LABEL
+from ..storage.lines import OnBad, PathLike, throw
+from .annotated import AnnotatedText
+from .records import Source, read_each, text_of_record
 
 
 @corpus_formats("jsonl")
 def read_jsonl(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
-    """Yield the documents of a JSONL file. Empty lines are skipped.
-
-    Raises ValueError with file, line and problem at the first invalid line.
-
-    bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
-    """
-    return read_each(path, _annotated_text, bad)
-
-
-def _annotated_text(record: Dict[str, Any], id_: str) -> AnnotatedText:
-    doc_id = id_in(record, "id", id_)
-    text = string(record, "text", empty=True)
-    return AnnotatedText(doc_id, text, mentions_of(record, text))
-
-
-def mentions_of(record: Dict[str, Any], text: str) -> Tuple[AnnotatedMention, ...]:
-    """The mentions of a document. Raises Problem where one is invalid."""
-    mentions = list_in(record, "mentions")
-    return tuple(_mention(mention, i, len(text)) for i, mention in enumerate(mentions, 1))
-
-
-def _mention(record: Any, position: int, length: int) -> AnnotatedMention:
-    try:
-        check_object(record)
-        start, end = integer(record, "start"), integer(record, "end")
-        if not 0 <= start < end <= length:
-            raise Problem(offsets_problem(start, end, length))
-        kb_id = "" if get(record, "kb_id") is None else string(record, "kb_id", empty=True)
-        cluster = "" if record.get("cluster") is None else string(record, "cluster", empty=True)
-        return AnnotatedMention(
-            start=start,
-            end=end,
-            label=LABEL if record.get("label") in (None, "") else string(record, "label"),
-            kb_ids=split_ids(kb_id),
-            cluster=cluster,
-        )
-    except Problem as problem:
-        raise Problem(f"mention {position}: {problem}") from None
+    """Yield the documents of a file. The parameters are those of ``Source``."""
+    return read_each(Source(path, bad), partial(text_of_record, strict=True))

@@ -8,7 +8,7 @@ from spacy.vocab import Vocab
 from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..mentions.records import gold_ids
-from .reader import read_docs
+from .docbin import read_docs
 
 
 @registry.misc("spacy-arbo-el.KBFromCorpus.v1")

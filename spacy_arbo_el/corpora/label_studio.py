@@ -13,11 +13,9 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from ..errors import Errors
 from ..formats import corpus_formats
-from ..storage.lines import PathLike, check_exists, line_error, throw
+from ..storage.lines import OnBad, PathLike, check_exists, throw
 from .annotated import AnnotatedText
-from .fields import Problem, check_object, string
-from .records import OnBad, id_in, made_up_id
-from .spans import mentions_in
+from .records import Problem, Source, check_object, id_in, mentions_in, read_each, string
 
 # The kinds of fields that hold an id, and where they have it.
 FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": "taxonomy"}
@@ -25,19 +23,13 @@ FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": 
 
 @corpus_formats("label-studio")
 def read_label_studio(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
-    """Yield the documents of a file. bad: Takes the errors; by default they are raised."""
+    """Yield the documents of a file. Errors name the number of a task."""
     try:
         tasks = json.loads(check_exists(path).read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ValueError(Errors.E788.format(path=path, problem=f"no JSON: {error}")) from None
-    for number, task in enumerate(tasks if isinstance(tasks, list) else [tasks], 1):
-        try:
-            text = _annotated_text(task, made_up_id(path, number))
-        except Problem as problem:
-            bad(line_error(path, number, str(problem)))
-            continue
-        if text is not None:
-            yield text
+    records = enumerate(tasks if isinstance(tasks, list) else [tasks], 1)
+    yield from read_each(Source(path, bad), _annotated_text, records)
 
 
 def _annotated_text(task: Any, id_: str) -> Optional[AnnotatedText]:

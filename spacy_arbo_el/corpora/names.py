@@ -14,8 +14,8 @@ from spacy.vocab import Vocab
 from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, find_mentions, set_mentions
 from ..words import MIN_PLURAL, plural, singular
+from .annotated import LABEL
 from .folding import fold, shape
-from .spans import LABEL
 from .splitting import Borders
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.

@@ -13,8 +13,8 @@ from ..errors import Errors
 from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..settings import check_count
-from .reader import unlinked
-from .spans import LABEL
+from .annotated import LABEL
+from .docs import unlinked
 
 
 # Not a dataclass: spaCy passes readers through pydantic.

@@ -4,15 +4,13 @@ Only the column ``text`` must be there. ``id`` holds strings or whole numbers. `
 lists of structures with the fields of a mention in JSONL. Other columns are not read.
 """
 
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from ..errors import Errors
 from ..extras import import_pyarrow, import_pyarrow_parquet
-from ..storage.lines import PathLike, throw
+from ..storage.lines import PathLike
 from .annotated import AnnotatedText
-from .fields import Problem
-from .records import OnBad, made_up_id
+from .records import Problem, Source, text_of_record
 
 SUFFIX = ".parquet"
 COLUMNS = ("id", "text", "mentions")
@@ -29,44 +27,36 @@ def count_rows(path: PathLike) -> Optional[int]:
         return None
 
 
-def read_parquet(
-    path: PathLike,
-    parse: Callable[[Dict[str, Any], str], AnnotatedText],
-    bad: OnBad = throw,
-    start: int = 0,
-    stop: Optional[int] = None,
-    name: Optional[Callable[[int], str]] = None,
-) -> Iterator[AnnotatedText]:
+def read_parquet(source: Source) -> Iterator[AnnotatedText]:
     """Yield the documents of some rows of a file.
 
     Raises ValueError with file and row for an invalid row, and where there is no column ``text``.
-
-    path: The file.
-    parse: Makes a document of a row and of an id for where it has none.
-    bad: Takes the errors of rows; by default they are raised.
-    start: The first row, from 0.
-    stop: The row behind the last; None for all.
-    name: Function from the number of a row, from 1, to its id where it has none.
     """
-    for row, record in _read_rows(Path(path), start, stop):
-        made_up = made_up_id(path, row) if name is None else name(row)
+    for row, record in _read_rows(source):
         try:
-            yield parse(record, made_up)
+            yield text_of_record(record, source.made_up_id(row))
         except Problem as problem:
-            bad(ValueError(Errors.E897.format(path=path, row=row, problem=problem)))
+            source.on_error(_error(source, row, problem))
 
 
-def _read_rows(path: Path, start: int, stop: Optional[int]) -> Iterator[Tuple[int, Dict[str, Any]]]:
+def _error(source: Source, row: int, problem: object) -> ValueError:
+    return ValueError(Errors.E897.format(path=source.path, row=row, problem=problem))
+
+
+def _read_rows(source: Source) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """The number of each row, from 1, and its columns."""
-    pyarrow, parquet = import_pyarrow(), import_pyarrow_parquet()
+    pyarrow, (start, stop, _) = import_pyarrow(), source.lines
     try:
-        with parquet.ParquetFile(path) as file:
+        with import_pyarrow_parquet().ParquetFile(source.path) as file:
             columns = [column for column in COLUMNS if column in file.schema_arrow.names]
             if "text" not in columns:
                 problem = f"there is no column 'text'; there are {file.schema_arrow.names}."
-                raise ValueError(Errors.E897.format(path=path, row=1, problem=problem))
-            groups, row = _groups_from(file.metadata, start)
-            for batch in file.iter_batches(BATCH, row_groups=groups, columns=columns):
+                raise _error(source, 1, problem)
+            groups, row = range(file.metadata.num_row_groups), 0
+            # Groups of rows before the first one to read are skipped.
+            while groups and row + (rows := file.metadata.row_group(groups[0]).num_rows) <= start:
+                groups, row = groups[1:], row + rows
+            for batch in file.iter_batches(BATCH, row_groups=list(groups), columns=columns):
                 for record in batch.to_pylist():
                     row += 1
                     if stop is not None and row > stop:
@@ -74,15 +64,4 @@ def _read_rows(path: Path, start: int, stop: Optional[int]) -> Iterator[Tuple[in
                     if row > start:
                         yield row, record
     except pyarrow.ArrowException as error:
-        raise ValueError(Errors.E897.format(path=path, row=1, problem=error)) from error
-
-
-def _groups_from(metadata: Any, start: int) -> Tuple[List[int], int]:
-    """The row groups from the one with row ``start``, and how many rows come before them."""
-    before = 0
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        if before + rows > start:
-            return list(range(group, metadata.num_row_groups)), before
-        before += rows
-    return [], before
+        raise _error(source, 1, error) from error

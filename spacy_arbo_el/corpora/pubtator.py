@@ -10,13 +10,14 @@ Empty lines separate documents. Offsets count the characters of title + one spac
 import re
 import warnings
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Iterator, List, Optional, Set
 
 from ..errors import Warnings
 from ..formats import corpus_formats
-from ..storage.lines import PathLike, line_error, read_lines, throw
+from ..storage.lines import OnBad, PathLike, read_lines, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .records import OnBad
+from .records import Problem, Source
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
@@ -31,17 +32,15 @@ def read_pubtator(
     Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``. An id of ``-1`` or an
     empty one becomes NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's
     composite names) are skipped. There may be no abstract. Of documents with the same id, the first
-    is kept; the others are left out with a warning.
+    is kept; the others are left out with a warning, and count as "duplicates".
 
     Raises ValueError with file, line and problem at the first invalid line, for example if the text
     of an annotation differs from the text at its offsets.
 
-    bad: Takes the errors of invalid lines. The rest of the document is then left out. By default
-        errors are raised.
-    counts: Counts the documents left out, under "duplicates".
+    bad: Takes the errors of invalid lines. The rest of the document is then left out.
     """
     seen: Set[str] = set()
-    for document in _documents(path, bad):
+    for document in _documents(Source(path, bad)):
         if document.id in seen:
             line = document.line
             warnings.warn(Warnings.W100.format(path=path, line=line, id=document.id), stacklevel=2)
@@ -52,64 +51,49 @@ def read_pubtator(
         yield AnnotatedText(document.id, document.text, tuple(document.mentions))
 
 
+@dataclass
 class _Document:
-    """A document while its lines are read."""
+    """A document while its lines are read; ``line`` is the number of the first."""
 
-    def __init__(self, id_: str, title: str, line: int) -> None:
-        self.id = id_
-        self.line = line
-        self.title = title
-        self.abstract: Optional[str] = None
-        self.mentions: List[AnnotatedMention] = []
+    id: str
+    title: str
+    line: int
+    abstract: Optional[str] = None
+    mentions: List[AnnotatedMention] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         return self.title if self.abstract is None else f"{self.title} {self.abstract}"
 
-    def has_line(self, line: str) -> bool:
-        """Whether a line says that it is of this document."""
-        return line.startswith((f"{self.id}|", f"{self.id}\t"))
-
     def add_line(self, line: str) -> None:
-        """Add the next line. Raises _Problem if it is not a line of this document."""
-        match = TEXT_LINE.fullmatch(line)
+        """Add the next line. Raises Problem if it is not a line of this document."""
+        match, columns = TEXT_LINE.fullmatch(line), line.split("\t")
+        id_ = match[1] if match else columns[0]
+        if id_ != self.id:
+            raise Problem(f"a line of document {id_[:40]!r} inside document {self.id!r}. {FORM}.")
+        if match and self.abstract is not None:
+            raise Problem(f"a second abstract for document {self.id}.")
         if match:
-            self._add_abstract(match[1], match[3])
-            return
-        columns = line.split("\t")
-        self._check_id(columns[0])
-        if not _is_relation(columns):
+            self.abstract = match[3]
+        elif not _is_relation(columns):
             self.mentions.append(_mention(columns, self.text))
 
-    def _add_abstract(self, id_: str, abstract: str) -> None:
-        self._check_id(id_)
-        if self.abstract is not None:
-            raise _Problem(f"a second abstract for document {self.id}.")
-        self.abstract = abstract
 
-    def _check_id(self, id_: str) -> None:
-        if id_ != self.id:
-            problem = f"a line of document {id_[:40]!r} inside document {self.id!r}. {FORM}."
-            raise _Problem(problem)
-
-
-class _Problem(Exception):
-    """What is wrong with a line. The caller adds file and line."""
-
-
-def _documents(path: PathLike, bad: OnBad) -> Iterator[_Document]:
+def _documents(source: Source) -> Iterator[_Document]:
     """The documents, each complete. Of one with a bad line, nothing is returned."""
     document: Optional[_Document] = None
     after_empty = False
     skips = False  # Whether the lines up to the next document are left out.
-    for number, line in read_lines(path, bad):
+    for number, line in read_lines(source.path, source.on_error):
         title = TEXT_LINE.fullmatch(line)
         starts = title is not None and title[2] == "t"
         if not line.strip():
             after_empty, skips = True, False
             continue
         # Some files have empty lines within a document.
-        if document and (starts or (after_empty and not document.has_line(line))):
+        if document and (
+            starts or (after_empty and not line.startswith((f"{document.id}|", f"{document.id}\t")))
+        ):
             yield document
             document = None
         after_empty = False
@@ -119,10 +103,10 @@ def _documents(path: PathLike, bad: OnBad) -> Iterator[_Document]:
         elif not skips:
             try:
                 if document is None:
-                    raise _Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
+                    raise Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
                 document.add_line(line)
-            except _Problem as problem:
-                bad(line_error(path, number, str(problem)))
+            except Problem as problem:
+                source.report(number, problem)
                 document, skips = None, True
     if document:
         yield document
@@ -135,24 +119,24 @@ def _is_relation(columns: List[str]) -> bool:
 
 def _mention(columns: List[str], text: str) -> AnnotatedMention:
     if len(columns) < 5:
-        raise _Problem(f"{len(columns)} columns are too few. {FORM}.")
+        raise Problem(f"{len(columns)} columns are too few. {FORM}.")
     start, end = _offset(columns[1]), _offset(columns[2])
     if not 0 <= start < end <= len(text):
-        raise _Problem(offsets_problem(start, end, len(text)))
+        raise Problem(offsets_problem(start, end, len(text)))
     # NCBI Disease pads some columns with spaces. The offsets are correct.
     if columns[3].strip() != text[start:end].strip():
-        raise _Problem(
+        raise Problem(
             f"the annotation says {columns[3]!r}, but the text from {start} to {end} is "
             f"{text[start:end]!r}. Offsets count the characters of title + one space + abstract."
         )
     label = columns[4].strip()
     if not label:
-        raise _Problem(f"the label (column 5) is empty. {FORM}.")
+        raise Problem(f"the label (column 5) is empty. {FORM}.")
     ids = split_ids(columns[5], "+;,") if len(columns) > 5 else ()
     return AnnotatedMention(start, end, label, ids)
 
 
 def _offset(value: str) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", value.strip()):
-        raise _Problem(f"{value[:40]!r} is no offset: expected a whole number. {FORM}.")
+        raise Problem(f"{value[:40]!r} is no offset: expected a whole number. {FORM}.")
     return int(value)

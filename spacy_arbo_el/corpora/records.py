@@ -1,54 +1,101 @@
-"""Documents of a file of JSON objects, one per line, whatever their format."""
+"""Documents as JSON objects, and the checks of their values."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Tuple
 
-from ..storage.lines import WHOLE, Lines, OnBad, PathLike, line_error, read_records, throw
-from .annotated import AnnotatedText
-from .fields import Problem, string
+from ..storage.lines import (
+    WHOLE,
+    Lines,
+    OnBad,
+    PathLike,
+    is_text,
+    json_kind,
+    line_error,
+    read_records,
+    throw,
+)
+from .annotated import LABEL, AnnotatedMention, AnnotatedText, offsets_problem, split_ids
+
+
+class Problem(Exception):
+    """An invalid value of a record. The caller adds file and line."""
+
+
+# Makes a document of a record and of an id for where it has none; None leaves it out.
+Parse = Callable[[Dict[str, Any], str], Optional[AnnotatedText]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and how it is read.
+
+    path: The file.
+    on_error: Takes the errors of invalid records, which are left out; by default they are raised.
+    name: Begins the ids of documents that have none; "" for the file's name without its suffix.
+    lines: The part of the file to read; files of other kinds than .txt, .jsonl, .parquet and
+        .spacy are read whole.
+    encoding: The encoding of its text.
+    """
+
+    path: PathLike
+    on_error: OnBad = throw
+    name: str = ""
+    lines: Lines = WHOLE
+    encoding: str = "utf8"
+
+    def made_up_id(self, number: int) -> str:
+        """An id for a document by its line or row from 1: the same in each run."""
+        return f"{self.name}:{number}" if self.name else f"{Path(self.path).stem}-{number}"
+
+    def report(self, number: int, problem: object) -> None:
+        """Give the error of a line to ``on_error``."""
+        self.on_error(line_error(self.path, number, str(problem)))
 
 
 def read_each(
-    path: PathLike,
-    parse: Callable[[Dict[str, Any], str], Optional[AnnotatedText]],
-    bad: OnBad = throw,
-    lines: Lines = WHOLE,
-    encoding: str = "utf8",
+    source: Source, parse: Parse, records: Optional[Iterable[Tuple[int, Any]]] = None
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a JSONL file. Empty lines are skipped.
 
-    Raises ValueError with file, line and problem at an invalid line, and where an id occurs twice.
+    Raises ValueError with file, line and problem at an invalid line, and, in a file that is read
+    whole, where an id occurs twice.
 
-    path: The file.
-    parse: Makes a document of an object and of an id for where it has none; None leaves it out. It
-        raises ``Problem`` for an invalid one.
-    bad: Takes the errors; by default they are raised.
-    lines: The part of the file to read. Ids are compared within it.
-    encoding: That of the file.
+    parse: Raises ``Problem`` for an invalid record.
+    records: The number and value of each record; by default the lines of the file.
     """
     lines_of: Dict[str, int] = {}
-    for number, record in read_records(path, bad, lines, encoding):
+    if records is None:
+        records = read_records(source.path, source.on_error, source.lines, source.encoding)
+    for number, record in records:
         try:
-            text = parse(record, made_up_id(path, number))
+            text = parse(record, source.made_up_id(number))
+            first = number
+            if text is not None and source.lines == WHOLE:
+                first = lines_of.setdefault(text.id, number)
+            if text is not None and first != number:
+                raise Problem(
+                    f"the document id {text.id!r} was used before, in line {first}. Give each "
+                    "document an id of its own."
+                )
         except Problem as problem:
-            bad(line_error(path, number, str(problem)))
+            source.report(number, problem)
             continue
-        if text is None:
-            continue
-        if text.id in lines_of:
-            problem_text = (
-                f"the document id {text.id!r} was used before, in line {lines_of[text.id]}. "
-                "Give each document an id of its own."
-            )
-            bad(line_error(path, number, problem_text))
-            continue
-        lines_of[text.id] = number
-        yield text
+        if text is not None:
+            yield text
 
 
-def made_up_id(path: PathLike, number: int) -> str:
-    """An id for the document in this line of a file: the same in each run."""
-    return f"{Path(path).stem}-{number}"
+def text_of_record(record: Dict[str, Any], id_: str, strict: bool = False) -> AnnotatedText:
+    """The document of a record that needs only a ``text``. Raises Problem for an invalid one.
+
+    id_: Its id where it has none.
+    strict: Whether it must have ``mentions``, and each of these a ``kb_id`` or null.
+    """
+    text = string(record, "text", empty=True)
+    mentions = get(record, "mentions") if strict else record.get("mentions")
+    return AnnotatedText(
+        id_in(record, "id", id_), text, mentions_in(mentions, "mentions", text, strict=strict)
+    )
 
 
 def id_in(record: Dict[str, Any], key: str, otherwise: str) -> str:
@@ -59,3 +106,85 @@ def id_in(record: Dict[str, Any], key: str, otherwise: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return string(record, key)
+
+
+def mentions_in(
+    values: Any,
+    key: str,
+    text: str,
+    names: Tuple[str, str] = ("start", "end"),
+    strict: bool = False,
+) -> Tuple[AnnotatedMention, ...]:
+    """The mentions of a list of objects such as ``{"start": 0, "end": 3, "label": "PERSON"}``.
+
+    Instead of an object there may be a list: start, end, label. ``kb_id`` and ``cluster`` are read
+    where they are given.
+
+    values: The list; None for no mentions.
+    key: Its name, for messages.
+    text: The text of the document.
+    names: The keys of the offsets.
+    strict: Whether there must be a list of objects that have ``kb_id``.
+    """
+    if values is None and not strict:
+        return ()
+    if not isinstance(values, list):
+        raise Problem(f"{key!r} must be a list, got {json_kind(values)}.")
+    mentions = []
+    for position, value in enumerate(values, 1):
+        try:
+            mentions.append(_mention(value, len(text), names, strict))
+        except Problem as problem:
+            raise Problem(f"mention {position}: {problem}") from None
+    return tuple(mentions)
+
+
+def _mention(value: Any, length: int, names: Tuple[str, str], strict: bool) -> AnnotatedMention:
+    if isinstance(value, list) and len(value) in (2, 3, 4) and not strict:
+        value = dict(zip((*names, "label", "kb_id"), value))
+    check_object(value)
+    start, end = integer(value, names[0]), integer(value, names[1])
+    if not 0 <= start < end <= length:
+        raise Problem(offsets_problem(start, end, length))
+    if strict:
+        get(value, "kb_id")
+    label, kb_id, cluster = (_optional(value, name) for name in ("label", "kb_id", "cluster"))
+    return AnnotatedMention(start, end, label or LABEL, split_ids(kb_id), cluster)
+
+
+def check_object(value: Any) -> None:
+    """Raise Problem for a value that is no object."""
+    if not isinstance(value, dict):
+        raise Problem(f"must be an object, got {json_kind(value)}.")
+
+
+def get(record: Dict[str, Any], key: str) -> Any:
+    """The value of a key that must be there."""
+    if key not in record:
+        raise Problem(f"the key {key!r} is missing.")
+    return record[key]
+
+
+def string(record: Dict[str, Any], key: str, empty: bool = False) -> str:
+    """A string. empty: Whether it may be empty."""
+    value = get(record, key)
+    if not isinstance(value, str):
+        raise Problem(f"{key!r} must be a string, got {json_kind(value)}.")
+    if not is_text(value):
+        raise Problem(f"{key!r} holds half a character (a lone surrogate). Write it in full.")
+    if not (value.strip() or empty):
+        raise Problem(f"{key!r} must not be empty.")
+    return value
+
+
+def _optional(record: Dict[str, Any], key: str) -> str:
+    return "" if record.get(key) is None else string(record, key, empty=True).strip()
+
+
+def integer(record: Dict[str, Any], key: str) -> int:
+    """A whole number."""
+    value = get(record, key)
+    # JSON's true is an int in Python, but not a valid offset.
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Problem(f"{key!r} must be a whole number, got {json_kind(value)}.")
+    return value

@@ -19,9 +19,9 @@ from spacy.tokens import Doc, Span
 
 from ..errors import Errors
 from ..settings import check_count
+from .docbin import read_docs, write_parts
+from .docs import copied
 from .names import Dictionary, Hit
-from .parts import write_parts
-from .reader import copied, read_docs
 
 # What each number of what was left out counts.
 REASONS = {
@@ -55,17 +55,8 @@ class SilverSettings:
 class SilverReport(NamedTuple):
     """What was written, and what was left out.
 
-    counts: The numbers of these:
-        docs: documents written.
-        mentions: mentions written.
-        entities: entities with a mention.
-        names: names with a mention.
-        excluded: documents left out by their ids.
-        without: documents left out because they have no mention.
-        unusable: names left out because they are a single character, a number or a stop word.
-        ambiguous: mentions left out because several entities have the name.
-        hidden: mentions left out because the name is hidden.
-        surplus: mentions left out because there are enough of their name.
+    counts: The numbers of documents ("docs") and mentions written, of entities and names with a
+        mention, and of what was left out by the keys of ``REASONS``.
     frequent: The most frequent names, with the number of their mentions. A common word among them
         is a reason to take it out of the dictionary.
     """
@@ -111,11 +102,13 @@ def scanned(
     with tempfile.TemporaryDirectory() as folder:
         kept = with_names(docs, dictionary, exclude, hidden, found)
         write_parts(kept, Path(folder) / "found")
-        yield Scan.of(dictionary, found, Path(folder))
+        yield Scan(dictionary, found, Path(folder))
 
 
 class Scan:
     """The mentions of a dictionary's names in documents, which wait in a folder.
+
+    Raises ValueError where there is no mention.
 
     dictionary: The names.
     found: The mentions.
@@ -123,21 +116,12 @@ class Scan:
     """
 
     def __init__(self, dictionary: Dictionary, found: "Found", folder: Path) -> None:
-        self.dictionary = dictionary
-        self.found = found
-        self.folder = folder
+        if not found.names:
+            docs, names = f"{found.n_read:,}", f"{len(dictionary.names):,}"
+            raise ValueError(Errors.E841.format(docs=docs, names=names))
+        self.dictionary, self.found, self.folder = dictionary, found, folder
         # (n,) int64, the number of the name of each mention.
         self.names = np.array(found.names, dtype=np.int64)
-
-    @classmethod
-    def of(cls, dictionary: Dictionary, found: "Found", folder: Path) -> "Scan":
-        """A scan with mentions; ValueError where there is none. The parameters are the class's."""
-        if not found.names:
-            problem = Errors.E841.format(
-                docs=f"{found.n_read:,}", names=f"{len(dictionary.names):,}"
-            )
-            raise ValueError(problem)
-        return cls(dictionary, found, folder)
 
     def write(self, output: Path, chosen: np.ndarray, more: Iterable[Doc] = ()) -> None:
         """Write the documents that have some of the chosen mentions.
@@ -189,11 +173,9 @@ class Found:
 
     def add(self, hits: Sequence[Hit]) -> None:
         """Add the mentions of the next document."""
-        for hit in hits:
-            self.docs.append(self.n_docs)
-            self.starts.append(hit.start)
-            self.ends.append(hit.end)
-            self.names.append(hit.name)
+        self.docs.extend([self.n_docs] * len(hits))
+        for values, of_hits in zip((self.starts, self.ends, self.names), zip(*hits)):
+            values.extend(of_hits)
         self.n_docs += 1
 
     def extend(self, other: "Found") -> None:

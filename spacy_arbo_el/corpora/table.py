@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ..formats import corpus_formats
-from ..storage.lines import PathLike, ignore, line_error, read_lines, throw
-from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .fields import Problem
-from .records import OnBad, made_up_id
-from .spans import LABEL
+from ..storage.lines import OnBad, PathLike, ignore, line_error, read_lines, throw
+from .annotated import LABEL, AnnotatedMention, AnnotatedText, offsets_problem, split_ids
+from .records import Problem, Source
 
 COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 # The default limit is too small for long texts.
@@ -28,47 +26,51 @@ csv.field_size_limit(1 << 30)
 
 
 @corpus_formats("csv")
-def read_table(
-    path: PathLike, bad: OnBad = throw, encoding: str = "utf8"
-) -> Iterator[AnnotatedText]:
+def read_csv(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+    """Yield the documents of a table; see ``read_table``."""
+    return read_table(Source(path, bad))
+
+
+def read_table(source: Source) -> Iterator[AnnotatedText]:
     """Yield the documents of a table whose first line names its columns.
 
-    Raises ValueError with file, line and problem at an invalid line.
-
-    path: The file. Columns are separated by tabs in .tsv files, otherwise by what is most frequent
-        in the first line: commas, or semicolons.
-    bad: Takes the errors; by default they are raised.
-    encoding: That of the file.
+    Columns are separated by tabs in .tsv files, otherwise by what is most frequent in the first
+    line: commas, or semicolons. Raises ValueError with file, line and problem at an invalid line.
     """
     documents: Dict[str, _Document] = {}
-    for number, row in read_rows(path, ("text",), bad, encoding):
+    for number, row in read_rows(source, ("text",)):
         try:
-            _add(documents, row, made_up_id(path, number))
+            _add(documents, row, source.made_up_id(number))
         except Problem as problem:
-            bad(line_error(path, number, str(problem)))
+            source.report(number, problem)
     for document in documents.values():
         yield AnnotatedText(document.id, document.text, tuple(document.mentions))
 
 
-def read_rows(
-    path: PathLike, required: Tuple[str, ...], bad: OnBad = throw, encoding: str = "utf8"
-) -> Iterator[Tuple[int, Dict[str, str]]]:
+def read_rows(source: Source, required: Tuple[str, ...]) -> Iterator[Tuple[int, Dict[str, str]]]:
     """Yield (line number, cells by column) for each line that isn't empty, but the first.
 
     required: Columns that must be there.
-    bad: Takes the errors of lines; by default they are raised.
-    encoding: That of the file.
     """
-    lines = _Lines(path, bad, encoding)
-    delimiter = _delimiter_of(path, lines.first())
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    path, at = source.path, 0
+
+    def lines() -> Iterator[str]:
+        nonlocal at
+        for number, line in read_lines(path, source.on_error, encoding=source.encoding):
+            at = number
+            yield line + "\n"
+
+    start = next((line for _, line in read_lines(path, ignore, encoding=source.encoding)), "")
+    is_tsv = Path(path).suffix.lower() in (".tsv", ".tab")
+    delimiter = "\t" if is_tsv else max(",;", key=start.count)
+    rows = csv.reader(lines(), delimiter=delimiter, strict=True)
     header: Optional[List[str]] = None
     while True:
-        first = lines.number + 1
+        first = at + 1
         try:
             row = next(rows, None)
         except csv.Error as error:
-            bad(line_error(path, lines.number, f"no valid table: {error}."))
+            source.report(at, f"no valid table: {error}.")
             continue
         if row is None:
             break
@@ -79,43 +81,11 @@ def read_rows(
             _check_header(path, first, header, required)
         elif len(row) != len(header):
             problem = f"expected {len(header)} columns as in the first line, got {len(row)}."
-            bad(line_error(path, first, problem))
+            source.report(first, problem)
         else:
             yield first, dict(zip(header, row))
     if header is None:
         raise line_error(path, 1, "the file is empty. The first line must name the columns.")
-
-
-@dataclass
-class _Lines:
-    """The lines of a file for the csv module.
-
-    path: The file.
-    bad: Takes the errors of lines.
-    encoding: That of the file.
-    number: The number of lines read so far.
-    """
-
-    path: PathLike
-    bad: OnBad
-    encoding: str
-    number: int = field(default=0)
-
-    def first(self) -> str:
-        """The first line that can be read."""
-        return next((line for _, line in read_lines(self.path, ignore, encoding=self.encoding)), "")
-
-    def __iter__(self) -> Iterator[str]:
-        for number, line in read_lines(self.path, self.bad, encoding=self.encoding):
-            self.number = number
-            yield line + "\n"
-
-
-def _delimiter_of(path: PathLike, line: str) -> str:
-    """What separates columns, given the first line."""
-    if Path(path).suffix.lower() in (".tsv", ".tab"):
-        return "\t"
-    return max(",;", key=line.count)
 
 
 def _check_header(path: PathLike, line: int, header: List[str], required: Tuple[str, ...]) -> None:

@@ -1,9 +1,7 @@
-"""Linking of corpora that are too large for one run: in shards, by one process or by many.
+"""Work on corpora that are too large for one run: one map over files, by one process or by Ray.
 
-A corpus is cut into shards of documents (``shards.py``). A worker loads the pipeline by its path,
-reads a shard, links it and writes it (``worker.py``). A job says the
-documents, the settings and the finished shards (``job.py``): a killed run resumes. Workers write
-the same
-whoever gives them the shards: a loop (``serial.py``) or Ray (``on_ray.py``). Nothing
-but ``on_ray.py`` and ``dataset.py`` imports Ray.
+``map_files`` has workers do the shards whose output is not there yet, so a run that was killed goes
+on where it stopped. Linking (``worker.py``), one graph (``one_graph.py``), silver mentions
+(``silver.py``) and texts of entities (``texts.py``) are this map with other workers. Nothing but
+``on_ray.py`` and ``dataset.py`` imports Ray.
 """

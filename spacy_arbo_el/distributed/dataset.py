@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
 
 from spacy.util import minibatch
 
-from ..corpora.convert import make_doc
-from ..corpora.fields import Problem
-from ..corpora.raw import text_of_record
-from ..corpora.reader import unlinked
+from ..corpora.docs import to_doc, unlinked
+from ..corpora.records import Problem, text_of_record
 from ..extras import import_pyarrow, import_ray
 from ..linking.corpus import BATCH
 from ..mentions.records import text_fingerprint
-from .identity import folder_fingerprint, model_folder, versions
+from .identity import fingerprint, model_folder, versions
 from .on_ray import RaySettings, prepare
 from .output import Row, rows_of, schema
 from .worker import PipelineWorker
@@ -71,7 +69,7 @@ def link_dataset(
         batch_format="pyarrow",
         fn_constructor_kwargs={
             "model": str(folder),
-            "pipeline": folder_fingerprint(folder),
+            "pipeline": fingerprint(folder),
             "packages": versions(),
             "columns": {"text": text, "id": id, "mentions": mentions},
             "threshold": threshold,
@@ -124,7 +122,7 @@ class DatasetWorker:
             given = record.get("id")
             name = text_fingerprint(str(record.get("text"))) if given is None else str(given)
             try:
-                doc = unlinked(make_doc(self.pipeline.nlp, text_of_record(record, name)))
+                doc = unlinked(to_doc(self.pipeline.nlp, text_of_record(record, name)))
             except (Problem, ValueError) as error:
                 bad(name, error)
                 continue

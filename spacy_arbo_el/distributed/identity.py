@@ -3,8 +3,9 @@
 import hashlib
 import importlib.metadata
 import platform
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict
 
 import spacy
 
@@ -26,15 +27,11 @@ def versions() -> Dict[str, str]:
 
     Those that are not installed are left out: a pipeline without a transformer needs no torch.
     """
-    return {"spacy_arbo_el": __version__, **dict(_installed())}
-
-
-def _installed() -> Iterator[Tuple[str, str]]:
+    found = {"spacy_arbo_el": __version__}
     for name in PACKAGES:
-        try:
-            yield name, importlib.metadata.version(name).split("+")[0]
-        except importlib.metadata.PackageNotFoundError:
-            continue
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name).split("+")[0]
+    return found
 
 
 def model_folder(model: Path) -> Path:
@@ -48,30 +45,24 @@ def model_folder(model: Path) -> Path:
     return config.parent
 
 
-def folder_fingerprint(folder: Path) -> str:
-    """A hash of the names and contents of all files of a folder, 32 hexadecimal digits."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(check_exists(folder).rglob("*")):
-        if path.is_file() and not is_temporary(path.name) and not path.name.endswith(OPEN_DATABASE):
-            _add(digest, path, path.relative_to(folder).as_posix())
-    return digest.hexdigest()
-
-
 def fingerprint(path: Path) -> str:
-    """A hash of a file, whatever its name is, or of a folder; see ``folder_fingerprint``."""
-    if check_exists(path).is_dir():
-        return folder_fingerprint(path)
+    """A hash of a file, whatever its name is, or of the names and contents of a folder's files.
+
+    RETURNS: 32 hexadecimal digits.
+    """
     digest = hashlib.blake2b(digest_size=16)
-    _add(digest, path, "")
+    is_folder = check_exists(path).is_dir()
+    for file in sorted(path.rglob("*")) if is_folder else [path]:
+        if is_folder and (not file.is_file() or is_temporary(file.name)):
+            continue
+        if is_folder and file.name.endswith(OPEN_DATABASE):
+            continue
+        name = file.relative_to(path).as_posix() if is_folder else ""
+        digest.update(f"{name}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as content:
+            while block := content.read(BLOCK):
+                digest.update(block)
     return digest.hexdigest()
-
-
-def _add(digest: "hashlib.blake2b", path: Path, name: str) -> None:
-    """Add the name, size and content of a file."""
-    digest.update(f"{name}\0{path.stat().st_size}\0".encode())
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
 
 
 def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:

@@ -1,50 +1,35 @@
-"""The job: its documents, settings and finished shards: a folder that all workers can reach.
+"""What is linked and how, and what became of it: a folder that all workers can reach.
 
-    job.json                    the documents and the settings
-    shards.jsonl                the shards of the corpus
-    links/part-000012.parquet   the links of a shard
-    errors/part-000012.jsonl    its documents that could not be read or linked, with the reasons
-    done/part-000012.json       its counts, written last: the shard is done
-    summary.json                the counts of all shards, once all are done
-    new_entities                what one graph over all documents has grouped, see ``one_graph.py``
-
-Every file is written under a temporary name and renamed. Whoever writes a shard a second time
-writes the same, so that no mention is lost or doubled by a worker that was killed.
+job.json                    what is linked, and how
+shards.jsonl                the shards of the corpus
+links/part-000012.parquet   the links of a shard
+errors/part-000012.jsonl    its documents that could not be read or linked, with the reasons
+done/part-000012.json       its counts, written last: the shard is done
+summary.json                the counts of all shards, once all are done
+new_entities                what one graph over all documents has grouped, see ``one_graph.py``
 """
 
 import json
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    FrozenSet,
-    Iterable,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
 from ..errors import Errors
 from ..extras import import_pyarrow
 from ..storage.files import write_file
 from ..storage.lines import PathLike
-from .identity import folder_fingerprint, model_folder, versions
+from .identity import fingerprint, model_folder, versions
+from .map_files import begin
 from .output import FORMATS, json_lines
-from .run_folder import JOB, changed_settings, check_folder, write_settings
-from .shards import SIZE, Shard, cut, read_shards, write_shards
+from .shards import SIZE, Shard, cut
 
-SHARDS, SUMMARY = "shards.jsonl", "summary.json"
+SUMMARY = "summary.json"
 LINKS, ERRORS, DONE = "links", "errors", "done"
 # Endings of names that people mean as files.
 FILES = (".spacy", ".jsonl", ".csv", ".json", ".tsv", ".txt", ".parquet")
 # Settings that say where things are, which may be somewhere else after a restart.
 PLACES = ("model", "corpus", "output")
-_DONE = re.compile(r"part-(\d{6,})\.json")
 
 
 @dataclass(frozen=True)
@@ -116,7 +101,7 @@ class Job:
         """
         folder = model_folder(Path(model))
         at, documents, out = (str(Path(path).resolve()) for path in (folder, corpus, output))
-        return cls(at, documents, out, folder_fingerprint(folder), **settings)
+        return cls(at, documents, out, fingerprint(folder), **settings)
 
     @property
     def folder(self) -> Path:
@@ -128,66 +113,43 @@ class Job:
         return {name: value for name, value in asdict(self).items() if name not in PLACES}
 
     def begin(self) -> List[Shard]:
-        """Write the job, or check that a run that is continued is the same.
+        """Begin the run, or check that a run that is continued is the same; see ``begin``.
 
         RETURNS: The shards of the corpus, done or not.
         """
         if self.format == "parquet":
             import_pyarrow()
+        if self.folder.suffix in FILES or self.folder.is_file():
+            raise ValueError(Errors.E901.format(path=self.folder))
         shards = list(cut(Path(self.corpus), self.size))
-        if not (self.folder / JOB).is_file():
-            if self.folder.suffix in FILES or self.folder.is_file():
-                raise ValueError(Errors.E901.format(path=self.folder))
-            check_folder(self.folder, [SHARDS])
-            write_shards(self.folder / SHARDS, shards)
-            # Last, so that a run that has begun has its shards too.
-            write_settings(self.folder, self.identity)
-        # Read again, since another part of the run may have begun at the same time.
-        differences = changed_settings(self.folder, self.identity)
-        if not differences and read_shards(self.folder / SHARDS) != shards:
-            differences = "the corpus has other files or documents"
-        if differences:
-            raise ValueError(Errors.E890.format(path=self.folder, differences=differences))
+        begin(self.folder, self.identity, shards)
         return shards
 
-    def links_of(self, shard: Shard) -> Path:
-        """The file of a shard's links."""
-        return self.folder / LINKS / f"{shard.name}.{self.format}"
-
-    def errors_of(self, shard: Shard) -> Path:
-        """The file of the documents of a shard that could not be read or linked."""
-        return self.folder / ERRORS / f"{shard.name}.jsonl"
+    def file(self, kind: str, shard: Shard, suffix: str) -> Path:
+        """The file of a kind of a shard."""
+        return self.folder / kind / f"{shard.name}{suffix}"
 
     def done_file(self, shard: Shard) -> Path:
         """The file that says that a shard is done."""
-        return self.folder / DONE / f"{shard.name}.json"
+        return self.file(DONE, shard, ".json")
 
     def finish(
-        self, shard: Shard, links: bytes, errors: Sequence[Dict[str, str]], report: Report
+        self, shard: Shard, links: bytes, errors: List[Dict[str, str]], report: Report
     ) -> None:
         """Write what became of a shard; its counts come last."""
-        write_file(self.links_of(shard), links)
+        write_file(self.file(LINKS, shard, f".{self.format}"), links)
         if errors:
-            write_file(self.errors_of(shard), json_lines(errors))
+            write_file(self.file(ERRORS, shard, ".jsonl"), json_lines(errors))
         write_file(self.done_file(shard), json.dumps(asdict(report)).encode("utf8"))
 
     def done(self) -> FrozenSet[int]:
         """The numbers of the shards that are done."""
-        folder = self.folder / DONE
-        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-        matches = map(_DONE.fullmatch, names)
-        return frozenset(int(match[1]) for match in matches if match)
+        files = (self.folder / DONE).glob("part-*.json")
+        return frozenset(int(file.stem.removeprefix("part-")) for file in files)
 
     def report_of(self, shard: Shard) -> Report:
         """The counts of a shard that is done."""
-        values = json.loads(self.done_file(shard).read_text(encoding="utf8"))
-        return Report(**{name.name: values[name.name] for name in fields(Report)})
-
-
-# From a shard to what became of it.
-Worker = Callable[[Shard], Report]
-# What workers are made for: this job, or that of another map over shards.
-J = TypeVar("J")
+        return Report(**json.loads(self.done_file(shard).read_text(encoding="utf8")))
 
 
 def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:

@@ -1,25 +1,26 @@
 """Shards by workers of Ray.
 
-Ray carries the numbers of shards to the workers, and their counts back. Documents, pipelines and
-links never enter its object store: workers read and write files that all machines can reach.
+Ray carries shards to the workers, and back when they are done. Documents, pipelines and links never
+enter its object store: workers read and write files that all machines can reach.
 """
 
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 from ..errors import Errors
 from ..extras import import_ray
-from .job import J, Report, Worker
 from .shards import Shard
 
 # The most tasks that Ray is to plan; with more shards, a task has several.
 MAX_TASKS = 10_000
+# Makes a worker of a job.
+MakeWorker = Callable[[Any], Callable[[Shard], None]]
 # What Ray calls a cluster that it starts on this machine.
 LOCAL = "local"
-# The object store of such a cluster: it holds numbers of shards, and counts.
+# The object store of such a cluster, for lists of shards.
 LOCAL_STORE = 200 << 20
 
 
@@ -88,7 +89,7 @@ def prepare(settings: RaySettings) -> None:
 
     from ..devices import torch
 
-    # For later imports.
+    # For what is imported later.
     os.environ["OMP_NUM_THREADS"] = str(settings.cpus)
     if torch is not None:
         torch.set_num_threads(settings.cpus)
@@ -102,61 +103,39 @@ def prepare(settings: RaySettings) -> None:
 
 
 class RayShardWorker:
-    """What an actor of Ray runs: a worker on shards, given as batches of JSON.
+    """What an actor of Ray runs: a worker on shards, given as batches of JSON."""
 
-    make: Function from the job to the worker.
-    job: The documents and the settings.
-    settings: What the actor was given.
-    """
-
-    def __init__(self, make: Callable[[J], Worker], job: J, settings: RaySettings) -> None:
+    def __init__(self, make: MakeWorker, job: Any, settings: RaySettings) -> None:
         prepare(settings)
         self.work = make(job)
 
-    def __call__(self, batch: Dict[str, Any]) -> Dict[str, List[Any]]:
-        reports = [asdict(self.work(Shard.from_json(text))) for text in batch["shard"]]
-        return {name: [report[name] for report in reports] for name in reports[0]}
+    def __call__(self, batch: Dict[str, Any]) -> Dict[str, List[str]]:
+        for text in batch["shard"]:
+            self.work(Shard.from_json(text))
+        return {"shard": list(batch["shard"])}
 
 
 def map_shards(
-    make: Callable[[J], Worker],
-    job: J,
-    shards: Sequence[Shard],
-    settings: RaySettings,
-) -> Iterator[Report]:
-    """Have workers work on shards; yields what became of each, in any order.
+    make: MakeWorker, job: Any, shards: Sequence[Shard], settings: RaySettings
+) -> Iterator[Shard]:
+    """Have workers do shards; yields each that is done, in any order. See ``map_files``.
 
     A worker that is killed costs its shard: another one does it again.
-
-    make: Function from the job to a worker; Ray carries its name.
     """
     ray = import_ray()
     if not shards:
         return
     items = [{"shard": shard.to_json()} for shard in shards]
     blocks = min(len(items), MAX_TASKS)
-    reports = ray.data.from_items(items, override_num_blocks=blocks).map_batches(
+    done = ray.data.from_items(items, override_num_blocks=blocks).map_batches(
         RayShardWorker,
         batch_size=1,
         fn_constructor_args=(make, job, settings),
         **settings.actors(),
     )
     with readable_errors(ray):
-        for row in reports.iter_rows():
-            yield Report(**row)
-
-
-def call_on_ray(function: Callable[[J], None], job: J, settings: RaySettings) -> None:
-    """Call a function once, on a machine of the cluster, with the CPUs of a worker."""
-    ray = import_ray()
-    task = ray.remote(_call_prepared).options(num_cpus=settings.cpus, num_gpus=settings.gpus)
-    with readable_errors(ray):
-        ray.get(task.remote(function, job, settings))
-
-
-def _call_prepared(function: Callable[[J], None], job: J, settings: RaySettings) -> None:
-    prepare(settings)
-    function(job)
+        for row in done.iter_rows():
+            yield Shard.from_json(row["shard"])
 
 
 @contextmanager

@@ -10,14 +10,30 @@ It is ``CorpusLinker`` in steps, with the same links and the same ids of new ent
    those of new entities.
 5. Workers make the links of shards, and write them onto the documents (``WritingWorker``).
 
-``graph_files.py`` has the files between the steps.
+Between the steps, the folder of the job has these as well:
+
+    mentions/part-000012.spacy     the documents of a shard, with the mentions that were found
+    mentions/part-000012.json      its documents that could not be read, with the reasons
+    mentions/part-000012.npz       its mentions, written last, until they are in ``corpus``
+    corpus                         all mentions, see ``linking/corpus_files.py``
+    search                         what is searched, see ``CorpusSearch.to_disk``
+    arranged.json                  written after these two
+    neighbours/part-000012.npz     the neighbours of the mentions of a shard
+    decided                        the decisions, see ``linking/decision_files.py``
+    new_entities                   the new entities, as ``NewEntities.to_disk`` writes them
+    decided.json                   written after these two
 """
 
 import json
+import shutil
 import time
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import accumulate
-from typing import Iterator, List, Sequence
+from pathlib import Path
+from typing import Iterator, List, Optional, Sequence
 
+import numpy as np
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
@@ -32,22 +48,44 @@ from ..linking.mapped import FOLDER
 from ..retrieval.corpus_search import CorpusSearch
 from ..storage.files import pack_arrays, unpack_arrays, write_file
 from ..storage.folders import replacing_folder
-from .graph_files import (
-    CORPUS,
-    DECIDED,
-    NEW_ENTITIES,
-    REDUCED,
-    SEARCH,
-    Arranged,
-    documents_file,
-    mentions_file,
-    neighbours_file,
-    problems_file,
-)
 from .identity import check_same, versions
-from .job import SHARDS, Job, Report
+from .job import Job
+from .map_files import SHARDS, do_files, do_once
+from .on_ray import RaySettings
 from .shards import Shard, read_shards
-from .worker import PipelineWorker, Problems, ShardWorker, all_or_each, worker_name
+from .worker import PipelineWorker, Problems, ShardWorker, all_or_each
+
+MENTIONS, CORPUS, SEARCH, ARRANGED = "mentions", "corpus", "search", "arranged.json"
+NEIGHBOURS, DECIDED, REDUCED = "neighbours", "decided", "decided.json"
+NEW_ENTITIES = "new_entities"
+
+
+def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]) -> None:
+    """All steps up to the decisions in one graph, as far as they are not done."""
+    if (job.folder / REDUCED).is_file():
+        return
+    if not (job.folder / ARRANGED).is_file():
+        do_files(MentionWorker, job, shards, partial(mentions_file, job), ray)
+        do_once(arrange_mentions, job, job.folder / ARRANGED, ray)
+    if Arranged.of(job).searched:
+        do_files(SearchWorker, job, shards, partial(neighbours_file, job), ray)
+    do_once(reduce_mentions, job, job.folder / REDUCED, ray)
+
+
+def remove_intermediate(job: Job) -> None:
+    """Remove what only the steps needed, once all shards are done."""
+    for name in (MENTIONS, CORPUS, SEARCH, NEIGHBOURS, DECIDED):
+        shutil.rmtree(job.folder / name, ignore_errors=True)
+
+
+def mentions_file(job: Job, shard: Shard) -> Path:
+    """The file of the mentions of a shard."""
+    return job.file(MENTIONS, shard, ".npz")
+
+
+def neighbours_file(job: Job, shard: Shard) -> Path:
+    """The file of the neighbours of the mentions of a shard."""
+    return job.file(NEIGHBOURS, shard, ".npz")
 
 
 class MentionWorker:
@@ -61,13 +99,8 @@ class MentionWorker:
         self.shards = ShardWorker(job)
         self.corpus = self.shards.pipeline.linker.corpus
 
-    def __call__(self, shard: Shard) -> Report:
-        """Gather the mentions of a shard. In the report, none is linked."""
-        with self.shards.pipeline.nlp.memory_zone():
-            return self._gather(shard)
-
-    def _gather(self, shard: Shard) -> Report:
-        start, problems = time.perf_counter(), Problems()
+    def __call__(self, shard: Shard) -> None:
+        problems = Problems()
         parts: List[CorpusPart] = []
         docs: List[Doc] = []
 
@@ -75,16 +108,42 @@ class MentionWorker:
             parts.append(self.corpus.gather_part(some))
             return list(some)
 
-        for batch in minibatch(self.shards.read(shard, problems), BATCH):
-            docs += all_or_each(gather, batch, problems.linking)
-        part = CorpusPart.concat(parts or [self.corpus.gather_part([])])
-        docbin = DocBin(docs=docs, store_user_data=True)
-        write_file(documents_file(self.job, shard), docbin.to_bytes())
-        write_file(problems_file(self.job, shard), json.dumps(problems).encode("utf8"))
-        write_file(mentions_file(self.job, shard), part.to_bytes())
-        seconds = round(time.perf_counter() - start, 3)
-        counts = len(docs), len(part.ranked.batch), 0, 0, len(problems)
-        return Report(shard.number, self.shards.name, *counts, seconds)
+        with self.shards.pipeline.nlp.memory_zone():
+            for batch in minibatch(self.shards.read(shard, problems), BATCH):
+                docs += all_or_each(gather, batch, problems.linking)
+            documents = DocBin(docs=docs, store_user_data=True).to_bytes()
+            write_file(self.job.file(MENTIONS, shard, ".spacy"), documents)
+            write_file(self.job.file(MENTIONS, shard, ".json"), json.dumps(problems).encode("utf8"))
+            part = CorpusPart.concat(parts or [self.corpus.gather_part([])])
+            write_file(mentions_file(self.job, shard), part.to_bytes())
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """What is known once the mentions of all shards are in one place.
+
+    stops: For each shard, how many documents it and those before it have.
+    searched: Whether mentions have neighbours.
+    """
+
+    stops: List[int]
+    searched: bool
+
+    @classmethod
+    def of(cls, job: Job) -> "Arranged":
+        """What ``arrange_mentions`` wrote."""
+        return cls(**json.loads((job.folder / ARRANGED).read_text(encoding="utf8")))
+
+    def documents(self, shard: Shard) -> slice:
+        """The documents of a shard, by their numbers in the order of reading."""
+        start = self.stops[shard.number - 1] if shard.number else 0
+        return slice(start, self.stops[shard.number])
+
+    def rows(self, shard: Shard, mentions: CorpusMentions) -> np.ndarray:
+        """(b,) int64, the mentions of a shard, document by document."""
+        places = mentions.places[self.documents(shard)]
+        ranges = [np.arange(place.start, place.stop) for place in places]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
 
 
 def arrange_mentions(job: Job) -> None:
@@ -108,7 +167,8 @@ def arrange_mentions(job: Job) -> None:
     if search is not None:
         with replacing_folder(job.folder / SEARCH, FOLDER) as folder:
             search.to_disk(folder)
-    Arranged(list(accumulate(documents)), search is not None).write(job)
+    arranged = Arranged(list(accumulate(documents)), search is not None)
+    write_file(job.folder / ARRANGED, json.dumps(asdict(arranged)).encode("utf8"))
     for shard in shards:
         mentions_file(job, shard).unlink()
 
@@ -121,22 +181,15 @@ class SearchWorker:
 
     def __init__(self, job: Job) -> None:
         check_same(job.versions, versions())
-        self.job, self.name = job, worker_name()
-        self.arranged = Arranged.of(job)
+        self.job, self.arranged = job, Arranged.of(job)
         self.mentions = read_mentions(job.folder / CORPUS)
         vectors = self.mentions.ranked.batch.encoded
         self.search = CorpusSearch.from_disk(job.folder / SEARCH, vectors)
 
-    def __call__(self, shard: Shard) -> Report:
-        """Write the neighbours of a shard. In the report, no mention is linked."""
-        start = time.perf_counter()
-        rows = self.arranged.rows(shard, self.mentions)
-        nearest = self.search.nearest(rows)
+    def __call__(self, shard: Shard) -> None:
+        nearest = self.search.nearest(self.arranged.rows(shard, self.mentions))
         data = pack_arrays({"ids": nearest.ids, "scores": nearest.scores})
         write_file(neighbours_file(self.job, shard), data)
-        documents = len(self.mentions.places[self.arranged.documents(shard)])
-        seconds = round(time.perf_counter() - start, 3)
-        return Report(shard.number, self.name, documents, len(rows), 0, 0, 0, seconds)
 
 
 def reduce_mentions(job: Job) -> None:
@@ -181,21 +234,15 @@ class WritingWorker:
         self.mentions = read_mentions(job.folder / CORPUS)
         self.decided = read_decisions(job.folder / DECIDED)
 
-    def __call__(self, shard: Shard) -> Report:
-        """Write the documents of a shard with their links."""
-        with self.shards.pipeline.nlp.memory_zone():
-            return self._write(shard)
-
-    def _write(self, shard: Shard) -> Report:
-        start = time.perf_counter()
-        problems = Problems(json.loads(problems_file(self.job, shard).read_bytes()))
-        vocab = self.shards.pipeline.nlp.vocab
-        docs = list(DocBin().from_disk(documents_file(self.job, shard)).get_docs(vocab))
-        links = self._links(shard)
-        places = self.mentions.places[self.arranged.documents(shard)]
-        for doc, rows in zip(docs, places):
-            self.linker.write(doc, self.linker.links_of(links, rows))
-        return self.shards.write(shard, docs, problems, start)
+    def __call__(self, shard: Shard) -> None:
+        start, nlp = time.perf_counter(), self.shards.pipeline.nlp
+        problems = Problems(json.loads(self.job.file(MENTIONS, shard, ".json").read_bytes()))
+        documents = DocBin().from_disk(self.job.file(MENTIONS, shard, ".spacy"))
+        with nlp.memory_zone():
+            docs, links = list(documents.get_docs(nlp.vocab)), self._links(shard)
+            for doc, rows in zip(docs, self.mentions.places[self.arranged.documents(shard)]):
+                self.linker.write(doc, self.linker.links_of(links, rows))
+            self.shards.write(shard, docs, problems, start)
 
     def _links(self, shard: Shard) -> CorpusLinks:
         """The decisions with the words for those on a shard."""

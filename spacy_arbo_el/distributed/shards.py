@@ -8,12 +8,15 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
 
 from ..corpora import parquet
-from ..corpora.raw import files_of
-from ..corpora.reader import SUFFIX
+from ..corpora.docbin import SUFFIX
+from ..corpora.read import docs_in, files_of, relative_name
+from ..corpora.records import Source
 from ..storage.files import write_file
-from ..storage.lines import read_lines
+from ..storage.lines import Lines, OnBad, read_lines
 
 # Documents of a shard. A multiple of the documents that are encoded at a time.
 SIZE = 256
@@ -42,6 +45,11 @@ class Shard:
     def name(self) -> str:
         """What its files are called: ``part-000012``."""
         return f"part-{self.number:06d}"
+
+    @property
+    def lines(self) -> Lines:
+        """The part of the file that it is."""
+        return Lines(self.start, self.stop, self.offset)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
@@ -88,14 +96,19 @@ def read_shards(path: Path) -> List[Shard]:
     return [Shard.from_json(line) for _, line in read_lines(path)]
 
 
-def relative_name(corpus: Path, file: Path) -> str:
-    """What a file is called in a corpus, wherever the corpus is."""
-    return file.name if file == corpus else file.relative_to(corpus).as_posix()
-
-
 def path_in(corpus: Path, name: str) -> Path:
     """The file that ``relative_name`` gave a name to."""
     return corpus / name if corpus.is_dir() else corpus
+
+
+def read_shard(corpus: Path, shard: Shard, nlp: Language, bad: OnBad) -> Iterator[Doc]:
+    """Yield the documents of a shard, see ``docs_in``.
+
+    corpus: The file or folder that was cut.
+    bad: Takes the errors of documents and files that cannot be read.
+    """
+    for name in shard.files:
+        yield from docs_in(Source(path_in(corpus, name), bad, name, shard.lines), nlp)
 
 
 def borders(

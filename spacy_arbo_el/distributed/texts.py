@@ -9,12 +9,11 @@ knowledge base is written by one process, and is the same as without workers.
     vectors/part-000012.npy  their vectors
 """
 
-import json
 import shutil
-import time
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set
+from typing import Dict, Iterable, List, Optional, Sequence, Set
 
 import numpy as np
 
@@ -24,17 +23,13 @@ from ..kb.texts import keys_of
 from ..linker import ArboLinker
 from ..retrieval.entity_texts import encode_batch, encode_texts, text_batches
 from ..storage.files import write_array, write_file
-from ..storage.lines import PathLike, read_lines
-from .executors import cluster, do_all
-from .identity import folder_fingerprint, model_folder, versions
-from .job import Report
+from ..storage.lines import PathLike, read_records
+from .identity import fingerprint, model_folder, versions
+from .map_files import begin, cluster, do_files
 from .on_ray import RaySettings
 from .output import json_lines
-from .run_folder import begin_beside
 from .shards import Shard
-from .worker import PipelineWorker, worker_name
-
-TEXTS, VECTORS = "texts", "vectors"
+from .worker import PipelineWorker
 
 
 @dataclass(frozen=True)
@@ -62,16 +57,16 @@ class TextJob:
         output: The folder of the run.
         """
         folder = model_folder(Path(model)).resolve()
-        fingerprint = folder_fingerprint(folder)
-        return cls(str(folder), str(Path(output).resolve()), fingerprint, kb.database.get("uuid"))
+        places = str(folder), str(Path(output).resolve())
+        return cls(*places, fingerprint(folder), kb.database.get("uuid"))
 
     def texts_of(self, shard: Shard) -> Path:
         """The file of a batch of texts."""
-        return Path(self.output, TEXTS, f"{shard.name}.jsonl")
+        return Path(self.output, "texts", f"{shard.name}.jsonl")
 
     def vectors_of(self, shard: Shard) -> Path:
         """The file of the vectors of a batch."""
-        return Path(self.output, VECTORS, f"{shard.name}.npy")
+        return Path(self.output, "vectors", f"{shard.name}.npy")
 
     def begin(self, lists: Iterable[List[Text]]) -> List[Shard]:
         """Write the texts that no earlier run has written, and give all batches.
@@ -79,29 +74,23 @@ class TextJob:
         lists: Texts that are encoded at a time in one process.
         """
         settings = {"pipeline": self.pipeline, "kb": self.kb, "versions": self.versions}
-        begin_beside(Path(self.output), settings)
-        shards = list(self._written())
+        begin(Path(self.output), settings)
+        batches = (Shard(number, ()) for number in count())
+        shards = list(takewhile(lambda shard: self.texts_of(shard).is_file(), batches))
         known: Set[int] = {key for shard in shards for key in keys_of(self.read_texts(shard))}
         for texts in lists:
             new = [text for text, key in zip(texts, keys_of(texts)) if key not in known]
             for rows in text_batches(new) if new else ():
-                shard = Shard(len(shards), (), 0, len(rows))
+                shard = Shard(len(shards), ())
                 batch = [{"title": new[row][0], "text": new[row][1]} for row in rows.tolist()]
                 write_file(self.texts_of(shard), json_lines(batch))
                 shards.append(shard)
         return shards
 
-    def _written(self) -> Iterator[Shard]:
-        number = 0
-        while self.texts_of(Shard(number, ())).is_file():
-            count = sum(1 for _ in read_lines(self.texts_of(Shard(number, ()))))
-            yield Shard(number, (), 0, count)
-            number += 1
-
     def read_texts(self, shard: Shard) -> List[Text]:
         """The texts of a batch."""
-        records = (json.loads(line) for _, line in read_lines(self.texts_of(shard)))
-        return [(record["title"], record["text"]) for record in records]
+        records = read_records(self.texts_of(shard))
+        return [(record["title"], record["text"]) for _, record in records]
 
 
 class TextWorker:
@@ -111,17 +100,13 @@ class TextWorker:
     """
 
     def __init__(self, job: TextJob) -> None:
-        self.job, self.name = job, worker_name()
+        self.job = job
         pipeline = PipelineWorker(Path(job.model), job.pipeline, job.versions)
         self.encoder = pipeline.linker.encoder
 
-    def __call__(self, shard: Shard) -> Report:
-        """Encode a batch; in the report, documents are texts."""
-        start = time.perf_counter()
-        texts = self.job.read_texts(shard)
-        write_array(self.job.vectors_of(shard), encode_batch(self.encoder, texts))
-        seconds = round(time.perf_counter() - start, 3)
-        return Report(shard.number, self.name, len(texts), 0, 0, 0, 0, seconds)
+    def __call__(self, shard: Shard) -> None:
+        vectors = encode_batch(self.encoder, self.job.read_texts(shard))
+        write_array(self.job.vectors_of(shard), vectors)
 
 
 class StoredTexts:
@@ -179,9 +164,8 @@ def encode_in_shards(
     verbalization, fingerprint = linker.datastore.settings.verbalization, linker.encoder.fingerprint
     job = TextJob.of(model, folder, kb)
     shards = job.begin(kb.vectors.to_encode(verbalization, fingerprint))
-    todo = [shard for shard in shards if not job.vectors_of(shard).is_file()]
     with cluster(ray):
-        do_all(TextWorker, job, todo, ray)
+        do_files(TextWorker, job, shards, job.vectors_of, ray)
     stored = StoredTexts(job, shards)
     count = kb.sync(verbalization, lambda texts: stored.encode(linker, texts), fingerprint)
     shutil.rmtree(folder)

@@ -9,17 +9,16 @@ from typing import Callable, Dict, List, Optional, Sequence
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
+from ..corpora.docs import unlinked
 from ..corpora.finders import make_finder
-from ..corpora.reader import unlinked
+from ..frames import linked_mentions
 from ..linker import find_linker
 from ..linking.corpus import BATCH
-from ..mentions.getters import find_mentions
 from ..pipelines import load_pipeline
-from .identity import check_same, folder_fingerprint, versions
+from .identity import check_same, fingerprint, versions
 from .job import Job, Report
 from .output import FORMATS
-from .reading import read_shard
-from .shards import Shard
+from .shards import Shard, read_shard
 
 # Takes a document that cannot be linked, and why.
 OnBadDoc = Callable[[Doc, ValueError], None]
@@ -47,7 +46,7 @@ class PipelineWorker:
         find: str = "",
         labels: Optional[List[str]] = None,
     ) -> None:
-        ours = {"pipeline": folder_fingerprint(model), **versions()}
+        ours = {"pipeline": fingerprint(model), **versions()}
         check_same({"pipeline": pipeline, **packages}, ours)
         self.nlp = load_pipeline(model)
         self.linker = find_linker(self.nlp)
@@ -95,11 +94,6 @@ def all_or_each(
     return [changed for doc in docs for changed in all_or_each(change, [doc], bad)]
 
 
-def worker_name() -> str:
-    """The host and process that a worker is."""
-    return f"{platform.node()}:{os.getpid()}"
-
-
 class Problems(List[Dict[str, str]]):
     """The documents of a shard that could not be read or linked, as rows."""
 
@@ -122,13 +116,9 @@ class ShardWorker:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.name = worker_name()
         self.pipeline = PipelineWorker.of(job)
 
-    def __call__(self, shard: Shard) -> Report:
-        """Link a shard, unless it is done."""
-        if self.job.done_file(shard).is_file():
-            return self.job.report_of(shard)
+    def __call__(self, shard: Shard) -> None:
         start, problems = time.perf_counter(), Problems()
         with self.pipeline.nlp.memory_zone():
             docs = [
@@ -136,7 +126,7 @@ class ShardWorker:
                 for batch in minibatch(self.read(shard, problems), BATCH)
                 for linked in self.pipeline.link(batch, problems.linking)
             ]
-            return self.write(shard, docs, problems, start)
+            self.write(shard, docs, problems, start)
 
     def read(self, shard: Shard, problems: Problems) -> List[Doc]:
         """The documents of a shard with the mentions to link."""
@@ -144,22 +134,13 @@ class ShardWorker:
         docs = list(read_shard(corpus, shard, self.pipeline.nlp, problems.reading))
         return self.pipeline.find(docs, problems.linking)
 
-    def write(self, shard: Shard, docs: List[Doc], problems: Problems, start: float) -> Report:
+    def write(self, shard: Shard, docs: List[Doc], problems: Problems, start: float) -> None:
         """Write the linked documents of a shard. start: When the work on it began."""
         linker = self.pipeline.linker
-        getter, extension = linker.mentions.getter, linker.cfg["extension"]
-        links = [span._.get(extension) for doc in docs for span in find_mentions(doc, getter)]
+        place = linker.mentions.getter, linker.cfg["extension"]
+        links = [link for _, link in linked_mentions(docs, *place)]
         linked = sum(not link.is_nil for link in links)
-        contents = FORMATS[self.job.format](docs, getter, extension)
-        report = Report(
-            shard.number,
-            self.name,
-            len(docs),
-            len(links),
-            linked,
-            len(links) - linked,
-            len(problems),
-            round(time.perf_counter() - start, 3),
-        )
-        self.job.finish(shard, contents, problems, report)
-        return report
+        worker, seconds = f"{platform.node()}:{os.getpid()}", time.perf_counter() - start
+        counts = len(docs), len(links), linked, len(links) - linked, len(problems)
+        report = Report(shard.number, worker, *counts, round(seconds, 3))
+        self.job.finish(shard, FORMATS[self.job.format](docs, *place), problems, report)

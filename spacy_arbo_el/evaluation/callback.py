@@ -9,7 +9,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import ensure_path, registry
 
-from ..corpora.reader import read_docs, unlinked
+from ..corpora.docbin import read_docs
+from ..corpora.docs import unlinked
 from ..linker import ArboLinker
 from ..settings import check_share
 from ..training.averaging import averaged_copy

@@ -6,8 +6,8 @@ from typing import Iterable, List, Set
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..corpora.files import read_ids
-from ..corpora.reader import copied
+from ..corpora.docs import copied
+from ..corpora.read import read_ids
 from ..errors import Errors
 from ..kb.entity import NIL
 from ..kb.importers.jsonl import read_entities_jsonl

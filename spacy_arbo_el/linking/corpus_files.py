@@ -4,29 +4,21 @@ A corpus may have more mentions than fit into memory. Whoever works on some of t
 their values, reads only these.
 """
 
-import json
 from array import array
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterable, Sequence, Tuple
 
 import numpy as np
-import srsly
 
-from ..arrays import TopK, offsets_of, resized_table
-from ..encoders.inputs import SpanInputs
-from ..mentions.batch import MentionBatch
-from ..mentions.records import MentionRecord
-from ..reranking.protocol import RankedMentions, Ranking
-from ..retrieval.neighbours import Neighbours
+from ..arrays import offsets_of, resized_table
 from ..storage.folders import replacing_folder
 from .corpus_mentions import CorpusMentions, canonical_order, numbered
-from .corpus_part import CorpusPart, record_of, values_of
+from .corpus_part import CorpusPart, PackedRecords, mentions_of, pack_records
 from .mapped import FOLDER, MappedArrays
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]
-RECORDS, ABOUT = "records.bin", "about.json"
-_INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
+RECORDS = "records.bin"
 # Arrays of word pieces and passages, which stay in the order in which documents were read.
 _AS_READ = ("inputs_ids", "inputs_offsets")
 # The arrays with several values per mention.
@@ -38,35 +30,6 @@ _TABLES = frozenset(
         for values in ("ids", "scores")
     ]
 )
-
-
-class FileRecords(Sequence[MentionRecord]):
-    """Records that are read from a file one by one, when they are asked for.
-
-    path: The file.
-    starts, stops: (m,) int64, where each begins and ends.
-    """
-
-    def __init__(self, path: Path, starts: np.ndarray, stops: np.ndarray) -> None:
-        # An empty file cannot be mapped.
-        data = np.memmap(path, mode="r") if len(starts) else np.zeros(0, dtype=np.uint8)
-        self._data = np.asarray(data)
-        self._starts, self._stops = starts, stops
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    @overload
-    def __getitem__(self, which: int) -> MentionRecord: ...
-
-    @overload
-    def __getitem__(self, which: slice) -> List[MentionRecord]: ...
-
-    def __getitem__(self, which: Union[int, slice]) -> Union[MentionRecord, List[MentionRecord]]:
-        if isinstance(which, slice):
-            return [self[row] for row in range(*which.indices(len(self)))]
-        data = self._data[int(self._starts[which]) : int(self._stops[which])]
-        return record_of(srsly.msgpack_loads(data.tobytes()))
 
 
 class FilePlaces(Sequence[range]):
@@ -104,27 +67,16 @@ def write_mentions(folder: Path, read: ReadParts) -> None:
 def read_mentions(folder: Path) -> CorpusMentions:
     """What ``write_mentions`` wrote, mapped."""
     arrays = MappedArrays(folder)
-    about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
     places = FilePlaces(arrays["places"])
-    inputs = SpanInputs.from_dict({name: arrays[f"inputs_{name}"] for name in _INPUTS})
-    batch = MentionBatch(
-        FileRecords(folder / RECORDS, arrays["record_starts"], arrays["record_stops"]),
-        inputs,
-        arrays["numbers"],
-        arrays["labels"],
-        len(places),
-        arrays["vectors"],
-    )
-    neighbours = Neighbours(
-        arrays.table("entities"),
-        arrays.table("exemplars"),
-        TopK.empty(len(batch)),
-        arrays["exemplar_entities"],
-        about["metric"],
-    )
-    ranking = Ranking(arrays.table("ranking"), arrays["ranking_exemplars"])
-    ranked = RankedMentions(batch, neighbours, ranking, arrays["corrected"])
-    return CorpusMentions(places, arrays["documents"], ranked, arrays.table("candidates"))
+    records = _records(folder, arrays["record_starts"], arrays["record_stops"])
+    mentions = mentions_of(arrays.__getitem__, records, arrays["numbers"], len(places))
+    return CorpusMentions(places, arrays["documents"], *mentions)
+
+
+def _records(folder: Path, starts: np.ndarray, stops: np.ndarray) -> PackedRecords:
+    # An empty file cannot be mapped.
+    data = np.memmap(folder / RECORDS, mode="r") if len(starts) else np.zeros(0, dtype=np.uint8)
+    return PackedRecords(np.asarray(data), starts, stops)
 
 
 class _Layout:
@@ -143,16 +95,17 @@ class _Layout:
             for part in parts:
                 metric = part.ranked.neighbours.metric
                 counts.extend(part.counts)
-                for record in part.ranked.batch.records:
-                    lengths.append(file.write(srsly.msgpack_dumps(values_of(record))))
+                data, record_bounds = pack_records(part.ranked.batch.records)
+                lengths.extend(np.diff(record_bounds).tolist())
+                file.write(data.tobytes())
                 self._measure(part)
         bounds = offsets_of(np.array(lengths, dtype=np.int64))
-        records = FileRecords(folder / RECORDS, bounds[:-1], bounds[1:])
+        records = _records(folder, bounds[:-1], bounds[1:])
         rows, places = canonical_order(records, counts)
         # From the mentions as they were read to their rows.
         self._row_of = np.empty(len(rows), dtype=np.int64)
         self._row_of[rows] = np.arange(len(rows))
-        (folder / ABOUT).write_text(json.dumps({"metric": metric}), encoding="utf8")
+        np.save(folder / "metric.npy", np.array(metric), allow_pickle=False)
         self._save("places", np.array([(p.start, p.stop) for p in places]).reshape(-1, 2))
         self._save("record_starts", bounds[:-1][rows])
         self._save("record_stops", bounds[1:][rows])

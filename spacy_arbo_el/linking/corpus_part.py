@@ -1,12 +1,12 @@
-"""What the first pass over a corpus keeps of some of its documents, and its bytes."""
+"""The mentions of some documents of a corpus, and their bytes: arrays in one .npz file."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence, Tuple, Union, overload
 
 import numpy as np
 import srsly
 
-from ..arrays import TopK
+from ..arrays import TopK, offsets_of
 from ..encoders.inputs import SpanInputs
 from ..inference.decisions import MAX_CONSIDERED
 from ..mentions.batch import MentionBatch
@@ -16,6 +16,7 @@ from ..retrieval.neighbours import Neighbours
 from ..storage.files import pack_arrays, unpack_arrays
 
 RECORD = tuple(field.name for field in fields(MentionRecord))
+INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,19 @@ class CorpusPart:
 
     def to_bytes(self) -> bytes:
         """The part as bytes; scores are exact."""
-        records = self.ranked.batch.records
-        return srsly.msgpack_dumps(
-            {
-                "records": [values_of(record) for record in records],
-                "arrays": pack_arrays(self.arrays()),
-                "metric": self.ranked.neighbours.metric,
-                "counts": self.counts,
-            }
-        )
+        data, bounds = pack_records(self.ranked.batch.records)
+        metric, counts = np.array(self.ranked.neighbours.metric), np.array(self.counts, np.int64)
+        own = {"records": data, "record_bounds": bounds, "metric": metric, "counts": counts}
+        return pack_arrays({**self.arrays(), **own})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "CorpusPart":
+        """What ``to_bytes`` gave."""
+        arrays = unpack_arrays(data)
+        bounds, counts = arrays["record_bounds"], arrays["counts"].tolist()
+        records = list(PackedRecords(arrays["records"], bounds[:-1], bounds[1:]))
+        numbers = arrays["documents"], len(counts)
+        return cls(*mentions_of(arrays.__getitem__, records, *numbers), counts)
 
     def arrays(self) -> Dict[str, np.ndarray]:
         """Everything but the records, by name."""
@@ -86,46 +91,69 @@ class CorpusPart:
         }
         return {**arrays, **{f"inputs_{k}": v for k, v in batch.inputs.to_dict().items()}}
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "CorpusPart":
-        """What ``to_bytes`` gave."""
-        message = srsly.msgpack_loads(data)
-        arrays = unpack_arrays(message["arrays"])
 
-        def table(name: str) -> TopK:
-            return TopK(arrays[f"{name}_ids"], arrays[f"{name}_scores"])
+def mentions_of(
+    array: Callable[[str], np.ndarray],
+    records: Sequence[MentionRecord],
+    documents: np.ndarray,
+    n_documents: int,
+) -> Tuple[RankedMentions, TopK]:
+    """The mentions and candidates of which ``CorpusPart.arrays`` gave the arrays.
 
-        inputs = {k[len("inputs_") :]: v for k, v in arrays.items() if k.startswith("inputs_")}
-        batch = MentionBatch(
-            [record_of(values) for values in message["records"]],
-            SpanInputs.from_dict(inputs),
-            arrays["documents"],
-            arrays["labels"],
-            len(message["counts"]),
-            arrays["vectors"],
-        )
-        neighbours = Neighbours(
-            table("entities"),
-            table("exemplars"),
-            TopK.empty(len(batch)),
-            arrays["exemplar_entities"],
-            message["metric"],
-        )
-        ranking = Ranking(table("ranking"), arrays["ranking_exemplars"])
-        ranked = RankedMentions(batch, neighbours, ranking, arrays["corrected"])
-        return cls(ranked, table("candidates"), list(message["counts"]))
+    array: Gives an array by its name; "metric" is that of the neighbours.
+    documents: (m,) int64, the number of each mention's document.
+    """
 
+    def table(name: str) -> TopK:
+        return TopK(array(f"{name}_ids"), array(f"{name}_scores"))
 
-def values_of(record: MentionRecord) -> List[object]:
-    """The values of a record, to be written."""
-    return [getattr(record, name) for name in RECORD]
+    inputs = SpanInputs.from_dict({name: array(f"inputs_{name}") for name in INPUTS})
+    labels, vectors = array("labels"), array("vectors")
+    batch = MentionBatch(records, inputs, documents, labels, n_documents, vectors)
+    neighbours = Neighbours(
+        table("entities"),
+        table("exemplars"),
+        TopK.empty(len(batch)),
+        array("exemplar_entities"),
+        str(array("metric")),
+    )
+    ranking = Ranking(table("ranking"), array("ranking_exemplars"))
+    return RankedMentions(batch, neighbours, ranking, array("corrected")), table("candidates")
 
 
-def record_of(values: Sequence[object]) -> MentionRecord:
-    """The record of which ``values_of`` gave the values."""
-    named: Dict[str, Any] = dict(zip(RECORD, values))
-    lists = {name: tuple(named[name]) for name in ("key", "kb_ids")}
-    return MentionRecord(**{**named, **lists})
+def pack_records(records: Sequence[MentionRecord]) -> Tuple[np.ndarray, np.ndarray]:
+    """Records as (bytes,) uint8, and where each begins and the last ends, (m + 1,) int64."""
+    rows = [srsly.msgpack_dumps([getattr(record, name) for name in RECORD]) for record in records]
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    return np.frombuffer(b"".join(rows), dtype=np.uint8), offsets_of(lengths)
+
+
+class PackedRecords(Sequence[MentionRecord]):
+    """Records that are unpacked one by one, when they are asked for.
+
+    data: (bytes,) uint8, mapped or in memory.
+    starts, stops: (m,) int64, where each begins and ends.
+    """
+
+    def __init__(self, data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> None:
+        self._data, self._starts, self._stops = data, starts, stops
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, which: int) -> MentionRecord: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> List[MentionRecord]: ...
+
+    def __getitem__(self, which: Union[int, slice]) -> Union[MentionRecord, List[MentionRecord]]:
+        if isinstance(which, slice):
+            return [self[row] for row in range(*which.indices(len(self)))]
+        data = self._data[int(self._starts[which]) : int(self._stops[which])]
+        named: Dict[str, Any] = dict(zip(RECORD, srsly.msgpack_loads(data.tobytes())))
+        named.update((name, tuple(named[name])) for name in ("key", "kb_ids"))
+        return MentionRecord(**named)
 
 
 def _narrowed(ranked: RankedMentions, n_exemplars: int) -> RankedMentions:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arrays import TopK
 from ..storage.folders import FolderKind
 
 FOLDER = FolderKind("values of a corpus", lambda folder: r"[a-z_]+\.(npy|bin|json|faiss)")
@@ -19,6 +18,3 @@ class MappedArrays:
     def __getitem__(self, name: str) -> np.ndarray:
         path = self._folder / f"{name}.npy"
         return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
-
-    def table(self, name: str) -> TopK:
-        return TopK(self[f"{name}_ids"], self[f"{name}_scores"])

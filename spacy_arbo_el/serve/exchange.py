@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Sequence
 import srsly
 from spacy.tokens import Doc, DocBin, Span
 
-from ..corpora.convert import read_corpus
+from ..corpora.read import read
 from ..errors import Errors
 from ..kb.entity import NIL
 from ..mentions.getters import SpanGetter, find_mentions
@@ -76,7 +76,7 @@ def take_over(review: Review, links: Links, path: Path, by: str) -> Counter:
     """
     rows, counts = {row.key: row for row in links.rows}, Counter[str]()
     decided = {tuple(e["key"]): e["kb_id"] for e in review.standing if e["action"] == "learn"}
-    texts = list(read_corpus(path, FORMATS.get(path.suffix.lower(), "jsonl")))
+    texts = list(read(path, FORMATS.get(path.suffix.lower(), "jsonl")))
     pairs = [(text_fingerprint(text.text), one) for text in texts for one in text.mentions]
     if not any(mention.kb_ids for _, mention in pairs):
         raise ValueError(Errors.E931.format(path=path))

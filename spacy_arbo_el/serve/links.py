@@ -10,8 +10,8 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans, minibatch
 
 from ..annotations import Link
-from ..corpora.reader import unlinked
-from ..corpora.spans import LABEL
+from ..corpora.annotated import LABEL
+from ..corpora.docs import unlinked
 from ..corpora.table import cell
 from ..discovery.verdicts import FILLED, History
 from ..kb.entity import NIL

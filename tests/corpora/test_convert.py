@@ -8,7 +8,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
-from spacy_arbo_el.corpora.convert import convert_corpus, make_doc, select, write_docbin
+from spacy_arbo_el.corpora.convert import convert_corpus, select
+from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.corpora.docs import to_doc
 
 from .strategies import annotated_texts
 
@@ -27,7 +29,7 @@ def text_of(text, *mentions):
 
 @given(annotated_texts())
 def test_every_mention_keeps_its_exact_offsets(nlp, text):
-    doc = make_doc(nlp, text)
+    doc = to_doc(nlp, text)
     assert doc.text == text.text
     assert [described(span) for span in doc.spans["mentions"]] == [
         expected(mention) for mention in text.mentions
@@ -39,7 +41,7 @@ def test_every_mention_keeps_its_exact_offsets(nlp, text):
 
 @given(annotated_texts())
 def test_spacy_file_keeps_text_spans_and_doc_id(nlp, text):
-    doc = make_doc(nlp, text)
+    doc = to_doc(nlp, text)
     data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
     (again,) = DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab)
     assert again.text == text.text
@@ -53,13 +55,13 @@ def test_spacy_file_keeps_text_spans_and_doc_id(nlp, text):
 @given(annotated_texts())
 def test_tokens_are_split_but_never_merged(nlp, text):
     starts = {token.idx for token in nlp.make_doc(text.text)}
-    assert starts <= {token.idx for token in make_doc(nlp, text)}
+    assert starts <= {token.idx for token in to_doc(nlp, text)}
 
 
 @given(annotated_texts())
 def test_doc_ents_are_the_longest_mentions_without_overlap(nlp, text):
     counts = Counter()
-    doc = make_doc(nlp, text, counts=counts)
+    doc = to_doc(nlp, text, counts=counts)
     assert len(doc.ents) + counts["overlapping"] == len(text.mentions)
     for span in doc.spans["mentions"]:
         over = [ent for ent in doc.ents if ent.start < span.end and span.start < ent.end]
@@ -68,7 +70,7 @@ def test_doc_ents_are_the_longest_mentions_without_overlap(nlp, text):
 
 def test_without_mentions_the_tokens_are_those_of_the_tokenizer(nlp):
     text = "  We can't  stop\n\nnow, e.g. at 5km. "
-    doc = make_doc(nlp, text_of(text))
+    doc = to_doc(nlp, text_of(text))
     assert [(t.text, t.whitespace_) for t in doc] == [
         (t.text, t.whitespace_) for t in nlp.make_doc(text)
     ]
@@ -77,14 +79,14 @@ def test_without_mentions_the_tokens_are_those_of_the_tokenizer(nlp):
 def test_mention_inside_a_token_splits_it(nlp):
     counts = Counter()
     text = text_of("An anti-G6PDx test", (8, 12, "Gene", ("D1",)), (0, 2, "X"))
-    doc = make_doc(nlp, text, counts=counts)
+    doc = to_doc(nlp, text, counts=counts)
     assert [token.text for token in doc] == ["An", "anti", "-", "G6PD", "x", "test"]
     assert doc.text == "An anti-G6PDx test"
     assert counts["retokenised"] == 1
 
 
 def test_space_after_a_mention_of_a_space_is_a_token(nlp):
-    doc = make_doc(nlp, text_of("a  b", (1, 2, "X")))
+    doc = to_doc(nlp, text_of("a  b", (1, 2, "X")))
     assert [(token.text, token.whitespace_) for token in doc] == [
         ("a", ""),
         (" ", ""),
@@ -94,7 +96,7 @@ def test_space_after_a_mention_of_a_space_is_a_token(nlp):
 
 
 def test_spaces_at_the_ends_of_a_mention_are_part_of_it(nlp):
-    doc = make_doc(nlp, text_of("one two three", (3, 8, "X", ("Q1",))))
+    doc = to_doc(nlp, text_of("one two three", (3, 8, "X", ("Q1",))))
     assert [ent.text for ent in doc.ents] == [" two "]
     assert doc.text == "one two three"
 
@@ -102,7 +104,7 @@ def test_spaces_at_the_ends_of_a_mention_are_part_of_it(nlp):
 def test_composite_mentions_nil_and_clusters_are_stored(nlp):
     counts = Counter()
     text = text_of("a b c", (0, 1, "X", ("D2", "D1")), (2, 3, "X", (), "new-1"), (4, 5, "X"))
-    doc = make_doc(nlp, text, counts=counts)
+    doc = to_doc(nlp, text, counts=counts)
     for spans in (doc.ents, doc.spans["mentions"]):
         assert [(s.kb_id_, s.id_) for s in spans] == [("D2|D1", ""), ("NIL", "new-1"), ("NIL", "")]
     assert (counts["composite"], counts["nil"], counts["mentions"]) == (1, 2, 3)
@@ -112,13 +114,13 @@ def test_of_overlapping_mentions_the_longest_is_in_doc_ents(nlp):
     text = text_of(
         "breast and ovarian cancer", (0, 6, "X"), (0, 25, "Y", ("A", "B")), (11, 25, "Z")
     )
-    doc = make_doc(nlp, text)
+    doc = to_doc(nlp, text)
     assert [ent.label_ for ent in doc.ents] == ["Y"]
     assert [span.label_ for span in doc.spans["mentions"]] == ["X", "Y", "Z"]
 
 
 def test_with_a_spans_key_doc_ents_is_empty(nlp):
-    doc = make_doc(nlp, text_of("a b c", (0, 1, "X", ("Q1",)), (0, 3, "Y")), spans_key="sc")
+    doc = to_doc(nlp, text_of("a b c", (0, 1, "X", ("Q1",)), (0, 3, "Y")), spans_key="sc")
     assert not doc.ents
     assert list(doc.spans) == ["sc"]
     assert [span.kb_id_ for span in doc.spans["sc"]] == ["Q1", "NIL"]
@@ -126,7 +128,7 @@ def test_with_a_spans_key_doc_ents_is_empty(nlp):
 
 def test_converted_documents_can_be_aligned(nlp):
     text = text_of("x-ray  of\n\nG6PDs", (0, 1, "X"), (10, 14, "Y", ("Q1",)))
-    reference = make_doc(nlp, text)
+    reference = to_doc(nlp, text)
     example = Example(nlp.make_doc(text.text), reference)
     assert example.alignment.y2x.lengths.sum()
 
@@ -135,7 +137,7 @@ def test_tokenizer_that_changes_the_text_is_an_error():
     nlp = spacy.blank("en")
     nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.lower().split())
     with pytest.raises(ValueError, match="changes the text of document 'd1'"):
-        make_doc(nlp, text_of("A  b"))
+        to_doc(nlp, text_of("A  b"))
 
 
 def write_texts(write, *texts):

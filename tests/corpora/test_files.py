@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_arbo_el.corpora.files import read_ids
+from spacy_arbo_el.corpora.read import read_ids
 from spacy_arbo_el.storage.files import replacing
 from spacy_arbo_el.storage.lines import check_exists, is_text, read_lines
 

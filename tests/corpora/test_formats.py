@@ -5,7 +5,8 @@ import json
 import pytest
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention
-from spacy_arbo_el.corpora.convert import convert_corpus, read_corpus
+from spacy_arbo_el.corpora.convert import convert_corpus
+from spacy_arbo_el.corpora.read import read as read_corpus
 from spacy_arbo_el.formats import corpus_formats
 
 ADA = AnnotatedMention(0, 3, "PERSON", ("Q7259",))

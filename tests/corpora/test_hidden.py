@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.corpora.hidden import BARE, HiddenDev, HiddenSettings, without_names
 from spacy_arbo_el.corpora.names import Dictionary, key_of
-from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.corpora.silver import SilverSettings, scanned, write_chosen
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from spacy.tokens import DocBin
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
-from spacy_arbo_el.corpora.convert import convert_corpus, make_doc, read_corpus, write_docbin
-from spacy_arbo_el.corpora.files import read_ids
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.convert import convert_corpus
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
+from spacy_arbo_el.corpora.docs import to_doc
+from spacy_arbo_el.corpora.read import read, read_ids
 
 JSONL = {
     "id": "d1",
@@ -67,12 +68,12 @@ def removed(value, path):
 def check(nlp, path, format):
     """Read a file to the end and convert it. RETURNS: Whether it is valid."""
     try:
-        texts = list(read_corpus(path, format))
+        texts = list(read(path, format))
     except ValueError as error:
         assert f"{path}, line " in str(error) and error.__class__ is ValueError, error
         assert len(str(error)) < 2000, "a message is no copy of the file"
         return False
-    docs = [make_doc(nlp, text) for text in texts]
+    docs = [to_doc(nlp, text) for text in texts]
     for doc in (
         DocBin().from_bytes(DocBin(docs=docs, store_user_data=True).to_bytes()).get_docs(nlp.vocab)
     ):
@@ -140,10 +141,10 @@ def test_no_json_and_endless_lines_are_errors_with_file_and_line(nlp, tmp_path, 
 def test_documents_of_10_mb_on_one_line_are_read(nlp, tmp_path):
     text = "word " * 2_000_000
     (tmp_path / "a").write_text(json.dumps({**JSONL, "text": text}), encoding="utf8")
-    (document,) = read_corpus(tmp_path / "a", "jsonl")
+    (document,) = read(tmp_path / "a", "jsonl")
     assert len(document.text) == len(text)
     (tmp_path / "b").write_text(f"1|t|{text}\n1|a|\n", encoding="utf8")
-    (document,) = read_corpus(tmp_path / "b", "pubtator")
+    (document,) = read(tmp_path / "b", "pubtator")
     assert len(document.text) == len(text) + 1
 
 
@@ -152,15 +153,15 @@ def test_carriage_returns_and_a_byte_order_mark_change_nothing(nlp, tmp_path, fo
     path, other = tmp_path / "plain", tmp_path / "windows"
     path.write_bytes(VALID[format])
     other.write_bytes(b"\xef\xbb\xbf" + VALID[format].replace(b"\n", b"\r\n"))
-    assert list(read_corpus(path, format)) == list(read_corpus(other, format))
+    assert list(read(path, format)) == list(read(other, format))
 
 
 @pytest.mark.parametrize("format", VALID)
 def test_no_files_and_folders_are_errors_that_name_them(nlp, tmp_path, format):
     with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
-        list(read_corpus(tmp_path / "nowhere", format))
+        list(read(tmp_path / "nowhere", format))
     with pytest.raises((ValueError, OSError), match=str(tmp_path)):
-        list(read_corpus(tmp_path, format))
+        list(read(tmp_path, format))
     (tmp_path / "empty").touch()
     with pytest.raises(ValueError, match="no documents"):
         convert_corpus(tmp_path / "empty", tmp_path / "out.spacy", format=format, nlp=nlp)
@@ -181,7 +182,7 @@ def test_any_file_of_ids_is_read_or_an_error_with_file_and_line(tmp_path_factory
 def test_damaged_spacy_files_are_read_or_an_error_with_the_file(nlp, tmp_path, kind, data):
     path = tmp_path / "corpus.spacy"
     mention = AnnotatedMention(0, 3, "X", ("Q1",))
-    write_docbin([make_doc(nlp, AnnotatedText("d", "Ada met Ada.", (mention,)))], path)
+    write_docbin([to_doc(nlp, AnnotatedText("d", "Ada met Ada.", (mention,)))], path)
     content = bytearray(path.read_bytes())
     at = data.draw(st.integers(0, len(content) - 1))
     if kind == "flip":

@@ -3,8 +3,7 @@
 import pytest
 import spacy
 
-from spacy_arbo_el.corpora.parts import write_parts
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs, write_parts
 
 
 @pytest.mark.parametrize("name", ["docs.spacy", "folder"])

@@ -6,8 +6,9 @@ from spacy.language import Language
 from spacy.util import registry
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
-from spacy_arbo_el.corpora.convert import make_doc, write_docbin
-from spacy_arbo_el.corpora.reader import MentionCorpus, create_mention_corpus, read_docs
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
+from spacy_arbo_el.corpora.docs import to_doc
+from spacy_arbo_el.corpora.reader import MentionCorpus
 
 from .strategies import annotated_texts
 
@@ -19,7 +20,7 @@ def document(nlp, number):
         AnnotatedMention(0, 4, "X", (), "new-1"),
         AnnotatedMention(0, 9, "Y", ("D3",)),
     )
-    return make_doc(nlp, AnnotatedText(f"d{number}", text, mentions))
+    return to_doc(nlp, AnnotatedText(f"d{number}", text, mentions))
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def ids(examples):
 
 
 def test_predicted_documents_have_mentions_without_links(corpus):
-    for example in create_mention_corpus(corpus)(spacy.blank("en")):
+    for example in MentionCorpus(corpus)(spacy.blank("en")):
         x, y = example.predicted, example.reference
         assert x.text == y.text
         assert [(t.text, t.whitespace_) for t in x] == [(t.text, t.whitespace_) for t in y]
@@ -53,7 +54,7 @@ def test_predicted_documents_have_mentions_without_links(corpus):
 @given(annotated_texts().filter(lambda text: text.text))
 def test_predicted_and_reference_have_the_same_tokens(nlp, tmp_path, text):
     path = tmp_path / "one.spacy"
-    write_docbin([make_doc(nlp, text)], path)
+    write_docbin([to_doc(nlp, text)], path)
     (example,) = MentionCorpus(path)(nlp)
     assert example.predicted.text == example.reference.text == text.text
     assert [t.idx for t in example.predicted] == [t.idx for t in example.reference]
@@ -61,7 +62,7 @@ def test_predicted_and_reference_have_the_same_tokens(nlp, tmp_path, text):
 
 
 def test_without_gold_mentions_predicted_documents_have_none(corpus, nlp):
-    for example in create_mention_corpus(corpus, gold_mentions=False)(nlp):
+    for example in MentionCorpus(corpus, gold_mentions=False)(nlp):
         assert not example.predicted.ents
         assert not example.predicted.spans
         assert example.reference.ents
@@ -76,7 +77,7 @@ def test_limit_of_documents_applies_to_files_and_folders(corpus, nlp):
 
 def test_shuffled_order_depends_on_the_seed(corpus, nlp):
     def passes(seed):
-        reader = create_mention_corpus(corpus, shuffle=True, seed=seed)
+        reader = MentionCorpus(corpus, shuffle=True, seed=seed)
         return [ids(reader(nlp)) for _ in range(4)]
 
     assert passes(1) == passes(1)
@@ -86,7 +87,7 @@ def test_shuffled_order_depends_on_the_seed(corpus, nlp):
 
 
 def test_each_pass_gives_new_documents(corpus, nlp):
-    reader = create_mention_corpus(corpus)
+    reader = MentionCorpus(corpus)
     first, second = (list(reader(nlp)) for _ in range(2))
     first[0].predicted.ents = []
     assert second[0].predicted.ents
@@ -120,14 +121,14 @@ def test_components_see_the_mentions_in_nlp_evaluate(corpus):
 
 def test_missing_path_is_an_error(nlp):
     with pytest.raises(ValueError, match="has no path. Set it in the config"):
-        create_mention_corpus(None)
+        MentionCorpus(None)
 
 
 def test_path_without_corpus_is_an_error(nlp, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"dev\.spacy does not exist. Convert"):
-        list(create_mention_corpus(tmp_path / "dev.spacy")(nlp))
+        list(MentionCorpus(tmp_path / "dev.spacy")(nlp))
     with pytest.raises(FileNotFoundError, match=r"\*\.spacy does not exist. The folder holds no"):
-        list(create_mention_corpus(tmp_path)(nlp))
+        list(MentionCorpus(tmp_path)(nlp))
 
 
 @given(st.binary(max_size=40), st.integers(0, 400))

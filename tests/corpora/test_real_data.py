@@ -7,9 +7,9 @@ import pytest
 import spacy
 
 from spacy_arbo_el.corpora.convert import convert_corpus
-from spacy_arbo_el.corpora.files import read_ids
+from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.corpora.pubtator import read_pubtator
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.read import read_ids
 
 NCBI = {
     "train": "ncbi_disease/NCBItrainset_corpus.txt",

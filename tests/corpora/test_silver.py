@@ -12,10 +12,9 @@ from spacy.tokens import Span
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
 from spacy_arbo_el.corpora.names import Dictionary
-from spacy_arbo_el.corpora.raw import read_plain_documents
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.read import read_plain_documents
 from spacy_arbo_el.corpora.silver import SilverSettings, choose, scanned, write_chosen
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl

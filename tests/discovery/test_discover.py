@@ -12,10 +12,8 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
 from spacy_arbo_el.corpora.jsonl import read_jsonl
-from spacy_arbo_el.corpora.parts import write_parts
-from spacy_arbo_el.corpora.reader import read_docs
 from spacy_arbo_el.discovery.entities import NewEntity, to_html
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.mentions.records import text_fingerprint

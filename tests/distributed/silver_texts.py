@@ -5,7 +5,7 @@ import json
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el.corpora.reader import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 

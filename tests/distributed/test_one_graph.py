@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_arbo_el import discover_in_shards, find_linker, link_in_shards, load_pipeline
-from spacy_arbo_el.corpora.raw import read_documents
-from spacy_arbo_el.distributed import runs, serial
-from spacy_arbo_el.distributed.graph_files import is_arranged, mentions_file, neighbours_file
-from spacy_arbo_el.distributed.one_graph import MentionWorker, SearchWorker
+from spacy_arbo_el.corpora.read import read_documents
+from spacy_arbo_el.distributed import one_graph
 from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.linking.corpus_files import read_mentions, write_mentions
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions
@@ -47,16 +45,37 @@ def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_o
 
 def test_one_graph_goes_on_in_each_of_its_steps(make_job, in_one_graph, monkeypatch):
     job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
-    shards = job.begin()
-    gathered = list(serial.map_shards(MentionWorker, job, shards[:3]))
-    assert [(report.documents, report.linked) for report in gathered] == [(3, 0)] * 3
-    for report in link_in_shards(job):
-        if report.shard == 4:
-            break
-    calls = []
+    done = []
+
+    def stop_before(name, count):
+        """Have a step do so much before the run is killed."""
+        step = getattr(one_graph, name)
+
+        def work(*arguments):
+            if count == sum(one == name for one in done):
+                raise KeyboardInterrupt
+            done.append(name)
+            return step(*arguments)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            if isinstance(step, type):
+                step = step.__call__
+                patch.setattr(getattr(one_graph, name), "__call__", work)
+            else:
+                patch.setattr(one_graph, name, work)
+            list(link_in_shards(job))
+
+    stop_before("MentionWorker", 3)
+    stop_before("arrange_mentions", 0)
+    stop_before("SearchWorker", 2)
+    stop_before("reduce_mentions", 0)
+    stop_before("WritingWorker", 4)
+    for name in ("MentionWorker", "SearchWorker"):
+        monkeypatch.setattr(getattr(one_graph, name), "__call__", None)
     for name in ("arrange_mentions", "reduce_mentions"):
-        monkeypatch.setattr(runs, name, calls.append)
-    assert [report.shard for report in link_in_shards(job)] == [5, 6, 7] and not calls
+        monkeypatch.setattr(one_graph, name, None)
+    assert [report.shard for report in link_in_shards(job)] == [4, 5, 6, 7]
+    assert done == ["MentionWorker"] * 3 + ["SearchWorker"] * 2 + ["WritingWorker"] * 4
     assert rows_in(job.folder) == in_one_graph[0]
 
 
@@ -78,33 +97,6 @@ def test_mentions_of_a_part_survive_their_bytes(model, corpus):
         assert list(copy.ranked.batch.records) == list(part.ranked.batch.records)
         assert np.array_equal(copy.candidates.scores, part.candidates.scores)
         assert copy.ranked.batch.n_documents == part.ranked.batch.n_documents
-
-
-def test_neighbours_of_shards_that_are_found_are_not_searched_again(
-    make_job, in_one_graph, monkeypatch
-):
-    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
-    shards = job.begin()
-
-    def stop(job):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(runs, "reduce_mentions", stop)
-        with pytest.raises(KeyboardInterrupt):
-            list(link_in_shards(job))
-    assert is_arranged(job) and not any(mentions_file(job, shard).exists() for shard in shards)
-    for shard in shards[:2]:
-        neighbours_file(job, shard).unlink()
-    searched = []
-    monkeypatch.setattr(MentionWorker, "__call__", searched.append)
-    search = SearchWorker.__call__
-    monkeypatch.setattr(
-        SearchWorker, "__call__", lambda self, shard: searched.append(shard) or search(self, shard)
-    )
-    list(link_in_shards(job))
-    assert searched == shards[:2]
-    assert rows_in(job.folder) == in_one_graph[0]
 
 
 def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, monkeypatch):

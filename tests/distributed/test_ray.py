@@ -23,7 +23,7 @@ from spacy_arbo_el import (  # noqa: E402
     load_pipeline,
 )
 from spacy_arbo_el.cli.kb_edit import encode_with  # noqa: E402
-from spacy_arbo_el.distributed.graph_files import new_entities_of  # noqa: E402
+from spacy_arbo_el.discovery.new_entities import NewEntities  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
 
 from ..commands import run  # noqa: E402
@@ -118,7 +118,10 @@ def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     parallel = make_job("ray", one_graph=True, threshold=GRAPH_THRESHOLD)
     rows = rows_in(job.folder)
     assert rows_in(parallel.folder) == rows and any(row["new_entity"] for row in rows)
-    assert new_entities_of(parallel).to_bytes() == new_entities_of(job).to_bytes()
+    ours, theirs = (
+        NewEntities.from_disk(one.folder / "new_entities").to_bytes() for one in (parallel, job)
+    )
+    assert ours == theirs
 
 
 def test_names_are_found_by_two_workers(tmp_path):

@@ -18,8 +18,8 @@ from spacy_arbo_el import (
     links_to_dicts,
     load_pipeline,
 )
-from spacy_arbo_el.corpora.raw import read_documents
-from spacy_arbo_el.distributed.identity import folder_fingerprint
+from spacy_arbo_el.corpora.read import read_documents
+from spacy_arbo_el.distributed.identity import fingerprint
 from spacy_arbo_el.distributed.job import part_of, summed
 from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.distributed.shards import Shard
@@ -76,7 +76,8 @@ def test_words_of_a_shard_are_forgotten_after_it(make_job):
     worker(shards[0])
     strings = worker.pipeline.nlp.vocab.strings
     before = len(strings)
-    assert worker(shards[1]).mentions
+    worker(shards[1])
+    assert worker.job.report_of(shards[1]).mentions
     assert len(strings) == before
 
 
@@ -155,50 +156,24 @@ def test_a_document_that_cannot_be_linked_is_an_error_of_its_own(make_job, expec
 
     monkeypatch.setattr(worker.pipeline.linker, "link_docs", refuse)
     (shard, *_) = job.begin()
-    report = worker(shard)
+    worker(shard)
+    report = job.report_of(shard)
     assert (report.documents, report.errors) == (2, 1)
     assert rows_in(job.folder) == [r for r in expected if r["document"] in ("d0", "d2")]
-    (line,) = job.errors_of(shard).read_text().splitlines()
+    (line,) = job.file("errors", shard, ".jsonl").read_text().splitlines()
     assert json.loads(line) == {"document": "d1", "reason": "too long"}
-
-
-def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tmp_path):
-    job = make_job()
-    job.begin()
-    for change in ({"threshold": 0.5}, {"size": 4}, {"pipeline": "0" * 32}, {"format": "spacy"}):
-        with pytest.raises(ValueError, match=f"E890.*{next(iter(change))}"):
-            replace(job, **change).begin()
-    (tmp_path / "c.jsonl").write_text(corpus.read_text() + '{"text": "new"}\n')
-    with pytest.raises(ValueError, match="E890.*corpus"):
-        replace(job, corpus=str(tmp_path / "c.jsonl")).begin()
-    with pytest.raises(ValueError, match="E891.*pipeline"):
-        ShardWorker(replace(job, pipeline="0" * 32))
-    with pytest.raises(ValueError, match="E891.*torch"):
-        ShardWorker(replace(job, versions={**job.versions, "torch": "0.1"}))
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "mine.txt").write_text("mine")
-    with pytest.raises(ValueError, match="E902.*mine.txt"):
-        make_job("other").begin()
-    with pytest.raises(ValueError, match="E901"):
-        make_job("links.csv").begin()
-    with pytest.raises(ValueError, match="E894.*parquet"):
-        make_job(format="csv")
-    with pytest.raises(ValueError, match="E900"):
-        make_job(size=0)
-    with pytest.raises(ValueError, match="E896"):
-        list(link_in_shards(make_job("new", one_graph=True), part="1/2"))
 
 
 def test_fingerprint_of_a_folder_is_that_of_its_contents(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name / "deep").mkdir(parents=True)
         (tmp_path / name / "deep" / "file").write_text("same")
-    first = folder_fingerprint(tmp_path / "a")
-    assert first == folder_fingerprint(tmp_path / "b") and len(first) == 32
+    first = fingerprint(tmp_path / "a")
+    assert first == fingerprint(tmp_path / "b") and len(first) == 32
     (tmp_path / "b" / "write.lock").write_text("")
-    assert first == folder_fingerprint(tmp_path / "b"), "a lock is no content"
+    assert first == fingerprint(tmp_path / "b"), "a lock is no content"
     (tmp_path / "b" / "deep" / "file").write_text("Same")
-    assert first != folder_fingerprint(tmp_path / "b")
+    assert first != fingerprint(tmp_path / "b")
 
 
 def test_command_links_parts_and_sums_up(model, corpus, tmp_path, expected):
@@ -265,3 +240,26 @@ def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, c
         *("discover", model, corpus, "--output", tmp_path / "new.jsonl", *options, "--replace"),
         code=1,
     )
+
+
+def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tmp_path):
+    job = make_job()
+    job.begin()
+    for change in ({"threshold": 0.5}, {"pipeline": "0" * 32}, {"format": "spacy"}):
+        with pytest.raises(ValueError, match=f"E890.*{next(iter(change))}"):
+            replace(job, **change).begin()
+    for other, difference in (
+        (replace(job, pipeline="0" * 32), "pipeline"),
+        (replace(job, versions={**job.versions, "torch": "0.1"}), "torch"),
+    ):
+        with pytest.raises(ValueError, match=f"E891.*{difference}"):
+            ShardWorker(other)
+    for code, settings in (
+        ("E901", {"name": "l.csv"}),
+        ("E894", {"format": "csv"}),
+        ("E900", {"size": 0}),
+    ):
+        with pytest.raises(ValueError, match=code):
+            make_job(**settings).begin()
+    with pytest.raises(ValueError, match="E896"):
+        list(link_in_shards(make_job("new", one_graph=True), part="1/2"))

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import DocBin
 
-from spacy_arbo_el.corpora.raw import read_documents
-from spacy_arbo_el.distributed.reading import read_shard
-from spacy_arbo_el.distributed.shards import Shard, cut, read_shards, write_shards
+from spacy_arbo_el.corpora.read import read_documents
+from spacy_arbo_el.distributed.shards import cut, read_shard
 
 NLP = spacy.blank("en")
 TEXTS = [f"Text {number}, with ümlauts.\u2028Not a new line." for number in range(11)]
@@ -118,10 +117,3 @@ def test_one_damaged_document_of_a_docbin_does_not_hide_the_others(tmp_path):
     docs = read_all(tmp_path / "a.spacy", 4, errors.append)
     assert [doc.text for doc in docs] == [text for n, text in enumerate(TEXTS) if n != 2]
     assert len(errors) == 1 and "document 3" in str(errors[0])
-
-
-def test_shards_are_written_and_read(tmp_path):
-    shards = [Shard(0, ("a",)), Shard(1, ("ä b", "c"), 3, 9, 12345678901)]
-    write_shards(tmp_path / "shards.jsonl", shards)
-    assert read_shards(tmp_path / "shards.jsonl") == shards
-    assert shards[1].name == "part-000001"

@@ -1,13 +1,14 @@
 """Silver mentions by workers: the same as in one process, and what is found is found once."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import spacy
 
 from spacy_arbo_el.corpora.names import Dictionary
 from spacy_arbo_el.corpora.silver import SilverSettings, write_chosen
-from spacy_arbo_el.distributed.silver import SilverJob, SilverWorker, scanned_in_shards
+from spacy_arbo_el.distributed.silver import SilverJob, scanned_in_shards
 
 from .silver_texts import ENTITIES, contents, write_dictionary, write_texts
 from .test_serial import run
@@ -51,28 +52,14 @@ def test_mentions_of_shards_are_those_of_one_process(tmp_path, texts, kb, option
     assert report.counts["surplus"] > 0 and report.counts["docs"] == len(expected)
 
 
-def test_shards_that_are_done_are_not_read_again(tmp_path, texts, kb, monkeypatch):
+def test_a_run_with_other_settings_or_texts_is_not_continued(tmp_path, texts, kb):
     dictionary = Dictionary.build(spacy.blank("en"), ENTITIES)
-    job, done, work = SilverJob.of([texts], kb, tmp_path / "run", size=4), [], SilverWorker.__call__
-
-    def stop_at_three(self, shard):
-        if len(done) == 3:
-            raise KeyboardInterrupt
-        done.append(shard.number)
-        return work(self, shard)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(SilverWorker, "__call__", stop_at_three)
-        scanned_in_shards(job, dictionary)
-    monkeypatch.setattr(
-        SilverWorker, "__call__", lambda self, s: done.append(s.number) or work(self, s)
-    )
+    job = SilverJob.of([texts], kb, tmp_path / "run", size=4)
     scanned_in_shards(job, dictionary)
-    assert done == list(range(len(done))) and len(done) > 8
-    with pytest.raises(ValueError, match="E903.*lang"):
-        scanned_in_shards(SilverJob.of([texts], kb, job.folder, lang="de", size=4), dictionary)
-    with pytest.raises(ValueError, match="E903.*texts"):
-        few = SilverJob.of([texts / "a.txt"], kb, job.folder, size=4)
-        scanned_in_shards(few, dictionary)
-    with pytest.raises(ValueError, match="E903.*hidden"):
-        scanned_in_shards(job, dictionary, hidden=[1])
+    for other, difference in (
+        (replace(job, seed=1), "seed"),
+        (replace(job, texts=[str(texts / "a.txt")]), "corpus"),
+        (replace(job, hidden=(1,)), "hidden"),
+    ):
+        with pytest.raises(ValueError, match=f"E890.*{difference}"):
+            scanned_in_shards(other, dictionary)

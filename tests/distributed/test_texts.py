@@ -84,7 +84,7 @@ def test_what_another_pipeline_has_left_is_not_used(tmp_path, linker, model, mon
             encode_in_shards(kb, linker, model, tmp_path / "kb.run")
         shutil.copytree(model, tmp_path / "model")
         (tmp_path / "model" / "more").write_text("another pipeline")
-        with pytest.raises(ValueError, match="E903.*pipeline"):
+        with pytest.raises(ValueError, match="E890.*pipeline"):
             encode_in_shards(kb, linker, tmp_path / "model", tmp_path / "kb.run")
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "own.txt").write_text("mine")

@@ -10,7 +10,7 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.evaluation.clusters import b_cubed, cluster_scores
 from spacy_arbo_el.evaluation.holdout import (
     remove_entities,

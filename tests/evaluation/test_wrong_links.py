@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from spacy_arbo_el.annotations import Evidence, Link, annotate
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.corpora.convert import write_docbin
-from spacy_arbo_el.corpora.reader import unlinked
+from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation import wrong_links as kinds
 from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.evaluation.report import own_outcomes

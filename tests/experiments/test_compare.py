@@ -4,7 +4,7 @@ from pathlib import Path
 
 from spacy.util import import_file
 
-from spacy_arbo_el.corpora.reader import unlinked
+from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.evaluation.report import outcomes_of_stages, score_rows
 

@@ -10,7 +10,7 @@ import spacy
 from spacy.cli.find_threshold import find_threshold
 from spacy.tokens import DocBin
 
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 from .. import commands

@@ -3,7 +3,7 @@
 import spacy
 from thinc.api import Adam
 
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.kb import KBFromCorpus
 
 from .conftest import build

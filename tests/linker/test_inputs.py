@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Config
 
-from spacy_arbo_el.corpora.reader import unlinked
+from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import KBFromPath

@@ -9,7 +9,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_arbo_el import save_pipeline
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 
 from ..commands import run
 from .world import DEV, annotated
@@ -46,7 +46,7 @@ def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path)
     assert documents == 3 and mentions == 6 and linked + nil == 6 and entities >= 1
     with (tmp_path / "links.csv").open(encoding="utf8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["id"] for row in rows[::2]] == ["a.txt", "c-2", "b-1"]
+    assert [row["id"] for row in rows[::2]] == ["a.txt", "c.csv:2", "deep/b.jsonl:1"]
     assert {row["mention"] for row in rows} == {"planet Mercury", "Quicksilver"}
     assert all(TEXT[int(r["start"]) : int(r["end"])] == r["mention"] for r in rows)
     assert sum(row["kb_id"] != "NIL" for row in rows) == linked

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 
 from .saved import count_calls, run_and_kill, tiny_pipeline
 from .world import DEV, annotated

@@ -23,7 +23,8 @@ from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.util import registry
 
-from spacy_arbo_el.corpora.reader import read_docs, unlinked
+from spacy_arbo_el.corpora.docbin import read_docs
+from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.training.loop import train
 
 from ..systems import load_system

@@ -5,7 +5,7 @@ import pytest
 import spacy
 from spacy.util import registry
 
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.training.averaging import averaged_copy
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture

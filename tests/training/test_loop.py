@@ -10,7 +10,7 @@ from spacy.training.initialize import init_nlp
 from spacy.util import registry
 from thinc.api import Adam
 
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.training.checkpoint import History, read_checkpoint, write_checkpoint
 from spacy_arbo_el.training.loop import CHECKPOINT, train
 from spacy_arbo_el.training.trainer import TrainingDiverged

@@ -13,7 +13,7 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import gold_positions
 from spacy_arbo_el.pipelines import save_pipeline

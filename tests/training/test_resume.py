@@ -13,7 +13,7 @@ import pytest
 import spacy
 from thinc.api import Adam, Linear, chain
 
-from spacy_arbo_el.corpora.convert import write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.training.checkpoint import (
     Checkpoint,
     History,

@@ -10,6 +10,10 @@ from spacy.util import registry
 
 from .text import inside_of, replace
 
+# What hyphens, en dashes and minus signs, and apostrophes are written as.
+DASHES = "\u2010\u2011\u2012\u2013\u2212"
+APOSTROPHES = "\u2018\u2019\u02bc"
+
 _GREEK = "Ͱ-Ͽἀ-῿"
 
 
@@ -27,10 +31,9 @@ def _greek_names() -> Dict[str, str]:
 GREEK = _greek_names()
 # A symbol is one letter or two; more are a word in Greek.
 _SYMBOL = rf"(?<![{_GREEK}])[{''.join(GREEK)}]{{1,2}}(?![{_GREEK}])"
-_DASHES = "[‐‑‒–—−]"
 _EDITS = re.compile(
     rf"(?P<greek>{_SYMBOL})|(?P<broken>(?<=[a-z])[-\u00ad\u2010]\s*\n\s*(?=[a-z]))|(?P<soft>(?<=\w)\u00ad(?=\w))"
-    rf"|(?P<dash>{_DASHES})|(?P<apostrophe>[‘’ʼ])|(?P<space>\s*[\n\t\r\u00a0]\s*|\s{{2,}})"
+    rf"|(?P<dash>[{DASHES}\u2014])|(?P<apostrophe>[{APOSTROPHES}])|(?P<space>\s*[\n\t\r\u00a0]\s*|\s{{2,}})"
     r"|(?P<accents>\w[\u0300-\u036f]+)|(?P<other>[^\x00-\xff])"
 )
 _PLAIN = {"broken": "", "soft": "", "dash": "-", "apostrophe": "'", "space": " "}

@@ -1,0 +1,174 @@
+"""Formats of annotation tools: Prodigy, doccano, and spaCy's JSON.
+
+Prodigy, as ``prodigy db-out`` writes it: JSONL. Where a task is about the entity of one span, its
+id is what was chosen in ``accept``. Tasks with the same text are one document. Only tasks whose
+answer is "accept" are read::
+
+    {"text": "Ada met Bo.", "spans": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}],
+     "answer": "accept"}
+
+doccano, as its projects of sequence labelling are exported: JSONL. It has no ids of entities. A
+label may hold one behind a colon, ``PERSON:Q7259``; a ``kb_id`` may be added to the file::
+
+    {"id": 1, "text": "Ada met Bo.", "label": [[0, 3, "PERSON"]]}
+    {"id": 1, "text": "Ada met Bo.", "entities": [{"start_offset": 0, "end_offset": 3,
+        "label": "PERSON", "kb_id": "Q7259"}]}
+
+spaCy's JSON: what ``doc.to_json`` gives, and training data of spaCy 2, one or a list of them in a
+file, or one per line::
+
+    {"text": "Ada met Bo.", "ents": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}]}
+    ["Ada met Bo.", {"entities": [[0, 3, "PERSON"]], "links": {"0,3": {"Q7259": 1.0}}}]
+"""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from ..errors import Errors
+from ..formats import corpus_formats
+from ..storage.lines import OnBad, PathLike, check_exists, throw
+from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
+from .records import Problem, Source, check_object, get, id_in, mentions_in, read_each, string
+
+# How Prodigy's recipes for entity linking begin the ids of choices that are no entity.
+NIL_CHOICE = "NIL_"
+
+
+@corpus_formats("prodigy")
+def read_prodigy(
+    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None
+) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file. Tasks that were rejected count as "excluded"."""
+    by_text: Dict[str, AnnotatedText] = {}
+
+    def parse(record: Dict[str, Any], id_: str) -> Optional[AnnotatedText]:
+        if record.get("answer", "accept") != "accept":
+            if counts is not None:
+                counts["excluded"] += 1
+            return None
+        text = _of_task(record, id_)
+        earlier = by_text.get(text.text)
+        by_text[text.text] = text if earlier is None else _joined(earlier, text)
+        return text if earlier is None else None
+
+    for _ in read_each(Source(path, bad), parse):
+        pass
+    yield from by_text.values()
+
+
+def _of_task(record: Dict[str, Any], id_: str) -> AnnotatedText:
+    text = string(record, "text", empty=True)
+    mentions = mentions_in(record.get("spans"), "spans", text)
+    meta, chosen = record.get("meta"), record.get("accept")
+    if chosen is not None and len(mentions) == 1:
+        if not isinstance(chosen, list) or not all(isinstance(one, str) for one in chosen):
+            raise Problem("'accept' must be a list of ids.")
+        ids = "|".join(one for one in chosen if not one.startswith(NIL_CHOICE))
+        mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
+    return AnnotatedText(id_in(meta, "id", id_) if isinstance(meta, dict) else id_, text, mentions)
+
+
+def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
+    """The mentions of two tasks about a text. A span of one may have its entity in the other."""
+    by_span = {(m.start, m.end, m.label): m for m in earlier.mentions}
+    for mention in later.mentions:
+        key = (mention.start, mention.end, mention.label)
+        known = by_span.setdefault(key, mention)
+        if known.kb_ids and mention.kb_ids and known.kb_ids != mention.kb_ids:
+            raise Problem(
+                f"the mention {earlier.text[mention.start : mention.end]!r} from {mention.start} "
+                f"to {mention.end} is {mention.kb_id}, and {known.kb_id} in an earlier task. "
+                "Leave out one of the two tasks."
+            )
+        by_span[key] = known if known.kb_ids else mention
+    return replace(earlier, mentions=tuple(by_span.values()))
+
+
+@corpus_formats("doccano")
+def read_doccano(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file."""
+    return read_each(Source(path, bad), _of_doccano)
+
+
+def _of_doccano(record: Dict[str, Any], id_: str) -> AnnotatedText:
+    text = string(record, "data" if "data" in record and "text" not in record else "text", True)
+    key = next((key for key in ("entities", "label") if key in record), "labels")
+    names = ("start_offset", "end_offset") if key == "entities" else ("start", "end")
+    mentions = mentions_in(record.get(key), key, text, names)
+    return AnnotatedText(id_in(record, "id", id_), text, tuple(map(_with_id, mentions)))
+
+
+def _with_id(mention: AnnotatedMention) -> AnnotatedMention:
+    """The mention, with the id that its label holds."""
+    label, colon, kb_id = mention.label.partition(":")
+    if mention.kb_ids or not colon:
+        return mention
+    return replace(mention, label=label.strip() or LABEL, kb_ids=split_ids(kb_id))
+
+
+@corpus_formats("spacy-json")
+def read_spacy_json(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file. Errors name the number of a document, or its line."""
+    source = Source(path, bad)
+    return read_each(source, _of_spacy, _values(source))
+
+
+def _values(source: Source) -> Iterator[Tuple[int, Any]]:
+    """Each document with its number from 1: its line, or its place in the list."""
+    try:
+        content = check_exists(source.path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8: {error}"
+        raise ValueError(Errors.E788.format(path=source.path, problem=problem)) from None
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        yield from _lines(source, content)
+        return
+    is_pair = isinstance(whole, list) and len(whole) == 2 and isinstance(whole[0], str)
+    yield from enumerate([whole] if is_pair or not isinstance(whole, list) else whole, 1)
+
+
+def _lines(source: Source, content: str) -> Iterator[Tuple[int, Any]]:
+    for number, line in enumerate(content.split("\n"), 1):
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                source.report(number, f"no valid JSON: {error}.")
+                continue
+            yield number, value
+
+
+def _of_spacy(value: Any, id_: str) -> AnnotatedText:
+    links: Any = None
+    if isinstance(value, list) and len(value) == 2:
+        text, annotations = value
+        check_object(annotations)
+        value, links = {"text": text, "ents": annotations.get("entities")}, annotations.get("links")
+    check_object(value)
+    text = string(value, "text", empty=True)
+    key = "ents" if "ents" in value else "entities"
+    mentions = mentions_in(value.get(key), key, text)
+    if links is not None:
+        mentions = tuple(_with_links(mentions, links))
+    return AnnotatedText(id_in(value, "id", id_), text, mentions)
+
+
+def _with_links(mentions: Iterable[AnnotatedMention], links: Any) -> Iterator[AnnotatedMention]:
+    """The mentions with the ids by offsets of ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
+    check_object(links)
+    found: Dict[Tuple[int, int], List[str]] = {}
+    for key in links:
+        ids = get(links, key)
+        check_object(ids)
+        try:
+            start, end = (int(part) for part in key.strip("()[] ").split(","))
+        except ValueError:
+            raise Problem(f"{key!r:.40} in 'links' must be start and end, as in '0,3'.") from None
+        found[start, end] = [kb_id for kb_id, weight in ids.items() if weight]
+    for mention in mentions:
+        ids = found.get((mention.start, mention.end))
+        yield mention if ids is None else replace(mention, kb_ids=split_ids("|".join(ids)))

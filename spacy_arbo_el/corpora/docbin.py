@@ -1,0 +1,112 @@
+"""Documents in ``.spacy`` files, and in folders of these."""
+
+from pathlib import Path
+from typing import Iterable, Iterator, Tuple
+
+from spacy.tokens import Doc, DocBin
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+
+from ..errors import Errors
+from ..storage.files import write_file
+from ..storage.folders import FolderKind, replacing_folder
+from ..storage.lines import WHOLE, Lines, OnBad, PathLike, check_exists, throw
+
+SUFFIX = ".spacy"
+# Documents per file of a folder.
+PART = 1000
+PARTS = FolderKind("a corpus of this format", lambda folder: r"part-\d{6,}\.spacy")
+
+
+def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Yield the documents of a ``.spacy`` file or of a folder of them. Empty ones are skipped."""
+    path = check_exists(path, "Convert the corpus first, or correct the path.")
+    files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+    if not files:
+        hint = "The folder holds no such file: convert the corpus first."
+        raise FileNotFoundError(Errors.E101.format(path=path / f"*{SUFFIX}", hint=hint))
+    for file in files:
+        for _, doc in numbered_docs(file, vocab):
+            yield doc
+
+
+def numbered_docs(
+    path: PathLike, vocab: Vocab, on_error: OnBad = throw, lines: Lines = WHOLE
+) -> Iterator[Tuple[int, Doc]]:
+    """Yield the documents of a file with their numbers from 1, without empty ones.
+
+    on_error: Takes the errors of documents that cannot be read; by default they are raised.
+    lines: Which documents to read.
+    """
+    # zlib, msgpack, NumPy and spaCy raise different errors on invalid bytes.
+    content = Path(path).read_bytes()
+    try:
+        docbin = DocBin().from_bytes(content)
+        for string in docbin.strings:
+            vocab[string]
+    except Exception as error:
+        raise ValueError(Errors.E116.format(path=path, problem=error)) from error
+    for number in range(len(docbin))[lines.start : lines.stop]:
+        try:
+            (doc,) = _only(docbin, number).get_docs(vocab)
+        except Exception as error:
+            problem = f"document {number + 1}: {error}"
+            on_error(ValueError(Errors.E116.format(path=path, problem=problem)))
+            continue
+        if len(doc):
+            yield number + 1, doc
+
+
+def _only(docbin: DocBin, number: int) -> DocBin:
+    """A DocBin with one of the documents; their strings must be in the vocabulary."""
+    one = DocBin()
+    one.attrs = docbin.attrs
+    for part in ("tokens", "spaces", "cats", "flags", "span_groups", "user_data"):
+        setattr(one, part, getattr(docbin, part)[number : number + 1])
+    return one
+
+
+def write_docbin(docs: Iterable[Doc], path: PathLike) -> int:
+    """Write documents with their user data to a ``.spacy`` file, all or nothing.
+
+    Raises ValueError if there are no documents, since an empty corpus is a mistake.
+
+    RETURNS: The number of documents.
+    """
+    docbin = _packed(docs)
+    if not len(docbin):
+        raise ValueError(Errors.E114.format(path=Path(path)))
+    write_file(Path(path), docbin.to_bytes())
+    return len(docbin)
+
+
+def write_parts(docs: Iterable[Doc], path: Path, part: int = PART) -> int:
+    """Write documents with their user data. ``read_docs`` reads them in the same order.
+
+    If writing fails, the previous files stay. Raises ValueError if the folder exists and contains
+    other files.
+
+    docs: The documents; there may be none.
+    path: A file if it ends in ".spacy", otherwise a folder, for corpora that don't fit into memory.
+    part: The number of documents per file in a folder.
+    RETURNS: The number of documents.
+    """
+    if path.suffix == SUFFIX:
+        docbin = _packed(docs)
+        write_file(path, docbin.to_bytes())
+        return len(docbin)
+    count = 0
+    with replacing_folder(path, PARTS) as folder:
+        for number, batch in enumerate(minibatch(docs, part)):
+            (folder / f"part-{number:06d}.spacy").write_bytes(_packed(batch).to_bytes())
+            count += len(batch)
+        if not count:
+            (folder / "part-000000.spacy").write_bytes(DocBin().to_bytes())
+    return count
+
+
+def _packed(docs: Iterable[Doc]) -> DocBin:
+    docbin = DocBin(store_user_data=True)
+    for doc in docs:
+        docbin.add(doc)
+    return docbin

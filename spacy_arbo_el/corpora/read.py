@@ -1,0 +1,202 @@
+"""The one reading path: files and folders of any format, as annotated text or as Docs.
+
+``read`` gives the documents of a file as text, ``docs_in`` as Docs without links, with the tokens
+that a ``.spacy`` file has. All commands read with these.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Callable, FrozenSet, Iterator, Optional
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..errors import Errors
+from ..formats import corpus_formats
+from ..storage.lines import (
+    OTHER_ENCODING,
+    OnBad,
+    PathLike,
+    check_encoding,
+    check_exists,
+    encoding_name,
+    read_lines,
+    throw,
+)
+
+# Importing a reader registers its format.
+from . import annotation_tools, jsonl, label_studio, pubtator  # noqa: F401
+from .annotated import AnnotatedText
+from .docbin import SUFFIX, numbered_docs
+from .docs import to_doc, unlinked
+from .parquet import SUFFIX as PARQUET
+from .parquet import read_parquet
+from .records import Source, read_each, text_of_record
+from .table import read_table
+
+SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)
+# Formats whose readers count what they leave out.
+COUNTING = ("pubtator", "prodigy")
+# Whether a document is wanted, by its id.
+Keep = Callable[[str], bool]
+
+
+def read(
+    path: PathLike, format: str, on_error: OnBad = throw, counts: Optional[Counter] = None
+) -> Iterator[AnnotatedText]:
+    """Read an annotated corpus.
+
+    Raises ValueError for an unknown format.
+
+    format: A name in ``corpus_formats``.
+    on_error: Takes the errors of invalid lines; by default they are raised.
+    counts: Counts what is left out, under "duplicates" and "excluded".
+    """
+    if format not in corpus_formats:
+        formats = ", ".join(map(repr, sorted(corpus_formats.get_all())))
+        raise ValueError(Errors.E112.format(format=format, formats=formats))
+    reader = corpus_formats.get(format)
+    return reader(path, on_error, counts) if format in COUNTING else reader(path, on_error)
+
+
+def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText]:
+    """Read a file by its suffix; nothing but the text of a document must be there.
+
+    by_line: Whether each line of a ``.txt`` file is a document, instead of the file.
+    """
+    suffix = Path(source.path).suffix.lower()
+    if suffix == SUFFIX:
+        for number, doc in numbered_docs(source.path, Vocab(), source.on_error, source.lines):
+            doc_id = str(doc.user_data.get("doc_id", ""))
+            yield AnnotatedText(doc_id or source.made_up_id(number), doc.text)
+    elif suffix == ".jsonl":
+        yield from read_each(source, text_of_record)
+    elif suffix == PARQUET:
+        yield from read_parquet(source)
+    elif suffix != ".txt":
+        yield from read_table(source)
+    elif by_line:
+        for number, line in read_lines(source.path, source.on_error, source.lines):
+            yield AnnotatedText(source.made_up_id(number), line)
+    else:
+        yield _text_of_file(source)
+
+
+def _text_of_file(source: Source) -> AnnotatedText:
+    """The document that a ``.txt`` file is; a byte order mark is no part of it."""
+    try:
+        text = Path(source.path).read_bytes().decode(source.encoding).removeprefix("\ufeff")
+    except UnicodeError as error:
+        name = encoding_name(source.encoding)
+        problem = f"the file isn't {name} ({error}). {OTHER_ENCODING}"
+        raise ValueError(Errors.E788.format(path=source.path, problem=problem)) from None
+    return AnnotatedText(source.name, text)
+
+
+def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
+    """Yield the documents of a file with their mentions unlinked, each with a ``doc_id``.
+
+    Documents without text are left out. A file that can't be read at all is an error too.
+
+    nlp: Only its tokenizer and its vocabulary are used.
+    """
+    try:
+        if Path(source.path).suffix.lower() == SUFFIX:
+            docs = numbered_docs(source.path, nlp.vocab, source.on_error, source.lines)
+            for number, doc in docs:
+                doc.user_data.setdefault("doc_id", source.made_up_id(number))
+                yield unlinked(doc)
+            return
+        for text in read_source(source):
+            try:
+                doc = to_doc(nlp, text)
+            except ValueError as error:
+                source.on_error(error)
+                continue
+            if len(doc):
+                yield unlinked(doc)
+    except (ValueError, FileNotFoundError) as error:
+        source.on_error(error if isinstance(error, ValueError) else ValueError(str(error)))
+
+
+def read_documents(
+    path: Path, nlp: Language, encoding: str = "utf8", on_error: OnBad = throw
+) -> Iterator[Doc]:
+    """Yield the documents of a file, or of all files of a folder, with their mentions unlinked.
+
+    A ``.txt`` file is one document. An object of a JSONL file, a line of a CSV file and a row of a
+    Parquet file need only a ``text``. An id that is made up is the file and the number of the line,
+    row or document: the same in each run. Documents without text are left out.
+
+    Raises ValueError for a file of another kind, and for a folder without such files.
+
+    path: The file or the folder.
+    nlp: Only its tokenizer and its vocabulary are used.
+    encoding: That of the files of text.
+    on_error: Takes the errors of invalid lines and files; by default they are raised.
+    """
+    check_encoding(encoding)
+    for file in files_of(path):
+        name = relative_name(path, file)
+        yield from docs_in(Source(file, on_error, name, encoding=encoding), nlp)
+
+
+def read_plain_documents(
+    path: Path, nlp: Language, format: str = "", keep: Keep = lambda id_: True
+) -> Iterator[Doc]:
+    """Yield the documents of a file or folder without their annotations; see ``plain_docs_in``.
+
+    Raises ValueError as ``read_documents`` does, and for an unknown format.
+
+    format: The format of all files, a name in ``corpus_formats``; "" goes by their suffixes.
+    """
+    for file in files_of(path, any_suffix=bool(format)):
+        source = Source(file, name=relative_name(path, file))
+        yield from plain_docs_in(source, nlp, format, keep)
+
+
+def plain_docs_in(
+    source: Source, nlp: Language, format: str = "", keep: Keep = lambda id_: True
+) -> Iterator[Doc]:
+    """Yield the documents of a file with nothing but their text and id.
+
+    Each line of a ``.txt`` file is a document, so that files of any size fit into memory.
+    Documents without text are left out.
+
+    nlp: Only its tokenizer and its vocabulary are used.
+    format: A name in ``corpus_formats``; "" goes by the suffix.
+    keep: Whether a document is wanted, by its id.
+    """
+    for text in read(source.path, format) if format else read_source(source, by_line=True):
+        if text.text.strip() and keep(text.id):
+            doc = to_doc(nlp, AnnotatedText(text.id, text.text))
+            doc.spans.clear()
+            yield doc
+
+
+def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
+    """The files of a folder that can be read, in order of their names; or the file itself.
+
+    any_suffix: Whether they can have any suffix.
+    """
+    path = check_exists(path, "Check the path.")
+    given = sorted(path.rglob("*")) if path.is_dir() else [path]
+    files = [
+        file
+        for file in given
+        if not file.is_dir() and (any_suffix or file.suffix.lower() in SUFFIXES)
+    ]
+    if not files:
+        raise ValueError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
+    yield from files
+
+
+def relative_name(corpus: Path, file: Path) -> str:
+    """What a file is called in a corpus, wherever the corpus is."""
+    return file.name if file == corpus else file.relative_to(corpus).as_posix()
+
+
+def read_ids(path: PathLike) -> FrozenSet[str]:
+    """Read a file with one id per line, such as documents to leave out."""
+    return frozenset(line.strip() for _, line in read_lines(path) if line.strip())
