@@ -68,8 +68,7 @@ def save_pipeline(
     path: The folder.
     exclude: Parts to omit, as for ``nlp.to_disk``.
     """
-    _write_settings(nlp)
-    _check_not_open_for_writing(nlp, Path(path))
+    _prepare(nlp, Path(path))
     target = check_replaceable(path, PIPELINE)
     with _changing(target, PATIENCE), replacing_folder(path, PIPELINE) as folder:
         nlp.to_disk(folder, exclude=exclude)
@@ -158,21 +157,16 @@ def _load_older(
     return nlp.from_disk(path, exclude=exclude, overrides=overrides)
 
 
-def _write_settings(nlp: Language) -> None:
-    """Write the settings in force of all linkers to the pipeline's config."""
+def _prepare(nlp: Language, path: Path) -> None:
+    """Write the settings in force of all linkers to the pipeline's config.
+
+    ValueError where a knowledge base that is open for writing would be replaced.
+    """
     from .linker import ArboLinker  # here, since commands that only lock a pipeline need no encoder
 
     for name, pipe in nlp.components:
         if isinstance(pipe, ArboLinker):
             pipe.cfg.write_to(nlp, name)
-
-
-def _check_not_open_for_writing(nlp: Language, path: Path) -> None:
-    """ValueError where a knowledge base that is open for writing would be replaced."""
-    from .linker import ArboLinker
-
-    for _, pipe in nlp.components:
-        if isinstance(pipe, ArboLinker):
             storage = pipe.kb.storage
             place = storage.path if storage.lock is not None else None
             if place is not None and path.resolve() in place.resolve().parents:

@@ -172,38 +172,27 @@ def killed_at(number, work):
     return os.waitpid(child, 0)[1] != 0
 
 
-def test_a_folder_killed_at_any_step_is_the_old_or_the_new_one(tmp_path, renaming):
+def write_letter(path, text):
+    write_file(path, text.encode())
+
+
+@pytest.mark.parametrize("write", [fill, write_letter])
+def test_what_is_killed_at_any_step_of_writing_is_the_old_or_the_new(tmp_path, renaming, write):
     path, results, number, before = tmp_path / "x", set(), 0, "0"
-    fill(path, "0")
+    write(path, "0")
+    names = set(contents(tmp_path))
     while True:
         number += 1
-        was_killed = killed_at(number, partial(fill, path, str(number)))
+        was_killed = killed_at(number, partial(write, path, str(number)))
         restore(path)  # as a reader does
-        found = contents(path)["letter-1"]
+        (found,) = {text for name, text in contents(tmp_path).items() if name in names}
         assert found in (before, str(number))
         results.add(found == str(number))
         before = found
         if not was_killed:
             break
-    assert number > 15 and results == {True, False}
-    assert contents(tmp_path) == {"x/letter-1": str(number)}, "no temporary file is left"
-
-
-def test_a_file_killed_at_any_step_is_the_old_or_the_new_one(tmp_path):
-    path, number, results = tmp_path / "x", 0, set()
-    write_file(path, b"0")
-    before = "0"
-    while True:
-        number += 1
-        was_killed = killed_at(number, partial(write_file, path, str(number).encode()))
-        found = path.read_text()
-        assert found in (before, str(number))
-        results.add(found == str(number))
-        before = found
-        if not was_killed:
-            break
-    assert number > 4 and results == {True, False}
-    assert os.listdir(tmp_path) == ["x"], "no temporary file is left"
+    assert number > (15 if write is fill else 4) and results == {True, False}
+    assert set(contents(tmp_path)) == names, "no temporary file is left"
 
 
 def test_a_kill_between_two_renames_is_repaired_by_the_next_write(tmp_path, monkeypatch):

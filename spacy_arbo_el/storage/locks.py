@@ -82,7 +82,11 @@ class SharedLock:
         if self.is_writing:
             yield
             return
-        self._begin_reading()
+        thread = threading.get_ident()
+        with self._condition:
+            if thread not in self._readers:
+                self._condition.wait_for(lambda: not self._writer and not self._waiting)
+            self._readers[thread] = self._readers.get(thread, 0) + 1
         try:
             yield
         finally:
@@ -109,13 +113,6 @@ class SharedLock:
                 self._end_reading()
             else:
                 self._end_writing()
-
-    def _begin_reading(self) -> None:
-        thread = threading.get_ident()
-        with self._condition:
-            if thread not in self._readers:
-                self._condition.wait_for(lambda: not self._writer and not self._waiting)
-            self._readers[thread] = self._readers.get(thread, 0) + 1
 
     def _end_reading(self) -> None:
         thread = threading.get_ident()
