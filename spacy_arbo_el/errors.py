@@ -727,8 +727,8 @@ class Warnings(metaclass=_Coded):
 
     # The component: W5xx
     W500 = (
-        "The change was saved, but {path} could not be updated: {problem}. That file is "
-        "informative only; the next change updates it."
+        "The change was saved, but not the checksum of {path}: {problem}. The next change writes "
+        "it."
     )
     W501 = (
         "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "

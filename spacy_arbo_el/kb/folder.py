@@ -25,7 +25,7 @@ from ..storage.folders import (
     restore,
 )
 from ..storage.lines import check_exists, read_start
-from .database import Database
+from .database import Database, page_checksum
 from .manifest import Manifest, index_entry
 from .vectors import VectorFile
 
@@ -190,6 +190,15 @@ def remove_leftovers(path: Path, manifest: Manifest) -> None:
             (path / name).unlink(missing_ok=True)
         elif is_temporary(name):
             remove_abandoned(path / name[1 : -len(f".{0:032x}.tmp")])
+
+
+def seal(path: Path) -> None:
+    """Give the database in a file its checksum. No program has the file open."""
+    database = Database(path)
+    try:
+        database.seal(page_checksum(file_chunks(path)))
+    finally:
+        database.close()
 
 
 def file_chunks(path: Path) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from ..errors import Errors, Warnings
 from ..storage.files import pack_arrays, unpack_arrays
 from ..storage.locks import SharedLock
 from . import folder
-from .database import Database, page_checksum
+from .database import Database
 from .manifest import VERSION, index_entry, manifest_problems, new_manifest
 from .store import EntityStore
 from .vectors import VectorFile, VectorRows
@@ -304,10 +304,7 @@ class Storage:
                         copy.set(index=index.write(file), indexes=1)
             finally:
                 copy.close()
-            # No other program has the file open yet, so it may be read without SQLite.
-            copy = Database(target / folder.DATABASE)
-            copy.seal(page_checksum(folder.file_chunks(target / folder.DATABASE)))
-            copy.close()
+            folder.seal(target / folder.DATABASE)
 
     def to_bytes(self, rows: VectorRows) -> bytes:
         """Everything but the search index as bytes."""

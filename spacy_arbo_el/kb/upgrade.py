@@ -7,8 +7,8 @@ import numpy as np
 
 from ..errors import Errors
 from ..storage.folders import link
-from .database import OWNER, Database, page_checksum
-from .folder import DATABASE, check_files, file_chunks, find, replacing_kb, vector_file
+from .database import OWNER, Database
+from .folder import DATABASE, check_files, find, replacing_kb, seal, vector_file
 from .manifest import VERSION, Manifest, index_entry, manifest_problems
 from .vectors import HEADER
 
@@ -43,9 +43,7 @@ def upgrade(path: Path) -> None:
                 new.set(version=VERSION)
         finally:
             new.close()
-        new = Database(target / DATABASE)
-        new.seal(page_checksum(file_chunks(target / DATABASE)))
-        new.close()
+        seal(target / DATABASE)
 
 
 def _move_vectors(path: Path, target: Path, database: Database, manifest: Manifest) -> None:
