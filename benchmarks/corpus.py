@@ -3,7 +3,7 @@
     python benchmarks/corpus.py MODEL CORPUS.spacy [--mentions 100000]
 
 The linker's knowledge base and exemplars are emptied, so that no mention can be linked. Its encoder
-is replaced by vectors that were encoded before. They are stored next to the corpus for the next
+is replaced by stored vectors. They are stored next to the corpus for the next
 run. Everything else is timed, from documents to JSONL and the HTML page. The nearest neighbours are
 compared with the exact ones for a thousand mentions.
 """

@@ -45,7 +45,7 @@ class Evidence(NamedTuple):
     id: The entity's id, the exemplar's id, or the mention's "start:end" in the document. The id of
         a mention or exemplar of another document begins with a fingerprint of that document.
     text: The entity's title, or the surface form of the exemplar or mention.
-    context: The text round an exemplar, or round a mention of another document; else empty.
+    context: The text around an exemplar, or around a mention of another document; else empty.
     weight: The probability that the step is correct. 1.0 for the start of the path, and for an
         exemplar, which hangs under its own entity by its label.
     document: The other document's ``doc_id``, or the fingerprint where it has none; else empty.
@@ -65,7 +65,7 @@ class Link:
 
     kb_id: The entity's id, or "NIL".
     score: The probability that the link is correct: that of the weakest step of its path. For NIL,
-        the probability of the best candidate, 0.0 where there is none.
+        the probability of the best candidate, 0.0 if there is none.
     ids: The ranked candidates, best first; ``candidates`` has them with their scores.
     scores: The probability of each candidate.
     evidence: The path that supports the link, from the entity to the mention; empty for NIL.
@@ -284,7 +284,7 @@ def _link_now(span: Span, names: Sequence[str]) -> Optional[Link]:
 
 
 def _given(kb_id: str, link: Optional[Link]) -> Link:
-    """The link to an id that was set by hand. link: What the linker said instead."""
+    """The link to an id that was set manually. link: What the linker said instead."""
     link = link or Link(NIL, 0.0)
     if kb_id == NIL:
         return replace(link, kb_id=NIL, score=0.0, evidence=(), cluster="")

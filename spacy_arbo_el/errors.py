@@ -1,6 +1,6 @@
 """Every message the package raises, in one place, each with a code.
 
-A message says what is wrong, where, and what to do about it. Fill one in with
+A message names the error, its place and a remedy. Fill one in with
 ``Errors.E001.format(...)``; the code is put in front automatically, as spaCy
 does with its own.
 """
@@ -271,7 +271,7 @@ class Errors(metaclass=_Coded):
     E208 = (
         "A mention from character {start} to {end} does not fit its text of {length} characters, "
         "which begins {text!r}. Offsets count characters from 0, the end is exclusive. If the "
-        "pipeline has a normalizer of your own, check the offsets that it returns."
+        "pipeline has a custom normalizer, check the offsets that it returns."
     )
 
     # Retrieval: E3xx

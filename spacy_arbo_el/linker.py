@@ -76,7 +76,7 @@ class ArboLinker(TrainablePipe):
 
     model: The dual encoder.
     mentions: Which spans are linked, and how they are read.
-    retriever: What is searched for candidates, and how.
+    retriever: How candidates are searched.
     reranker: Scores the candidates.
     inference: Decides on links.
     discovery: Groups the mentions that no entity fits into new entities; None leaves each by
@@ -218,7 +218,7 @@ class ArboLinker(TrainablePipe):
     def cached_encoder(self) -> Iterator["ArboLinker"]:
         """Remember the vectors of mentions for a while, to link them again and again.
 
-        So are the scores of a cross-encoder. The weights must stay as they are.
+        So are the scores of a cross-encoder. The weights must stay unchanged.
         """
         encoder, reranker = CachedEncoder(self.encoder), self.reranker
         remembering = cached(reranker)
@@ -235,7 +235,7 @@ class ArboLinker(TrainablePipe):
     # Knowledge base and feedback
 
     def set_kb(self, source: Any, *, reencode: bool = False) -> None:
-        """Take over a knowledge base.
+        """Replace the knowledge base.
 
         source: The path of a folder or of a JSONL file of entities; an ``ArboKB`` or spaCy's
             ``InMemoryLookupKB``; entities, dicts or a data frame; or a function from a vocabulary
@@ -451,7 +451,7 @@ class ArboLinker(TrainablePipe):
         self.encoder.weights_changed()
 
     def use_params(self, params: Dict) -> Iterator[None]:
-        """Use other weights for a while; vectors are encoded again as they are needed."""
+        """Use other weights for a while; vectors are encoded again on demand."""
         for _ in super().use_params(params):
             self.encoder.weights_changed()
             yield
@@ -464,7 +464,7 @@ class ArboLinker(TrainablePipe):
         return srsly.msgpack_dumps(state)
 
     def restore_training_state(self, data: bytes) -> None:
-        """Take over what ``training_state`` gave, after the weights."""
+        """Restore ``training_state``, after the weights."""
         state: Any = srsly.msgpack_loads(data)
         self.exemplars.from_bytes(state["exemplars"])
         self.datastore.changed()
@@ -494,7 +494,7 @@ class ArboLinker(TrainablePipe):
         unlinked = [example.predicted for example, is_new in given if is_new]
         documents = self._documents()
         for docs in util.minibatch(unlinked, size=64):
-            # What is scored is not kept as new entities.
+            # Scoring keeps no new entities.
             for doc, links in zip(docs, documents.link(docs)):
                 documents.annotate(doc, links, new_entities=False)
         return [example for example, _ in given]
@@ -528,7 +528,7 @@ class ArboLinker(TrainablePipe):
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboLinker":
-        """Take over what ``to_bytes`` gave."""
+        """Load the output of ``to_bytes``."""
         Serializer(self).from_bytes(bytes_data, exclude)
         return self
 
@@ -547,7 +547,7 @@ class ArboLinker(TrainablePipe):
         return self
 
     def _one_state(self) -> AbstractContextManager[Any]:
-        """A context in which no other thread changes what is saved."""
+        """A context in which no other thread changes the state."""
         self._validate_serialization_attrs()
         datastore = self.datastore
         return datastore.reading() if self.encoder.is_ready else datastore.kb.guard.reading()

@@ -31,7 +31,7 @@ def serve_command(
     annotations: Optional[Path] = Opt(
         None,
         "--import",
-        help="Take over decisions on links from Prodigy (.jsonl) or Label Studio (.json)",
+        help="Import decisions on links from Prodigy (.jsonl) or Label Studio (.json)",
     ),
     host: str = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's"),
     port: int = Opt(8765, "--port", help="Port to listen on"),

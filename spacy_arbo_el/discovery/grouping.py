@@ -209,7 +209,7 @@ def group_mentions(
 ) -> Tuple[np.ndarray, Dict[int, int]]:
     """Group mentions that no entity fits. The result does not depend on their order.
 
-    Decided mentions are grouped with them: what is similar to a rejected entity belongs to it.
+    Decided mentions are grouped with them: mentions similar to a rejected entity belong to it.
 
     records: The m mentions, each once.
     vectors: (m, width) float32, prepared.
@@ -257,7 +257,7 @@ def _stacked(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndar
 
 
 def _inherited(groups: List[int], kept: List[int], known: Dict[int, int]) -> Dict[int, int]:
-    """The cluster that each group goes on with: the one that most of its mentions are from.
+    """The cluster that each group continues: the one that most of its mentions are from.
 
     groups: The group of each mention.
     kept: The number of its cluster so far, -1 for none.

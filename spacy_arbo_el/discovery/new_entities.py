@@ -175,8 +175,8 @@ class NewEntities:
     def named(self, entity: EntityOrId) -> NewEntity:
         """The new entity of an id.
 
-        Raises ValueError where it was merged into one of another id, and KeyError where there is
-        none of this id.
+        Raises ValueError where it was merged into one of another id, and KeyError if
+        the id is unknown.
         """
         return self._describe(self._named(entity))
 
@@ -228,9 +228,9 @@ class NewEntities:
 
     @locked
     def split(self, entity: EntityOrId, members: Iterable[int]) -> NewEntity:
-        """Make some members an entity of their own. New mentions never merge the two again.
+        """Make some members a separate entity. New mentions never merge the two again.
 
-        Members that were an entity of their own before get the id of that entity again.
+        Members that were a separate entity before get the id of that entity again.
 
         members: Numbers of mentions in the entity's ``members``.
         RETURNS: The entity of these members.
@@ -342,7 +342,7 @@ class NewEntities:
         return new
 
     def update(self, later: "NewEntities") -> None:
-        """Take over a later discovery: ``new_entities.update(corpus.discover(docs))``.
+        """Merge a later discovery: ``new_entities.update(corpus.discover(docs))``.
 
         Mentions of both are grouped as in the later one, others stay. Raises ValueError where
         decisions were made here that the later discovery did not know of.

@@ -65,7 +65,8 @@ class Unlinked:
 class Rows:
     """The unlinked mentions that are stored, one row per mention.
 
-    Inputs are stored in parts, so the cost of adding a document does not depend on what is stored.
+    Inputs are stored in parts, so the cost of adding a document does not depend on the number
+    stored.
 
     records: The record of each mention.
     nearest: For each mention the most probable entities of the knowledge base, best first.
@@ -275,7 +276,7 @@ class Clusters:
         neighbours: (m, k) int64, earlier mentions, most similar first, -1 for none.
         """
         if self.accepted:
-            # Their mentions are exemplars now: what is like them is for the linker to find.
+            # Their mentions are exemplars now: the linker finds similar mentions.
             left = np.isin(self.numbers, list(self.accepted))
             left = np.append(left, np.zeros(len(keys) + 1, dtype=bool))
             neighbours = np.where(left[neighbours], -1, neighbours)

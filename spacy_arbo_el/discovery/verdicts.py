@@ -23,7 +23,7 @@ class History:
     """The log of new entities.
 
     One decision has a number, its ``step``, which all its entries have. That a decision was undone
-    is an entry of its own, so that the log only ever grows.
+    is a separate entry, so that the log only ever grows.
 
     entries: JSON-serialisable, each with its "action", "id" and time ("at").
     """
@@ -50,7 +50,7 @@ class History:
         ]
 
     def last(self) -> List[Entry]:
-        """The entries of the last decision that was not undone; ValueError where there is none."""
+        """The entries of the last decision that was not undone; ValueError if there is none."""
         decisions = self.decisions()
         if not decisions:
             raise ValueError(Errors.E716)

@@ -93,8 +93,7 @@ class SpanMeanPooling:
 @registry.misc("spacy-arbo-el.FirstLastPooling.v1")
 @dataclass(frozen=True)
 class FirstLastPooling:
-    """The first and the last word piece of the mention or of the entity's title, one after the
-    other (VERBALIZED, §3.2).
+    """First and last word piece of a mention or title, concatenated (VERBALIZED, §3.2).
 
     Vectors are twice as wide as the transformer's, and so are the files of a knowledge base. The
     paper finds it better than the mean of the span. Compare it with ``SpanMeanPooling.v1`` on your

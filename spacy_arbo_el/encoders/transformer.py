@@ -42,7 +42,7 @@ def build_transformer_encoder(
     text_type: bool = False,
     text: int = 0,
 ) -> Model[SpanInputs, Floats2d]:
-    """A transformer that reads a window of text round each mention.
+    """A transformer that reads a window of text around each mention.
 
     Start from the bundled default, which is small and links well before training. Take a model of
     your domain where you have one and a GPU::
@@ -59,7 +59,7 @@ def build_transformer_encoder(
     window: The most word pieces of a window, special tokens included. Time is proportional to it.
     pooling: Turns hidden states into one vector per span, see ``pooling.py``.
     precision: "auto", "float32", "bfloat16" (autocast; weights stay float32), or "int8": linear
-        layers of 8 bits to predict on a CPU. "auto" chooses what is fast on the machine.
+        layers of 8 bits to predict on a CPU. "auto" chooses the fastest on the machine.
     predict_tokens: Word pieces in one forward pass of inference, padding included; 0 chooses what
         suits the device.
     train_tokens: The same in training.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SIZE = (6.4, 4.4)
 RESOLUTION = 150
 SUFFIXES = (".png", ".svg", ".pdf")
-# What is drawn against the threshold, and how.
+# Curves over the threshold and their styles.
 THRESHOLD_LINES = {
     "nel_micro_p": ("precision of links", "-"),
     "nel_micro_r": ("recall of links", "--"),

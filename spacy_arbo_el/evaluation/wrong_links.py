@@ -51,7 +51,7 @@ class WrongLink:
 
     document: The ``doc_id`` of its document, or the fingerprint where it has none.
     start, end: Its characters in the document.
-    before, text, after: Its sentence; where the document has none, the text round it.
+    before, text, after: Its sentence; where the document has none, the text around it.
     gold: The correct ids, empty for NIL.
     predicted: The id that it was linked to, or "NIL".
     titles: The titles of both, by id.
@@ -205,7 +205,7 @@ def _is_abbreviation(text: str) -> bool:
 def sentence_of(span: Span) -> Tuple[str, str, str]:
     """The text before a mention in its sentence, the mention, and the text behind it.
 
-    A document without sentence boundaries has the text round the mention, in whole words.
+    A document without sentence boundaries has the text around the mention, in whole words.
     """
     text, (start, end) = span.doc.text, offsets_of_span(span)
     first, last, limit = 0, len(text), CONTEXT

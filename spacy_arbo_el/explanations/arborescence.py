@@ -116,7 +116,7 @@ def as_svg(roots: Iterable[Node]) -> str:
 def _placed(roots: Iterable[Node]) -> Iterator[Tuple[int, int, Optional[int], Node]]:
     """The row, the column, the row of the parent (None for a root) and the node, of all nodes.
 
-    The first child is in the row of its parent, each other one in a row of its own.
+    The first child is in the row of its parent, each other one in a separate row.
     """
     row = 0
     for root in roots:

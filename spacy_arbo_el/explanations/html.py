@@ -30,7 +30,7 @@ def to_displacy(
     like any other. Here a mention that no entity fits shows its label and the id of its new
     entity, and no link. Text from right to left stays so, also beside names from left to right.
 
-    displaCy writes ids, labels, titles and addresses as they are. Here they are escaped, so that
+    displaCy writes ids, labels, titles and addresses unescaped. Here they are escaped, so that
     a knowledge base or a document of others cannot put markup or scripts into a page.
 
     doc: A linked Doc.
@@ -98,7 +98,7 @@ def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[
     label = f"<bdi>{escaped(span.label_)}</bdi>"
     if link is not None and link.cluster:
         label += f" <bdi>{escaped(link.cluster)}</bdi>"
-    # What displaCy puts in place of its own texts; it takes the colour from the label.
+    # What displaCy puts in place of its texts; it takes the colour from the label.
     drawn = {"text": f"<bdi>{escaped(span.text)}</bdi>", "label": label}
     address, name = NO_ADDRESS, ""
     if linked:

@@ -139,7 +139,7 @@ class ArboKB(KnowledgeBase):
 
     @property
     def index(self) -> Optional[AttachedIndex]:
-        """A search index over the rows; None where there is none."""
+        """A search index over the rows; None if there is none."""
         return self.vectors.index
 
     @index.setter
@@ -158,7 +158,7 @@ class ArboKB(KnowledgeBase):
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the encoder that the vectors come from; "" where there are none."""
+        """The fingerprint of the encoder that the vectors come from; "" if there are none."""
         return self.vectors.fingerprint
 
     @property
@@ -222,7 +222,7 @@ class ArboKB(KnowledgeBase):
         return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
 
     def get(self, entity_id: str) -> Entity:
-        """The entity of that id, or the one it was merged into; KeyError where there is none."""
+        """The entity of that id, or the one it was merged into; KeyError if there is none."""
         return self.entities.get(entity_id)
 
     def ids_of(self, positions: np.ndarray) -> np.ndarray:

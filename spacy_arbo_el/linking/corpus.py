@@ -1,7 +1,7 @@
 """Many documents in one graph, in two passes over them: first mentions, then links.
 
 The first pass reads, encodes, retrieves and reranks, a batch of documents at a time. Then one graph
-decides over all mentions. The second pass writes the links. What is kept of a mention in between is
+decides over all mentions. The second pass writes the links. In between, a mention keeps
 its vector, its neighbours and candidates in numbers, and its record, never a Doc.
 """
 
@@ -37,7 +37,7 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class CorpusDecisions:
-    """What is decided on the mentions of a corpus.
+    """Decisions on the mentions of a corpus.
 
     decisions: Their links.
     cluster_ids: The id of each mention's new entity, "" for none.

@@ -65,7 +65,7 @@ class LinkingStages:
 
     reader: Docs -> mentions.
     encoder: Mentions -> vectors.
-    datastore: What is searched: the knowledge base and the exemplars.
+    datastore: The search space: the knowledge base and the exemplars.
     corrections: What people have said about single mentions.
     reranker: Neighbours -> ranked candidates.
     inference: Ranked candidates -> links.

@@ -25,7 +25,7 @@ MAX_STEPS = 300
 # Features of the best candidate, which say whether any is right: being the best of bad candidates
 # does not make one likely.
 EVIDENCE = [FEATURES.index(name) for name in ("nearest", "ngrams", "words", "numbers")]
-# Probabilities are fitted on mentions as they are, and with this share as if the knowledge base
+# Probabilities are fitted on real mentions, and with this share as if the knowledge base
 # lacked their entity.
 ABSENT = 0.02
 

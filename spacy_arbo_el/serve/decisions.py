@@ -200,7 +200,7 @@ def import_new_entities(nlp: Language, path: Path) -> bool:
 
 
 def span_in(nlp: Language, member: Dict[str, Any]) -> Span:
-    """A mention in the text round it."""
+    """A mention in the text around it."""
     words: List[str] = [member[name] or " " for name in ("before", "text", "after")]
     doc = Doc(nlp.vocab, words, [True, True, False])
     doc.user_data["doc_id"] = member["document"]

@@ -75,7 +75,7 @@ def address(rules: Rules) -> str:
 
 
 class Reconciliation:
-    """ASGI middleware: answers what is asked below the address, and lets all else through.
+    """ASGI middleware: answers requests below the address, and passes all others on.
 
     app: Answers all else.
     linker: Links the cells.

@@ -25,7 +25,7 @@ NOTES = (
 
 
 def describe(nlp: Language) -> None:
-    """Fill the description and the notes of a pipeline's ``meta``, where there are none.
+    """Fill the description and the notes of a pipeline's ``meta``, if there are none.
 
     ``spacy package`` makes a model card of them, with the scores of the last evaluation.
     """

@@ -48,8 +48,8 @@ def train(
 
     A resumed run first reads the batches that it has already trained on, without training, so that
     the order of batches, the schedules and early stopping are those of an uninterrupted run. Then
-    it restores the weights and the optimizer of the checkpoint. What is drawn at random afterwards
-    is not what an uninterrupted run draws: the result is that of another seed.
+    it restores the weights and the optimizer of the checkpoint. Later
+    random draws are not those that an uninterrupted run draws: the result is that of another seed.
 
     nlp: The pipeline.
     output: The folder for model-best, model-last and the checkpoint. At the end, a small file
@@ -182,7 +182,7 @@ def _write_introduction(
     checkpoint: Optional[Checkpoint],
     stdout: IO,
 ) -> None:
-    """Write what is trained, before the first step."""
+    """Write the run's settings, before the first step."""
     lines = [f"Pipeline: {nlp.pipe_names}"]
     if frozen:
         lines.append(f"Frozen components: {frozen}")
