@@ -123,7 +123,7 @@ def own_memory(pid: int) -> float:
 def speed(model: Path, corpus: Path) -> None:
     """Documents a second of the ways to link a corpus, from start to end, loading included.
 
-    Each way has a process of its own, since workers of Ray are new processes too.
+    Each way has a separate process, since workers of Ray are new processes too.
     """
     count = sum(1 for _ in read_documents(corpus, spacy.blank("en")))
     print(f"{count} documents, {os.cpu_count()} CPUs", flush=True)
@@ -299,7 +299,7 @@ def memory(
 
 
 def peak_of(name: str, job: Job) -> Tuple[float, float]:
-    """The most memory of its own that a step's process holds, in MiB; and the seconds it takes."""
+    """The most private memory that a step's process holds, in MiB; and the seconds it takes."""
     command = [sys.executable, __file__, "step", job.model, job.corpus, job.output, name]
     command += [] if job.threshold is None else ["--threshold", str(job.threshold)]
     start = time.perf_counter()
@@ -325,7 +325,7 @@ def drive(job: Job) -> None:
     reduce_shards(job, read_shards(job.folder / SHARDS), RaySettings())
 
 
-# What ``memory`` measures, each in a process of its own.
+# What ``memory`` measures, each in a separate process.
 STEPS: Dict[str, Callable[[Job], None]] = {
     "arranging": arrange_mentions,
     "search worker": search_shards,

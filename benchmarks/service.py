@@ -2,7 +2,7 @@
 
     python benchmarks/service.py [--seconds 60] [--documents 16]
 
-The server is a process of its own, as a container runs it, over the demo's entities with the
+The server is a separate process, as a container runs it, over the demo's entities with the
 bundled encoder; it finds the mentions itself. Several clients ask at a time. The two take turns of
 the same length. Seconds of the processor are of the server, and of this process for ``nlp.pipe``.
 """

@@ -38,7 +38,7 @@ class OracleCandidates:
 
     batch: m mentions.
     table: Their candidates and gold entities.
-    by_vectors: The log-odds of the linker's neighbours by vectors.
+    by_vectors: The retriever's log-odds of the linker's neighbours.
     retrieved: (m,) bool, the mentions with a gold entity among the linker's own candidates.
     """
 
@@ -100,7 +100,8 @@ class OracleCandidates:
     def united(self, others: Sequence["OracleCandidates"]) -> "OracleCandidates":
         """The candidates of several linkers, each once, then gold (UNION).
 
-        Log-odds by vectors are those of this linker. Candidates of others alone have the least.
+        The retriever's log-odds are those of this linker. Candidates of others alone have the
+        least.
 
         others: Candidates of the same mentions, in the same knowledge base.
 

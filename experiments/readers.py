@@ -1,7 +1,7 @@
 """Readers of downloads that one experiment uses each, for ``--format`` with ``--code readers.py``.
 
-The files are those of ``assets`` in project.yml and are trusted: what is wrong with them is an
-error of Python.
+The files are those of ``assets`` in project.yml and are trusted: errors
+in them are Python errors.
 """
 
 import json

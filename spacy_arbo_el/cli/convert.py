@@ -37,7 +37,7 @@ def convert_command(
 ) -> None:
     """Convert an annotated corpus to .spacy.
 
-    Mentions keep their exact character offsets. Ids of documents are made up where there are none.
+    Mentions keep their exact character offsets. Ids of documents are made up if there are none.
 
     \b
     Example:

@@ -79,7 +79,7 @@ def link_command(
     as CSV with one mention per line.
 
     With --each, each document is linked for itself. With --each or --ray, the output is a folder of
-    shards with one row per mention, and the command goes on where it was stopped. All machines must
+    shards with one row per mention, and the command resumes. All machines must
     reach the pipeline, the documents and the output by the same paths.
 
     \b
@@ -198,7 +198,7 @@ def discover_command(
     mentions stay together, split ones apart, and rejected or accepted ones are left out.
 
     With --ray, what workers have read is kept beside the JSONL file, in a folder that ends in .run,
-    until the command is done: given again, it goes on where it was stopped.
+    until the command is done: run the same command to resume.
 
     \b
     Example:

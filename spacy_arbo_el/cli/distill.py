@@ -21,13 +21,13 @@ def distill_command(
     ),
     output: Path = Opt(..., "--output", "-o", help="Folder for the encoder"),
     target: str = Opt(
-        "vectors", "--target", help="What is learned: vectors, or similarities for another width"
+        "vectors", "--target", help="Target: vectors, or similarities for another width"
     ),
     steps: int = Opt(2000, "--steps", help="Number of steps"),
     batch: int = Opt(128, "--batch", help="Mentions in a step; as many names are added"),
     rate: float = Opt(0.002, "--rate", help="Highest learning rate"),
     mentions: int = Opt(20000, "--mentions", help="The most mentions that are read"),
-    seed: int = Opt(0, "--seed", help="Determines what is drawn"),
+    seed: int = Opt(0, "--seed", help="Seed of the random draws"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:

@@ -39,7 +39,7 @@ LABELS = Opt(
 
 ENCODING = Opt("utf8", "--encoding", help="Encoding of .txt, .jsonl and .csv files, as cp1252")
 SKIP_BAD = Opt(False, "--skip-bad", help="Leave out invalid lines and files")
-# So many errors are printed of what is left out.
+# So many errors are printed.
 MOST_PLACES = 5
 
 

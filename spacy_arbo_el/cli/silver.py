@@ -61,7 +61,7 @@ def silver_command(
     dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of the documents in the dev set"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
-    seed: int = Opt(0, "--seed", help="Determines what is chosen at random"),
+    seed: int = Opt(0, "--seed", help="Seed of the random choice"),
     ray: Optional[str] = RAY,
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
@@ -79,7 +79,7 @@ def silver_command(
     train with. Afterwards, "arbo kb install" gives the pipeline the whole knowledge base.
 
     With --ray, workers find the names. What they have found is kept beside the output, in a folder
-    that ends in .run, until the command is done: given again, it goes on where it was stopped. All
+    that ends in .run, until the command is done: run the same command to resume. All
     machines must reach the texts, the knowledge base and this folder by the same paths.
 
     \b

@@ -19,7 +19,7 @@ _SAME = {ord(char): to for to, chars in SAME.items() for char in chars}
 # White space beside these is not read: "T - cell" of a tokenized text, "non-" before a line break.
 TIGHT = f"-/:,'()[]+{SAME['-']}{SAME[chr(39)]}"
 _TIGHT = re.escape(TIGHT)
-# White space other than one blank, and what is not ASCII, with the character that it may modify.
+# White space other than one blank, and all but ASCII, with the character that it may modify.
 _SPECIAL = re.compile(rf"(?<=[{_TIGHT}])\s+|\s+(?=[{_TIGHT}])|[^\S ]\s*| \s+|[!-~]?[^\s\x00-\x7f]+")
 # Thai, Lao, Tibetan, Burmese, Khmer, kana and Chinese characters.
 _UNSPACED = re.compile(
@@ -46,7 +46,8 @@ class Folded(NamedTuple):
 
     def original(self, start: int, end: int) -> Optional[Tuple[int, int]]:
         """The place of a stretch in the original; None where it begins or ends within a piece."""
-        # The last piece that begins there, and the first: what is invisible is no part of a name.
+        # The last piece that begins there, and the first: invisible characters are no part of a
+        # name.
         before, after = bisect_right(self.edges, start) - 1, bisect_left(self.edges, end)
         after -= self.edges[after] != end
         ahead, beyond = start - self.edges[before], end - self.edges[after]
@@ -66,7 +67,7 @@ class Folded(NamedTuple):
 def fold(text: str, case: bool = False) -> Folded:
     """Fold a text. Names that are found in the same places have the same folded text.
 
-    case: Whether upper and lower case stay as they are.
+    case: Whether upper and lower case stay unchanged.
     """
     parts: List[str] = []
     edges, origins, whole = [0], [0], [False]
@@ -124,7 +125,7 @@ def _is_joined(before: str, after: str, kinds: Tuple[int, ...]) -> bool:
 
 
 def _space(run: str, beside: str) -> str:
-    """What is read of white space; nothing is found over an empty line."""
+    """The reading of white space; nothing is found over an empty line."""
     if run.count("\n") > 1:
         return "\n"
     return "" if any(char in TIGHT for char in beside) else " "

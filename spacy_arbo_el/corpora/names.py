@@ -238,7 +238,7 @@ def spans_to_read(
 
     They are its mentions. In a document without any, they are the names of entities that are in
     it, and as many spans that are drawn at random, one at least, each of which begins with a word.
-    So what is read is not only what the dictionary has.
+    So more is read than the dictionary has.
 
     nlp: Of it, only the tokenizer is used.
     entities: Those whose names are sought.

@@ -35,7 +35,7 @@ class NamesInText:
     kb_loader: Loads the entities.
     n: The number of documents, one name each. Names are drawn from the entities with several.
     words: The most words on either side.
-    seed: Determines what is drawn.
+    seed: Seed of the random draws.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ def read(
 
     format: A name in ``corpus_formats``.
     on_error: Takes the errors of invalid lines; by default they are raised.
-    counts: Counts what is left out, under "duplicates" and "excluded".
+    counts: Counts omissions, under "duplicates" and "excluded".
     """
     if format not in corpus_formats:
         formats = ", ".join(map(repr, sorted(corpus_formats.get_all())))

@@ -76,7 +76,7 @@ def read_each(
             if text is not None and first != number:
                 raise Problem(
                     f"the document id {text.id!r} was used before, in line {first}. Give each "
-                    "document an id of its own."
+                    "document a unique id."
                 )
         except Problem as problem:
             source.report(number, problem)

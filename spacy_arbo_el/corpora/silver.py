@@ -1,7 +1,7 @@
 """Silver mentions: raw text with the names of a dictionary, in place of annotated mentions.
 
 BioCoM (§3.1) makes its training data so: sentences that have a name of the dictionary, of each name
-some. What is written can be wrong where a name means something else, which is why the number of
+some. A silver mention can be wrong where a name means something else, which is why the number of
 mentions of a name is limited.
 """
 
@@ -134,7 +134,7 @@ class Scan:
         write_parts(chain(docs, more), output)
 
     def report(self, chosen: np.ndarray) -> SilverReport:
-        """What is written with these mentions."""
+        """The report on these mentions."""
         names, of_docs = self.dictionary.names, np.array(self.found.docs, dtype=np.int64)
         kept = np.unique(self.names[chosen]).tolist()
         counts = {

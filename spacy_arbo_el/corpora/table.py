@@ -34,7 +34,8 @@ def read_csv(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
 def read_table(source: Source) -> Iterator[AnnotatedText]:
     """Yield the documents of a table whose first line names its columns.
 
-    Columns are separated by tabs in .tsv files, otherwise by what is most frequent in the first
+    Columns are separated by tabs in .tsv files, otherwise by the most frequent of these in the
+    first
     line: commas, or semicolons. Raises ValueError with file, line and problem at an invalid line.
     """
     documents: Dict[str, _Document] = {}

@@ -1,7 +1,7 @@
 """Work on corpora that are too large for one run: one map over files, by one process or by Ray.
 
-``map_files`` has workers do the shards whose output is not there yet, so a run that was killed goes
-on where it stopped. Linking (``worker.py``), one graph (``one_graph.py``), silver mentions
+``map_files`` has workers do the shards whose output is not there yet, so a
+killed run resumes. Linking (``worker.py``), one graph (``one_graph.py``), silver mentions
 (``silver.py``) and texts of entities (``texts.py``) are this map with other workers. Nothing but
 ``on_ray.py`` and ``dataset.py`` imports Ray.
 """

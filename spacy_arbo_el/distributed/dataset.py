@@ -49,7 +49,7 @@ def link_dataset(
     gpus_per_worker: GPUs of a worker; 0.5 for two workers on one.
     batch_size: Documents that a worker is given at a time. A worker that is killed costs its batch.
     text: The column of texts.
-    id: The column of ids, strings or whole numbers. Where there is none, an id is the fingerprint
+    id: The column of ids, strings or whole numbers. Otherwise an id is the fingerprint
         of the text.
     mentions: The column of mentions: lists of dicts with ``start``, ``end`` and ``label``. It may
         be missing where mentions are found.

@@ -1,6 +1,6 @@
-"""What is linked and how, and what became of it: a folder that all workers can reach.
+"""A run, its settings and its state: a folder that all workers can reach.
 
-job.json                    what is linked, and how
+job.json                    the documents and the settings
 shards.jsonl                the shards of the corpus
 links/part-000012.parquet   the links of a shard
 errors/part-000012.jsonl    its documents that could not be read or linked, with the reasons

@@ -20,7 +20,7 @@ from .on_ray import RaySettings
 from .shards import Shard, read_shards, write_shards
 
 JOB, SHARDS = "job.json", "shards.jsonl"
-# What workers are made of: a job says what is done with which settings.
+# What workers are made of: a job says the task and its settings.
 J = TypeVar("J")
 # Does a shard, and writes its output.
 Worker = Callable[[Shard], None]
@@ -112,5 +112,5 @@ class _Once:
 
 
 def cluster(ray: Optional[RaySettings]) -> ContextManager[None]:
-    """The connection to a cluster; nothing where there is none."""
+    """The connection to a cluster; nothing if there is none."""
     return nullcontext() if ray is None else on_ray.connected(ray)

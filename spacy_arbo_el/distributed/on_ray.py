@@ -89,7 +89,7 @@ def prepare(settings: RaySettings) -> None:
 
     from ..devices import torch
 
-    # For what is imported later.
+    # For later imports.
     os.environ["OMP_NUM_THREADS"] = str(settings.cpus)
     if torch is not None:
         torch.set_num_threads(settings.cpus)

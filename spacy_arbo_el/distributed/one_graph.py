@@ -16,7 +16,7 @@ Between the steps, the folder of the job has these as well:
     mentions/part-000012.json      its documents that could not be read, with the reasons
     mentions/part-000012.npz       its mentions, written last, until they are in ``corpus``
     corpus                         all mentions, see ``linking/corpus_files.py``
-    search                         what is searched, see ``CorpusSearch.to_disk``
+    search                         the search index, see ``CorpusSearch.to_disk``
     arranged.json                  written after these two
     neighbours/part-000012.npz     the neighbours of the mentions of a shard
     decided                        the decisions, see ``linking/decision_files.py``
@@ -61,7 +61,7 @@ NEW_ENTITIES = "new_entities"
 
 
 def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]) -> None:
-    """All steps up to the decisions in one graph, as far as they are not done."""
+    """All steps up to the decisions in one graph, as far as needed."""
     if (job.folder / REDUCED).is_file():
         return
     if not (job.folder / ARRANGED).is_file():
@@ -120,7 +120,7 @@ class MentionWorker:
 
 @dataclass(frozen=True)
 class Arranged:
-    """What is known once the mentions of all shards are in one place.
+    """The state once the mentions of all shards are in one place.
 
     stops: For each shard, how many documents it and those before it have.
     searched: Whether mentions have neighbours.

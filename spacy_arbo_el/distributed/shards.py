@@ -154,5 +154,5 @@ def _count_docs(file: Path) -> Optional[int]:
         message = srsly.msgpack_loads(zlib.decompress(file.read_bytes()))
         return len(np.frombuffer(message["lengths"], dtype="int32"))
     except (OSError, ValueError, KeyError, TypeError, zlib.error):
-        # The worker that is to read the shard says what is wrong.
+        # The worker that reads the shard reports the error.
         return None

@@ -1,6 +1,6 @@
 """Silver mentions by workers: they find the names in documents, one process chooses among them.
 
-job.json                what is sought in what
+job.json                the names and the texts
 shards.jsonl            the shards of the texts
 docs/part-000012.spacy  the documents of a shard that have mentions
 hits/part-000012.npz    these mentions and what was left out, written last
@@ -158,7 +158,7 @@ def scanned_in_shards(
 ) -> Scan:
     """What names documents have, found by workers; see ``corpora.silver.scanned``.
 
-    It needs the folder of the run as long as it is used. A run that was killed goes on.
+    It needs the folder of the run as long as it is used. A killed run resumes.
 
     dictionary: The names of the job's knowledge base.
     ray: The cluster to do it on; None for this process.

@@ -111,7 +111,7 @@ class ShardWorker:
 
     The words of a shard are forgotten after it, so that memory does not grow with the documents.
 
-    job: What is linked, and how.
+    job: The documents and the settings.
     """
 
     def __init__(self, job: Job) -> None:

@@ -40,8 +40,8 @@ class Calibrate:
 
     path: The annotated documents, a ``.spacy`` file or a folder of them.
     start_share: Transformers are saved with this share of the weights that they had before
-        training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training goes
-        on with the trained ones.
+        training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
+        continues with the trained ones.
     tune_by: Set the threshold to the one with the best score of this name on the held-out thirds,
         as ``arbo tune`` does; "" leaves it.
     """

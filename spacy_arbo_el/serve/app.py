@@ -52,7 +52,7 @@ GOLD = {
     "prodigy.jsonl": as_prodigy,
     "label_studio.json": as_label_studio,
 }
-# After these, the page goes on to the next cluster; after others it stays.
+# After these, the page moves to the next cluster; after others it stays.
 MOVES_ON = ("accept", "link", "reject", "skip")
 
 
@@ -91,7 +91,7 @@ class Pages:
         return Markup(part("explanation", self.review.linker.explain(span, kb_id)))
 
     def show(self, name: str, request: Request, status: int = 200, **values: Any) -> Response:
-        """A page, or a part of one. Raises KeyError for what is not there."""
+        """A page, or a part of one. Raises KeyError if it does not exist."""
         query, filters = (
             request.query_params,
             Filters.of(request.query_params if not values else {}),
@@ -103,7 +103,7 @@ class Pages:
         return HTMLResponse(page, status)
 
     def fail(self, request: Request, error: Exception) -> Response:
-        """A page that says what is wrong."""
+        """An error page."""
         status, text = 404 if request.method == "GET" else 422, said(error)
         if isinstance(error, HTTPException):
             status, text = error.status_code, error.detail
@@ -126,7 +126,7 @@ class Pages:
         return Response(content, media_type="application/octet-stream")
 
     def decide(self, request: Request) -> Response:
-        """Make a decision, and go on."""
+        """Make a decision, then show the next page."""
         action, form = request.path_params["action"], request.scope["form"]
         filters = Filters.of(dict(parse_qsl(form.get("back", [""])[0])))
         if action not in FORMS:

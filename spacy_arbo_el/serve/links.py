@@ -66,7 +66,7 @@ class Links:
         return sorted(rows, key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in known])
 
     def row(self, number: str) -> LinkRow:
-        """The mention of a number; KeyError where there is none."""
+        """The mention of a number; KeyError if there is none."""
         if not number.isdecimal() or int(number) >= len(self.rows):
             raise KeyError("There is no such mention.")
         return self.rows[int(number)]

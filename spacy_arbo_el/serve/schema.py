@@ -96,7 +96,7 @@ class State(Body):
 
 
 class Problem(Body):
-    """What is wrong, and where."""
+    """An error and its place."""
 
     error: str
 
@@ -125,7 +125,7 @@ def openapi(title: str, version: str, operations: Tuple[Any, ...]) -> Dict[str, 
 
     paths: Dict[str, Any] = {}
     for one in operations:
-        problem = {"description": "What is wrong", "content": content(Problem)}
+        problem = {"description": "The error", "content": content(Problem)}
         answers = {"200": {"description": "Done", "content": content(one.answer)}}
         about: Dict[str, Any] = {
             "summary": one.summary,

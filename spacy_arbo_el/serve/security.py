@@ -157,7 +157,7 @@ class Gate:
     async def _read(self, request: Request, refused: Optional[Response]) -> Optional[Response]:
         """Read the body of a POST; the answer where it is refused, too large, or not from us.
 
-        What is refused is read too, since a client that is still sending sees no answer.
+        A refused body is read too, since a client that is still sending sees no answer.
         """
         body, size, most = bytearray(), 0, self.rules.body
         try:
