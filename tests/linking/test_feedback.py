@@ -47,7 +47,7 @@ def test_learn_and_forget(nlp, tmp_path):
     again = spacy.load(tmp_path / "model")
     assert ids(again, TEXT) == ["cat"]
     assert ids(build().from_bytes(nlp.to_bytes()), TEXT) == ["cat"]
-    assert again.get_pipe("arbo_linker").forget(linked(again, TEXT).ents[0])
+    assert again.get_pipe("arbo_linker").feedback.forget(linked(again, TEXT).ents[0])
     assert ids(again, TEXT) == ["river"]
     # The last correction counts, and forgetting it restores the first link.
     linker.feedback.learn(span, "shop")
@@ -195,8 +195,8 @@ def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp):
 def test_old_names_of_methods_warn_and_work(nlp):
     linker, span = nlp.get_pipe("arbo_linker"), linked(nlp, TEXT).ents[0]
     with pytest.warns(DeprecationWarning, match="call linker.feedback.learn"):
-        linker.feedback.learn(span, "cat")
+        linker.learn(span, "cat")
     with pytest.warns(DeprecationWarning, match="linker.corpus.discover"):
-        new_entities = linker.corpus.discover([linked(nlp, TEXT)])
+        new_entities = linker.discover([linked(nlp, TEXT)])
     with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="no decision"):
-        new_entities.undo()
+        linker.undo(source=new_entities)
