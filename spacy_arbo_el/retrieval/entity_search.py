@@ -43,6 +43,11 @@ class AllowedEntities:
             return cls(np.zeros(count, dtype=np.int64), ~left_out[None])
         return cls(allowed.label_numbers, allowed.masks & ~left_out)
 
+    def allows(self, mention: int, entity: int) -> bool:
+        """Whether a mention may be linked to an entity."""
+        masks = self.masks[self.label_numbers[mention]]
+        return entity < len(masks) and bool(masks[entity])
+
     def restrict(self, entities: np.ndarray) -> np.ndarray:
         """Positions (m, c) int64 in the KB, with -1 in place of those that are not allowed."""
         # A name may be of an entity that another program has added since the masks were made.

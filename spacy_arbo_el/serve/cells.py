@@ -1,6 +1,7 @@
 """Cells of tables as mentions: each is linked in a document that has nothing but its row."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
@@ -9,8 +10,8 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from typing_extensions import Literal
 
-from ..annotations import Link
 from ..kb.entity import Entity
+from ..kb.lookup import similar_names
 from ..linker import ArboLinker
 from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities
@@ -22,6 +23,8 @@ NAME, TYPE, DESCRIPTION, FREQUENCY = "name", "type", "description", "frequency"
 
 # So many candidates are looked at for others of the same name.
 COMPARED = 10
+# So many entities with a similar name are added where nothing links, and their least similarity.
+SIMILAR = (3, 0.5)
 
 
 class Property(BaseModel):
@@ -80,6 +83,9 @@ class Query(BaseModel):
 def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[str, Any]]]:
     """The candidates of each cell, best first; all cells are linked in one batch.
 
+    Where no entity can be linked to, those with a similar name are candidates too: of a misspelled
+    name, the encoder may make little. Their score is a share of the threshold.
+
     RETURNS: Candidates as the Reconciliation API describes them. ``score`` is the probability in
         percent; it is lowered where other columns fit another candidate better. ``match`` is true
         for the best one, where the linker would link to it, unless another one that it could link
@@ -90,15 +96,21 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[s
     with linker.datastore.reading():
         allowed = _allowed(linker.datastore, queries)
         links = linker.stages.link(spans, threshold, allowed).links
-        ids = [link.ids[: max(query.limit, COMPARED)] for query, link in zip(queries, links)]
+        scored = [
+            dict(zip(entities.positions_of(link.ids[:count]).tolist(), link.scores))
+            for link, count in zip(links, (max(query.limit, COMPARED) for query in queries))
+        ]
+        for number, (query, of_cell) in enumerate(zip(queries, scored)):
+            if max(of_cell.values(), default=0.0) < threshold:
+                for position, similarity in similar_names(entities, query.texts[0], *SIMILAR):
+                    if allowed is None or allowed.allows(number, position):
+                        score = min(similarity, 0.99) * threshold
+                        of_cell[position] = max(of_cell.get(position, 0.0), score)
         given = entities.positions_of([query.query.strip() for query in queries]).tolist()
-        wanted = [one for some in ids for one in some]
-        places = entities.positions_of(wanted).tolist()
-        known = entities.at_all({*places, *given} - {-1})
-    by_id = {one: known[place] for one, place in zip(wanted, places)}
+        known = entities.at_all({*chain(*scored), *given} - {-1})
     return [
-        _of_cell(query, link, threshold, [by_id[one] for one in some], known.get(named))
-        for query, link, some, named in zip(queries, links, ids, given)
+        _of_cell(query, threshold, [(known[p], s) for p, s in of_cell.items()], known.get(named))
+        for query, of_cell, named in zip(queries, scored, given)
     ]
 
 
@@ -127,10 +139,10 @@ class _Candidate:
 
 
 def _of_cell(
-    query: Query, link: Link, threshold: float, found: Sequence[Entity], named: Optional[Entity]
+    query: Query, threshold: float, found: Sequence[Tuple[Entity, float]], named: Optional[Entity]
 ) -> List[Dict[str, Any]]:
     """The candidates of a cell. named: The entity that has the text of the cell as its id."""
-    pairs = [(one, score) for one, score in zip(found, link.scores) if one != named]
+    pairs = [(one, score) for one, score in found if one != named]
     pairs += [] if named is None else [(named, 1.0)]
     rows = [_Candidate(one, score, _features(query, one)) for one, score in pairs]
     linkable = [row for row in rows if row.probability >= threshold]

@@ -125,6 +125,15 @@ def test_an_id_is_found_as_it_is(client):
     assert len(found) == 2 and not found[1]["match"]
 
 
+def test_misspelled_cells_have_similar_names_as_candidates(client):
+    query = {"query": "quicksilvr", "limit": 1}
+    misspelled, of_type, other = client.link(
+        query, {**query, "type": "MATTER"}, {**query, "type": "FOOD"}
+    )
+    assert ids(misspelled) == ids(of_type) == ["metal"] and ids(other) == ["fruit"]
+    assert 40 < misspelled[0]["score"] < 50 and not misspelled[0]["match"]
+
+
 def test_types_restrict_the_candidates(client):
     plain, of_type, of_two, of_both, unknown = client.link(
         {"query": "Amazon"},
