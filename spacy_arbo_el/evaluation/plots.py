@@ -147,25 +147,27 @@ def plot_map(linker: "ArboLinker", docs: Iterable[Doc], n_entities: int = 8) -> 
     linker: What has linked the documents.
     n_entities: How many of the entities are named, those with the most mentions.
     """
+    linker.refresh()
     stages = linker.stages
     spans = [stages.reader.mentions_to_link(doc) for doc in docs]
     vectors = stages.encode(stages.read(spans)).encoded
     ids = np.array([span.kb_id_ or NIL for group in spans for span in group], dtype=object)
-    most = [one for one, _ in Counter(ids[ids != NIL]).most_common(n_entities)]
-    entities = [linker.kb.get_vector(one) for one in most]
-    entities = linker.similarity.prepare(
-        np.array(entities, dtype=np.float32).reshape(len(most), -1)
-    )
-    points = principal_plane(np.concatenate([vectors, entities]) if most else vectors)
+    counts = Counter(one for one in ids if one in linker.kb)
+    most = [one for one, _ in counts.most_common(n_entities)]
+    points = vectors
+    if most:
+        raw = np.array([linker.kb.get_vector(one) for one in most], dtype=np.float32)
+        points = np.concatenate([vectors, linker.similarity.prepare(raw)])
+    points = principal_plane(points)
     figure, axes = _new_figure("", "")
     axes.grid(False)
     mentions, named_points = points[: len(ids)], points[len(ids) :]
     rest = ~np.isin(ids, most)
-    axes.scatter(*mentions[rest].T, s=12, color="0.75")
+    axes.scatter(mentions[rest, 0], mentions[rest, 1], s=12, color="0.75")
     for number, (kb_id, point) in enumerate(zip(most, named_points)):
-        colour = f"C{number}"
-        axes.scatter(*mentions[ids == kb_id].T, s=16, color=colour)
-        axes.scatter(*point, s=90, marker="*", color=colour, edgecolor="black")
+        colour, own = f"C{number}", ids == kb_id
+        axes.scatter(mentions[own, 0], mentions[own, 1], s=16, color=colour)
+        axes.scatter(point[0], point[1], s=90, marker="*", color=colour, edgecolor="black")
         title = shortened(linker.kb.get(kb_id).title, 30)
         axes.annotate(
             title, point, (6, 6), textcoords="offset points", fontsize="small", color=colour
