@@ -4,19 +4,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 import srsly
@@ -30,7 +18,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
-from .calibration.calibration import Calibration
+from .calibration.calibration import Calibration, CurveSettings
 from .discovery.acceptance import Acceptance
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
@@ -112,7 +100,7 @@ class ArboLinker(TrainablePipe):
         overwrite: Overwrite = True,
         use_gold_ents: bool = True,
         extension: str = "arbo",
-        calibration: Optional[Mapping[str, Sequence[float]]] = None,
+        calibration: Optional[CurveSettings] = None,
     ) -> None:
         self.vocab = vocab
         self.model = model
@@ -146,9 +134,8 @@ class ArboLinker(TrainablePipe):
         register_extension(extension)
 
     def __repr__(self) -> str:
-        parts = [repr(self.name), repr(self.kb)]
-        parts.append(counted(len(self.exemplars), "exemplar"))
-        parts.append(f"threshold {self.threshold:g}")
+        exemplars = counted(len(self.exemplars), "exemplar")
+        parts = [repr(self.name), repr(self.kb), exemplars, f"threshold {self.threshold:g}"]
         if not self.encoder.is_ready:
             parts.append("encoder not loaded yet")
         return f"ArboLinker({', '.join(parts)})"
@@ -344,14 +331,10 @@ class ArboLinker(TrainablePipe):
 
     def _acceptance(self) -> Acceptance:
         """What moves new entities to the knowledge base and back."""
-        corrections = self.stages.corrections
-        return Acceptance(
-            self.datastore,
-            corrections.forget_outdated,
-            corrections.is_learned,
-            self.streaming.new_entities,
-            partial(self.encoder.require_ready, self.name),
-        )
+        require_ready = partial(self.encoder.require_ready, self.name)
+        corrections, stored = self.stages.corrections, self.streaming.new_entities
+        said = corrections.forget_outdated, corrections.is_learned
+        return Acceptance(self.datastore, *said, stored, require_ready)
 
     # Old names of methods of the facets, for one release
 

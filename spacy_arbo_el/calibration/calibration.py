@@ -14,6 +14,8 @@ import numpy as np
 from ..errors import Errors
 from .logistic import Curve
 
+# A (slope, offset) by kind, as configs hold them.
+CurveSettings = Mapping[str, Sequence[float]]
 KINDS = ("entity", "exemplar", "mention", "same_mention", "same_new_entity")
 
 
@@ -38,7 +40,7 @@ class Calibration:
     same_new_entity: Curve = (12.0, -9.0)
 
     @classmethod
-    def from_config(cls, curves: Optional[Mapping[str, Sequence[float]]]) -> "Calibration":
+    def from_config(cls, curves: Optional[CurveSettings]) -> "Calibration":
         """The calibration that a config holds; None for the defaults."""
         given = {name: tuple(float(x) for x in curve) for name, curve in (curves or {}).items()}
         for name, curve in given.items():

@@ -147,14 +147,9 @@ class Discovery:
         source, target = neighbours.ids[valid], np.nonzero(valid)[0]
         weight, thresholds = -neighbours.scores[valid], -min_similarities
         if self.method != "average":
+            edges = source, target, weight
             swept = graph.sweep(
-                0,
-                len(features),
-                source,
-                target,
-                weight,
-                thresholds=thresholds,
-                leftover=self.method,
+                0, len(features), *edges, thresholds=thresholds, leftover=self.method
             )
             return swept.cluster
         limit = float(thresholds.max())

@@ -12,7 +12,6 @@ from typing import (
     Iterator,
     List,
     Optional,
-    Protocol,
     Sequence,
     TypeVar,
     Union,
@@ -53,16 +52,6 @@ def locked(method: Method) -> Method:
     return cast(Method, run)
 
 
-class Acceptance(Protocol):
-    """Moves new entities to a knowledge base and back, see ``discovery/acceptance.py``."""
-
-    @property
-    def accept(self) -> Callable[..., Entity]: ...
-
-    @property
-    def undo(self) -> Callable[..., Entry]: ...
-
-
 class NewEntities:
     """New entities by id, or by place, the largest first.
 
@@ -73,7 +62,7 @@ class NewEntities:
     threshold: The probability that a link had to have.
     fingerprint: Identifies the encoder that the vectors come from.
     documents: How many documents were processed.
-    acceptance: Gives what moves new entities to a knowledge base and back; None without a linker.
+    acceptance: Gives the ``Acceptance`` that moves them to a knowledge base; None without a linker.
     lock: One thread at a time may read or change the new entities. It may wait for no other lock
         while it has this one.
     """
@@ -82,7 +71,7 @@ class NewEntities:
         self.threshold = threshold
         self.fingerprint = fingerprint
         self.documents = 0
-        self.acceptance: Optional[Callable[[], Acceptance]] = None
+        self.acceptance: Optional[Callable[[], Any]] = None
         self.lock = ForkableLock()
         self.rows = Rows()
         self.clusters = Clusters()

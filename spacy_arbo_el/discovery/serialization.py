@@ -11,7 +11,7 @@ from ..encoders.checks import check_inputs
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..kb.vectors import check_vectors
-from ..mentions.checks import check_records
+from ..mentions.checks import are_texts, check_records
 from ..mentions.records import MentionRecord
 from ..storage.files import pack_arrays, unpack_arrays
 from .entities import NearestEntity
@@ -121,13 +121,13 @@ def check_clusters(clusters: Clusters, count: int) -> None:
         if len(array) and (array.min() < 0 or array.max() >= total):
             raise ValueError("a number leads to no cluster")
     _check_roots(clusters.merged_into)
-    if not _are_texts(clusters.ids) or len(set(clusters.ids)) < total:
+    if not are_texts(clusters.ids) or len(set(clusters.ids)) < total:
         raise ValueError("the ids are not texts, or not distinct")
     pairs = [number for pair in clusters.kept_apart for number in pair]
     for number in (*clusters.accepted, *clusters.rejected, *pairs):
         if type(number) is not int or not 0 <= number < total:
             raise ValueError("a decision is on no cluster")
-    if not _are_texts(clusters.accepted.values()):
+    if not are_texts(clusters.accepted.values()):
         raise ValueError("an entity was accepted as something else than an id")
 
 
@@ -160,18 +160,14 @@ def _check_roots(merged_into: np.ndarray) -> None:
 def _check_nearest(entity: NearestEntity) -> None:
     kb_id, title, probability = entity
     is_number = isinstance(probability, (int, float)) and not isinstance(probability, bool)
-    if not _are_texts((kb_id, title)) or not is_number or not 0 <= probability <= 1:
+    if not are_texts((kb_id, title)) or not is_number or not 0 <= probability <= 1:
         raise ValueError(f"this is no nearest entity: {entity!r:.80}")
 
 
 def _is_entry(entry: Any) -> bool:
     return (
         isinstance(entry, dict)
-        and _are_texts(entry)
+        and are_texts(entry)
         and all(isinstance(entry.get(name), str) for name in ("action", "id", "at"))
         and type(entry.get("step", 0)) is int
     )
-
-
-def _are_texts(values: Any) -> bool:
-    return all(isinstance(value, str) for value in values)

@@ -19,6 +19,7 @@ DECISIONS = ("merge", "split", "reject", "accept")
 FILLED = ("decision", "kb_id", "title", "description", "into", "members")
 
 
+@dataclass
 class History:
     """The log of new entities.
 
@@ -28,8 +29,7 @@ class History:
     entries: JSON-serialisable, each with its "action", "id" and time ("at").
     """
 
-    def __init__(self, entries: List[Entry]) -> None:
-        self.entries = entries
+    entries: List[Entry]
 
     def next_step(self) -> int:
         """A number for a new decision."""

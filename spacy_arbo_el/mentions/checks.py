@@ -1,7 +1,7 @@
 """Whether mention records that were read from bytes are what they should be."""
 
 from dataclasses import fields
-from typing import Any, List, Sequence
+from typing import Any, Iterable, Sequence
 
 from .records import MentionRecord
 
@@ -14,7 +14,7 @@ def check_records(records: Sequence[MentionRecord]) -> None:
     for record in records:
         check_key(record.key)
         texts = [*record.kb_ids, *(getattr(record, name) for name in TEXTS)]
-        if not isinstance(record.kb_ids, tuple) or not _are_texts(texts):
+        if not isinstance(record.kb_ids, tuple) or not are_texts(texts):
             raise ValueError(f"a mention has something else than texts: {record!r:.80}")
 
 
@@ -25,5 +25,6 @@ def check_key(key: Any) -> None:
         raise ValueError(f"this identifies no mention: {key!r:.80}")
 
 
-def _are_texts(values: List[Any]) -> bool:
+def are_texts(values: Iterable[Any]) -> bool:
+    """Whether all values are strings."""
     return all(isinstance(value, str) for value in values)
