@@ -197,7 +197,7 @@ def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> 
 def upgrade_command(
     path: Path = Arg(..., help="Folder of a knowledge base, or of a pipeline"),
 ) -> None:
-    """Upgrade a knowledge base that an earlier version has saved.
+    """Upgrade a KB that an earlier version saved.
 
     Nothing is encoded again.
 

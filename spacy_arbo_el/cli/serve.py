@@ -45,7 +45,7 @@ def serve_command(
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
-    """Review what a pipeline does in the browser, and link documents for programs.
+    """Review in the browser, and link for programs.
 
     Each decision on new entities, links and the knowledge base is in a journal beside the pipeline
     as soon as it is made. The pipeline itself is saved when you stop with Ctrl+C. Programs send the
