@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ..discovery.verdicts import FILLED
 from ..errors import Errors
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ Row = Dict[str, str]
 def write_decisions(new_entities: "NewEntities", path: Path) -> None:
     """Write a table of all new entities, the largest first, without decisions."""
     from ..corpora.table import cell
+    from ..discovery.verdicts import FILLED
     from ..storage.files import write_file
 
     text = io.StringIO(newline="")

@@ -52,9 +52,9 @@ def serve_command(
     token in a header; the address /openapi.json describes what they can ask.
 
     \b
-    Examples:
+    Example:
       python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
-      ARBO_TOKEN=$(openssl rand -hex 16) python -m spacy arbo serve MODEL --read-only
+      python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
     """
     with errors_for_people(), ExitStack() as stack:
         try:
