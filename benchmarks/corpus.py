@@ -22,7 +22,7 @@ import spacy
 
 from spacy_arbo_el import graph
 from spacy_arbo_el.corpora.reader import MentionCorpus
-from spacy_arbo_el.discovery import clustering
+from spacy_arbo_el.discovery import grouping
 from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.encoders.cached import CachedEncoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
@@ -102,8 +102,8 @@ def main() -> None:
     seconds: Dict[str, float] = {}
     start = time.perf_counter()
     with (
-        timed(seconds, clustering, "nearest_in_corpus"),
-        timed(seconds, clustering.graph, "sweep"),
+        timed(seconds, grouping, "nearest_in_corpus"),
+        timed(seconds, grouping.graph, "sweep"),
     ):
         new_entities = linker.corpus.discover(docs)
     discovered = time.perf_counter() - start

@@ -2,7 +2,7 @@
 
 They run on integer instructions (VNNI, AMX) through oneDNN. Weights have one scale per output.
 Inputs have fixed scales, found once on ``TEXTS``: they depend on the weights alone, and a vector
-depends neither on the batch that its passage is in nor on threads.
+depends neither on threads nor, but for rounding, on the batch that its passage is in.
 
 A few channels of a transformer are much larger than the others, and one scale for all would leave
 the others a few steps. So inputs are divided by a factor per channel, and weights are multiplied by

@@ -49,9 +49,9 @@ def test_vectors_are_near_those_of_float32(tiny_bert):
 def test_a_vector_does_not_depend_on_its_batch(int8_tower, rows):
     inputs = windows(30, seed=1)
     together = int8_tower.encode_mentions(inputs)
-    np.testing.assert_array_equal(
-        int8_tower.encode_mentions(inputs.take(np.array(rows))), together[rows]
-    )
+    # Passages of several lengths are padded, which changes the order of float32 sums.
+    alone = int8_tower.encode_mentions(inputs.take(np.array(rows)))
+    np.testing.assert_allclose(alone, together[rows], atol=1e-5)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,9 @@ from ..linker.conftest import build_bundled as build
 from ..linker.world import ENTITIES, annotated, without_links
 from ..reranking.test_feature_ranker import weights_of
 
+# Words alone can't do what these are about.
+pytestmark = pytest.mark.bundled
+
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."
 
 

@@ -243,7 +243,7 @@ def test_redirects_of_other_ids():
         kb.redirect({"c": "z"})
     with pytest.raises(ValueError, match="'old' leads to 'a'"):
         kb.add(Entity("old"))
-    with pytest.raises(ValueError, match="both of entity 'a'"):
+    with pytest.raises(ValueError, match="both belong to entity 'a'"):
         kb.merge("old", "a")
     assert "c" not in kb
 
@@ -255,7 +255,7 @@ def test_vectors_of_wrong_width_or_range_are_refused():
     assert not kb.in_sync and not len(kb.rows)
     kb.sync(Names(), lambda texts: np.ones((len(texts), 2)), "x")
     kb.add(Entity("b", "B"))
-    with pytest.raises(ValueError, match="3 wide, but the knowledge base's are 2 wide"):
+    with pytest.raises(ValueError, match="3 wide, but those of the knowledge base are 2 wide"):
         kb.sync(Names(), lambda texts: np.ones((len(texts), 3)), "x")
     with pytest.raises(ValueError, match="stored as one of float32, float16, not as 'int8'"):
         ArboKB(Vocab(), dtype="int8")

@@ -208,7 +208,8 @@ def test_vectors_wider_than_the_transformer(tiny_bert, tmp_path):
     """A pooling that gives two vectors in one: trained, saved and loaded."""
     pooling = {"@misc": "spacy-arbo-el.FirstLastPooling.v1"}
     tower = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
-    settings = {"model": {"mention": {**tower, "window": 32, "pooling": pooling}}}
+    tower.update(window=32, pooling=pooling, precision="float32")
+    settings = {"model": {"mention": tower}}
     nlp = build(train=TRAIN[:6], **settings)
     linker = nlp.get_pipe("arbo_linker")
     docs = [annotated(nlp, text) for text in TRAIN[:4]]

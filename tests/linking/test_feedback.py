@@ -96,7 +96,10 @@ def test_the_threshold_does_not_overrule_a_correction(nlp):
 def test_learn_raises_for_an_unknown_entity(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]
-    with pytest.raises(ValueError, match="no entity 'city' for the mention 'Amazon'.*Add it first"):
+    with pytest.raises(
+        ValueError,
+        match="no entity 'city' in the knowledge base for the mention 'Amazon'.*Add it first",
+    ):
         linker.feedback.learn(span, "city")
     linker.kb.add(Entity("city", "Amazonas"))
     linker.feedback.learn(span, "city")

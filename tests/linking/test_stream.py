@@ -21,6 +21,9 @@ from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, annotated, without_links
 from ..threads import forked, run_in_threads
 
+# Words alone can't do what these are about.
+pytestmark = pytest.mark.bundled
+
 NEW = [
     "The [Zorblat|x] landed on the roof.",
     "They sold [Quimby's fizzle|y] in the shop.",

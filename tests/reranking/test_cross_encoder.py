@@ -182,6 +182,7 @@ def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp):
         pairs = stages.reranker.pairs(batch, candidates, stages.context)
     saved = PairScorer.from_bytes(scorer.to_bytes())
     np.testing.assert_array_equal(saved(pairs), scorer(pairs))
+    shim_of(scorer.tower).precision = "float32"
     gradient = np.random.default_rng(0).normal(size=len(pairs)).astype(np.float32)
     set_dropout_rate(scorer.model, 0.0)
     scores, backprop = scorer.begin_update(pairs)

@@ -18,6 +18,9 @@ from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
 from ..scores import compare_inference
 
+# Words alone can't do what these are about.
+pytestmark = pytest.mark.bundled
+
 FEATURE_RANKER = {"@misc": "spacy-arbo-el.FeatureRanker.v1"}
 
 
