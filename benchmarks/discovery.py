@@ -29,7 +29,7 @@ from spacy_arbo_el.discovery.grouping import Discovery
 from spacy_arbo_el.evaluation.clusters import cluster_scores
 from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.mentions.records import gold_ids
+from spacy_arbo_el.mentions.record import gold_ids
 from spacy_arbo_el.retrieval.similarity import Cosine
 
 

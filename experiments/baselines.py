@@ -27,7 +27,7 @@ from spacy_arbo_el.evaluation.seen import Seen
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import current_ids
-from spacy_arbo_el.mentions.records import gold_ids
+from spacy_arbo_el.mentions.record import gold_ids
 
 # Positions of entities, with the entities.
 Items = Sequence[Tuple[int, Entity]]

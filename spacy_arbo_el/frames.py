@@ -7,7 +7,7 @@ from spacy.tokens import Doc, Span
 from .annotations import DEFAULT_EXTENSION, Link, links_of
 from .display import make_frame
 from .mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from .mentions.records import text_fingerprint
+from .mentions.record import text_fingerprint
 
 if TYPE_CHECKING:
     import pandas

@@ -12,7 +12,7 @@ from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.display import shortened, shown_probability
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.pages import html_table
 
 BAD = "<script>alert('1')</script>\"&"

@@ -40,7 +40,7 @@ def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
 
     Raises ValueError with file and line for a decision that does not exist.
     """
-    from ..corpora.records import Source
+    from ..corpora.json_documents import Source
     from ..corpora.table import read_rows
     from ..storage.lines import line_error
 

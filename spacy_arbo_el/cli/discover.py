@@ -14,6 +14,7 @@ from wasabi import msg
 from ..errors import Errors
 from ._util import errors_for_people, visible
 from .arguments import CODE, MODEL, check_data, open_model
+from .dependent_options import check_needs
 from .documents import (
     DOCUMENTS,
     ENCODING,
@@ -25,7 +26,6 @@ from .documents import (
     hint_at_empty_kb,
     labels_of,
 )
-from .needs import check_needs
 from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
 from .shards import (
     DEFAULT_SHARD,

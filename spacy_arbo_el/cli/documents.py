@@ -17,7 +17,7 @@ from ..errors import Errors
 from ..storage.lines import throw
 from ._util import visible
 from .arguments import check_data, check_model
-from .needs import check_needs
+from .dependent_options import check_needs
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker

@@ -14,7 +14,7 @@ from wasabi import msg
 from ._util import errors_for_people, plain, visible
 from .arguments import CODE
 from .decisions import write_decisions
-from .saved import edited_new_entities, read_new_entities
+from .saved_new_entities import edited_new_entities, read_new_entities
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker

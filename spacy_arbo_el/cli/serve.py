@@ -12,8 +12,8 @@ from wasabi import msg
 from ..errors import Errors
 from ._util import errors_for_people, visible
 from .arguments import CODE, check_model, open_model
+from .dependent_options import check_needs
 from .documents import Reading, document_reader
-from .needs import check_needs
 
 WHY = "the decisions are on the mentions of its documents"
 

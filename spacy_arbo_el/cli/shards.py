@@ -9,8 +9,8 @@ from wasabi import msg
 from ..errors import Errors, Warnings
 from ._util import visible
 from .arguments import check_data, check_model
+from .dependent_options import check_needs
 from .documents import check_finder
-from .needs import check_needs
 
 if TYPE_CHECKING:
     from ..distributed.job import Job

@@ -23,7 +23,7 @@ from wasabi import msg
 from ._util import errors_for_people, visible
 from .arguments import CODE
 from .convert import FORMATS
-from .needs import check_needs
+from .dependent_options import check_needs
 from .ray_options import CPUS, RAY, WORKERS, ray_settings
 
 if TYPE_CHECKING:

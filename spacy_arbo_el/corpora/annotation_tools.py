@@ -30,7 +30,16 @@ from ..errors import Errors
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, check_exists, throw
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
-from .records import Problem, Source, check_object, get, id_in, mentions_in, read_each, string
+from .json_documents import (
+    Problem,
+    Source,
+    check_object,
+    get,
+    id_in,
+    mentions_in,
+    read_each,
+    string,
+)
 
 # How Prodigy's recipes for entity linking begin the ids of choices that are no entity.
 NIL_CHOICE = "NIL_"

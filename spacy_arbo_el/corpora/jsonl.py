@@ -16,7 +16,7 @@ from typing import Iterator
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText
-from .records import Source, read_each, text_of_record
+from .json_documents import Source, read_each, text_of_record
 
 
 @corpus_formats("jsonl")

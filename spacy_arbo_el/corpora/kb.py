@@ -7,7 +7,7 @@ from spacy.vocab import Vocab
 
 from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
-from ..mentions.records import gold_ids
+from ..mentions.record import gold_ids
 from .docbin import read_docs
 
 

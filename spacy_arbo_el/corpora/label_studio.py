@@ -15,7 +15,7 @@ from ..errors import Errors
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, check_exists, throw
 from .annotated import AnnotatedText
-from .records import Problem, Source, check_object, id_in, mentions_in, read_each, string
+from .json_documents import Problem, Source, check_object, id_in, mentions_in, read_each, string
 
 # The kinds of fields that hold an id, and where they have it.
 FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": "taxonomy"}

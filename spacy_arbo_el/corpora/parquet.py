@@ -10,7 +10,7 @@ from ..errors import Errors
 from ..extras import import_pyarrow, import_pyarrow_parquet
 from ..storage.lines import PathLike
 from .annotated import AnnotatedText
-from .records import Problem, Source, text_of_record
+from .json_documents import Problem, Source, text_of_record
 
 SUFFIX = ".parquet"
 COLUMNS = ("id", "text", "mentions")

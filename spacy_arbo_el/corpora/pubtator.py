@@ -17,7 +17,7 @@ from ..errors import Warnings
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, read_lines, throw
 from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .records import Problem, Source
+from .json_documents import Problem, Source
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"

@@ -30,9 +30,9 @@ from . import annotation_tools, jsonl, label_studio, pubtator  # noqa: F401
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked
+from .json_documents import Source, read_each, text_of_record
 from .parquet import SUFFIX as PARQUET
 from .parquet import read_parquet
-from .records import Source, read_each, text_of_record
 from .table import read_table
 
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)

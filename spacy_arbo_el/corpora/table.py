@@ -18,7 +18,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, ignore, line_error, read_lines, throw
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .records import Problem, Source
+from .json_documents import Problem, Source
 
 COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 # The default limit is too small for long texts.

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import Entity
-from ..mentions.records import MentionKey, MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.datastore import Datastore
 from .entities import EntityOrId, NewEntity
 from .new_entities import NewEntities

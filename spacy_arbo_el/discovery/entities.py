@@ -11,7 +11,7 @@ from ..arrays import TopK, unit
 from ..calibration.logistic import probability
 from ..display import SHOWN_ROWS, counted, make_frame, one_line, shortened, shown_probability
 from ..kb.knowledge_base import ArboKB
-from ..mentions.records import MentionKey, MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 from ..pages import html_table, page
 
 if TYPE_CHECKING:

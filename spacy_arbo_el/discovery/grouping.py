@@ -15,7 +15,7 @@ from ..graph.averages import average_joins
 from ..graph.components import number_clusters
 from ..graph.constrained import constrained
 from ..graph.levels import labels_at
-from ..mentions.records import MentionKey, MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.mention_search import nearest_in_document
 from ..retrieval.similarity import Cosine, Similarity

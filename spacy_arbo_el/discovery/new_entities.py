@@ -25,7 +25,7 @@ from ..display import SHOWN_ROWS, counted, make_frame
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..kb.entity import Entity
-from ..mentions.records import MentionKey
+from ..mentions.record import MentionKey
 from ..pages import html_table
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock

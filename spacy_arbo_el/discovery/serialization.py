@@ -7,12 +7,12 @@ from typing import Any, Dict, List, Mapping, Tuple
 import numpy as np
 import srsly
 
-from ..encoders.checks import check_inputs
 from ..encoders.inputs import SpanInputs
+from ..encoders.validation import check_inputs
 from ..errors import Errors
 from ..kb.vectors import check_vectors
-from ..mentions.checks import are_texts, check_records
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
+from ..mentions.validation import are_texts, check_records
 from ..storage.files import pack_arrays, unpack_arrays
 from .entities import NearestEntity
 from .store import Clusters, Unlinked

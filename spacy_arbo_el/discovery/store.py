@@ -13,7 +13,7 @@ from ..errors import Errors
 from ..graph.online import Attached, attach, merged_numbers
 from ..graph.union_find import find
 from ..mentions.batch import MentionBatch
-from ..mentions.records import MentionKey, MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.mention_search import usable
 from .entities import NearestEntity, new_entity_id
 from .grouping import Discovery

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Set
 import numpy as np
 
 from ..errors import Errors
-from ..mentions.records import MentionKey
+from ..mentions.record import MentionKey
 from .entities import new_entity_id
 from .grouping import Decided
 from .store import Clusters, Rows, Unlinked

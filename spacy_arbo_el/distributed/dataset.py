@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
 from spacy.util import minibatch
 
 from ..corpora.docs import to_doc, unlinked
-from ..corpora.records import Problem, text_of_record
+from ..corpora.json_documents import Problem, text_of_record
 from ..extras import import_pyarrow, import_ray
 from ..linking.corpus import BATCH
-from ..mentions.records import text_fingerprint
+from ..mentions.record import text_fingerprint
 from .identity import fingerprint, model_folder, versions
 from .on_ray import RaySettings, prepare
 from .output import Row, rows_of, schema

@@ -13,8 +13,8 @@ from spacy.tokens import Doc
 
 from ..corpora import parquet
 from ..corpora.docbin import SUFFIX
+from ..corpora.json_documents import Source
 from ..corpora.read import docs_in, files_of, relative_name
-from ..corpora.records import Source
 from ..storage.files import write_file
 from ..storage.lines import Lines, OnBad, read_lines
 

@@ -17,9 +17,9 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from ..corpora.hidden import HiddenSettings
+from ..corpora.json_documents import Source
 from ..corpora.names import Dictionary
 from ..corpora.read import files_of, plain_docs_in, read_ids, relative_name
-from ..corpora.records import Source
 from ..corpora.silver import Found, Scan, with_names
 from ..errors import Errors
 from ..kb.loaders import KBFromPath

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from ..errors import Errors
 from ..storage.locks import ForkableLock
 from .quantized import has_fast_int8, quantize
-from .saved import dump_transformer, load_transformer
+from .serialization import dump_transformer, load_transformer
 from .word_pieces import WordPieceTokenizer
 
 PRECISIONS = ("auto", "float32", "bfloat16", "int8")

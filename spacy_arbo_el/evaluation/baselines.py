@@ -14,7 +14,7 @@ from ..kb.entity import NIL, Entity
 from ..linker import ArboLinker
 from ..mentions.getters import find_mentions
 from ..mentions.labels import current_ids
-from ..mentions.records import gold_ids
+from ..mentions.record import gold_ids
 from .outcomes import Outcome
 from .report import MOST_CANDIDATES, scores_with_seen
 from .seen import Seen

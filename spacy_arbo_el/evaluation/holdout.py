@@ -13,7 +13,7 @@ from ..kb.entity import NIL
 from ..kb.importers.jsonl import read_entities_jsonl
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
-from ..mentions.records import ID_SEPARATOR, gold_ids
+from ..mentions.record import ID_SEPARATOR, gold_ids
 
 
 def remove_entities(

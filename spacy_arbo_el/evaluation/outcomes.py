@@ -10,7 +10,7 @@ from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import SpanGetter, find_mentions, offsets_of_span
 from ..mentions.labels import current_ids
-from ..mentions.records import gold_ids
+from ..mentions.record import gold_ids
 
 
 class Outcome(NamedTuple):

@@ -19,7 +19,7 @@ from ..linker import ArboLinker, find_linker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..mentions.labels import check_some_annotated
-from ..mentions.records import gold_ids
+from ..mentions.record import gold_ids
 from ..reranking.best_evidence import BestEvidence
 from ..reranking.pair_rerankers import PairReranker
 from .calibrate import fit_calibration

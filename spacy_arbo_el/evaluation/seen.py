@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kb.knowledge_base import ArboKB
 from ..mentions.labels import current_ids
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
 from .outcomes import Outcome, mean
 
 # The share of mentions of unseen entities to which accuracy is reweighted.

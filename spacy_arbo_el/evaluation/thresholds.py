@@ -13,7 +13,7 @@ from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold
-from ..mentions.records import gold_ids
+from ..mentions.record import gold_ids
 from .calibrate import same_entity_edges
 from .clusters import b_cubed, rates
 

@@ -16,7 +16,7 @@ from ..explanations.explanation import SHOWN, Explanation, outcome_of
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.getters import offsets_of_span
-from ..mentions.records import CONTEXT, ID_SEPARATOR, text_fingerprint
+from ..mentions.record import CONTEXT, ID_SEPARATOR, text_fingerprint
 from ..pages import page
 from .outcomes import Outcome
 from .report import seen_by

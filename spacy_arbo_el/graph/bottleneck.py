@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..compiling import numba_jit
-from .checks import Graph, check_graph, check_threshold
+from .arguments import Graph, check_graph, check_threshold
 from .forest import Forest
 from .incoming import NO_KEY, edge_key, edge_of
 

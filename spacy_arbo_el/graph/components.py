@@ -5,7 +5,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ..compiling import numba_jit
-from .checks import Graph
+from .arguments import Graph
 from .expansion import arborescence_of
 from .forest import trace, weights_of
 from .incoming import incoming

@@ -18,7 +18,7 @@ from typing import Any, Tuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .checks import Graph
+from .arguments import Graph
 from .incoming import NO_KEY, Incoming, edge_of
 
 # In place of the node that a node was contracted into, for nodes that are not contracted.

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..compiling import numba_jit
-from .checks import Graph, check_graph, check_threshold
+from .arguments import Graph, check_graph, check_threshold
 from .contraction import DEAD, contract
 from .forest import Forest
 from .incoming import NO_KEY, Incoming, edge_of, incoming

@@ -5,7 +5,7 @@ from typing import NamedTuple, Tuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .checks import Graph
+from .arguments import Graph
 
 
 class Forest(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .checks import Graph
+from .arguments import Graph
 
 # The key of an edge has its weight in the upper bits, as an integer of the same order, and its
 # index in the lower bits. Comparing keys compares weights, then indices: no two keys are equal.

@@ -11,7 +11,7 @@ from typing import List, NamedTuple, Tuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .checks import Graph
+from .arguments import Graph
 from .components import strong_labels
 from .contraction import contract
 from .incoming import NO_KEY, Incoming, edge_of

@@ -5,7 +5,7 @@ from typing import Any, Tuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .checks import Graph, check_graph, check_threshold
+from .arguments import Graph, check_graph, check_threshold
 from .forest import Forest
 from .incoming import edge_key, edge_of
 from .union_find import find

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arguments import Graph, check_choice, check_floats, check_graph, check_threshold
 from .bottleneck import minimax_of
-from .checks import Graph, check_choice, check_floats, check_graph, check_threshold
 from .components import LEFTOVERS, edges_between, leftover_labels, number_clusters
 from .expansion import arborescence_of
 from .forest import trace, weights_of

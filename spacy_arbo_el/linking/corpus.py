@@ -20,7 +20,7 @@ from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked
 from ..errors import Errors
 from ..inference.decisions import Decisions
-from ..mentions.records import keys_of
+from ..mentions.record import keys_of
 from ..retrieval.corpus_search import CorpusSearch
 from .corpus_mentions import CorpusMentions
 from .corpus_part import CorpusPart

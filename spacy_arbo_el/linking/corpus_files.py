@@ -14,7 +14,7 @@ from ..arrays import offsets_of, resized_table
 from ..storage.folders import replacing_folder
 from .corpus_mentions import CorpusMentions, canonical_order, numbered
 from .corpus_part import CorpusPart, PackedRecords, mentions_of, pack_records
-from .mapped import FOLDER, MappedArrays
+from .mapped_arrays import FOLDER, MappedArrays
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]

@@ -7,7 +7,7 @@ from typing import List, Sequence, Tuple
 import numpy as np
 
 from ..arrays import TopK, offsets_of, ragged_ranges
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
 from ..reranking.protocol import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from .corpus_part import CorpusPart

@@ -8,7 +8,7 @@ import srsly
 
 from ..arrays import TopK, resized_table, unit
 from ..mentions.batch import MentionBatch
-from ..mentions.records import MentionKey, MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 from ..reranking.protocol import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from ..errors import Errors
 from ..kb.entity import NIL
 from ..mentions.reader import MentionReader
-from ..mentions.records import MentionKey, keys_of
+from ..mentions.record import MentionKey, keys_of
 from ..retrieval.datastore import Datastore
 from .corrections import Correction, Corrections
 

@@ -11,7 +11,7 @@ from ..calibration.logistic import probability
 from ..inference.decisions import Decisions, Step
 from ..kb.entity import NIL, Entity
 from ..kb.knowledge_base import ArboKB
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
 from ..retrieval.exemplars import ExemplarStore
 
 # How many candidates of a mention have their title in its link.

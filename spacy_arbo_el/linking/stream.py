@@ -13,7 +13,7 @@ from ..discovery.grouping import Discovery
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked
 from ..errors import Errors
-from ..mentions.records import MentionKey
+from ..mentions.record import MentionKey
 from ..retrieval.mention_search import nearest_earlier
 from .stages import LinkedMentions, LinkingStages
 

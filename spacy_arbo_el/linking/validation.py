@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Tuple
 import numpy as np
 from thinc.api import Model
 
-from ..encoders.checks import check_inputs
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
+from ..encoders.validation import check_inputs
 from ..errors import Errors, Warnings
 from ..kb.vectors import check_vectors
-from ..mentions.checks import check_key, check_records
+from ..mentions.validation import check_key, check_records
 from ..retrieval.exemplars import ExemplarStore
 from .corrections import Corrections
 

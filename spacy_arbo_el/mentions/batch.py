@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arrays import concat_or_none, has_vector
 from ..encoders.inputs import SpanInputs
-from .records import MentionKey, MentionRecord
+from .record import MentionKey, MentionRecord
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ..errors import Errors
 from ..kb.knowledge_base import ArboKB
 from .getters import SpanGetter
 from .reader import MentionReader
-from .records import gold_ids
+from .record import gold_ids
 
 # Mentions with a common element are of the same entity. Empty if the entity is not annotated.
 Identity = Set[str]

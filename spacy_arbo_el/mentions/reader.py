@@ -17,7 +17,7 @@ from ..settings import check_strings
 from .batch import MentionBatch
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer
-from .records import records_of
+from .record import records_of
 
 Spans = Sequence[Sequence[Span]]
 

@@ -12,7 +12,7 @@ from ..kb.knowledge_base import ArboKB
 from ..kb.verbalizations import Parts
 from ..mentions.normalization.text import replace as edited
 from ..mentions.reader import ReadTexts
-from ..mentions.records import keys_of
+from ..mentions.record import keys_of
 from ..settings import check_count, check_part, check_share
 from ..training.sampling import random_generator
 from ..training.step import RevisedInputs

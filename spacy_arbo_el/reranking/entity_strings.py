@@ -8,7 +8,7 @@ import numpy as np
 from ..arrays import take_or
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import Normalizer
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
 from ..retrieval.datastore import Datastore
 from .strings import StringIndex
 

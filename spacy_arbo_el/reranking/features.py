@@ -6,7 +6,7 @@ from typing import Optional, Sequence, Tuple
 import numpy as np
 
 from ..arrays import TopK, first_of_each, take_or
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
 from .entity_strings import EntityStrings

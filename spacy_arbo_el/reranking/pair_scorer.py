@@ -10,7 +10,7 @@ from thinc.types import Floats2d
 
 from ..encoders.inputs import SpanInputs
 from ..encoders.pooling import ClsPooling
-from ..encoders.saved import dump_transformer, load_transformer
+from ..encoders.serialization import dump_transformer, load_transformer
 from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from ..encoders.transformer import build_transformer_encoder
 from ..encoders.windows import tokenizer_of

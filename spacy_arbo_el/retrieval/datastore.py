@@ -19,7 +19,7 @@ from ..kb.verbalizations import Parts
 from ..log import log, warn_once
 from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import Normalizer
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
 from ..storage.revision import Revision, RevisionCache
 from .building import RetrieverBuilder
 from .entity_search import AllowedEntities

@@ -11,7 +11,7 @@ from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import check_vectors
-from ..mentions.records import MentionKey, MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 from ..storage.files import pack_arrays, unpack_arrays
 from ..storage.revision import Revision
 

@@ -12,7 +12,7 @@ from ..corpora.read import read
 from ..errors import Errors
 from ..kb.entity import NIL
 from ..mentions.getters import SpanGetter, find_mentions
-from ..mentions.records import text_fingerprint
+from ..mentions.record import text_fingerprint
 from .links import Links
 from .review import Review
 

@@ -17,7 +17,7 @@ from ..discovery.verdicts import FILLED, History
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.getters import set_mentions
-from ..mentions.records import MentionKey, text_fingerprint
+from ..mentions.record import MentionKey, text_fingerprint
 from .journal import Entry
 from .queue import Filters
 

@@ -15,7 +15,7 @@ from ..discovery.new_entities import NewEntities
 from ..errors import Errors
 from ..kb.entity import Entity
 from ..mentions.batch import MentionBatch
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
 from ..pipelines import save_pipeline
 from .decisions import Deciding, import_new_entities, replay
 from .journal import META, Entry, Journal, entries_in, journal_path

@@ -9,7 +9,7 @@ from spacy.training import Example
 from spacy.util import registry
 
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from ..mentions.records import gold_ids
+from ..mentions.record import gold_ids
 from ..settings import check_count
 
 # In ``user_data`` of a reference: the offsets of the mentions to train on.

@@ -13,7 +13,7 @@ from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
 from ..storage.files import pack_arrays, unpack_arrays, write_file
 from .candidates import TrainingCandidates
-from .sealed import seal, unseal
+from .checksummed import seal, unseal
 
 FORMAT = 4
 _KIND = "candidates"

@@ -23,7 +23,7 @@ from thinc.util import to_numpy
 
 from ..errors import Errors
 from ..storage.files import write_file
-from .sealed import seal, unseal
+from .checksummed import seal, unseal
 
 FORMAT = 3
 MOMENTS = ("mom1", "mom2", "averages")

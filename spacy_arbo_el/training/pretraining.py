@@ -11,7 +11,7 @@ from spacy.util import registry
 from thinc.api import Config
 
 from ..config_sources import complete_config
-from ..encoders.saved import TOKENIZER_FILES, save_transformer
+from ..encoders.serialization import TOKENIZER_FILES, save_transformer
 from ..encoders.shim import shim_of
 from ..errors import Errors
 from ..linker import ArboLinker

@@ -10,7 +10,7 @@ from ..arrays import offsets_of, ragged_ranges
 from ..kb.knowledge_base import ArboKB
 from ..kb.texts import DistinctTexts
 from ..mentions.labels import current_ids
-from ..mentions.records import MentionRecord
+from ..mentions.record import MentionRecord
 
 T = TypeVar("T", bound=Hashable)
 

@@ -2,7 +2,7 @@
 
 from spacy_arbo_el.discovery.acceptance import entity_from
 from spacy_arbo_el.discovery.entities import NewEntity
-from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.mentions.record import MentionRecord
 
 
 def record(number, text, label="", doc_id=""):

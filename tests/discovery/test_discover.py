@@ -16,7 +16,7 @@ from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
 from spacy_arbo_el.corpora.jsonl import read_jsonl
 from spacy_arbo_el.discovery.entities import NewEntity, to_html
 from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.mentions.records import text_fingerprint
+from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..linker.conftest import build
 from ..linker.world import DEV, annotated, without_links

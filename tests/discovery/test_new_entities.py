@@ -10,7 +10,7 @@ from spacy_arbo_el.discovery.entities import NearestEntity, new_entity_id
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.store import Unlinked
 from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.mentions.record import MentionRecord
 
 WIDTH = 4
 

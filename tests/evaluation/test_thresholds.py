@@ -20,7 +20,7 @@ from spacy_arbo_el.evaluation.holdout import (
 from spacy_arbo_el.evaluation.report import CONFIGURED
 from spacy_arbo_el.evaluation.thresholds import best_row, sweep_discovery, sweep_linking
 from spacy_arbo_el.evaluation.tuning import as_csv, store, tune
-from spacy_arbo_el.mentions.records import gold_ids
+from spacy_arbo_el.mentions.record import gold_ids
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, without_links

@@ -14,7 +14,7 @@ from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity, to_html
 from spacy_arbo_el.explanations.html import render_evidence, to_displacy
 from spacy_arbo_el.markup import web_address
 from spacy_arbo_el.mentions.getters import EntSpans
-from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.mentions.record import MentionRecord
 
 VOCAB = spacy.blank("en").vocab
 TEMPLATE = "https://example.org/{}"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import compiling, graph
-from spacy_arbo_el.graph.checks import check_graph
+from spacy_arbo_el.graph.arguments import check_graph
 from spacy_arbo_el.graph.components import LEFTOVERS
 from spacy_arbo_el.graph.expansion import arborescence_of
 from spacy_arbo_el.graph.incoming import incoming

@@ -15,7 +15,7 @@ import srsly
 from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.encoders.saved import TOKENIZER_FILES, load_transformer
+from spacy_arbo_el.encoders.serialization import TOKENIZER_FILES, load_transformer
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.component_folder import FORMAT, VERSION, ComponentFolder
@@ -409,7 +409,7 @@ def test_new_entities_that_would_crash_the_process(world, arrays):
 
 
 def test_spans_that_lead_outside_are_refused():
-    from spacy_arbo_el.encoders.checks import check_inputs
+    from spacy_arbo_el.encoders.validation import check_inputs
 
     ids, places = np.arange(6, dtype=np.int32), np.array([0, 1], dtype=np.int32)
     good = SpanInputs.one_span_each(ids, np.array([0, 3, 6]), places, places, places)

@@ -15,7 +15,7 @@ from spacy.training import Example
 
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.mentions.records import text_fingerprint
+from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, annotated, without_links

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.mentions.batch import MentionBatch
 from spacy_arbo_el.mentions.reader import MentionReader, MentionSettings
-from spacy_arbo_el.mentions.records import keys_of
+from spacy_arbo_el.mentions.record import keys_of
 
 from ..linker.world import TRAIN, annotated
 

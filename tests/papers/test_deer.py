@@ -10,7 +10,7 @@ from thinc.api import Adam, fix_random_seed
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
-from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.papers.deer import (
     KEPT,
     NegativesOfRounds,

@@ -8,7 +8,7 @@ from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.reranking import entity_strings
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.storage.revision import ChangeLog

@@ -8,7 +8,7 @@ import pytest
 from spacy.tokens import DocBin
 
 from spacy_arbo_el import load_pipeline
-from spacy_arbo_el.cli.saved import read_new_entities
+from spacy_arbo_el.cli.saved_new_entities import read_new_entities
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.serve.exchange import take_over
 from spacy_arbo_el.serve.journal import journal_path

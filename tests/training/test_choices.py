@@ -11,7 +11,7 @@ from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
-from spacy_arbo_el.mentions.records import MentionRecord
+from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.papers.arborescence import (
     Arborescence1NNPositives,
     Arborescence1RandPositives,

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any, Iterable, Sequence
 
-from .records import MentionRecord
+from .record import MentionRecord
 
 # The fields behind the key and the ids.
 TEXTS = tuple(field.name for field in fields(MentionRecord))[2:]
