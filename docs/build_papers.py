@@ -29,7 +29,7 @@ not shown here.
 
 Ours are figures of dev sets, with the bundled encoder of 22 million parameters and one seed, on two
 cores; the papers train larger encoders on far more data. They were measured before the version at
-hand (tag `lab-2026-11`, see [Results](results.md)), those of MOLEMAN with one term in its
+hand (commit `30ad24b`, see [Results](results.md)), those of MOLEMAN with one term in its
 objective. The last column is the workflow of `experiments/project.yml` or the script in
 `experiments/` that measures the claim, or the system that a new workflow would take. This page is
 made by `python docs/build_papers.py`.

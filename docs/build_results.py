@@ -20,7 +20,7 @@ ROWS = ROOT / "experiments" / "results.jsonl"
 PAGE = ROOT / "docs" / "results.md"
 README = ROOT / "README.md"
 MARKS = ("<!-- Made by docs/build_results.py. -->\n", "<!-- End. -->\n")
-OLD = "lab-2026-11"
+OLD = "30ad24b"
 
 Row = Dict[str, Any]
 
@@ -71,8 +71,8 @@ million parameters), and one seed. Shares are in percent.
 
 Commands run in `experiments/`, see its [README](../experiments/README.md). `NCBI`, `BC5CDR` (its
 diseases) and the CRAFT rows use the dictionaries that `project.yml` names. *Commit* is what was
-measured: rows of `{OLD}` come from the lab book, which stands with all other experiments in
-the repository under that tag; the same command runs today, and was not run again since. This page
+measured: rows of `{OLD}` come from the lab book, docs/results.md of that commit, which has
+all other experiments too; the same command runs today, and was not run again since. This page
 is made by `python docs/build_results.py` from `experiments/results.jsonl`.
 """
 # The tables in their order: title, and what a reader must know.
