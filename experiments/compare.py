@@ -75,7 +75,7 @@ def outcomes_in_one_graph(
                 documents = DocumentLinker(variant, threshold, extension, linker.cfg["overwrite"])
                 docs = [example.predicted.copy() for example in (*part, *rest)]
                 corpus = CorpusLinker(variant, documents, NewEntities())
-                linked = corpus.linked(docs.copy, threshold)
+                linked = corpus.link(docs, threshold=threshold)
                 pairs = [Example(doc, eg.reference) for doc, eg in zip(linked, part)]
                 found[name] += outcomes(pairs, linker.mentions.getter, extension, linker.kb)
     return found

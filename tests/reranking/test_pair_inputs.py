@@ -86,7 +86,7 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
     as_document = data.draw(st.booleans())
     offsets, text_of = np.array(MENTIONS), np.zeros(len(MENTIONS), dtype=np.int64)
     if as_document:
-        inputs = document_passages(word_pieces, 256, 9, [TEXT], text_of, offsets)
+        inputs = document_passages(word_pieces, 256, 9, False, [TEXT], text_of, offsets)
     else:
         inputs = mention_windows(word_pieces, 64, [TEXT], text_of, offsets)
     pieces, index = pieces_of(word_pieces)
