@@ -15,6 +15,9 @@ from .docbin import write_docbin
 from .docs import INCLUSIVE, MENTIONS_KEY, to_doc
 from .read import read
 
+# Scripts that were written for earlier versions call it so.
+read_corpus = read
+
 COUNTED = (
     "docs",
     "mentions",
