@@ -1,10 +1,8 @@
 """Files with a first line that says what they are, and a checksum of all that follows."""
 
-import hashlib
+from ..storage.manifest import Checksum
 
 _PACKAGE = "spacy-arbo-el"
-# Hexadecimals of a checksum.
-_SIZE = 32
 
 
 def seal(kind: str, content: bytes) -> bytes:
@@ -22,5 +20,4 @@ def unseal(kind: str, data: bytes) -> bytes:
 
 
 def _first_line(kind: str, content: bytes) -> bytes:
-    checksum = hashlib.blake2b(content, digest_size=_SIZE // 2).hexdigest()
-    return f"{_PACKAGE} {kind} {checksum}\n".encode()
+    return f"{_PACKAGE} {kind} {Checksum.of(content).hash}\n".encode()

@@ -48,8 +48,8 @@ def train(
 
     A resumed run first reads the batches that it has already trained on, without training, so that
     the order of batches, the schedules and early stopping are those of an uninterrupted run. Then
-    it restores the weights and the optimizer of the checkpoint. Later
-    random draws are not those that an uninterrupted run draws: the result is that of another seed.
+    it restores the weights and the optimizer of the checkpoint. Later random draws are not those
+    that an uninterrupted run draws: the result is that of another seed.
 
     nlp: The pipeline.
     output: The folder for model-best, model-last and the checkpoint. At the end, a small file
