@@ -1,8 +1,9 @@
 """8-bit linear layers, with which a transformer is faster on CPUs.
 
 They run on integer instructions (VNNI, AMX) through oneDNN. Weights have one scale per output.
-Inputs have fixed scales, found once on ``TEXTS``: they depend on the weights alone, and a vector
-depends neither on threads nor, but for rounding, on the batch that its passage is in.
+Inputs have fixed scales, found once on ``TEXTS`` and saved with the weights: they depend on the
+weights alone, and a vector depends neither on threads nor, but for rounding, on the batch that its
+passage is in.
 
 A few channels of a transformer are much larger than the others, and one scale for all would leave
 the others a few steps. So inputs are divided by a factor per channel, and weights are multiplied by
@@ -11,8 +12,10 @@ layer.
 """
 
 from copy import deepcopy
-from typing import Any, Dict, Iterator, List
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping
 
+import safetensors.torch
 import torch
 from torch import Tensor, nn
 
@@ -32,6 +35,12 @@ QUANTILES = (0.3, 0.6, 0.9, 0.99)
 # The share of the range that moves from the inputs to the weights, of all channels.
 SHARE = 0.7
 TINY = 1e-5
+# The scales of the bundled encoder, by experiments/bundled_scales.py.
+BUNDLED_SCALES = Path(__file__).with_name("bundled_scales.safetensors")
+
+# By the name of a linear layer: (inputs + 2,) float32, the factors that inputs are divided by, and
+# the lowest and the highest input after that.
+Scales = Mapping[str, Tensor]
 
 
 def has_fast_int8(device: torch.device) -> bool:
@@ -42,35 +51,64 @@ def has_fast_int8(device: torch.device) -> bool:
     return device.type == "cpu" and supported and hasattr(torch.ops.onednn, "qlinear_pointwise")
 
 
-def quantize(transformer: nn.Module, tokenizer: WordPieceTokenizer) -> nn.Module:
-    """A copy with 8-bit linear layers; the other weights are shared. It takes a second or two.
+def quantize(transformer: nn.Module, scales: Scales) -> nn.Module:
+    """A copy with 8-bit linear layers; the other weights are shared.
+
+    transformer: A Hugging Face model on a CPU.
+    scales: Of its linear layers. A layer without any stays.
+    """
+    shared = {id(tensor): tensor for tensor in (*transformer.parameters(), *transformer.buffers())}
+    copied = deepcopy(transformer, shared)
+    for name, linear in _linears(transformer).items():
+        if name in scales:
+            parent, _, child = name.rpartition(".")
+            setattr(copied.get_submodule(parent), child, QuantizedLinear(linear, scales[name]))
+    return copied.eval()
+
+
+@torch.no_grad()
+def find_scales(transformer: nn.Module, tokenizer: WordPieceTokenizer) -> Scales:
+    """The scales with which each linear layer's outputs change least. It takes a second or two.
 
     transformer: A Hugging Face model on a CPU.
     tokenizer: Its tokenizer.
     """
-    linears = {name: one for name, one in transformer.named_modules() if isinstance(one, nn.Linear)}
+    linears = _linears(transformer)
     inputs = _inputs_of_layers(transformer, linears, list(_passages(tokenizer)))
-    shared = {id(tensor): tensor for tensor in (*transformer.parameters(), *transformer.buffers())}
-    copied = deepcopy(transformer, shared)
-    for name, read in inputs.items():
-        parent, _, child = name.rpartition(".")
-        layer = QuantizedLinear.of(linears[name], read)
-        setattr(copied.get_submodule(parent), child, layer)
-    return copied.eval()
+    return {name: _best_scales(linears[name], read) for name, read in inputs.items()}
+
+
+def scales_fit(transformer: nn.Module, scales: Scales) -> bool:
+    """Whether all scales are finite, and for linear layers that the transformer has."""
+    linears = _linears(transformer)
+    return all(
+        name in linears
+        and one.shape == (linears[name].in_features + 2,)
+        and one.dtype == torch.float32
+        and bool(one.isfinite().all() and (one[:-2] > 0).all())
+        for name, one in scales.items()
+    )
+
+
+def bundled_scales() -> Scales:
+    """The scales of the bundled encoder."""
+    return safetensors.torch.load(BUNDLED_SCALES.read_bytes())
+
+
+def _linears(transformer: nn.Module) -> Dict[str, nn.Linear]:
+    return {name: one for name, one in transformer.named_modules() if isinstance(one, nn.Linear)}
 
 
 class QuantizedLinear(nn.Module):
     """A linear layer whose inputs and weights have 8 bits.
 
     linear: The layer.
-    low, high: (inputs,) float32, the range of each of its inputs.
-    factors: (inputs,) float32, what inputs are divided by, and weights multiplied.
+    scales: (inputs + 2,) float32, see ``Scales``.
     """
 
-    def __init__(self, linear: nn.Linear, low: Tensor, high: Tensor, factors: Tensor):
+    def __init__(self, linear: nn.Linear, scales: Tensor):
         super().__init__()
-        least = min(float((low / factors).min()), 0.0)
-        most = max(float((high / factors).max()), 0.0)
+        factors, (least, most) = scales[:-2], scales[-2:].tolist()
         self.step = max((most - least) / 255, TINY)
         self.zero = round(-least / self.step)
         self.scaling = 1 / (factors * self.step)
@@ -81,14 +119,6 @@ class QuantizedLinear(nn.Module):
         self.zeros = torch.zeros(len(weights), dtype=torch.int64)
         self.bias = None if linear.bias is None else linear.bias.detach().float()
 
-    @classmethod
-    def of(cls, linear: nn.Linear, inputs: "_Inputs") -> "QuantizedLinear":
-        """The layer whose outputs are nearest to those of ``linear``."""
-        low, high, sample = inputs.low, inputs.high, torch.cat(inputs.sample)
-        expected = linear(sample)
-        layers = [cls(linear, low, high, factors) for factors in _factors(linear, low, high)]
-        return min(layers, key=lambda layer: float((layer(sample) - expected).square().mean()))
-
     def forward(self, inputs: Tensor) -> Tensor:
         # Rounded to the nearest, by truncation.
         steps = (inputs * self.scaling).add_(self.zero + 0.5).clamp_(0, 255).to(torch.uint8)
@@ -98,6 +128,24 @@ class QuantizedLinear(nn.Module):
             *(1.0, 0, torch.float32, "none", [], ""),
         )
         return outputs.view(*inputs.shape[:-1], -1)
+
+
+def _best_scales(linear: nn.Linear, inputs: "_Inputs") -> Tensor:
+    """The scales with which the outputs of a layer change least."""
+    low, high, sample = inputs.low, inputs.high, torch.cat(inputs.sample)
+    expected = linear(sample)
+
+    def error(scales: Tensor) -> float:
+        return float((QuantizedLinear(linear, scales)(sample) - expected).square().mean())
+
+    return min((_scales(low, high, one) for one in _factors(linear, low, high)), key=error)
+
+
+def _scales(low: Tensor, high: Tensor, factors: Tensor) -> Tensor:
+    """The scales of a layer whose inputs lie between ``low`` and ``high``."""
+    least = (low / factors).min().clamp(max=0.0)
+    most = (high / factors).max().clamp(min=0.0)
+    return torch.cat([factors, torch.stack([least, most])])
 
 
 def _factors(linear: nn.Linear, low: Tensor, high: Tensor) -> Iterator[Tensor]:

@@ -7,7 +7,7 @@ tokenizer is made of, in a temporary folder.
 import json
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 import safetensors.torch
 import srsly
@@ -21,6 +21,7 @@ from transformers import (
 )
 
 from ..errors import Errors
+from .quantized import Scales
 
 # The files that fast tokenizers are made of. Not among them: vocab.pkl, which is unpickled.
 TOKENIZER_FILES = frozenset(
@@ -49,8 +50,15 @@ SLACK = 16
 _ELSEWHERE = ("auto_map", "custom_pipelines", "name_or_path", "_name_or_path")
 
 
-def dump_transformer(tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module) -> bytes:
-    """Both as bytes."""
+def dump_transformer(
+    tokenizer: PreTrainedTokenizerBase,
+    transformer: torch.nn.Module,
+    scales: Optional[Scales] = None,
+) -> bytes:
+    """All as bytes.
+
+    scales: Of 8-bit layers, if they are known.
+    """
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = {
@@ -61,13 +69,14 @@ def dump_transformer(tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.M
     # Tied weights share memory, which safetensors refuses: each gets its own copy.
     state = {k: v.detach().cpu().clone() for k, v in transformer.state_dict().items()}
     config: Any = transformer.config
-    return srsly.msgpack_dumps(
-        {
-            "config": config.to_dict(),
-            "tokenizer": files,
-            "state": safetensors.torch.save(state),
-        }
-    )
+    message = {
+        "config": config.to_dict(),
+        "tokenizer": files,
+        "state": safetensors.torch.save(state),
+    }
+    if scales is not None:
+        message["scales"] = safetensors.torch.save(dict(scales))
+    return srsly.msgpack_dumps(message)
 
 
 def save_transformer(
@@ -81,7 +90,7 @@ def save_transformer(
 
 def load_transformer(
     message: Mapping[str, Any], attention: str
-) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module]:
+) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module, Optional[Scales]]:
     """What ``dump_transformer`` gave, unpacked.
 
     Raises ValueError where it is anything else.
@@ -91,6 +100,7 @@ def load_transformer(
     config = _read_config(message["config"])
     try:
         state = safetensors.torch.load(message["state"])
+        scales = safetensors.torch.load(message["scales"]) if "scales" in message else None
     except (safetensors.SafetensorError, TypeError, ValueError) as error:
         raise ValueError(Errors.E202.format(problem=error)) from None
     _check_size(config, state)
@@ -102,7 +112,7 @@ def load_transformer(
         transformer.load_state_dict(state)
     except RuntimeError as error:
         raise ValueError(Errors.E202.format(problem=error)) from None
-    return tokenizer, transformer
+    return tokenizer, transformer, scales
 
 
 def _read_config(values: Any) -> PretrainedConfig:

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import Errors
 from ..storage.locks import ForkableLock
-from .quantized import has_fast_int8, quantize
+from .quantized import Scales, find_scales, has_fast_int8, quantize, scales_fit
 from .serialization import dump_transformer, load_transformer
 from .word_pieces import WordPieceTokenizer
 
@@ -79,14 +79,22 @@ class EncoderShim(HFShim):
             return self._word_pieces
 
     def set_transformer(
-        self, tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        transformer: torch.nn.Module,
+        scales: Optional[Scales] = None,
     ) -> None:
-        """Put tokenizer and weights in place, on thinc's current device."""
+        """Put tokenizer and weights in place, on thinc's current device.
+
+        scales: Of 8-bit layers, if they are known.
+        """
+        if scales is not None and not scales_fit(transformer, scales):
+            raise ValueError(Errors.E202.format(problem="the scales of its 8-bit layers"))
         self._hfmodel = HFObjects(tokenizer, transformer, None)
         self._model = transformer.to(get_torch_default_device())
         self._word_pieces = None
         self._is_trained = False
-        self._quantized = _Quantized()
+        self._quantized = _Quantized(scales)
         self.position_limit = find_position_limit(transformer)
 
     def autocast(self, training: bool = False) -> torch.autocast:
@@ -157,7 +165,8 @@ class EncoderShim(HFShim):
     def to_bytes(self) -> bytes:
         if not self.is_loaded:
             return srsly.msgpack_dumps({"config": {}})
-        return dump_transformer(self.tokenizer, self._model)
+        scales = None if self._is_trained else self._quantized.scales
+        return dump_transformer(self.tokenizer, self._model, scales)
 
     def from_bytes(self, bytes_data: bytes) -> "EncoderShim":
         message = srsly.msgpack_loads(bytes_data)
@@ -167,23 +176,29 @@ class EncoderShim(HFShim):
 
 
 class _Quantized:
-    """The 8-bit copy of a transformer, made when it is first needed. Pickles are without it."""
+    """The 8-bit copy of a transformer, made when it is first needed. Pickles are without it.
 
-    def __init__(self) -> None:
+    scales: Of its layers, None until they are found.
+    """
+
+    def __init__(self, scales: Optional[Scales] = None) -> None:
+        self.scales = scales
         self._module: Optional[torch.nn.Module] = None
         self._making = ForkableLock()
 
     def of(self, transformer: torch.nn.Module, tokenizer: WordPieceTokenizer) -> torch.nn.Module:
         with self._making:
+            if self.scales is None:
+                self.scales = find_scales(transformer, tokenizer)
             if self._module is None:
-                self._module = quantize(transformer, tokenizer)
+                self._module = quantize(transformer, self.scales)
             return self._module
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "_Quantized":
-        return _Quantized()
+        return _Quantized(self.scales)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return _Quantized, ()
+        return _Quantized, (self.scales,)
 
 
 def shim_of(tower: Model) -> EncoderShim:

@@ -16,7 +16,9 @@ from .loading import load_pretrained
 from .passages import PassageReader
 from .pooling import ClsPooling, Pooling, SpanStates, pooled_width
 from .protocol import TowerReader
+from .quantized import bundled_scales
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
+from .sources import BUNDLED
 from .windows import WindowReader
 from .word_pieces import END_PLACE, SEP_PLACE, TITLE_PLACE
 
@@ -171,7 +173,8 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
     shim = shim_of(model)
     if not shim.is_loaded:
         tokenizer, transformer = load_pretrained(model.attrs["name"], attention_kind())
-        shim.set_transformer(tokenizer, transformer)
+        scales = bundled_scales() if model.attrs["name"] == BUNDLED else None
+        shim.set_transformer(tokenizer, transformer, scales)
     model.set_dim("nO", _width(model))
 
 

@@ -10,7 +10,7 @@ from thinc.types import Floats2d
 
 from ..encoders.inputs import SpanInputs
 from ..encoders.pooling import ClsPooling
-from ..encoders.serialization import dump_transformer, load_transformer
+from ..encoders.serialization import load_transformer
 from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from ..encoders.transformer import build_transformer_encoder
 from ..encoders.windows import tokenizer_of
@@ -71,7 +71,7 @@ class PairScorer:
             if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
                 raise ValueError(Errors.E875.format(name=name))
         else:
-            copy = srsly.msgpack_loads(dump_transformer(own.tokenizer, own._model))
+            copy = srsly.msgpack_loads(own.to_bytes())
             shim_of(tower).set_transformer(*load_transformer(copy, attention_kind()))
             tower.initialize()
         tokenizer_of(tower, size)
@@ -134,7 +134,7 @@ class PairScorer:
             "name": str(self.tower.attrs["name"]),
             "size": self.tower.attrs["reader"].size,
             "head": pack_arrays(arrays),
-            "transformer": dump_transformer(shim.tokenizer, shim._model),
+            "transformer": shim.to_bytes(),
         }
         return srsly.msgpack_dumps(content)
 

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders import shim as shims
-from spacy_arbo_el.encoders.quantized import has_fast_int8, quantize
+from spacy_arbo_el.encoders.quantized import (
+    bundled_scales,
+    find_scales,
+    has_fast_int8,
+    quantize,
+    scales_fit,
+)
 from spacy_arbo_el.encoders.shim import precision_kind, shim_of
 
 from ..tiny import dual_encoder
@@ -89,10 +95,41 @@ def test_copies_and_pickles_give_the_same_vectors(tiny_bert):
 
 
 @needs_vnni
+def test_scales_are_saved_unless_weights_changed(tiny_bert, monkeypatch):
+    tower = dual_encoder(str(tiny_bert), precision="int8").model.get_ref("mention")
+    inputs = windows(5)
+    assert shim_of(tower.from_bytes(tower.to_bytes()))._quantized.scales is None
+    vectors = tower.predict(inputs)
+    with monkeypatch.context() as patched:
+        patched.setattr(shims, "find_scales", None)
+        np.testing.assert_array_equal(tower.from_bytes(tower.to_bytes()).predict(inputs), vectors)
+    _, backprop = tower.begin_update(inputs)
+    backprop(np.zeros_like(vectors))
+    assert shim_of(tower.from_bytes(tower.to_bytes()))._quantized.scales is None
+
+
+@pytest.mark.parametrize("change", [lambda one: one[1:], torch.zeros_like, lambda one: one / 0])
+def test_damaged_scales_are_refused(tiny_bert, change):
+    shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
+    transformer = shim._model.eval()
+    scales = dict(find_scales(transformer, shim.word_pieces)) if has_fast_int8(CPU) else {}
+    name, layer = next(
+        (name, one) for name, one in transformer.named_modules() if isinstance(one, torch.nn.Linear)
+    )
+    scales[name] = torch.ones(layer.in_features + 2)
+    assert scales_fit(transformer, scales)
+    assert not scales_fit(transformer, {**scales, "elsewhere": scales[name]})
+    scales[name] = change(scales[name])
+    assert not scales_fit(transformer, scales)
+    with pytest.raises(ValueError, match="arbo-E202"):
+        shim.set_transformer(shim.tokenizer, transformer, scales)
+
+
+@needs_vnni
 def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
     shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
     with torch.no_grad():
-        quantized = quantize(shim._model.eval(), shim.word_pieces)
+        quantized = quantize(shim._model, find_scales(shim._model.eval(), shim.word_pieces))
     original = shim._model.get_input_embeddings().weight
     assert quantized.get_input_embeddings().weight is original
     assert any(isinstance(one, torch.nn.Linear) for one in shim._model.modules())
@@ -123,6 +160,17 @@ def test_precision_by_what_the_machine_has(
     monkeypatch.setattr(shims, "has_fast_int8", lambda device: vnni)
     assert precision_kind(precision, CPU) == predicting
     assert precision_kind(precision, CPU, training=True, allows_int8=False) == training
+
+
+@needs_vnni
+@pytest.mark.bundled
+def test_scales_of_the_bundled_encoder_are_those_that_are_found(bundled):
+    """Another processor rounds otherwise, and may choose other factors of a layer."""
+    shim = shim_of(bundled.model.get_ref("mention"))
+    found, shipped = find_scales(shim._model, shim.word_pieces), bundled_scales()
+    assert scales_fit(shim._model, shipped) and found.keys() == shipped.keys()
+    same = [torch.allclose(found[name], shipped[name], rtol=1e-3) for name in found]
+    assert np.mean(same) > 0.8
 
 
 @needs_vnni
