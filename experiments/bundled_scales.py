@@ -2,13 +2,14 @@
 
     python experiments/bundled_scales.py
 
-Run it on a CPU with VNNI, and again when ``encoders/quantized.py`` finds scales in another way.
+Run it on a CPU with VNNI, and again when ``encoders/quantization.py`` finds scales in another way.
 """
 
 import safetensors.torch
 
 from spacy_arbo_el.encoders.loading import load_pretrained
-from spacy_arbo_el.encoders.quantized import BUNDLED_SCALES, find_scales
+from spacy_arbo_el.encoders.quantization import find_scales
+from spacy_arbo_el.encoders.quantized import BUNDLED_SCALES
 from spacy_arbo_el.encoders.sources import BUNDLED
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 

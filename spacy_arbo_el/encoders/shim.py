@@ -13,7 +13,8 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import Errors
 from ..storage.locks import ForkableLock
-from .quantized import Scales, find_scales, has_fast_int8, quantize, scales_fit
+from .quantization import find_scales
+from .quantized import Scales, has_fast_int8, quantize, scales_fit
 from .serialization import dump_transformer, load_transformer
 from .word_pieces import WordPieceTokenizer
 

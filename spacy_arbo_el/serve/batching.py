@@ -37,7 +37,7 @@ class Batcher(Generic[T]):
 
     def __call__(self, items: Sequence[Any]) -> List[T]:
         """The results for some items. Raises what the function raises for these alone."""
-        answer: "Future[List[T]]" = Future()
+        answer: Future[List[T]] = Future()
         with self._lock:
             self._waiting.append((time.monotonic(), items, answer))
         self._thread.submit(self._run_waiting)

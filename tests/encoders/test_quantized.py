@@ -10,10 +10,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el.encoders import quantized
 from spacy_arbo_el.encoders import shim as shims
+from spacy_arbo_el.encoders.quantization import find_scales
 from spacy_arbo_el.encoders.quantized import (
     bundled_scales,
-    find_scales,
     has_fast_int8,
     quantize,
     scales_fit,
@@ -44,10 +45,10 @@ def windows(count, seed=0):
 def test_vectors_are_near_those_of_float32(tiny_bert):
     inputs = windows(40)
     exact = dual_encoder(str(tiny_bert), precision="float32").encode_mentions(inputs)
-    quantized = dual_encoder(str(tiny_bert), precision="int8").encode_mentions(inputs)
-    assert not np.array_equal(exact, quantized)
+    rounded = dual_encoder(str(tiny_bert), precision="int8").encode_mentions(inputs)
+    assert not np.array_equal(exact, rounded)
     # The layers are 16 wide: errors of so few channels do not cancel as those of 384 do.
-    assert cosines(exact, quantized).mean() > 0.99
+    assert cosines(exact, rounded).mean() > 0.99
 
 
 @needs_vnni
@@ -95,6 +96,26 @@ def test_copies_and_pickles_give_the_same_vectors(tiny_bert):
 
 
 @needs_vnni
+@torch.no_grad()
+def test_inputs_that_are_rounded_once_give_the_same_hidden_states(tiny_bert, monkeypatch):
+    shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
+    transformer = shim._model.eval()
+    scales = dict(find_scales(transformer, shim.word_pieces))
+    for name in scales:
+        if re.search(r"\d\.output\.dense", name):
+            # What GELU gives: not below -0.17.
+            scales[name] = torch.cat([torch.ones(len(scales[name]) - 2), torch.tensor([-0.17, 4])])
+    ids = torch.randint(5, 40, (7, 12), generator=torch.Generator().manual_seed(0))
+    fast = quantize(transformer, scales)
+    assert isinstance(fast.encoder.layer[0].intermediate.intermediate_act_fn, torch.nn.Identity)
+    assert fast.encoder.layer[0].attention.self._forward_pre_hooks
+    together = fast(input_ids=ids).last_hidden_state
+    monkeypatch.setattr(quantized, "_round_once", lambda module: None)
+    apart = quantize(transformer, scales)(input_ids=ids).last_hidden_state
+    torch.testing.assert_close(together, apart, atol=1e-3, rtol=0)
+
+
+@needs_vnni
 def test_scales_are_saved_unless_weights_changed(tiny_bert, monkeypatch):
     tower = dual_encoder(str(tiny_bert), precision="int8").model.get_ref("mention")
     inputs = windows(5)
@@ -129,11 +150,11 @@ def test_damaged_scales_are_refused(tiny_bert, change):
 def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
     shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
     with torch.no_grad():
-        quantized = quantize(shim._model, find_scales(shim._model.eval(), shim.word_pieces))
+        copied = quantize(shim._model, find_scales(shim._model.eval(), shim.word_pieces))
     original = shim._model.get_input_embeddings().weight
-    assert quantized.get_input_embeddings().weight is original
+    assert copied.get_input_embeddings().weight is original
     assert any(isinstance(one, torch.nn.Linear) for one in shim._model.modules())
-    linears = [one for one in quantized.encoder.modules() if isinstance(one, torch.nn.Linear)]
+    linears = [one for one in copied.encoder.modules() if isinstance(one, torch.nn.Linear)]
     assert linears == []
 
 
