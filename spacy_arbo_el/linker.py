@@ -207,6 +207,9 @@ class ArboLinker(TrainablePipe):
 
         So are the scores of a cross-encoder. The weights must stay unchanged.
         """
+        if isinstance(self.datastore.encoder, CachedEncoder):
+            yield self
+            return
         encoder, reranker = CachedEncoder(self.encoder), self.reranker
         remembering = cached(reranker)
         self.stages = replace(self.stages.with_encoder(encoder), reranker=remembering)

@@ -120,6 +120,13 @@ class DualEncoder:
         """Must be called whenever weights have changed."""
         self._fingerprint = ""
 
+    def end_training(self) -> None:
+        """Predict as a saved and loaded encoder would, until the next update."""
+        for node in self.model.walk():
+            for shim in node.shims:
+                if hasattr(shim, "end_training"):
+                    shim.end_training()
+
     def read_mentions(
         self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:

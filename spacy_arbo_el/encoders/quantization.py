@@ -6,7 +6,7 @@ it (SmoothQuant, Xiao et al. 2023). The factors that give the smallest error are
 layer. Behind a GELU, a layer goes without them where that changes little, as it is faster then.
 """
 
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -43,14 +43,19 @@ SPARED = 6
 
 
 @torch.no_grad()
-def find_scales(transformer: nn.Module, tokenizer: WordPieceTokenizer) -> Scales:
+def find_scales(
+    transformer: nn.Module, tokenizer: WordPieceTokenizer, earlier: Optional[Scales] = None
+) -> Scales:
     """The scales with which each linear layer's outputs change least. It takes a few seconds.
 
     transformer: A Hugging Face model on a CPU.
     tokenizer: Its tokenizer.
+    earlier: The scales before some steps of training, whose factors are kept: one pass is enough.
     """
     linears, passages = linears_of(transformer), list(_passages(tokenizer))
     inputs = _inputs_of_layers(transformer, linears, passages)
+    if earlier is not None and earlier.keys() == inputs.keys():
+        return {name: _scales(r.low, r.high, earlier[name][:-2]) for name, r in inputs.items()}
     found: Dict[str, Tensor] = {}
     for names in _siblings(transformer, list(inputs)):
         layers = [linears[name] for name in names]

@@ -25,7 +25,8 @@ class EncoderShim(HFShim):
     """spacy-transformers' shim, with four changes.
 
     - Lower precisions work on CPUs too, see ``precision_kind``. Linear layers of 8 bits predict
-      with weights as they were loaded: weights that are in training predict as they train.
+      with weights as they were loaded, or since ``end_training``: weights that are in training
+      predict as they train.
     - ``forward_without_graph`` keeps no activations, for a second pass that does.
     - Weights are stored as safetensors, so that loading never unpickles.
     - ``use_params`` takes the averages of thinc's optimizers, whose keys differ from those that
@@ -127,6 +128,12 @@ class EncoderShim(HFShim):
 
         return outputs, backprop
 
+    def end_training(self) -> None:
+        """Predict with 8-bit layers again, until the next update."""
+        if self._is_trained:
+            self._is_trained = False
+            self._quantized = _Quantized(earlier=self._quantized.scales)
+
     def forward_without_graph(self, inputs: ArgsKwargs) -> Any:
         """A forward pass of training (dropout on) that keeps no activations."""
         self._set_training(True)
@@ -149,11 +156,13 @@ class EncoderShim(HFShim):
         backup = {weights: weights.data for weights in replaced}
         for weights, value in replaced.items():
             weights.data = xp2torch(value, device=weights.device).reshape(weights.shape)
+        self._is_trained |= bool(replaced)
         try:
             yield
         finally:
             for weights, value in backup.items():
                 weights.data = value
+            self._is_trained |= bool(replaced)
 
     def set_dropout(self, rate: float) -> None:
         for module in self._model.modules():
@@ -180,26 +189,27 @@ class _Quantized:
     """The 8-bit copy of a transformer, made when it is first needed. Pickles are without it.
 
     scales: Of its layers, None until they are found.
+    earlier: The scales before training.
     """
 
-    def __init__(self, scales: Optional[Scales] = None) -> None:
-        self.scales = scales
+    def __init__(self, scales: Optional[Scales] = None, earlier: Optional[Scales] = None) -> None:
+        self.scales, self.earlier = scales, earlier
         self._module: Optional[torch.nn.Module] = None
         self._making = ForkableLock()
 
     def of(self, transformer: torch.nn.Module, tokenizer: WordPieceTokenizer) -> torch.nn.Module:
         with self._making:
             if self.scales is None:
-                self.scales = find_scales(transformer, tokenizer)
+                self.scales = find_scales(transformer, tokenizer, self.earlier)
             if self._module is None:
                 self._module = quantize(transformer, self.scales)
             return self._module
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "_Quantized":
-        return _Quantized(self.scales)
+        return _Quantized(self.scales, self.earlier)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return _Quantized, (self.scales,)
+        return _Quantized, (self.scales, self.earlier)
 
 
 def shim_of(tower: Model) -> EncoderShim:

@@ -76,10 +76,11 @@ class Calibrate:
         if self._last.get("state") != state:
             self._last.clear()
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))
-            fitted = {name: fit_calibration(linker, docs) for name, linker in linkers.items()}
-            scored = {
-                name: score_held_out(linker, docs, self.tune_by) for name, linker in linkers.items()
-            }
+            fitted, scored = {}, {}
+            for name, linker in linkers.items():
+                with linker.cached_encoder():
+                    fitted[name] = fit_calibration(linker, docs)
+                    scored[name] = score_held_out(linker, docs, self.tune_by)
             self._last.update(state=state, fitted=fitted, scored=scored)
         for name, linker in linkers.items():
             install(nlp, name, linker, self._last["fitted"][name])

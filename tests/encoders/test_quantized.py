@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from thinc.api import Adam
 
 from spacy_arbo_el.encoders import quantized
 from spacy_arbo_el.encoders import shim as shims
@@ -127,6 +128,31 @@ def test_scales_are_saved_unless_weights_changed(tiny_bert, monkeypatch):
     _, backprop = tower.begin_update(inputs)
     backprop(np.zeros_like(vectors))
     assert shim_of(tower.from_bytes(tower.to_bytes()))._quantized.scales is None
+
+
+@needs_vnni
+def test_trained_weights_predict_as_they_will_be_loaded_after_training_ended(tiny_bert):
+    encoder = dual_encoder(str(tiny_bert), precision="int8")
+    tower, inputs = encoder.model.get_ref("mention"), windows(5)
+    before = tower.predict(inputs)
+    vectors, backprop = tower.begin_update(inputs)
+    backprop(vectors)
+    tower.finish_update(Adam(0.01))
+    trained = tower.predict(inputs)
+    encoder.end_training()
+    rounded = tower.predict(inputs)
+    assert not np.array_equal(rounded, trained) and not np.array_equal(rounded, before)
+    assert cosines(rounded, trained).mean() > 0.99
+    np.testing.assert_array_equal(
+        tower.copy().from_bytes(tower.to_bytes()).predict(inputs), rounded
+    )
+    # Averages are other weights than those that the layers were made of.
+    shim = shim_of(tower)
+    averages = {
+        (shim.id, name): one.detach().numpy() * 0 for name, one in shim._model.named_parameters()
+    }
+    with tower.use_params(averages):
+        assert not np.array_equal(tower.predict(inputs), rounded)
 
 
 @pytest.mark.parametrize("change", [lambda one: one[1:], torch.zeros_like, lambda one: one / 0])

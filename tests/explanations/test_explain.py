@@ -133,7 +133,7 @@ def test_command(nlp, tmp_path):
 
 TWO = (
     "Boats travel up the [Amazon|river] through the rain forest. "
-    "[Amazon|shop] opened a warehouse, and customers order books."
+    "Customers order books at [Amazon|shop], an online shop."
 )
 
 
