@@ -38,7 +38,7 @@ class Batcher(Generic[T]):
     are tried by themselves.
 
     function: Gives one result for each item, in order. One thread calls it, always the same: torch
-        starts threads of its own for each thread that it is called from.
+        starts more threads for each one that it is called from.
     """
 
     def __init__(self, function: Callable[[List[Any]], List[T]], wait: float = WAIT) -> None:
