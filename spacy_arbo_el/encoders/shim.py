@@ -108,6 +108,11 @@ class EncoderShim(HFShim):
         allows_int8 = not training and not self._is_trained
         return precision_kind(self.precision, self.device, training, allows_int8)
 
+    @property
+    def allows_padding(self) -> bool:
+        """Whether padding changes vectors by less than 1e-5 in prediction."""
+        return self.device.type == "cpu" and self._precision_kind(training=False) != "bfloat16"
+
     def predict(self, inputs: ArgsKwargs) -> Any:
         self._set_training(False)
         # Not inference_mode: autocast would cast the weights anew at each call.

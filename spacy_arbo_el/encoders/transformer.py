@@ -28,6 +28,9 @@ Backprop = Callable[[Floats2d], None]
 # a CPU is faster with larger batches.
 PREDICT_TOKENS = (1536, 32768)
 TRAIN_TOKENS = (2560, 32768)
+# So few word pieces are padded to one length and read in one forward pass: on a CPU, a pass costs
+# as much as 40 of them, and the cells of a table have many lengths.
+PADDED_TOKENS = 256
 # Word pieces whose activations training keeps. With the default encoder, 5120 take 0.8 GB.
 KEPT_TOKENS = (5120, 16384)
 
@@ -193,7 +196,9 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floa
     shim = loaded_shim(model)
     limit = model.attrs["train_tokens" if is_train else "predict_tokens"]
     limit = limit or (TRAIN_TOKENS if is_train else PREDICT_TOKENS)[shim.device.type == "cuda"]
-    batches, tokens = _span_batches(X, limit, mixed=is_train)
+    is_small = X.passages * int(X.lengths.max(initial=0)) <= min(limit, PADDED_TOKENS)
+    mixed = is_train or (is_small and shim.allows_padding)
+    batches, tokens = _span_batches(X, limit, mixed)
     if not is_train:
         return _predict(model, X, batches), lambda dY: None
     shim.set_dropout(model.attrs["dropout_rate"])

@@ -72,7 +72,9 @@ def test_spans_of_a_passage_get_the_vectors_of_windows(
 ):
     tower = tower_of(tiny_bert, pooling=pooling, predict_tokens=predict_tokens)
     vectors = tower.predict(documents())
-    assert sorted(word_pieces_run) == [(1, 1), (1, 5), (1, 9)]
+    # Few word pieces are padded, as the cells of a table are: one pass.
+    one_a_length = [(1, 1), (1, 5), (1, 9)]
+    assert sorted(word_pieces_run) == ([(3, 9)] if predict_tokens == 1000 else one_a_length)
     expected = tower.predict(windows_of(documents()))
     np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
     assert vectors.dtype == np.float32 and vectors.shape == (len(PLACES), pooled_width(pooling, 16))
