@@ -108,7 +108,7 @@ class FeatureRanker:
         if not len(batch) or not len(datastore.kb):
             return None
         strings = EntityStrings.of(datastore, self.min_ngram, self.max_ngram)
-        allowed = datastore.allowed_entities(batch)
+        allowed = neighbours.allowed or datastore.allowed_entities(batch)
         return gather_features(
             neighbours, batch.records, strings, allowed, self.n_reranked, withheld
         )

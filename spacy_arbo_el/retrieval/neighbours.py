@@ -1,11 +1,12 @@
 """What a search finds for mentions."""
 
 from dataclasses import dataclass, replace
-from typing import Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 
 from ..arrays import TopK, concat_tables
+from .entity_search import AllowedEntities
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Neighbours:
         is linked in one graph.
     exemplar_entities: (m, k) int64, the entity that each exemplar is labelled with, -1 for none.
     metric: "ip" where similarities are inner products, "l2" for negative squared distances.
+    allowed: The entities that the search was limited to; None for all, and for several batches.
     """
 
     entities: TopK
@@ -25,6 +27,7 @@ class Neighbours:
     mentions: TopK
     exemplar_entities: np.ndarray
     metric: str = "ip"
+    allowed: Optional[AllowedEntities] = None
 
     def __len__(self) -> int:
         return len(self.entities)
@@ -53,6 +56,7 @@ class Neighbours:
             self.mentions.take(rows),
             self.exemplar_entities[rows],
             self.metric,
+            self.allowed and self.allowed.take(rows),
         )
 
     def with_mentions(self, mentions: TopK) -> "Neighbours":

@@ -65,6 +65,7 @@ class Retriever:
             nearest_in_document(vectors, batch.documents, n_mentions, self.similarity),
             owners,
             self.similarity.metric,
+            allowed,
         )
 
     def exemplars(

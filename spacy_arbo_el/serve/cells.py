@@ -86,10 +86,11 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[s
     Where no entity can be linked to, those with a similar name are candidates too: of a misspelled
     name, the encoder may make little. Their score is a share of the threshold.
 
-    RETURNS: Candidates as the Reconciliation API describes them. ``score`` is the probability in
-        percent; it is lowered where other columns fit another candidate better. ``match`` is true
-        for the best one, where the linker would link to it, unless another one that it could link
-        to has the text of the cell as its name, and the other columns fit it as well.
+    RETURNS: Candidates as the Reconciliation API describes them. ``score`` is the probability of
+        ``Span._.arbo.candidates`` in percent; it is lowered where other columns fit another
+        candidate better. ``match`` is true for the best one, where the linker would link to it,
+        unless another one has the text of the cell as its name, and the other columns fit it as
+        well.
     """
     entities, threshold = linker.kb.entities, linker.threshold
     spans = [[query.span(linker.vocab)] for query in queries]
@@ -155,11 +156,12 @@ def _of_cell(
     rows.sort(key=lambda row: (row.entity is not named, -score(row)))
     rivals = [
         row
-        for row in linkable
+        for row in rows[1:]
         if score(row) >= score(rows[0])
         or (row.features["exact_name"] and row.support >= rows[0].support)
     ]
-    match = named is not None or rivals == rows[:1]
+    links = bool(rows) and rows[0].probability >= threshold and not rivals
+    match = named is not None or links
     return [row.answer(score(row), match and row is rows[0]) for row in rows[: query.limit]]
 
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+import spacy
 from jsonschema import Draft202012Validator
 from spacy.tokens import Doc, Span
 from spacy.util import import_file
@@ -12,9 +13,11 @@ from spacy.util import import_file
 from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.serve.app import create_app
+from spacy_arbo_el.serve.cells import Query, candidates
 from spacy_arbo_el.serve.reconciliation import address
 from spacy_arbo_el.serve.review import Review
 
+from ..linker.world import ENTITIES
 from .world import SCRIPT, Browser, serving
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +120,21 @@ def test_without_other_columns_one_of_two_entities_of_a_name_does_not_match(clie
     assert alone[0]["score"] > 50 and not alone[0]["match"]
     assert ids(of_type) == ["river"] and of_type[0]["match"]
     assert ids(told_apart)[0] == "shop" and told_apart[0]["match"]
+
+
+@pytest.mark.bundled
+def test_scores_of_the_default_ranker_are_of_one_distribution():
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("arbo_linker")
+    linker.set_kb(ENTITIES)
+    cells = [Query(query="Amazon"), Query(query="Amazon", type="PLACE"), Query(query="jaguars")]
+    plain, of_type, other = candidates(linker, cells)
+    assert all(sum(c["score"] for c in cell) <= 100 for cell in (plain, of_type, other))
+    # A name of two: the linker takes the river, a table is not to.
+    assert plain[0]["score"] > 100 * linker.threshold > plain[1]["score"] > 20
+    assert ids(plain)[:2] == ["river", "shop"] and not plain[0]["match"]
+    # The ranker, which knows names too, keeps to the types that were asked for.
+    assert ids(of_type) == ["river"] and of_type[0]["match"] and other[0]["match"]
 
 
 def test_an_id_is_found_as_it_is(client):
