@@ -25,7 +25,7 @@ from .pages import html_table
 
 
 class Candidate(NamedTuple):
-    """An entity that was considered, and the probability that it is the correct one.
+    """A considered entity with its probability of being correct.
 
     title: Its title, "" where it is not known: a link has the titles of its first candidates.
     """
@@ -39,7 +39,7 @@ class Candidate(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """One step of the path from an entity to a mention.
+    """A step on the path from entity to mention.
 
     kind: "entity", "exemplar" or "mention".
     id: The entity's id, the exemplar's id, or the mention's "start:end" in the document. The id of
@@ -131,7 +131,10 @@ class Link:
         return self.kb_id == NIL
 
     def explain(self) -> str:
-        """The evidence in a line: ``entity "X" ← exemplar "x" (1.00) ← mention "x" (0.93)``."""
+        """Format the evidence in a line.
+
+        ``entity "X" ← exemplar "x" (1.00) ← mention "x" (0.93)``.
+        """
         if not self.evidence:
             return f"NIL, new entity {self.cluster}" if self.cluster else "NIL"
         first, *rest = self.evidence
@@ -242,14 +245,16 @@ def _annotate_group(
 
 
 def _is_open(kb_id: str, overwrite: Overwrite) -> bool:
-    """Whether a mention with this kb id gets that of a link."""
+    """Return whether a mention with this kb id gets linked."""
     return not kb_id or (kb_id == NIL if overwrite == ONLY_NIL else bool(overwrite))
 
 
 def annotate_new_entities(
     doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, key: str
 ) -> None:
-    """Write mentions of new entities to the group ``doc.spans[key]``, with their ids as ``id_``."""
+    """Write mentions of new entities to ``doc.spans[key]``. Each has the id of its new entity as
+    ``id_``.
+    """
     new = []
     for span in find_mentions(doc, get_spans):
         link = links.get(offsets_of_span(span))
@@ -259,7 +264,7 @@ def annotate_new_entities(
 
 
 def links_of(doc: Doc, spans: Sequence[Span], name: str) -> List[Optional[Link]]:
-    """The links of spans as the document has them now, None where a span has none.
+    """Links of spans as the document has them now. None for a span without a link.
 
     Whoever edits a linked document has the last word. Where a ``kb_id_`` is another linker's, that
     linker's link is given; one that no linker gave has the score 1.0, and no path.

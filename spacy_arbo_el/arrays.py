@@ -1,4 +1,4 @@
-"""Array helpers that the whole package shares: top-k tables, ragged arrays, unit vectors."""
+"""Array helpers: top-k tables, ragged arrays, unit vectors."""
 
 from dataclasses import dataclass
 from typing import List, Optional, Sequence
@@ -10,7 +10,7 @@ from .compiling import numba_jit
 
 @dataclass(frozen=True)
 class TopK:
-    """The best ids of each of ``m`` queries with their scores, best first.
+    """The best ids of ``m`` queries with their scores. Best first.
 
     Equal scores come in the order of their ids.
 
@@ -48,7 +48,7 @@ class TopK:
 
     @classmethod
     def concat(cls, parts: Sequence["TopK"]) -> "TopK":
-        """The rows of several tables one after the other, as wide as the widest."""
+        """Stack the rows of several tables, padded to the widest."""
         parts = parts or [cls.empty(0)]
         return cls(
             concat_tables([part.ids for part in parts], -1),
@@ -70,7 +70,7 @@ class TopK:
         return TopK(resized_table(self.ids, width, -1), resized_table(self.scores, width, -np.inf))
 
     def where(self, keep: np.ndarray) -> "TopK":
-        """The table without the entries at which ``keep`` is False; the others move up.
+        """The table without the entries at which ``keep`` is False. The others move up.
 
         keep: Broadcastable to (m, k) bool.
         """
@@ -81,7 +81,8 @@ class TopK:
         return TopK(np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1))
 
     def columns_of(self, ids: np.ndarray) -> np.ndarray:
-        """Where each of ``ids`` (m, c) first occurs in its row: (m, c) int64, -1 where it doesn't.
+        """Columns at which ids first occur in their rows. (m, c) int64 for ``ids`` (m, c), -1 where
+        one does not occur.
 
         An id of -1 occurs nowhere.
         """
@@ -91,7 +92,9 @@ class TopK:
         return np.where(same.any(axis=2), same.argmax(axis=2), -1)
 
     def scores_of(self, ids: np.ndarray) -> np.ndarray:
-        """The best score of each of ``ids`` (m, c): (m, c) float32, -inf where it doesn't occur."""
+        """Best score of each id in its row. (m, c) float32 for ``ids`` (m, c), -inf where one does
+        not occur.
+        """
         return self.scores_at(self.columns_of(ids), np.full((len(self), 1), -np.inf, np.float32))
 
     def scores_or_least(self, ids: np.ndarray) -> np.ndarray:
@@ -99,7 +102,7 @@ class TopK:
         return self.scores_at(self.columns_of(ids), self.least)
 
     def scores_at(self, columns: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        """The scores in the given columns of each row: (m, c) float32.
+        """Scores in the given columns of each row. (m, c) float32.
 
         columns: (m, c) int64, -1 for none.
         missing: (m, 1) float32, the score for none.
@@ -111,7 +114,7 @@ class TopK:
 
     @property
     def least(self) -> np.ndarray:
-        """(m, 1) float32, the least score of each row; 0 where it has no ids."""
+        """The least score of each row: (m, 1) float32. 0 where it has no ids."""
         scores = np.where(self.valid, self.scores, np.float32(np.inf))
         least = scores.min(axis=1, initial=np.inf, keepdims=True)
         return np.where(self.valid.any(axis=1, keepdims=True), least, np.float32(0))
@@ -121,7 +124,8 @@ class TopK:
 def first_of_each(
     row: np.ndarray, value: np.ndarray, rows: int, count: int
 ) -> np.ndarray:  # pragma: no cover - compiled
-    """Where each value first occurs within each row, for the first ``count`` values of a row.
+    """Positions of the first occurrence of each value per row. Only for the first ``count`` values
+    of a row.
 
     row: (n,) int64, ascending.
     value: (n,) int64 from 0, in order of preference within a row.
@@ -154,25 +158,27 @@ def offsets_of(lengths: np.ndarray) -> np.ndarray:
 
 
 def ragged_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """``concatenate([arange(s, s + l) for s, l in zip(starts, lengths)])`` without the loop."""
+    """Concatenate ``arange(s, s + l)`` of all pairs."""
     lengths = np.asarray(lengths, dtype=np.int64)
     shifts = np.asarray(starts, dtype=np.int64) - offsets_of(lengths)[:-1]
     return np.arange(int(lengths.sum()), dtype=np.int64) + np.repeat(shifts, lengths)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (n, width) scaled to length 1; those of length 0 stay."""
+    """Vectors (n, width) scaled to length 1. Those of length 0 stay."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 def has_vector(vectors: np.ndarray) -> np.ndarray:
-    """(n,) bool: a row of zeros stands for no vector, as of text that an encoder cannot read."""
+    """Find the rows that are vectors: (n,) bool. A row of zeros is none, as for text that an
+    encoder cannot read.
+    """
     return np.asarray(vectors.any(axis=1))
 
 
 @dataclass(frozen=True)
 class AppendOnly:
-    """Rows of an array that others can be added to, without a copy of those that are there.
+    """An array that grows by rows without copying old ones.
 
     buffer: (capacity, …), of which the first ``length`` rows are in use.
     length: The number of rows.
@@ -190,7 +196,7 @@ class AppendOnly:
 
     @classmethod
     def of(cls, rows: np.ndarray) -> "AppendOnly":
-        """The rows of an array, which must not be changed any more."""
+        """Wrap the rows of an array. The array must not be changed any more."""
         return cls(rows, len(rows), [len(rows)])
 
     @property
@@ -215,13 +221,13 @@ class AppendOnly:
 
 
 def resized_table(table: np.ndarray, width: int, missing: float) -> np.ndarray:
-    """A table (m, k) cut to a number of columns, or padded with ``missing``."""
+    """Cut or pad a table (m, k) to some columns. It is padded with ``missing``."""
     padding = np.full((len(table), max(width - table.shape[1], 0)), missing, dtype=table.dtype)
     return np.hstack([table[:, :width], padding])
 
 
 def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
-    """The rows of tables (m, k) one after the other, as wide as the widest; at least one table.
+    """Stack tables (m, k), padded to the widest. At least one table.
 
     missing: Pads the others.
     """
@@ -230,13 +236,15 @@ def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
 
 
 def concat_or_none(parts: Sequence[Optional[np.ndarray]]) -> Optional[np.ndarray]:
-    """Arrays one after the other; None where any of them is None."""
+    """Arrays one after the other. None where any of them is None."""
     given = [part for part in parts if part is not None]
     return np.concatenate(given) if given and len(given) == len(parts) else None
 
 
 def mix(values: np.ndarray) -> np.ndarray:
-    """uint64 -> uint64, in which each bit depends on all of the given ones (MurmurHash3)."""
+    """Mix the bits of uint64 numbers (MurmurHash3). Each bit of the result depends on all bits
+    given.
+    """
     values = values ^ (values >> np.uint64(33))
     values = values * np.uint64(0xFF51AFD7ED558CCD)
     values = values ^ (values >> np.uint64(33))

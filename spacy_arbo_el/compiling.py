@@ -13,7 +13,7 @@ WORTH_COMPILING = 1 << 13
 
 
 class Compiled:
-    """A function that is interpreted for small arrays, until large ones have had it compiled.
+    """A function that is compiled once it gets large arrays. It is interpreted until then.
 
     Both give equal results. A process that links small documents compiles no graph algorithm.
 
@@ -40,7 +40,8 @@ class Compiled:
 
 
 def numba_jit(*, interpret: bool = True, **options: Any) -> Callable[[F], F]:
-    """Compile a function when it is first called with large arrays, without Python's global lock.
+    """Compile a function at its first call with large arrays. The compiled function does not hold
+    Python's global lock.
 
     Numba keeps the machine code beside the source or in the user's cache folder. Where it can write
     to neither (a read-only system, a user without a home), it refuses the function. Then nothing is

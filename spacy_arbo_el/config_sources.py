@@ -1,4 +1,4 @@
-"""Complete training configs of systems, from what distinguishes each of them.
+"""Complete training configs, built from what distinguishes each system.
 
 ``configs/base.cfg`` has the settings that the systems share. ``configs/<system>.cfg``, or
 ``papers/<system>.cfg`` for that of a paper, has only those that differ: a setting of the system
@@ -66,7 +66,7 @@ def _reason(error: Exception) -> str:
 
 
 def read_partial(text: str) -> Config:
-    """A config whose sections may stand without their parents: ``[a.b]`` without ``[a]``."""
+    """Read a config whose sections may lack their parents. ``[a.b]`` without ``[a]``."""
     sections = split(text)
     parents = {name[: dot.start()] for name in sections for dot in re.finditer(r"\.", name)}
     sections.update((name, "\n") for name in parents - set(sections) if not name.endswith("*"))
@@ -94,7 +94,9 @@ def _comment(text: str) -> str:
 
 
 def in_order(text: str) -> str:
-    """A config with each section before its subsections, in the same order for all systems."""
+    """Sort a config so that subsections follow their sections. The order is the same for all
+    systems.
+    """
     sections = split(text)
     blocks = []
     for name in sorted(sections, key=_place):

@@ -14,18 +14,18 @@ SHOWN_CHARACTERS = 80
 
 
 def one_line(text: str) -> str:
-    """The text with single spaces for all white space, none at its ends."""
+    """Replace all white space by single spaces and strip."""
     return " ".join(text.split())
 
 
 def shortened(text: str, length: int = SHOWN_CHARACTERS) -> str:
-    """The text on one line, cut to ``length`` characters at most."""
+    """Put a text on one line of at most ``length``."""
     line = one_line(text)
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def shown_probability(probability: float) -> str:
-    """A probability in two digits, or as many as it takes to tell it from 0 and 1."""
+    """Format a probability in two digits. In more where it would look like 0 or 1."""
     is_plain = 0.005 <= probability < 0.995 or probability in (0.0, 1.0)
     return f"{probability:.2f}" if is_plain else f"{probability:.4f}"
 
@@ -38,7 +38,7 @@ def counted(count: int, singular: str, plural: str = "") -> str:
 def make_frame(
     rows: Iterable[Mapping[str, Any]], columns: Sequence[str], instead: str
 ) -> "pandas.DataFrame":
-    """Rows as a data frame of pandas; ImportError where pandas is not installed.
+    """Rows as a data frame of pandas. ImportError where pandas is not installed.
 
     columns: Their names in order, which a frame without rows has too.
     instead: What gives the same rows without pandas.

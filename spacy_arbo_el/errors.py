@@ -1,4 +1,4 @@
-"""Every message the package raises, in one place, each with a code.
+"""Every message of the package, each with a code.
 
 A message names the error, its place and a remedy. Fill one in with
 ``Errors.E001.format(...)``; the code is put in front automatically, as spaCy

@@ -1,4 +1,4 @@
-"""Optional packages: those of an extra of setup.cfg, imported when they are needed."""
+"""Optional packages of extras, imported on first use."""
 
 import importlib
 from importlib.util import find_spec
@@ -8,7 +8,7 @@ from .errors import Errors
 
 
 class OnFirstUse:
-    """A package that is imported when something of it is first used.
+    """A package that is imported on first use.
 
     name: Its name.
     """
@@ -21,7 +21,8 @@ class OnFirstUse:
 
 
 def imported_on_first_use(name: str) -> Optional[OnFirstUse]:
-    """A package whose import costs time and memory that most runs can save.
+    """Delay the import of a package until first use. It costs time and memory that most runs can
+    save.
 
     name: Its name.
     RETURNS: What has the contents of the package; None where it is not installed.

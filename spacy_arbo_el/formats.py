@@ -29,7 +29,7 @@ ENTITY_DATA = re.compile(rb'\{\s*"entities"\s*:')
 
 
 def entity_format_of(path: Path) -> str:
-    """The format of a file of entities by its name; "jsonl" where it says nothing.
+    """Infer the format of an entity file from its name. "jsonl" where it says nothing.
 
     A file whose first line is an object is JSONL whatever its name, or entity data of Wikidata.
     """

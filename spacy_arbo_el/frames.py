@@ -1,4 +1,4 @@
-"""Links and their candidates as rows: of dicts, and of data frames where pandas is installed."""
+"""Links and their candidates as rows. Of dicts, and of data frames where pandas is installed."""
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
@@ -61,7 +61,7 @@ def candidates_to_dicts(
     get_spans: Optional[SpanGetter] = None,
     extension: str = DEFAULT_EXTENSION,
 ) -> List[Dict[str, Any]]:
-    """The first candidates of each mention, one dict per candidate, JSON-serialisable.
+    """Convert first candidates to dicts, one per candidate. JSON-serialisable.
 
     count: How many candidates of a mention. Links have the titles of the first five.
     docs, get_spans, extension: As in ``links_to_dicts``.

@@ -60,7 +60,8 @@ from .training.trainer import RevisesTraining, Trainer
 
 
 class ArboLinker(TrainablePipe):
-    """Links spans to entities of a knowledge base, and groups those that no entity fits.
+    """Links spans to entities and groups the others. The entities are of a knowledge base. Spans
+    that none fits are grouped into new entities.
 
     model: The dual encoder.
     mentions: Which spans are linked, and how they are read.
@@ -203,7 +204,7 @@ class ArboLinker(TrainablePipe):
 
     @contextmanager
     def cached_encoder(self) -> Iterator["ArboLinker"]:
-        """Remember the vectors of mentions for a while, to link them again and again.
+        """Cache the vectors of mentions for repeated linking.
 
         So are the scores of a cross-encoder. The weights must stay unchanged.
         """
@@ -240,7 +241,7 @@ class ArboLinker(TrainablePipe):
         self.datastore.set_kb(source, reencode=reencode)
 
     def refresh(self) -> Retriever:
-        """Encode entities and exemplars whose vectors are not those of the present encoder.
+        """Encode entities and exemplars that lack current vectors.
 
         Linking, training and saving do so by themselves.
         """
@@ -256,7 +257,7 @@ class ArboLinker(TrainablePipe):
     # Linking
 
     def predict(self, docs: Iterable[Doc]) -> List[DocLinks]:
-        """Link the mentions of docs, each doc for itself, without changing them.
+        """Link the mentions of each doc, without changing docs.
 
         With ``stream``, mentions that no entity fits are added to ``new_entities``.
 
@@ -285,7 +286,9 @@ class ArboLinker(TrainablePipe):
             documents.annotate(doc, of_doc, new_entities=self.stream)
 
     def explain(self, span: Span, kb_id: Optional[str] = None) -> Explanation:
-        """Why a mention is linked so, or not at all; ``print`` it for a few lines of text.
+        """Explain a mention's link, or why it is NIL.
+
+        ``print`` it for a few lines of text.
 
         span: One of the document's mentions, or any other span.
         kb_id: An entity that was expected; the explanation says why it was not linked.
@@ -300,7 +303,7 @@ class ArboLinker(TrainablePipe):
 
     @property
     def corpus(self) -> CorpusLinker:
-        """Links a corpus in one graph: ``link``, ``discover``, and both as streams."""
+        """Facet for a corpus in one graph. ``link``, ``discover``, and both as streams."""
         return CorpusLinker(self.stages, self._documents(), self.new_entities)
 
     # New entities
@@ -320,7 +323,7 @@ class ArboLinker(TrainablePipe):
 
     @property
     def new_entities(self) -> NewEntities:
-        """The new entities that are kept, and saved with the pipeline.
+        """New entities, kept and saved with the pipeline.
 
         What ``corpus.discover`` gave can be put here, to continue from it.
         """
@@ -362,7 +365,8 @@ class ArboLinker(TrainablePipe):
         nlp: Optional[Language] = None,
         kb_loader: Optional[Callable[[Vocab], ArboKB]] = None,
     ) -> None:
-        """Load the encoder and the knowledge base, and store the corpus's mentions as exemplars.
+        """Load encoder and knowledge base; store mentions as exemplars. The mentions are those of
+        the corpus.
 
         get_examples: Function that gives the training corpus.
         nlp: The pipeline.
@@ -403,7 +407,7 @@ class ArboLinker(TrainablePipe):
         sgd: Optional[Optimizer] = None,
         losses: Optional[Dict[str, float]] = None,
     ) -> Dict[str, float]:
-        """Learn from the reference mentions of a batch (arborescence paper, §2.3).
+        """Learn from a batch's reference mentions (paper, §2.3). The arborescence paper.
 
         Mentions that ``initialize`` has not seen are stored as exemplars first.
         """
@@ -425,7 +429,7 @@ class ArboLinker(TrainablePipe):
     def _read_again(
         self, examples: Iterable[Example], rows: np.ndarray
     ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
-        """The mentions to train on, in other texts where the inference procedure writes these."""
+        """Mentions to train on, reread where inference rewrites texts."""
         if not len(rows) or not isinstance(self.inference, RevisesTraining):
             return rows, None
         spans = [self.reader.all_mentions(example.reference) for example in examples]
@@ -437,7 +441,7 @@ class ArboLinker(TrainablePipe):
         self.encoder.weights_changed()
 
     def use_params(self, params: Dict) -> Iterator[None]:
-        """Use other weights for a while; vectors are encoded again on demand."""
+        """Use other weights for a while. Vectors are encoded again on demand."""
         for _ in super().use_params(params):
             self.encoder.weights_changed()
             yield
@@ -540,7 +544,7 @@ class ArboLinker(TrainablePipe):
 
 
 def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
-    """The pipeline's linker: the one of that name, or the first."""
+    """The pipeline's linker. The one of that name, or the first."""
     for pipe_name, pipe in nlp.pipeline:
         if isinstance(pipe, ArboLinker) and name in (None, pipe_name):
             return pipe
@@ -550,5 +554,5 @@ def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
 
 
 def name_of_linker(nlp: Language, linker: ArboLinker) -> str:
-    """The name of a linker in the pipeline, which ``nlp.rename_pipe`` may have changed."""
+    """Name of a linker in the pipeline. ``nlp.rename_pipe`` may have changed it."""
     return name_in_pipeline(linker, nlp) or linker.name

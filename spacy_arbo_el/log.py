@@ -1,4 +1,4 @@
-"""The package's logger: a child of spaCy's, so that spaCy's format and level apply to it."""
+"""The package's logger. A child of spaCy's, so that spaCy's format and level apply to it."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ LOG_SECONDS = 60.0
 
 
 def progress(total: int, title: str, unit: str) -> Any:
-    """A progress bar on terminals and in notebooks, lines of the logger elsewhere.
+    """Progress bars on terminals, log lines elsewhere. In notebooks bars too.
 
     Nothing where the logger is silent.
 
@@ -29,7 +29,7 @@ def progress(total: int, title: str, unit: str) -> Any:
 
 
 class LoggedProgress:
-    """Progress as a line of the logger each minute, with the methods of tqdm that we use.
+    """Progress as a log line each minute. With the methods of tqdm that we use.
 
     total, title, unit: As in ``progress``.
     """
@@ -70,7 +70,7 @@ class LoggedProgress:
 
 
 class WarnOnce:
-    """Warns of what would otherwise be said for each document: once in a process."""
+    """Warns of what would otherwise be said for each document. Once in a process."""
 
     def __init__(self) -> None:
         self._said: Set[str] = set()

@@ -1,4 +1,4 @@
-"""Text of others in HTML: titles, ids and addresses may come from anywhere."""
+"""Text of others in HTML. Titles, ids and addresses may come from anywhere."""
 
 import re
 from html import escape
@@ -14,7 +14,7 @@ _OF_ADDRESSES = ":/?#[]@!$&'()*+,;=%~"
 
 
 def escaped(text: object) -> str:
-    """A text as it stands in HTML, in an element or in a quoted attribute.
+    """Escape a text for HTML elements and quoted attributes.
 
     Half characters (lone surrogates), which no file can hold, become question marks.
     """
@@ -22,13 +22,13 @@ def escaped(text: object) -> str:
 
 
 def check_template(template: str) -> None:
-    """Raise an error for a template of addresses that are not of the web."""
+    """Raise an error unless a template gives web addresses."""
     if not template.startswith("{}") and not _WEB.match(template.replace("{}", "x")):
         raise ValueError(Errors.E750.format(value=template))
 
 
 def web_address(template: str, kb_id: str) -> str:
-    """The address of an entity as it stands in an attribute; "#" where it is none of the web.
+    """Address of an entity for an attribute. "#" where it is none of the web.
 
     template: ``{}`` stands for the id.
     """

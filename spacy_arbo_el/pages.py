@@ -1,4 +1,4 @@
-"""HTML from the templates of ``templates/``: pages, and parts of pages for notebooks.
+"""HTML from the templates of ``templates/``. Pages, and parts of pages for notebooks.
 
 Templates escape all texts. Half characters (lone surrogates), which no file can hold, become
 question marks.
@@ -54,7 +54,7 @@ def environment() -> "Environment":
 
 
 def _sha256(text: str) -> str:
-    """The hash of a script, by which a page allows it."""
+    """Hash of a script, by which a page allows it."""
     return base64.b64encode(hashlib.sha256(text.encode("utf8")).digest()).decode("ascii")
 
 

@@ -1,4 +1,4 @@
-"""Saving and loading whole pipelines: in one step, by one program at a time, with clear errors."""
+"""Saving and loading whole pipelines. In one step, by one program at a time, with clear errors."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ CONFIG = "config.cfg"
 
 
 def _names_in_pipeline(folder: Path) -> Optional[str]:
-    """The pattern of names in a pipeline: spaCy's own, and the components that meta.json lists."""
+    """The pattern of names in a pipeline. SpaCy's own, and the components that meta.json lists."""
     try:
         meta = json.loads(read_start(folder / "meta.json", 1 << 24))
         components = [*meta["components"], CONFIG, "meta.json", "tokenizer", "vocab"]
@@ -76,7 +76,7 @@ def save_pipeline(
 
 @contextlib.contextmanager
 def edit_pipeline(path: Union[str, Path], **settings: Any) -> Iterator[Language]:
-    """Load a pipeline, and save it in one step when the block ends without an error.
+    """Load a pipeline; save it if the block succeeds. In one step.
 
     No other program that uses this function or ``save_pipeline`` can change it in between.
 
@@ -93,7 +93,7 @@ def edit_pipeline(path: Union[str, Path], **settings: Any) -> Iterator[Language]
 
 @contextlib.contextmanager
 def changing_pipeline(path: Union[str, Path]) -> Iterator[None]:
-    """Have the right to change a pipeline and its knowledge bases, from loading to saving.
+    """Lock a pipeline and its KBs for changes. From loading to saving.
 
     Raises ValueError where another program has it, or where the folder holds other files too.
     """
@@ -115,7 +115,7 @@ def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
 
 
 def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
-    """As ``spacy.load``, with one message that names the file which can't be read.
+    """Load a pipeline, naming any unreadable file. Otherwise as ``spacy.load``.
 
     Decisions of a review that came after the pipeline was saved are made.
 
@@ -158,7 +158,7 @@ def _load_older(
 
 
 def _prepare(nlp: Language, path: Path) -> None:
-    """Write the settings in force of all linkers to the pipeline's config.
+    """Write all linkers' settings to the pipeline's config. Those in force.
 
     ValueError where a knowledge base that is open for writing would be replaced.
     """
@@ -174,7 +174,7 @@ def _prepare(nlp: Language, path: Path) -> None:
 
 
 def _unreadable(path: Path) -> Iterator[Tuple[Path, Exception]]:
-    """The first of spaCy's own files that can't be read, and why."""
+    """Find spaCy's first unreadable file, and the reason."""
     readers: List[Tuple[str, Callable[[Path], Any]]] = [
         ("meta.json", srsly.read_json),
         (CONFIG, load_config),

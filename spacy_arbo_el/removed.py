@@ -1,4 +1,4 @@
-"""Removed parts and settings: a config that has one gets an error that says what replaced it.
+"""Removed parts and settings. A config that has one gets an error that says what replaced it.
 
 Each part is listed in the entry points of ``setup.cfg`` under the name it had. Of removed settings
 confection says no more than that they are unexpected, before any function of ours is called.
@@ -83,7 +83,7 @@ SETTINGS: Dict[str, str] = {
 
 
 def drop_removed(config: Config, place: object) -> Config:
-    """Take removed settings without effect, such as null, out of a config.
+    """Remove obsolete settings without effect from a config. Such as null.
 
     Raises ValueError where it has others, with what replaced each of them.
 

@@ -7,12 +7,12 @@ from .errors import Errors
 
 
 def different_keys(some: Mapping[str, Any], others: Mapping[str, Any]) -> List[str]:
-    """The settings with different values; one that is missing has None."""
+    """The settings with different values. One that is missing has None."""
     return [key for key in {**some, **others} if some.get(key) != others.get(key)]
 
 
 def check_count(name: str, value: Any, least: int = 0, most: Optional[int] = None) -> None:
-    """Raise ValueError unless the value is a whole number from ``least`` to ``most``."""
+    """Raise ValueError unless a whole number lies in bounds. From ``least`` to ``most``."""
     is_count = isinstance(value, int) and not isinstance(value, bool)
     if not is_count or value < least or (most is not None and value > most):
         limit = f" and at most {most}" if most is not None else ""
@@ -20,19 +20,19 @@ def check_count(name: str, value: Any, least: int = 0, most: Optional[int] = Non
 
 
 def check_share(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is a number from 0 to 1."""
+    """Raise ValueError unless a number lies from 0 to 1."""
     if not _is_number(value) or not 0.0 <= value <= 1.0:
         _refuse(name, "a number from 0 to 1", value)
 
 
 def check_part(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is a number between 0 and 1, neither of them."""
+    """Raise ValueError unless a number lies strictly within (0, 1)."""
     if not _is_number(value) or not 0.0 < value < 1.0:
         _refuse(name, "a number above 0 and below 1", value)
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is a finite number above 0."""
+    """Raise ValueError unless a number is finite and positive."""
     if not _is_number(value) or not 0.0 < value < math.inf:
         _refuse(name, "a finite number above 0", value)
 
@@ -50,7 +50,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 
 def check_strings(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is a list of strings: a single string is none."""
+    """Raise ValueError unless the value is a list of strings. A single string is none."""
     if isinstance(value, str) or not all(isinstance(item, str) for item in value):
         _refuse(name, "a list of strings", value)
 

@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def words_of(string: str) -> List[str]:
-    """The words and numbers of a string, in lower case and in the singular.
+    """Words and numbers of a string, normalized. In lower case and in the singular.
 
     Roman numerals up to IX are numbers.
     """
@@ -25,7 +25,7 @@ def words_of(string: str) -> List[str]:
 
 
 def singular(word: str) -> str:
-    """A word in lower case without the plural of English nouns, where it has a regular one."""
+    """Singular of a lowercase English word, where regular."""
     if len(word) < MIN_PLURAL or word.endswith(SINGULARS):
         return word
     for ending, replacement in PLURALS:

@@ -1,1 +1,1 @@
-"""From similarities to probabilities: one scale for all kinds of evidence."""
+"""From similarities to probabilities. One scale for all kinds of evidence."""

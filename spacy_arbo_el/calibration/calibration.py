@@ -1,4 +1,4 @@
-"""The curves that bring similarities of different kinds to one scale.
+"""Curves that bring different similarities to one scale.
 
 Each kind of edge has its own scale: the similarity of a mention to the text of an entity says
 something else than its similarity to another mention. A logistic curve for each kind, fitted on
@@ -21,7 +21,9 @@ KINDS = ("entity", "exemplar", "mention", "same_mention", "same_new_entity")
 
 @dataclass(frozen=True)
 class Calibration:
-    """``probability = sigmoid(slope * similarity + offset)``, one (slope, offset) for each kind.
+    """Logistic curves, one (slope, offset) for each kind of similarity.
+
+    ``probability = sigmoid(slope * similarity + offset)``.
 
     The defaults are a guess that suits cosine similarity. ``arbo calibrate`` and the callback
     ``Calibrate.v1`` fit them on annotated documents.
@@ -58,6 +60,6 @@ class Calibration:
         return Calibration(*((weight * slope, weight * offset) for slope, offset in curves))
 
     def logits(self, kind: str, similarity: np.ndarray) -> np.ndarray:
-        """Log-odds that edges of a kind are correct; float32, in the shape of ``similarity``."""
+        """Log-odds that edges of a kind are correct. Float32, in the shape of ``similarity``."""
         slope, offset = getattr(self, kind)
         return (slope * similarity + offset).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Platt scaling: logistic curves from a measurement to a probability, and their inverse."""
+"""Platt scaling: curves from measurements to probabilities, and their inverse."""
 
 from typing import Any, Optional, Tuple
 
@@ -14,14 +14,14 @@ def probability(logits: Any) -> Any:
 
 
 def log_odds(p: float) -> float:
-    """A probability -> log-odds, with the ends of the scale at infinity."""
+    """Convert probabilities to log-odds, infinite at the ends."""
     if p <= 0.0:
         return -np.inf
     return np.inf if p >= 1.0 else float(np.log(p / (1.0 - p)))
 
 
 def similarity_at(p: float, curve: Curve) -> float:
-    """The similarity at which a curve gives a probability; infinite at the ends of the scale."""
+    """The similarity at which a curve gives a probability. Infinite at the ends of the scale."""
     slope, offset = curve
     return (log_odds(p) - offset) / slope
 

@@ -1,4 +1,4 @@
-"""``python -m spacy arbo …``, which spaCy finds by the entry point ``spacy_cli``.
+"""Commands ``python -m spacy arbo …``. spaCy finds them by the entry point ``spacy_cli``.
 
 Commands import what they need only when they run, so that spaCy's other commands start fast.
 """

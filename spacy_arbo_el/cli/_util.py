@@ -17,7 +17,7 @@ _CODED = re.compile(r"\[(arbo-)?E\d+\]")
 
 @contextmanager
 def errors_for_people(only_coded: bool = False) -> Iterator[None]:
-    """Print the message of an error and exit with 1, instead of a traceback.
+    """Print an error's message and exit with 1, without traceback.
 
     only_coded: Whether errors without a code, such as "[arbo-E101]", are raised. A ``KeyError`` or
         an ``ImportError`` without a code always is.
@@ -34,7 +34,7 @@ def errors_for_people(only_coded: bool = False) -> Iterator[None]:
 
 
 def config_overrides(ctx: "typer.Context") -> Dict[str, Any]:
-    """The settings of the config that a command's further options override, as in spacy train."""
+    """Read a command's further options as overrides of the config. As in ``spacy train``."""
     from spacy.cli import _util
 
     try:
@@ -50,7 +50,7 @@ _DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 
 def visible(text: object) -> str:
-    """The text on one line, with what would control the terminal written out: ``\\x1b``."""
+    """Put a text on one line, controls as ``\\x1b``."""
     return "".join(map(_visible, str(text)))
 
 
@@ -67,7 +67,7 @@ def _visible(character: str) -> str:
 
 
 def plain(text: object, style: str = "") -> "Text":
-    """The text for a table of rich, as it is: brackets are no markup. See ``visible``.
+    """Text for a table of rich, without markup. See ``visible``.
 
     style: The style of all of it, such as "bold".
     """

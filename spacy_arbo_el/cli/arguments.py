@@ -15,7 +15,7 @@ DATA = Arg(..., help="Annotated .spacy file, or a folder of them")
 
 
 def _import(code: Optional[Path]) -> Optional[Path]:
-    """Import a file of Python code while the options of a command are read."""
+    """Import a Python file while a command's options are read."""
     import_code(code)
     return code
 
@@ -28,7 +28,7 @@ DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet"
 
 
 def check_model(path: Path) -> None:
-    """Raise ValueError where a path that is given as a pipeline holds something else."""
+    """Raise ValueError unless a path can be a pipeline."""
     if path.suffix.lower() in DATA_SUFFIXES and path.is_file():
         raise ValueError(Errors.E785.format(path=path, found=f"a {path.suffix} file"))
     if path.is_dir() and not is_pipeline(path):
@@ -38,13 +38,13 @@ def check_model(path: Path) -> None:
 
 
 def check_data(path: Path) -> None:
-    """Raise ValueError where a path that is given as documents is a pipeline."""
+    """Raise ValueError if a pipeline is given as documents."""
     if is_pipeline(path):
         raise ValueError(Errors.E786.format(path=path))
 
 
 def check_annotated(path: Path) -> None:
-    """Raise ValueError where a path that is given as ``.spacy`` is something else."""
+    """Raise ValueError unless a path can be ``.spacy`` documents."""
     check_data(path)
     suffix = path.suffix.lower()
     if suffix in DATA_SUFFIXES and suffix != ".spacy" and path.is_file():

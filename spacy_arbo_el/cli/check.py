@@ -1,4 +1,4 @@
-"""``arbo check``: what will hurt in a corpus and a knowledge base."""
+"""The command ``arbo check``: problems of data before training."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Optional

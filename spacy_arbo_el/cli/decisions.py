@@ -1,4 +1,4 @@
-"""Tables of decisions on new entities: written to be filled in, read, and applied."""
+"""Tables of decisions: written, filled in, read and applied. On new entities."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ Row = Dict[str, str]
 
 
 def write_decisions(new_entities: "NewEntities", path: Path) -> None:
-    """Write a table of all new entities, the largest first, without decisions."""
+    """Write a table of all new entities without decisions. The largest come first."""
     from ..corpora.table import cell
     from ..discovery.verdicts import FILLED
     from ..storage.files import write_file
@@ -36,7 +36,7 @@ def write_decisions(new_entities: "NewEntities", path: Path) -> None:
 
 
 def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
-    """The lines of a table that have a decision, with their numbers.
+    """Read the lines of a table that have a decision. Each with its number.
 
     Raises ValueError with file and line for a decision that does not exist.
     """

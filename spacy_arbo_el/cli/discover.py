@@ -1,4 +1,4 @@
-"""``arbo link`` and ``arbo discover``: the documents of a corpus, most often in one graph."""
+"""The commands ``arbo link`` and ``arbo discover``. They link a corpus, most often in one graph."""
 
 import json
 import shutil

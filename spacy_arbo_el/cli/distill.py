@@ -1,4 +1,4 @@
-"""``arbo distill``: train an n-gram encoder to give the vectors of a trained pipeline."""
+"""The command ``arbo distill``: train an n-gram student."""
 
 from pathlib import Path
 from typing import Any, List, Optional

@@ -1,4 +1,4 @@
-"""The documents that ``arbo link`` and ``arbo discover`` read, and how their mentions are found."""
+"""Documents of ``arbo link`` and ``arbo discover``, and their mentions."""
 
 import tempfile
 import warnings
@@ -45,7 +45,7 @@ MOST_PLACES = 5
 
 @dataclass(frozen=True)
 class Reading:
-    """How documents are read, and their mentions found: the options of these names."""
+    """Options for reading documents and finding their mentions."""
 
     find: str
     labels: str
@@ -53,7 +53,7 @@ class Reading:
     skip_bad: bool
 
     def check_at_once(self) -> None:
-        """Raise ValueError for options without effect where documents are read in shards."""
+        """Raise ValueError for options without effect when reading in shards."""
         given = self.encoding != ENCODING.default
         why = "workers read UTF-8"
         check_needs({"--encoding": given}, "one process, without --each and --ray", why)
@@ -68,7 +68,7 @@ def labels_of(value: str) -> Optional[List[str]]:
 def document_reader(
     nlp: Language, linker: "ArboLinker", path: Path, how: Reading
 ) -> Iterator[Callable[[], Iterator[Doc]]]:
-    """A function that reads the documents with their mentions; it can be called several times.
+    """A function that reads the documents with their mentions. It can be called several times.
 
     Documents that are not ``.spacy`` files, or whose mentions must be found, are read once, and
     kept in temporary files. The function raises ValueError where no document has a mention.
@@ -110,7 +110,7 @@ def document_reader(
 
 
 def _show_bad(problems: List[ValueError]) -> None:
-    """Print how many lines and files were left out, and the first ones."""
+    """Print counts of skipped lines and files, with examples."""
     if problems:
         msg.warn(f"{len(problems)} bad lines or files left out. The first:")
     for problem in problems[:MOST_PLACES]:
@@ -118,7 +118,7 @@ def _show_bad(problems: List[ValueError]) -> None:
 
 
 def check_finder(find: str) -> None:
-    """Raise ValueError where ``--find`` names a path that holds something else than a pipeline."""
+    """Raise ValueError unless ``--find`` is a finder or a pipeline."""
     if find not in ("", "pipeline", "names"):
         check_model(Path(find))
 
@@ -144,6 +144,6 @@ def checked(
 
 
 def hint_at_empty_kb(linker: "ArboLinker") -> None:
-    """Say so where nothing can be linked because there are no entities."""
+    """Print a hint if the knowledge base has no entities."""
     if not len(linker.kb):
         msg.warn("The knowledge base is empty: every mention is NIL. Fill it: linker.set_kb(…)")

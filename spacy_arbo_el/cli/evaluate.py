@@ -127,7 +127,7 @@ def evaluate_command(
 
 
 def _labels(models: Sequence[Path]) -> List[str]:
-    """What rows are called by: the name of a pipeline's folder, or its path if two share it."""
+    """Labels of rows: the names of pipelines' folders. Their paths if two share a name."""
     names = [model.name for model in models]
     return [name if names.count(name) == 1 else str(model) for name, model in zip(names, models)]
 
@@ -135,7 +135,7 @@ def _labels(models: Sequence[Path]) -> List[str]:
 def _held_out(
     nlp: "Language", examples: "List[Example]", labels: Optional[Path], drop: float, seed: int
 ) -> "Tuple[List[Example], Optional[int]]":
-    """Remove entities from the KB; their mentions are NIL in the examples that are returned.
+    """Remove entities from the KB. Their mentions are NIL in the examples that are returned.
 
     RETURNS: The examples, and the number of labels, None without a file of them.
     """

@@ -1,4 +1,4 @@
-"""``arbo explain``: why the mentions of a text have their links."""
+"""The command ``arbo explain``: reasons for a text's links."""
 
 from pathlib import Path
 from typing import Optional

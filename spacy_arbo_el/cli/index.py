@@ -1,4 +1,4 @@
-"""``arbo index``: compare search indexes for a knowledge base or exemplars, and store one."""
+"""The command ``arbo index``: compare search indexes and store one."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional, Sequence
@@ -83,7 +83,7 @@ def _compare_for_kb(
     builders: Sequence["FaissIndex"],
     keep: bool,
 ) -> None:
-    """Print the table for a knowledge base, and store the index if it is to be kept.
+    """Print the comparison for a knowledge base. Store the index if it is to be kept.
 
     mentions: (m, width) float32, prepared; None to search for some of the entities.
     """

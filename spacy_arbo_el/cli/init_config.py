@@ -1,4 +1,4 @@
-"""``arbo init-config``: a training config with the settings that this package was tuned with."""
+"""The command ``arbo init-config``: write a recommended training config."""
 
 from pathlib import Path
 from typing import Optional

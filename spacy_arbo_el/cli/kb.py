@@ -260,7 +260,7 @@ def search_command(
 def _search(
     kb: "ArboKB", query: str, model: Optional[Path], limit: int
 ) -> Iterator[Tuple[str, int, float]]:
-    """(kind of search, position, score) of entities; one may occur several times."""
+    """Entities found: (kind of search, position, score). One may occur several times."""
     from ..kb.lookup import same_letters, similar_names
 
     if query in kb:

@@ -1,4 +1,6 @@
-"""``arbo kb add``, ``remove``, ``merge``, ``encode`` and ``export``; each edit is a transaction."""
+"""The commands ``arbo kb add``, ``remove``, ``merge``, ``encode``, ``export``. Each edit is a
+transaction.
+"""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``arbo new``: the new entities that a pipeline keeps, to inspect and to correct.
+"""The command ``arbo new``: inspect and correct stored new entities.
 
 Only ``accept`` needs the encoder, since it adds an entity. The others read and write one file.
 """

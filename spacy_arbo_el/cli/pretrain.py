@@ -1,4 +1,4 @@
-"""``arbo pretrain``: train an encoder on the names of entities, without documents."""
+"""The command ``arbo pretrain``: train an encoder on entity names."""
 
 import logging
 from pathlib import Path

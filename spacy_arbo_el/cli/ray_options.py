@@ -1,4 +1,4 @@
-"""The options of commands that can do their work on Ray."""
+"""Options of commands that can run on Ray."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
@@ -24,7 +24,7 @@ GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of a worker; 0.5 for two workers
 def ray_settings(
     address: Optional[str], workers: int, cpus: int, gpus: float, code: Optional[Path]
 ) -> "Optional[RaySettings]":
-    """The cluster and its workers; None where the command does not use Ray."""
+    """The cluster and its workers. None where the command does not use Ray."""
     if address is None:
         options = "--workers, --cpus-per-worker and --gpus-per-worker"
         given = {options: (workers, cpus, gpus) != (1, 1, 0.0)}

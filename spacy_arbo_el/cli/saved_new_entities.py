@@ -1,4 +1,4 @@
-"""Read and write new entities of a saved pipeline without its encoder."""
+"""Read and write saved new entities without loading the encoder."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,7 +47,7 @@ def edited_new_entities(model: Path) -> Iterator["NewEntities"]:
 
 
 def _read(component: Path) -> Tuple["NewEntities", str]:
-    """The new entities in the folder of a component, and the fingerprint of its encoder."""
+    """Read a component's new entities and its encoder's fingerprint."""
     from ..discovery.new_entities import NewEntities
     from ..linking.component_folder import ComponentFolder
 

@@ -1,4 +1,4 @@
-"""``arbo serve``: a review in the browser, and a service for programs."""
+"""The command ``arbo serve``: review in browsers, service for programs."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""``arbo link --each`` and ``--ray``: a corpus in shards, by one process or by a cluster."""
+"""The commands ``arbo link --each`` and ``--ray``: linking in shards."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -29,7 +29,7 @@ SHARD = Opt(DEFAULT_SHARD, "--shard", help="Documents of a shard")
 
 
 def check_options(each: bool, part: str, format: str, shard: int, ray: bool) -> None:
-    """Raise ValueError for options that do not go together, and for a part that is none."""
+    """Raise ValueError for conflicting options or an invalid part."""
     if not each:
         why = "one graph over all documents has no parts"
         check_needs({"--part": bool(part)}, "--each", why)
@@ -54,7 +54,7 @@ def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
 
 
 def link_shards(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:
-    """Link the shards that are not done, with a progress bar, and print the counts."""
+    """Link the remaining shards with a progress bar. The counts are printed."""
     from tqdm import tqdm
 
     from ..distributed.job import ERRORS

@@ -1,4 +1,4 @@
-"""``arbo silver``: mentions for training from raw text and a dictionary."""
+"""The command ``arbo silver``: training mentions by a dictionary."""
 
 import shutil
 from contextlib import nullcontext
@@ -118,7 +118,7 @@ def silver_command(
         run = place.with_name(f"{place.name}.run")
 
         def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
-            """Find the names in a part of the documents, without those that are hidden."""
+            """Find the names in a part of the documents. Hidden names are left out."""
             if cluster is None:
                 ids = read_ids(exclude) if exclude else ()
                 docs = _documents(texts, nlp, format, lambda i: held_out.is_in(part, i, seed))

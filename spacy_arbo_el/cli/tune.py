@@ -1,4 +1,4 @@
-"""``arbo tune``: the thresholds for linking and for discovery, tuned on annotated documents."""
+"""The command ``arbo tune``: choose thresholds on annotated documents."""
 
 from pathlib import Path
 from typing import List, Optional

@@ -1,4 +1,4 @@
-"""``arbo errors``: the wrong links of a pipeline on annotated documents."""
+"""The command ``arbo errors``: list a pipeline's wrong links."""
 
 from pathlib import Path
 from typing import List, Optional

@@ -31,7 +31,7 @@ class AnnotatedMention:
 
     @property
     def kb_id(self) -> str:
-        """The value for ``span.kb_id_``: the ids joined by ``|``, or "NIL"."""
+        """Join the ids by ``|`` for ``span.kb_id_``. "NIL" without ids."""
         return JOINER.join(self.kb_ids) or NIL
 
 
@@ -59,7 +59,7 @@ class AnnotatedText:
 
 
 def offsets_problem(start: int, end: int, length: int) -> str:
-    """The message for offsets that don't fit a text of this length."""
+    """Message for offsets that do not fit a text's length."""
     return (
         f"a mention from {start} to {end} doesn't fit a text of {length} characters. Offsets "
         "count characters from 0, the end is exclusive and greater than the start."
@@ -67,7 +67,7 @@ def offsets_problem(start: int, end: int, length: int) -> str:
 
 
 def split_ids(value: str, separators: str = JOINER) -> Tuple[str, ...]:
-    """The ids of an annotation such as ``D001943|D010051``, without duplicates, in order.
+    """Split an annotation such as ``D001943|D010051`` into its ids. In order, without duplicates.
 
     Empty parts, ``-1`` (BC5CDR's "no concept") and ``NIL`` are left out. A NIL mention has no ids.
 

@@ -125,7 +125,7 @@ def read_spacy_json(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedTex
 
 
 def _values(source: Source) -> Iterator[Tuple[int, Any]]:
-    """Each document with its number from 1: its line, or its place in the list."""
+    """Numbered documents, by line or place in the list. From 1."""
     try:
         content = check_exists(source.path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -167,7 +167,7 @@ def _of_spacy(value: Any, id_: str) -> AnnotatedText:
 
 
 def _with_links(mentions: Iterable[AnnotatedMention], links: Any) -> Iterator[AnnotatedMention]:
-    """The mentions with the ids by offsets of ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
+    """Read mentions with ids by offsets. From ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
     check_object(links)
     found: Dict[Tuple[int, int], List[str]] = {}
     for key in links:

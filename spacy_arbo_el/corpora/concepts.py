@@ -1,4 +1,4 @@
-"""Equivalent ids, mapped to the id that the knowledge base uses."""
+"""Map equivalent ids to those of the knowledge base."""
 
 from typing import TYPE_CHECKING, Dict, Iterable, Mapping, Optional, Tuple
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def normalise_ids(
     ids: Iterable[str], concept_map: Optional[Mapping[str, str]] = None
 ) -> Tuple[str, ...]:
-    """Map a mention's ids to the concepts of a knowledge base, without duplicates, in order.
+    """Map a mention's ids to concepts of the knowledge base. In order, without duplicates.
 
     An id that is not in the map is kept, without its prefix "OMIM:" or "MESH:": a gold id that is
     missing from the knowledge base is a miss, not NIL.
@@ -34,7 +34,7 @@ def _concept(id_: str, concept_map: Mapping[str, str]) -> str:
 
 
 def concept_map_of(entities: Iterable["Entity"]) -> Dict[str, str]:
-    """A map from every id of an entity to its own id. Its further ids are in ``meta["ids"]``.
+    """Map every id of an entity to its main id. Its further ids are in ``meta["ids"]``.
 
     If several entities have an id, the entity whose own id it is gets it, otherwise the first.
     """

@@ -96,7 +96,7 @@ def select(
     exclude_ids: Optional[Iterable[str]] = None,
     counts: Optional[Counter] = None,
 ) -> Iterator[AnnotatedText]:
-    """Select documents by id and mentions by label, and map ids to concepts."""
+    """Select documents by id and mentions by label. Ids are mapped to concepts."""
     # A string is one label, not a sequence of its characters.
     labels = [labels] if isinstance(labels, str) else labels
     kept = None if labels is None else frozenset(labels)

@@ -19,7 +19,9 @@ PARTS = FolderKind("a corpus of this format", lambda folder: r"part-\d{6,}\.spac
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Yield the documents of a ``.spacy`` file or of a folder of them. Empty ones are skipped."""
+    """Yield the documents of ``.spacy`` files. Of a file, or of all files of a folder. Empty ones
+    are skipped.
+    """
     path = check_exists(path, "Convert the corpus first, or correct the path.")
     files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not files:
@@ -33,7 +35,7 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
 def numbered_docs(
     path: PathLike, vocab: Vocab, on_error: OnBad = throw, lines: Lines = WHOLE
 ) -> Iterator[Tuple[int, Doc]]:
-    """Yield the documents of a file with their numbers from 1, without empty ones.
+    """Yield the documents of a file with numbers from 1. Empty ones are left out.
 
     on_error: Takes the errors of documents that cannot be read; by default they are raised.
     lines: Which documents to read.
@@ -58,7 +60,7 @@ def numbered_docs(
 
 
 def _only(docbin: DocBin, number: int) -> DocBin:
-    """A DocBin with one of the documents; their strings must be in the vocabulary."""
+    """A DocBin with one of the documents. Their strings must be in the vocabulary."""
     one = DocBin()
     one.attrs = docbin.attrs
     for part in ("tokens", "spaces", "cats", "flags", "span_groups", "user_data"):
@@ -67,7 +69,7 @@ def _only(docbin: DocBin, number: int) -> DocBin:
 
 
 def write_docbin(docs: Iterable[Doc], path: PathLike) -> int:
-    """Write documents with their user data to a ``.spacy`` file, all or nothing.
+    """Write documents and their user data to a ``.spacy`` file. All or nothing.
 
     Raises ValueError if there are no documents, since an empty corpus is a mistake.
 

@@ -1,4 +1,4 @@
-"""Docs from annotated text, with exact offsets of every mention, and copies of Docs."""
+"""Convert annotated text to Docs with exact offsets; copy Docs."""
 
 from collections import Counter
 from typing import Callable, Iterable, List, Optional, Set, Tuple
@@ -21,7 +21,7 @@ def to_doc(
     spans_key: Optional[str] = None,
     counts: Optional[Counter] = None,
 ) -> Doc:
-    """Make a Doc with the same text and every mention at its exact offsets.
+    """Make a Doc with every mention at its exact offsets.
 
     A span of spaCy begins and ends at token boundaries. A mention can begin or end inside a token:
     "non-small-cell" may be one token with a mention inside. Such tokens are split at the boundaries

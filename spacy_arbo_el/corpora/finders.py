@@ -20,7 +20,7 @@ Finder = Callable[[Iterable[Doc]], Iterable[Doc]]
 
 
 class ArboNames:
-    """A component that finds the names of a linker's knowledge base in raw text.
+    """A component that finds names of the linker's entities.
 
     It stands before the linker, and follows its knowledge base: what ``set_kb`` and edits change is
     found in the next document. So two lines link raw text::
@@ -52,7 +52,7 @@ class ArboNames:
     def of(
         cls, nlp: Language, linker: Optional[str] = None, overwrite: bool = False
     ) -> "ArboNames":
-        """The component of a pipeline; ``linker`` and ``overwrite`` as for the class."""
+        """Get the component of a pipeline. ``linker`` and ``overwrite`` are as for the class."""
         of_nlp = weakref.ref(nlp)
 
         def find(names: "ArboNames") -> "ArboLinker":
@@ -86,7 +86,7 @@ def _names_of_linker(
 
 
 def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[str]) -> "ArboLinker":
-    """The linker of that name, or the first one after the component."""
+    """Find the linker by name, or the first one behind."""
     from ..linker import ArboLinker
 
     components = [] if nlp is None else nlp.components
@@ -97,7 +97,7 @@ def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[st
 
 
 def make_finder(nlp: Language, linker: "ArboLinker", find: str) -> Optional[Finder]:
-    """A function that finds the mentions of documents; None where these have their own.
+    """A function that finds the mentions of documents. None where these have their own.
 
     nlp: The pipeline of the linker.
     find: "" for the documents' own, "pipeline" for the components before the linker, "names" for

@@ -1,4 +1,4 @@
-"""Text as names are sought in it: one form of case, white space, dashes, quotes and Unicode."""
+"""Text as names are sought in it. One form of case, white space, dashes, quotes and Unicode."""
 
 import re
 import unicodedata
@@ -31,7 +31,7 @@ OTHER, WORD, UNSPACED, HANGUL, MARK = range(5)
 
 
 class Folded(NamedTuple):
-    """A text as names are sought in it, and where its characters come from.
+    """A folded text, and the origin of each character.
 
     text: The text.
     edges: Offsets in it, ascending, where pieces begin that were changed, or were not; its end.
@@ -45,7 +45,7 @@ class Folded(NamedTuple):
     whole: List[bool]
 
     def original(self, start: int, end: int) -> Optional[Tuple[int, int]]:
-        """The place of a stretch in the original; None where it begins or ends within a piece."""
+        """The place of a stretch in the original. None where it begins or ends within a piece."""
         # The last piece that begins there, and the first: invisible characters are no part of a
         # name.
         before, after = bisect_right(self.edges, start) - 1, bisect_left(self.edges, end)
@@ -56,7 +56,7 @@ class Folded(NamedTuple):
         return self.origins[before] + ahead, self.origins[after] + beyond
 
     def is_name(self, start: int, end: int) -> bool:
-        """Whether a stretch begins and ends where words do, in scripts with spaces."""
+        """Return whether a stretch begins and ends at words. In scripts with spaces."""
         text = self.text
         if start and _is_joined(text[start - 1], text[start], (WORD, HANGUL)):
             return False
@@ -108,7 +108,7 @@ def shape(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def kind_of(char: str) -> int:
-    """What a character is at the edge of a name, one of the constants."""
+    """Classify a character at the edge of a name. One of the constants."""
     if unicodedata.category(char)[0] == "M":
         return MARK
     if _UNSPACED.match(char):
@@ -125,14 +125,16 @@ def _is_joined(before: str, after: str, kinds: Tuple[int, ...]) -> bool:
 
 
 def _space(run: str, beside: str) -> str:
-    """The reading of white space; nothing is found over an empty line."""
+    """The reading of white space. Nothing is found over an empty line."""
     if run.count("\n") > 1:
         return "\n"
     return "" if any(char in TIGHT for char in beside) else " "
 
 
 def _clusters(run: str) -> Iterator[str]:
-    """Characters with the marks on them, and Korean syllables that are written in letters."""
+    """Split text into characters with their marks. Korean syllables that are written in letters are
+    one piece.
+    """
     start = 0
     for number, char in enumerate(run):
         modifies = unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff"

@@ -1,4 +1,4 @@
-"""Hidden synonyms: annotated mentions that cost nothing, as a dev set.
+"""Hidden synonyms: a dev set of mentions without annotation.
 
 One name of an entity is taken out of the knowledge base. Where a text has it, the linker must find
 the entity by its other names, by context and by spelling, as it must with real mentions. So the
@@ -58,11 +58,11 @@ class HiddenSettings:
         check_share("hide", self.entities)
 
     def is_dev(self, id_: str, seed: int) -> bool:
-        """Whether a document with this id is in the dev set."""
+        """Return whether a document id belongs to the dev set."""
         return zlib.crc32(f"{seed}:{id_}".encode("utf8", "replace")) < self.docs * 2**32
 
     def is_in(self, part: str, id_: str, seed: int) -> bool:
-        """Whether a document with this id is in a part: ``DEV``, ``TRAIN``, or "" for all."""
+        """Return whether a document id belongs to a part. ``DEV``, ``TRAIN``, or "" for all."""
         return not part or self.is_dev(id_, seed) == (part == DEV)
 
 
@@ -83,7 +83,7 @@ class HiddenReport(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HiddenDev:
-    """A dev set of the mentions that are found, of known and of hidden names.
+    """A dev set of mentions with known and hidden names.
 
     It has as many names of entities without mentions, each a separate document, as it has
     mentions of hidden names.
@@ -143,7 +143,7 @@ def without_names(
 
 
 def _entities_with_several(dictionary: Dictionary) -> Dict[str, List[List[int]]]:
-    """The names of each entity that has several of different words: groups of the same words."""
+    """Names of entities with several different ones. Names of the same words are one group."""
     groups_of: Dict[str, Dict[FrozenSet[str], List[int]]] = {}
     for number, name in enumerate(dictionary.names):
         if name.kb_id is not None:
@@ -161,7 +161,7 @@ def _hide_found(
     share: float,
     generator: np.random.Generator,
 ) -> List[int]:
-    """The names to hide of a share of the entities that are mentioned: one of them occurs."""
+    """Choose names to hide of a share of mentioned entities. One of the names of an entity occurs."""
     found = set(scan.names.tolist())
     in_text = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
     mentioned = [groups for groups in in_text if groups]
@@ -176,7 +176,7 @@ def _hide_others(
     count: int,
     generator: np.random.Generator,
 ) -> Tuple[List[int], List[int]]:
-    """One name of each of at most so many entities that are not mentioned, and all to hide."""
+    """Choose one name each of some entities without mentions. All names to hide are given too."""
     names = scan.dictionary.names
     mentioned = {names[number].kb_id for number in set(scan.names.tolist())}
     others = [groups for id_, groups in groups_of.items() if id_ not in mentioned]
@@ -188,7 +188,7 @@ def _hide_others(
 def _one_of_some(
     entities: List[List[List[int]]], count: int, generator: np.random.Generator
 ) -> List[List[int]]:
-    """One group of names of each of so many entities, all at random."""
+    """Draw one group of names for each of some entities."""
     rows = np.sort(generator.permutation(len(entities))[:count])
     return [entities[row][int(generator.integers(len(entities[row])))] for row in rows]
 
@@ -198,7 +198,7 @@ def _one_of_each(groups: Sequence[Sequence[int]], generator: np.random.Generator
 
 
 def _hidden_with(names: List[int], groups: List[List[int]]) -> List[int]:
-    """All to hide: the names, and for every second of them the others of its group."""
+    """Names to hide, with some of their groups. For every second name the others of its group too."""
     second = zip(names[1::2], groups[1::2])
     return [*names, *(other for name, group in second for other in group if other != name)]
 

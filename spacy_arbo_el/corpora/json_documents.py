@@ -45,7 +45,7 @@ class Source:
     encoding: str = "utf8"
 
     def made_up_id(self, number: int) -> str:
-        """An id for a document by its line or row from 1: the same in each run."""
+        """Make an id from a line or row number. From 1, the same in each run."""
         return f"{self.name}:{number}" if self.name else f"{Path(self.path).stem}-{number}"
 
     def report(self, number: int, problem: object) -> None:
@@ -115,7 +115,7 @@ def mentions_in(
     names: Tuple[str, str] = ("start", "end"),
     strict: bool = False,
 ) -> Tuple[AnnotatedMention, ...]:
-    """The mentions of a list of objects such as ``{"start": 0, "end": 3, "label": "PERSON"}``.
+    """Read mentions from a list of objects. Such as ``{"start": 0, "end": 3, "label": "PERSON"}``.
 
     Instead of an object there may be a list: start, end, label. ``kb_id`` and ``cluster`` are read
     where they are given.

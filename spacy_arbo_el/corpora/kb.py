@@ -13,7 +13,7 @@ from .docbin import read_docs
 
 @registry.misc("spacy-arbo-el.KBFromCorpus.v1")
 class KBFromCorpus:
-    """A knowledge base of the ids that an annotated ``.spacy`` file links to, without names.
+    """A knowledge base of a corpus's gold ids, without names. The corpus is a ``.spacy`` file.
 
     Use it to link by exemplars alone (MOLEMAN, §3), with the verbalization ``NoText.v1``::
 

@@ -1,4 +1,4 @@
-"""Annotations of Label Studio, as its projects are exported in JSON: a list of tasks.
+"""Annotations of Label Studio: a project exported as JSON.
 
     [{"data": {"text": "Ada met Bo.", "id": "d1"}, "annotations": [{"result": [
         {"id": "r1", "type": "labels", "value": {"start": 0, "end": 3, "labels": ["PERSON"]}},

@@ -19,13 +19,13 @@ OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parque
 
 
 def check_output(path: Path) -> None:
-    """Raise ValueError where a path looks like a file of a kind that is not written."""
+    """Raise ValueError for an output format that is not supported."""
     if path.suffix.lower() in OTHER_FILES:
         raise ValueError(Errors.E722.format(path=path, suffix=path.suffix))
 
 
 def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
-    """Write documents with their links, one JSON object per line, all or nothing.
+    """Write documents with links as JSONL. One object per line, all or nothing.
 
     docs: Linked documents.
     path: The file.
@@ -47,7 +47,7 @@ COLUMNS = ("id", "start", "end", "mention", "label", "kb_id", "title", "score", 
 
 
 def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
-    """Write the links of documents as CSV, one mention per line, all or nothing.
+    """Write links as CSV, one mention per line. All or nothing.
 
     The parameters are those of ``write_links``. RETURNS: The number of documents.
     """
@@ -67,7 +67,9 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
 
 
 def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> Dict[str, Any]:
-    """A document with its links, as ``arbo convert`` reads it too.
+    """Convert a linked document to a record.
+
+    ``arbo convert`` reads it too.
 
     name: Its id where it has none.
     """

@@ -1,4 +1,4 @@
-"""Mentions by a dictionary: where a text has a name of an entity."""
+"""Mentions by dictionary: places where a text names an entity."""
 
 import re
 from bisect import bisect_left
@@ -27,12 +27,12 @@ _LAST_WORD = re.compile(r"[a-z]+\Z")
 
 
 def is_exact(name: str) -> bool:
-    """Whether a name is found in its own spelling only: a short one, or letters in capitals."""
+    """Return whether a name is matched case-sensitively. A short one, or letters in capitals."""
     return len(name) <= SHORT or (name.isupper() and name.isalpha())
 
 
 def is_usable(name: str, stop_words: Container[str] = ()) -> bool:
-    """Whether a name can be a mention: not a single character, a number, or a stop word.
+    """Return whether a name can be a mention. Not a single character, a number, or a stop word.
 
     stop_words: Of the language, in lower case. "IT" can be a mention, "it" is none, and "It" begins
         a sentence.
@@ -55,7 +55,7 @@ class Name(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A name in a document: the tokens from ``start`` to ``end``, and the number of the name."""
+    """A name in a document. The tokens from ``start`` to ``end``, and the number of the name."""
 
     start: int
     end: int
@@ -64,7 +64,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """The names of entities, and an automaton that finds them (Aho and Corasick 1975).
+    """Names of entities and an automaton that finds them. Aho and Corasick 1975.
 
     vocab: That of the tokenizer, which documents must have too.
     names: Each name once.
@@ -83,14 +83,14 @@ class Dictionary:
 
     @classmethod
     def build(cls, nlp: Language, entities: Iterable[Entity]) -> "Dictionary":
-        """The dictionary of these entities, without the stop words of the language."""
+        """Build the dictionary of these entities. Stop words of the language are left out."""
         return cls.of(nlp.vocab, nlp.Defaults.stop_words, entities)
 
     @classmethod
     def of(
         cls, vocab: Vocab, stop_words: Container[str], entities: Iterable[Entity]
     ) -> "Dictionary":
-        """The same for a vocabulary and stop words in lower case."""
+        """Build it for a vocabulary and lowercase stop words."""
         names: Dict[str, Name] = {}
         unusable = 0
         for entity in entities:
@@ -112,7 +112,7 @@ class Dictionary:
         return cls(vocab, every, unusable, automaton, list(numbers.values()), exact)
 
     def hits(self, doc: Doc) -> List[Hit]:
-        """The names in a document, in order: the longest where they overlap.
+        """The names in a document, in order. The longest where they overlap.
 
         Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
         """
@@ -137,7 +137,7 @@ class Dictionary:
 def _spellings(
     names: Mapping[str, Name], stop_words: Container[str]
 ) -> Tuple[Dict[str, int], Dict[str, int]]:
-    """What ``numbers`` and ``exact`` of a dictionary are made of: numbers by spellings."""
+    """Numbers by spellings, for a dictionary's ``numbers`` and ``exact``."""
     folded: Dict[str, int] = {}
     exact: Dict[str, int] = {}
     more: Tuple[Dict[str, List[int]], ...] = ({}, {})
@@ -162,7 +162,7 @@ def _spellings(
 
 
 def _other_forms(key: str) -> Iterator[str]:
-    """Other forms of a name: with the last word in the plural or the singular; "Unesco"."""
+    """Make plural, singular and capitalized forms of a name. "Unesco" for "UNESCO"."""
     if key.isupper() and key.isalpha():
         yield from (key.capitalize(), f"{key}s")
     match = _LAST_WORD.search(key)
@@ -174,7 +174,7 @@ def _other_forms(key: str) -> Iterator[str]:
 def _without_overlaps(
     places: Iterable[Tuple[int, Tuple[int, int], int]],
 ) -> Iterator[Tuple[Tuple[int, int], int]]:
-    """Places with numbers, in order: the longest where they overlap, then the first.
+    """Places with numbers, in order. The longest where they overlap, then the first.
 
     places: The negative length, start and end, and number of each.
     """
@@ -191,7 +191,7 @@ def _without_overlaps(
 
 @dataclass(frozen=True)
 class NameFinder:
-    """Finds the names of entities in documents, the longest where they overlap.
+    """Finds names of entities, the longest where they overlap.
 
     The label of a mention is the first type of the first entity of that name.
 
@@ -234,7 +234,7 @@ def spans_to_read(
     getter: SpanGetter,
     seed: int = 0,
 ) -> Iterator[List[Span]]:
-    """Spans that are like mentions, of each document that has any.
+    """Yield spans that resemble mentions, for documents with any.
 
     They are its mentions. In a document without any, they are the names of entities that are in
     it, and as many spans that are drawn at random, one at least, each of which begins with a word.
@@ -257,7 +257,7 @@ def spans_to_read(
 
 
 def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> List[Span]:
-    """At most so many different spans at random, each beginning with a word."""
+    """Draw different spans at random, each beginning with a word."""
     words = [token.i for token in doc if token.is_alpha]
     if not words:
         return []
@@ -266,5 +266,5 @@ def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> List[Span]:
 
 
 def key_of(name: str) -> str:
-    """What two names have in common that are found in the same places of a text."""
+    """A key shared by names found in the same places."""
     return shape(name) if is_exact(name) else fold(name).text

@@ -1,4 +1,4 @@
-"""Names of entities as mentions in text: what an encoder is pretrained on beside bare names."""
+"""Names of entities as mentions in text. What an encoder is pretrained on beside bare names."""
 
 from typing import Callable, Iterator, List, Sequence
 
@@ -20,7 +20,7 @@ from .docs import unlinked
 # Not a dataclass: spaCy passes readers through pydantic.
 @registry.readers("spacy-arbo-el.NamesInText.v1")
 class NamesInText:
-    """A corpus of names with text round them, each of them a mention of its entity.
+    """A corpus of names in text, each a mention.
 
     An encoder that is trained on bare names alone forgets how to read a mention in its sentence.
     So ``arbo pretrain`` trains on both. The text is a description: that of the entity, or of any
@@ -87,7 +87,7 @@ class NamesInText:
 
 
 def _names_of(entity: Entity) -> List[str]:
-    """The names of an entity that differ in more than upper and lower case."""
+    """Names of an entity that differ in more than case."""
     names = [name.strip() for name in entity.names]
     return list({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
 

@@ -19,7 +19,7 @@ BATCH = 256
 
 
 def count_rows(path: PathLike) -> Optional[int]:
-    """How many rows a file has; None where it can't be read."""
+    """Count the rows of a file. None where it can't be read."""
     pyarrow = import_pyarrow()
     try:
         return int(import_pyarrow_parquet().ParquetFile(path).metadata.num_rows)

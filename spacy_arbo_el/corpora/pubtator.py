@@ -1,4 +1,4 @@
-"""PubTator, the format of NCBI Disease, BC5CDR and many biomedical corpora.
+"""The format PubTator of NCBI Disease, BC5CDR and others.
 
     8808605|t|The title.
     8808605|a|The abstract.
@@ -53,7 +53,7 @@ def read_pubtator(
 
 @dataclass
 class _Document:
-    """A document while its lines are read; ``line`` is the number of the first."""
+    """A document whose lines are being read. ``line`` is the number of the first."""
 
     id: str
     title: str
@@ -113,7 +113,7 @@ def _documents(source: Source) -> Iterator[_Document]:
 
 
 def _is_relation(columns: List[str]) -> bool:
-    """Whether a line is a relation: ``id, CID, D008750, D007022``, and "Novel" in BioRED."""
+    """Return whether a line is a relation. ``id, CID, D008750, D007022``, and "Novel" in BioRED."""
     return len(columns) in (4, 5) and re.fullmatch(r"[A-Za-z_-]{2,}", columns[1]) is not None
 
 

@@ -1,4 +1,4 @@
-"""The one reading path: files and folders of any format, as annotated text or as Docs.
+"""Reading of files and folders of any format. As annotated text or as Docs.
 
 ``read`` gives the documents of a file as text, ``docs_in`` as Docs without links, with the tokens
 that a ``.spacy`` file has. All commands read with these.
@@ -61,7 +61,7 @@ def read(
 
 
 def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText]:
-    """Read a file by its suffix; nothing but the text of a document must be there.
+    """Read a file by its suffix. Nothing but the text of a document must be there.
 
     by_line: Whether each line of a ``.txt`` file is a document, instead of the file.
     """
@@ -84,7 +84,7 @@ def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText
 
 
 def _text_of_file(source: Source) -> AnnotatedText:
-    """The document that a ``.txt`` file is; a byte order mark is no part of it."""
+    """The document that a ``.txt`` file is. A byte order mark is no part of it."""
     try:
         text = Path(source.path).read_bytes().decode(source.encoding).removeprefix("\ufeff")
     except UnicodeError as error:
@@ -95,7 +95,7 @@ def _text_of_file(source: Source) -> AnnotatedText:
 
 
 def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
-    """Yield the documents of a file with their mentions unlinked, each with a ``doc_id``.
+    """Yield a file's documents with unlinked mentions. Each has a ``doc_id``.
 
     Documents without text are left out. A file that can't be read at all is an error too.
 
@@ -123,7 +123,7 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
 def read_documents(
     path: Path, nlp: Language, encoding: str = "utf8", on_error: OnBad = throw
 ) -> Iterator[Doc]:
-    """Yield the documents of a file, or of all files of a folder, with their mentions unlinked.
+    """Yield documents of a file or folder with unlinked mentions.
 
     A ``.txt`` file is one document. An object of a JSONL file, a line of a CSV file and a row of a
     Parquet file need only a ``text``. An id that is made up is the file and the number of the line,
@@ -145,7 +145,7 @@ def read_documents(
 def read_plain_documents(
     path: Path, nlp: Language, format: str = "", keep: Keep = lambda id_: True
 ) -> Iterator[Doc]:
-    """Yield the documents of a file or folder without their annotations; see ``plain_docs_in``.
+    """Yield documents of a file or folder without annotations. See ``plain_docs_in``.
 
     Raises ValueError as ``read_documents`` does, and for an unknown format.
 
@@ -159,7 +159,7 @@ def read_plain_documents(
 def plain_docs_in(
     source: Source, nlp: Language, format: str = "", keep: Keep = lambda id_: True
 ) -> Iterator[Doc]:
-    """Yield the documents of a file with nothing but their text and id.
+    """Yield a file's documents with only text and id.
 
     Each line of a ``.txt`` file is a document, so that files of any size fit into memory.
     Documents without text are left out.
@@ -176,7 +176,7 @@ def plain_docs_in(
 
 
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
-    """The files of a folder that can be read, in order of their names; or the file itself.
+    """List the readable files of a folder by name. Or the file itself.
 
     any_suffix: Whether they can have any suffix.
     """
@@ -193,10 +193,10 @@ def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
 
 
 def relative_name(corpus: Path, file: Path) -> str:
-    """What a file is called in a corpus, wherever the corpus is."""
+    """Name of a file within its corpus. It is the same wherever the corpus is."""
     return file.name if file == corpus else file.relative_to(corpus).as_posix()
 
 
 def read_ids(path: PathLike) -> FrozenSet[str]:
-    """Read a file with one id per line, such as documents to leave out."""
+    """Read a file with one id per line. Such as documents to leave out."""
     return frozenset(line.strip() for _, line in read_lines(path) if line.strip())

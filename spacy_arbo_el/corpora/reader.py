@@ -1,4 +1,4 @@
-"""The corpus reader for ``spacy train``: documents with mentions, but without links."""
+"""The corpus reader for ``spacy train``. Documents with mentions, but without links."""
 
 import random
 from itertools import islice
@@ -18,7 +18,7 @@ from .docs import unlinked
 # Not a dataclass: spaCy passes readers through pydantic.
 @registry.readers("spacy-arbo-el.MentionCorpus.v1")
 class MentionCorpus:
-    """Reads examples for linking from ``.spacy`` files, for training and for evaluation::
+    """Reads linking examples from ``.spacy`` files. For training and for evaluation::
 
         [corpora.train]
         @readers = "spacy-arbo-el.MentionCorpus.v1"

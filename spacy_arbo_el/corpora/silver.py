@@ -1,4 +1,4 @@
-"""Silver mentions: raw text with the names of a dictionary, in place of annotated mentions.
+"""Silver mentions: dictionary names in raw text, replacing annotation.
 
 BioCoM (§3.1) makes its training data so: sentences that have a name of the dictionary, of each name
 some. A silver mention can be wrong where a name means something else, which is why the number of
@@ -71,7 +71,7 @@ class SilverReport(NamedTuple):
 
 
 def write_chosen(scan: "Scan", output: Path, settings: SilverSettings) -> SilverReport:
-    """Choose among the mentions that are found, and write their documents.
+    """Choose among the found mentions and write their documents.
 
     output: A ``.spacy`` file, or a folder of them for corpora that don't fit into memory.
     """
@@ -106,7 +106,7 @@ def scanned(
 
 
 class Scan:
-    """The mentions of a dictionary's names in documents, which wait in a folder.
+    """The mentions of a scan, stored in a folder.
 
     Raises ValueError where there is no mention.
 
@@ -189,7 +189,7 @@ class Found:
 
 
 def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:
-    """Which mentions to keep: at most so many of each name, at random.
+    """Draw some mentions of each name.
 
     names: (n,) int64, the number of the name of each mention.
     per_name: 0 for all.
@@ -213,7 +213,7 @@ def with_names(
     hidden: Container[int],
     found: Found,
 ) -> Iterator[Doc]:
-    """Copies of the documents that have mentions, which are added to ``found``.
+    """Copy the documents that have mentions, adding to ``found``.
 
     The other parameters are those of ``write_silver``. ValueError where there are no names.
     """
@@ -239,7 +239,7 @@ def with_names(
 def _chosen(
     docs: Iterable[Doc], dictionary: Dictionary, found: Found, chosen: np.ndarray
 ) -> Iterator[Doc]:
-    """The documents with their chosen mentions; those without are left out."""
+    """The documents with their chosen mentions. Those without are left out."""
     rows = iter(np.nonzero(chosen)[0].tolist())
     by_doc = groupby(rows, lambda row: found.docs[row])
     number, of_doc = next(by_doc, (-1, iter(())))

@@ -1,4 +1,4 @@
-"""Where names begin and end in a Doc: between tokens, or within one that is then split."""
+"""Borders of names in a Doc. Between tokens, or within one that is then split."""
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
@@ -16,7 +16,7 @@ SPLITTING = "-/" + SAME["-"]
 
 
 class Borders:
-    """The offsets of characters at which names can begin and end.
+    """Character offsets at which names can begin and end.
 
     doc: The document, whose tokens ``split`` may split.
     """
@@ -43,7 +43,9 @@ class Borders:
         return not is_one and (before in SPLITTING or after in SPLITTING)
 
     def tokens(self, start: int, end: int) -> Tuple[int, int]:
-        """The first token of a stretch and the one after it; both begin or end with a token."""
+        """The tokens at which a stretch begins and ends. The second is the one behind it. Both
+        begin or end with a token.
+        """
         return bisect_left(self.starts, start), bisect_left(self.ends, end) + 1
 
     def _number(self, offset: int) -> int:
@@ -55,7 +57,7 @@ class Borders:
 
     @cached_property
     def is_segmented(self) -> bool:
-        """Whether the tokenizer knows the words of a script without spaces."""
+        """Return whether the tokenizer segments scripts without spaces."""
         pairs = pairwise(self.doc)
         return any(
             _is_unspaced(a.text[-1]) and _is_unspaced(b.text[0])

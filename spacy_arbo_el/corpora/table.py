@@ -32,7 +32,7 @@ def read_csv(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
 
 
 def read_table(source: Source) -> Iterator[AnnotatedText]:
-    """Yield the documents of a table whose first line names its columns.
+    """Yield the documents of a table with named columns. Its first line names them.
 
     Columns are separated by tabs in .tsv files, otherwise by the most frequent of these in the
     first
@@ -49,7 +49,8 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
 
 
 def read_rows(source: Source, required: Tuple[str, ...]) -> Iterator[Tuple[int, Dict[str, str]]]:
-    """Yield (line number, cells by column) for each line that isn't empty, but the first.
+    """Yield line number and cells of each nonempty row. Without the first line; the cells are by
+    column.
 
     required: Columns that must be there.
     """
@@ -116,7 +117,7 @@ class _Document:
 
 
 def _add(documents: Dict[str, _Document], row: Dict[str, str], otherwise: str) -> None:
-    """Add the document of a line, or its mention to the document that is there already."""
+    """Add a line's document, or its mention to that document."""
     text, own_id = row["text"], row.get("id", "").strip()
     key = own_id or f"\n{text}"
     document = documents.get(key) or _Document(own_id or otherwise, text)
@@ -138,7 +139,7 @@ def _mention(row: Dict[str, str], document: _Document) -> Optional[AnnotatedMent
 
 
 def _offsets(row: Dict[str, str], document: _Document) -> Optional[Tuple[int, int]]:
-    """Start and end of the mention of a line; None where it has none.
+    """Start and end of the mention of a line. None where it has none.
 
     Words that several lines have are found one place after the other, and again at the first one
     where the text has them less often.
@@ -171,7 +172,7 @@ def _number(row: Dict[str, str], column: str) -> int:
 
 
 def cell(value: object) -> object:
-    """A value for a CSV file, which no spreadsheet takes for a formula.
+    """Escape a CSV value that spreadsheets would run as formula.
 
     A text that begins with "=" or the like gets an apostrophe before it.
     """

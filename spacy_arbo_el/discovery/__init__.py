@@ -1,1 +1,1 @@
-"""New entities: clusters of the mentions that no entity of the knowledge base fits."""
+"""Discovery: clusters of mentions that no entity fits."""

@@ -1,4 +1,4 @@
-"""Adds new entities to the knowledge base, and their mentions to the exemplars; takes it back."""
+"""Move new entities to the knowledge base, and back. Their mentions become exemplars."""
 
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Optional, Sequence
@@ -16,7 +16,7 @@ from .verdicts import Entry
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Moves new entities to the knowledge base of a linker and back.
+    """Moves new entities to a linker's knowledge base and back.
 
     datastore: The knowledge base and the exemplars.
     forget_outdated: Drops the corrections of mentions (their keys) that contradict an entity (its
@@ -92,7 +92,7 @@ class Acceptance:
 
 
 def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> List[Optional[List[str]]]:
-    """The gold ids of each mention that is an exemplar, None for one that is not."""
+    """Gold ids of each mention that is an exemplar. None for one that is not."""
     rows = map(datastore.exemplars.row, keys)
     records = datastore.exemplars.records
     return [list(records[row].kb_ids) if row >= 0 else None for row in rows]
@@ -101,7 +101,7 @@ def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> List[Optiona
 def _take_back(
     entry: Entry, datastore: Datastore, is_learned: Callable[[MentionKey, str], bool]
 ) -> None:
-    """Undo what an acceptance has done to the knowledge base and the exemplars."""
+    """Undo an acceptance in the knowledge base and the exemplars."""
     kb_id, store = entry["kb_id"], datastore.exemplars
     for (document, start, end), labels in zip(entry["mentions"], entry["labels"]):
         key = document, start, end
@@ -121,7 +121,7 @@ def _take_back(
 def entity_from(
     new_entity: NewEntity, kb_id: str, title: str, description: str, max_aliases: int
 ) -> Entity:
-    """The entity of the knowledge base that a new entity becomes; see ``NewEntities.accept``."""
+    """Turn a new entity into one of the knowledge base. See ``NewEntities.accept``."""
     title = title or new_entity.name
     by_form: Dict[str, List[MentionRecord]] = {}
     for record in new_entity.members:

@@ -1,4 +1,4 @@
-"""A new entity: its name, its mentions, and the entities of the knowledge base nearest to it."""
+"""A new entity, its mentions and its nearest entities. The nearest are of the knowledge base."""
 
 import hashlib
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MENTION = ("document", "start", "end", "text", "label", "before", "after")
 
 
 class NearestEntity(NamedTuple):
-    """An entity of the knowledge base, and the probability that a mention is that entity."""
+    """An entity with its probability for a mention."""
 
     kb_id: str
     title: str
@@ -36,7 +36,7 @@ class NearestEntity(NamedTuple):
 
 
 class RefusedEntity(NamedTuple):
-    """An entity of the knowledge base that was a candidate, and why it was refused."""
+    """A candidate that was refused, with the reason."""
 
     kb_id: str
     title: str
@@ -89,7 +89,7 @@ class NewEntity:
         return html_table(repr(self), columns, rows, len(self.members) - len(rows))
 
     def summary(self) -> Dict[str, Any]:
-        """One row of a table: counts, and the nearest entity of the knowledge base."""
+        """One row of a table. Counts, and the nearest entity of the knowledge base."""
         nearest = self.nearest[0] if self.nearest else RefusedEntity("", "", 0.0, "no candidates")
         size = len(self.members), self.documents
         values = (self.id, self.name, *size, self.cohesion, *nearest)
@@ -116,7 +116,7 @@ EntityOrId = Union[str, NewEntity]
 
 
 def id_of_entity(entity: EntityOrId) -> str:
-    """The id of a new entity, which may be given by its id."""
+    """Id of a new entity, or the id itself."""
     return entity.id if isinstance(entity, NewEntity) else entity
 
 
@@ -135,7 +135,7 @@ def _member_dict(record: MentionRecord) -> Dict[str, Any]:
 
 
 def new_entity_id(key: MentionKey) -> str:
-    """The id of a new entity whose first mention has this key."""
+    """Make a new entity's id from its first mention. From the mention's key."""
     place = "{}:{}:{}".format(*key)
     return "NEW-" + hashlib.blake2b(place.encode("utf8"), digest_size=5).hexdigest()
 
@@ -193,7 +193,7 @@ def nearest_entities(candidates: TopK, kb: ArboKB) -> List[List[NearestEntity]]:
 
 
 def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> List[NearestEntity]:
-    """The ``N_NEAREST`` most probable entities of several mentions, each once, best first.
+    """The ``N_NEAREST`` most probable entities of several mentions. Each once, best first.
 
     Of equally probable ones, the smaller id comes first.
     """
@@ -205,7 +205,7 @@ def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> List[NearestEnt
 
 
 def to_html(entities: Iterable[NewEntity], title: str = "Not in the knowledge base") -> str:
-    """A complete page: each new entity with its mentions and its nearest entities of the KB.
+    """A complete HTML page. Each new entity with its mentions and its nearest entities of the KB.
 
     Those with a single mention can be unfolded at the end.
     """

@@ -1,4 +1,4 @@
-"""Grouping of mentions that no entity fits, as arrays; what was decided on them holds."""
+"""Grouping of mentions that no entity fits, as arrays. What was decided on them holds."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -71,7 +71,8 @@ class Discovery:
         return similarity_at(self.threshold, calibration.same_new_entity)
 
     def features(self, vectors: np.ndarray, normalized: Sequence[str]) -> np.ndarray:
-        """What mentions are compared by: (m, width) float32, vectors and character n-grams.
+        """Features that mentions are compared by: (m, width) float32. Vectors and character
+        n-grams.
 
         vectors: (m, width) float32, prepared.
         normalized: The normalized surface form of each mention.
@@ -89,7 +90,7 @@ class Discovery:
     def nearest(
         self, features: np.ndarray, similarity: Similarity, documents: Optional[np.ndarray] = None
     ) -> TopK:
-        """The nearest neighbours of each mention; the parameters are those of ``group``."""
+        """The nearest neighbours of each mention. The parameters are those of ``group``."""
         compared_by = self.feature_similarity(similarity)
         if documents is None:
             return nearest_in_corpus(features, self.n_neighbors, compared_by)
@@ -104,7 +105,7 @@ class Discovery:
         labels: Optional[np.ndarray] = None,
         decided: Optional[np.ndarray] = None,
     ) -> np.ndarray:
-        """The new entity of each mention: (m,) int64, numbered from 0 in order of first mention.
+        """Group mentions into new entities: (m,) int64. Numbered from 0 in order of first mention.
 
         features: (m, width) float32, as ``features`` gives them.
         similarity: How vectors are compared.
@@ -134,7 +135,7 @@ class Discovery:
         min_similarities: np.ndarray,
         neighbours: Optional[TopK] = None,
     ) -> np.ndarray:
-        """New entities at many thresholds at once: (T, m) int32, numbered as in ``group``.
+        """Group mentions at many thresholds at once: (T, m) int32. Numbered as in ``group``.
 
         features: (m, width) float32, as ``features`` gives them.
         similarity: How vectors are compared.
@@ -164,7 +165,7 @@ class Discovery:
 
 
 def hashed_ngrams(strings: Sequence[str]) -> np.ndarray:
-    """Character n-grams of strings, hashed: (m, N_HASHED) float32 of length 1.
+    """Hash character n-grams of strings. (m, N_HASHED) float32 of length 1.
 
     Equal strings have equal rows whatever the other strings are, so rows can be stored.
     """
@@ -177,7 +178,7 @@ def hashed_ngrams(strings: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Decided:
-    """What has been decided on new entities, by the keys of their mentions.
+    """Decisions on new entities by the keys of their mentions.
 
     records: The mentions of the entities that were merged, split or rejected.
     vectors: (d, width) float32, prepared, of these mentions.
@@ -252,7 +253,7 @@ def _stacked(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndar
 
 
 def _inherited(groups: List[int], kept: List[int], known: Dict[int, int]) -> Dict[int, int]:
-    """The cluster that each group continues: the one that most of its mentions are from.
+    """The cluster that each group continues. The one that most of its mentions are from.
 
     groups: The group of each mention.
     kept: The number of its cluster so far, -1 for none.

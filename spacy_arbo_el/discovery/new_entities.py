@@ -1,4 +1,4 @@
-"""The new entities of a corpus: stored, edited, saved, and added to as documents come."""
+"""The new entities of a corpus. Stored, edited, saved, and added to as documents come."""
 
 from contextlib import contextmanager
 from functools import wraps
@@ -82,7 +82,7 @@ class NewEntities:
 
     @property
     def log(self) -> List[Entry]:
-        """Every decision, and every merge that new mentions caused, with its time."""
+        """The history of decisions, and of merges by new mentions. Each with its time."""
         return self.history.entries
 
     @locked
@@ -103,7 +103,7 @@ class NewEntities:
 
     @locked
     def __getitem__(self, which: Union[str, int, slice]) -> Union[NewEntity, List[NewEntity]]:
-        """A new entity by its id, by the id of one that was merged into it, or by its place."""
+        """Get a new entity by id or place. An id that was merged into another leads to that one."""
         if isinstance(which, str):
             return self._describe(self._number(which))
         numbers = list(self._groups())
@@ -153,7 +153,7 @@ class NewEntities:
 
     @locked
     def id_of(self, key: MentionKey) -> str:
-        """The id of the new entity that a mention belongs to, "" for none."""
+        """Id of a mention's new entity, "" for none."""
         row = self.rows.row(key)
         if row < 0:
             return ""
@@ -171,7 +171,7 @@ class NewEntities:
 
     @locked
     def mentions_of(self, entity: EntityOrId) -> Unlinked:
-        """The mentions of a new entity, with their inputs and vectors."""
+        """Get a new entity's mentions with inputs and vectors."""
         return self.rows.take(self._groups()[self._number(id_of_entity(entity))])
 
     # Adding mentions
@@ -190,7 +190,7 @@ class NewEntities:
             self.rows.extend(mentions)
 
     def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> List[str]:
-        """Add mentions one after the other, each to the new entity of its neighbours.
+        """Add mentions in turn, each to its neighbours' new entity.
 
         A mention without neighbours becomes a new entity.
 
@@ -207,7 +207,7 @@ class NewEntities:
 
     @locked
     def merge(self, into: EntityOrId, *others: EntityOrId) -> NewEntity:
-        """Merge new entities; the ids of the others then lead to ``into``."""
+        """Merge new entities. The ids of the others then lead to ``into``."""
         stays = self._named(into)
         gone = [number for number in map(self._named, others) if number != stays]
         if gone:
@@ -242,7 +242,7 @@ class NewEntities:
             verdicts.reject(self._named(entity))
 
     def release(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
-        """Mark a new entity as one that has become an entity of the knowledge base.
+        """Mark a new entity as accepted into the knowledge base.
 
         more: What the log records beside it.
         """
@@ -250,7 +250,7 @@ class NewEntities:
             verdicts.accept(self._named(entity), kb_id, **more)
 
     def leave_out(self, keys: Iterable[MentionKey], kb_id: str) -> None:
-        """Mark mentions that have become an entity of the knowledge base elsewhere.
+        """Mark mentions as accepted into the knowledge base elsewhere.
 
         A new entity that loses all its mentions by this has become that entity too.
         """
@@ -258,7 +258,7 @@ class NewEntities:
             verdicts.leave_out(set(keys), kb_id)
 
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
-        """Take back the last ``leave_out`` of mentions, if there was one.
+        """Undo the last ``leave_out`` of mentions, if any.
 
         keys: The keys of the mentions.
         kb_id: The entity that they had become.
@@ -269,7 +269,7 @@ class NewEntities:
                 verdicts.undo(entries)
 
     def accept(self, entity: EntityOrId, kb_id: Optional[str] = None, **about: Any) -> Entity:
-        """Add a new entity to the linker's knowledge base, with its mentions as exemplars.
+        """Accept a new entity into the knowledge base. Its mentions become exemplars.
 
         The next document links to it. Either both are added or, on an error, neither. Raises
         ValueError where no linker has these new entities, or where the id leads to another new
@@ -287,7 +287,7 @@ class NewEntities:
         return self.acceptance().accept(self, entity, kb_id, **about)
 
     def undo(self) -> Entry:
-        """Take back the last decision, an acceptance also in the linker's knowledge base.
+        """Undo the last decision. An acceptance is undone in the linker's knowledge base too.
 
         An entity that was added is removed again. Mentions that were exemplars before get back the
         entity that they had. Mentions that have come since stay where they are.
@@ -318,7 +318,7 @@ class NewEntities:
 
     @locked
     def continued(self) -> "NewEntities":
-        """The same decisions and ids, for the mentions of another discovery.
+        """Carry decisions and ids over to another discovery's mentions.
 
         Only mentions that are no new entities any more are there already.
         """
@@ -348,7 +348,7 @@ class NewEntities:
 
     @contextmanager
     def _changing(self) -> Iterator[Verdicts]:
-        """What changes the new entities; they are grouped anew after it."""
+        """Take part in a change of the new entities. They are grouped anew after it."""
         with self.lock:
             try:
                 yield Verdicts(self.rows, self.clusters, self.history)
@@ -358,7 +358,7 @@ class NewEntities:
     # Helpers
 
     def _groups(self) -> Dict[int, np.ndarray]:
-        """The rows of each new entity by the number of its cluster, the largest first."""
+        """Rows of each new entity by cluster number. The largest comes first."""
         if self._by_size is None:
             self._by_size = self.clusters.by_size()
         return self._by_size
@@ -370,7 +370,7 @@ class NewEntities:
         return number
 
     def _named(self, entity: EntityOrId) -> int:
-        """The number of the entity that is named, not of another one that it was merged into."""
+        """Number of the named entity. Not that of another one that it was merged into."""
         entity_id = id_of_entity(entity)
         number = self._number(entity_id)
         now = self.clusters.ids[number]
@@ -391,7 +391,7 @@ class NewEntities:
 
     @locked
     def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> None:
-        """Encode all mentions anew where their vectors come from another encoder.
+        """Encode all mentions again if the encoder has changed.
 
         encode: Function from inputs to prepared vectors.
         fingerprint: Identifies the encoder.

@@ -1,4 +1,4 @@
-"""New entities as bytes, and checks of what was read: nothing leads outside."""
+"""New entities as bytes, and checks of what was read. Nothing leads outside."""
 
 import gc
 from dataclasses import fields
@@ -48,7 +48,7 @@ def pack(mentions: Unlinked, clusters: Clusters, settings: Mapping[str, Any]) ->
 
 
 def unpack(data: bytes) -> Tuple[Unlinked, Clusters, Dict[str, Any]]:
-    """What ``pack`` was given; ValueError where the bytes are something else."""
+    """Unpack the result of ``pack``. ValueError where the bytes are something else."""
     collects_garbage = gc.isenabled()
     try:
         msg = srsly.msgpack_loads(data)
@@ -90,7 +90,9 @@ def _record(key: List[Any], kb_ids: List[str], *texts: str) -> MentionRecord:
 
 
 def check_mentions(mentions: Unlinked) -> None:
-    """ValueError where a field has another type or length than it should."""
+    """Raise ValueError for a malformed field of mentions. It has another type or length than it
+    should.
+    """
     check_records(mentions.records)
     check_inputs(mentions.inputs)
     count = len(mentions)
@@ -110,7 +112,7 @@ def check_mentions(mentions: Unlinked) -> None:
 
 
 def check_clusters(clusters: Clusters, count: int) -> None:
-    """ValueError where a number leads to no cluster, or clusters are merged in a circle.
+    """Raise ValueError for dangling cluster numbers or circular merges.
 
     count: The number of mentions.
     """
@@ -132,7 +134,7 @@ def check_clusters(clusters: Clusters, count: int) -> None:
 
 
 def check_settings(log: Any, threshold: Any, fingerprint: Any, documents: Any) -> None:
-    """ValueError where a setting of new entities has another type than it should."""
+    """Raise ValueError for a new-entity setting of the wrong type."""
     if not isinstance(log, list) or not all(_is_entry(entry) for entry in log):
         raise ValueError("the log has something else than entries")
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)):

@@ -1,4 +1,4 @@
-"""Mentions that no entity fits, in rows, and the clusters that they are in, by number."""
+"""Storage of unlinked mentions and their clusters, by number."""
 
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from .grouping import Discovery
 
 @dataclass(frozen=True)
 class Unlinked:
-    """``m`` mentions that no entity fits, in the order of their documents.
+    """Unlinked mentions, ``m`` of them, in order of documents.
 
     records: The record of each.
     documents: (m,) int64, ascending, the number of the document each is in.
@@ -86,7 +86,7 @@ class Rows:
         return len(self.records)
 
     def row(self, key: MentionKey) -> int:
-        """The row of a mention, -1 where it is not stored."""
+        """Row of a mention, -1 if it is not stored."""
         return self._row_of.get(key, -1)
 
     def keys_of(self, rows: np.ndarray) -> List[MentionKey]:
@@ -204,7 +204,7 @@ class Clusters:
         return cluster_id in self._numbers
 
     def current(self, number: int) -> int:
-        """The number of the cluster that a cluster is now part of."""
+        """Number of the cluster that a cluster was merged into."""
         return int(find(self.merged_into, number))
 
     @property
@@ -213,7 +213,7 @@ class Clusters:
         return merged_numbers(self.merged_into)[self.of_mention]
 
     def number_of(self, cluster_id: str) -> int:
-        """The number that a cluster's id belongs to; KeyError where there never was one."""
+        """The number that a cluster's id belongs to. KeyError where there never was one."""
         if cluster_id not in self._numbers:
             raise KeyError(Errors.E703.format(id=cluster_id))
         return self._numbers[cluster_id]
@@ -230,7 +230,7 @@ class Clusters:
         return "" if number in self.rejected else self.ids[number]
 
     def is_open(self, number: int) -> bool:
-        """Whether a cluster is a new entity: neither accepted nor rejected."""
+        """Return whether a cluster is a new entity. Neither accepted nor rejected."""
         return number not in self.accepted and number not in self.rejected
 
     def closed(self) -> np.ndarray:
@@ -240,7 +240,7 @@ class Clusters:
         return closed
 
     def by_size(self) -> Dict[int, np.ndarray]:
-        """The mentions of each new entity by its number, the largest first."""
+        """Mentions of each new entity by number. The largest comes first."""
         cluster = self.numbers
         order = np.argsort(cluster, kind="stable")
         bounds = np.flatnonzero(np.diff(cluster[order], prepend=-1, append=-1))
@@ -253,7 +253,9 @@ class Clusters:
     # Adding
 
     def assign_ids(self, keys: Sequence[MentionKey]) -> None:
-        """Give ids to the clusters that have none yet, made of the keys of their first mentions."""
+        """Give ids to the clusters that have none yet. They are made of the keys of the first
+        mentions.
+        """
         for key in keys:
             cluster_id = new_entity_id(key)
             if cluster_id in self._numbers:
@@ -262,7 +264,7 @@ class Clusters:
             self.add_id(cluster_id)
 
     def add_id(self, cluster_id: str) -> None:
-        """Give an id that no cluster has to the first cluster that has none."""
+        """Give an unused id to the first cluster without one."""
         self._numbers[cluster_id] = len(self.ids)
         self.ids.append(cluster_id)
 
@@ -308,7 +310,7 @@ class Clusters:
         self.of_mention = np.append(self.of_mention, added)
 
     def add(self, key: MentionKey) -> int:
-        """A new cluster without mentions, named by the key of its first. RETURNS: Its number."""
+        """Add an empty cluster, named by its first mention's key. RETURNS: Its number."""
         number = len(self.ids)
         self.merged_into = np.append(self.merged_into, number)
         self.assign_ids([key])
@@ -341,6 +343,6 @@ class Clusters:
         self.of_mention[mentions] = to
 
     def restore(self, number: int) -> None:
-        """Make a cluster that was accepted or rejected a new entity again."""
+        """Restore an accepted or rejected cluster as a new entity."""
         self.accepted.pop(number, None)
         self.rejected.pop(number, None)

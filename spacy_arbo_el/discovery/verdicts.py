@@ -1,4 +1,4 @@
-"""Verdicts on new entities: merges, splits, rejections and acceptances, logged and undone."""
+"""Verdicts on new entities. Merges, splits, rejections and acceptances, logged and undone."""
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -50,14 +50,14 @@ class History:
         ]
 
     def last(self) -> List[Entry]:
-        """The entries of the last decision that was not undone; ValueError if there is none."""
+        """The entries of the last decision that was not undone. ValueError if there is none."""
         decisions = self.decisions()
         if not decisions:
             raise ValueError(Errors.E716)
         return [entry for entry in decisions if entry["step"] == decisions[-1]["step"]]
 
     def last_acceptance(self, keys: Set[MentionKey], kb_id: str) -> List[Entry]:
-        """The entries of the last acceptance of some of these mentions; nothing for none."""
+        """Log entries of the last acceptance of these mentions. Empty for none."""
         entries = [
             entry
             for entry in self.decisions()
@@ -68,7 +68,7 @@ class History:
         return [entry for entry in entries if entry["step"] == entries[-1]["step"]]
 
     def is_continued_by(self, other: "History") -> bool:
-        """Whether another history has the same decisions, and perhaps more after them.
+        """Return whether another history continues this one.
 
         Acceptances do not count: they are noted wherever the mentions are.
         """
@@ -79,7 +79,7 @@ class History:
         return [e for e in self.entries if e["action"] not in ("join", "accept")]
 
     def joins_not_in(self, other: "History") -> List[Entry]:
-        """The merges by new mentions that another history of the same beginning does not have."""
+        """Merges by mentions that another history lacks. Both have the same beginning."""
         same = 0
         for mine, others in zip(self.entries, other.entries):
             if mine != others:
@@ -90,7 +90,7 @@ class History:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Changes stored new entities, and notes how each change is taken back.
+    """Changes stored new entities, noting how to undo each change.
 
     rows: The mentions.
     clusters: The clusters of the mentions.
@@ -168,7 +168,7 @@ class Verdicts:
         self.history.note("accept", self.clusters.ids[number], **settings)
 
     def leave_out(self, keys: Set[MentionKey], kb_id: str) -> None:
-        """Mark mentions as those of an entity of the knowledge base."""
+        """Mark mentions as those of a knowledge base entity."""
         clusters, step = self.clusters, self.history.next_step()
         rows = {row for row in map(self.rows.row, keys) if row >= 0}
         for number, members in list(clusters.by_size().items()):
@@ -185,7 +185,7 @@ class Verdicts:
     # Taking back
 
     def undo(self, entries: List[Entry]) -> None:
-        """Take a decision back, given what the log says of it."""
+        """Undo a decision from its log entry."""
         take_back = {
             "merge": self._undo_merge,
             "split": self._undo_split,
@@ -255,7 +255,7 @@ class Verdicts:
         return Decided(mentions.records, mentions.vectors, numbers[rows], accepted, others)
 
     def carry_to(self, later: "Verdicts") -> None:
-        """Bring what only these new entities have to those of a later discovery.
+        """Bring what only these have to a later discovery's entities.
 
         Raises ValueError where the later discovery did not know of all decisions.
         """
@@ -274,7 +274,7 @@ class Verdicts:
         later.history.entries.extend(joins)
 
     def _numbers_in(self, there: Clusters) -> np.ndarray:
-        """The number of each cluster among others; those that are missing there are added."""
+        """The number of each cluster among others. Those that are missing there are added."""
         here, count = self.clusters, len(there.ids)
         for name in here.ids:
             if name not in there:
@@ -288,7 +288,7 @@ class Verdicts:
         return numbers
 
     def _carry_acceptances(self, later: "Verdicts") -> None:
-        """Leave out mentions that have been accepted here after the later discovery."""
+        """Leave out mentions accepted here after the later discovery."""
         numbers, accepted, there = self.clusters.numbers, self.clusters.accepted, later.clusters
         keys: Dict[str, Set[MentionKey]] = {}
         for record, number in zip(self.rows.records, numbers.tolist()):
@@ -303,7 +303,7 @@ class Verdicts:
     # Ids and keys
 
     def _former(self, number: int, rows: np.ndarray) -> List[int]:
-        """Clusters merged into this one and named by one of the mentions, in order."""
+        """Clusters merged into this one, named by its mentions. In order."""
         clusters = self.clusters
         numbers = (clusters.number_of(name) for name in self._founded(rows) if name in clusters)
         return sorted(n for n in numbers if n != number and clusters.current(n) == number)

@@ -1,4 +1,4 @@
-"""Work on corpora that are too large for one run: one map over files, by one process or by Ray.
+"""Work on corpora that are too large for one run. One map over files, by one process or by Ray.
 
 ``map_files`` has workers do the shards whose output is not there yet, so a
 killed run resumes. Linking (``worker.py``), one graph (``one_graph.py``), silver mentions

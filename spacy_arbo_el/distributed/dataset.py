@@ -1,4 +1,4 @@
-"""Links of a Ray ``Dataset`` of documents, for people who have their own."""
+"""Link a Ray ``Dataset`` of documents."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
@@ -81,7 +81,7 @@ def link_dataset(
 
 
 class DatasetWorker:
-    """What an actor of Ray runs: tables of documents -> tables of mentions.
+    """A Ray actor. Tables of documents -> tables of mentions.
 
     columns: The columns of the dataset by what they hold.
     settings: What the actor was given.
@@ -111,7 +111,7 @@ class DatasetWorker:
         return pa.Table.from_pylist(rows, schema=schema().append(pa.field("error", pa.string())))
 
     def rows(self, records: Iterable[Dict[str, Any]]) -> List[Row]:
-        """The mentions of documents as rows, and the documents with errors."""
+        """Mentions of documents as rows, and documents with errors."""
         errors: List[Row] = []
 
         def bad(id_: str, reason: Exception) -> None:

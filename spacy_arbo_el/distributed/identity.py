@@ -1,4 +1,4 @@
-"""What a run links with: the same on all machines, and after a restart."""
+"""Identity of a run: pipeline, packages, settings. The same on all machines, and after a restart."""
 
 import hashlib
 import importlib.metadata
@@ -23,7 +23,7 @@ BLOCK = 1 << 22
 
 
 def versions() -> Dict[str, str]:
-    """The versions of the packages that links depend on, without builds such as ``+cpu``.
+    """Versions of packages that links depend on. Without builds such as ``+cpu``.
 
     Those that are not installed are left out: a pipeline without a transformer needs no torch.
     """
@@ -35,7 +35,7 @@ def versions() -> Dict[str, str]:
 
 
 def model_folder(model: Path) -> Path:
-    """The folder of a pipeline that is given as a path, or as the name of an installed package."""
+    """Find a pipeline's folder by path or package name."""
     if model.is_dir():
         return model
     if not spacy.util.is_package(str(model)):
@@ -46,7 +46,7 @@ def model_folder(model: Path) -> Path:
 
 
 def fingerprint(path: Path) -> str:
-    """A hash of a file, whatever its name is, or of the names and contents of a folder's files.
+    """Hash a file, or a folder's names and contents. The name of the file does not count.
 
     RETURNS: 32 hexadecimal digits.
     """
@@ -66,14 +66,14 @@ def fingerprint(path: Path) -> str:
 
 
 def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:
-    """Raise ValueError where a worker would link with something else than the driver."""
+    """Raise ValueError if worker and driver would link differently."""
     differences = differing(driver, worker)
     if differences:
         raise ValueError(Errors.E891.format(host=platform.node(), differences=differences))
 
 
 def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
-    """The settings in which two runs differ, for people; "" for none."""
+    """Settings in which two runs differ, as text. "" for none."""
     return "; ".join(
         f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}"
         for name in different_keys(ours, theirs)

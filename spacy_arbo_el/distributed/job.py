@@ -1,4 +1,4 @@
-"""A run, its settings and its state: a folder that all workers can reach.
+"""A run, its settings and its state. A folder that all workers can reach.
 
 job.json                    the documents and the settings
 shards.jsonl                the shards of the corpus
@@ -109,11 +109,11 @@ class Job:
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """What must be the same for all workers and after a restart."""
+        """Settings that must agree across workers and restarts."""
         return {name: value for name, value in asdict(self).items() if name not in PLACES}
 
     def begin(self) -> List[Shard]:
-        """Begin the run, or check that a run that is continued is the same; see ``begin``.
+        """Begin the run, or check that it continues the same. See ``begin``.
 
         RETURNS: The shards of the corpus, done or not.
         """
@@ -153,7 +153,7 @@ class Job:
 
 
 def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
-    """The shards of a part, such as "3/16": every sixteenth, from the third. "" for all."""
+    """The shards of a part, such as "3/16". Every sixteenth, from the third. "" for all."""
     if not part:
         return list(shards)
     match = re.fullmatch(r"(\d+)/(\d+)", part)
@@ -164,7 +164,7 @@ def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
 
 
 def summed(reports: Iterable[Report]) -> Dict[str, Any]:
-    """The counts of several shards, and documents a second of each worker."""
+    """Sum counts of shards, with each worker's documents per second."""
     counts: Dict[str, Any] = dict.fromkeys(
         ("shards", "documents", "mentions", "linked", "nil", "errors"), 0
     )

@@ -1,4 +1,4 @@
-"""The one map over files: workers do shards, and a shard is done where its output exists.
+"""The one map over files. Workers do shards, and a shard is done where its output exists.
 
 A run has a folder that all workers can reach, with its settings in ``job.json`` and mostly its
 shards in ``shards.jsonl``. Every file is written under a temporary name and renamed. Whoever does a
@@ -29,7 +29,7 @@ Output = Callable[[Shard], Path]
 
 
 def begin(folder: Path, settings: Dict[str, Any], shards: Optional[Sequence[Shard]] = None) -> None:
-    """Begin a run in a folder, or go on with the one that is there.
+    """Begin a run in a folder, or resume its run.
 
     Raises ValueError where the folder holds anything else, or a run with other settings or shards.
     """
@@ -62,7 +62,7 @@ def map_files(
     output: Output,
     ray: Optional[RaySettings] = None,
 ) -> Iterator[Shard]:
-    """Have workers do the shards that are not done; yields each of these, on Ray in any order.
+    """Have workers do the shards that are not done. Yields each of these, on Ray in any order.
 
     make: Makes a worker of the job, once per process; a class, whose name Ray carries.
     ray: The workers of a cluster; None for one in this process.
@@ -96,7 +96,7 @@ def do_files(
 def do_once(
     function: Callable[[J], None], job: J, output: Path, ray: Optional[RaySettings] = None
 ) -> None:
-    """Call a function that writes ``output``, unless it exists: here, or on one worker of Ray."""
+    """Call a function that writes ``output``, unless it exists. Here, or on one worker of Ray."""
     alone = None if ray is None else replace(ray, workers=1)
     do_files(partial(_Once, function), job, [Shard(0, ())], lambda shard: output, alone)
 

@@ -49,7 +49,7 @@ class RaySettings:
                 raise ValueError(Errors.E900.format(name=name, least=least, value=value))
 
     def actors(self) -> Dict[str, Any]:
-        """The settings of ``Dataset.map_batches`` for classes that are loaded once per worker."""
+        """Settings of ``Dataset.map_batches`` for classes loaded once per worker."""
         strategy = import_ray().data.ActorPoolStrategy(size=self.workers)
         gpus = {"num_gpus": self.gpus} if self.gpus else {}
         return {"compute": strategy, "num_cpus": self.cpus, **gpus}
@@ -57,7 +57,7 @@ class RaySettings:
 
 @contextmanager
 def connected(settings: RaySettings) -> Iterator[None]:
-    """A connection to the cluster, for as long as the block runs.
+    """Connect to the cluster for the duration of the block.
 
     One that is open already stays open. A cluster on this machine has as many CPUs as the workers
     need, and no dashboard.
@@ -83,7 +83,7 @@ def connected(settings: RaySettings) -> Iterator[None]:
 
 
 def prepare(settings: RaySettings) -> None:
-    """Set the threads and the GPU of a worker, and import its code. Torch need not be installed."""
+    """Set a worker's threads and GPU, and import its code. Torch need not be installed."""
     import spacy
     from spacy.util import import_file
 
@@ -103,7 +103,7 @@ def prepare(settings: RaySettings) -> None:
 
 
 class RayShardWorker:
-    """What an actor of Ray runs: a worker on shards, given as batches of JSON."""
+    """A Ray actor. A worker on shards, given as batches of JSON."""
 
     def __init__(self, make: MakeWorker, job: Any, settings: RaySettings) -> None:
         prepare(settings)
@@ -118,7 +118,7 @@ class RayShardWorker:
 def map_shards(
     make: MakeWorker, job: Any, shards: Sequence[Shard], settings: RaySettings
 ) -> Iterator[Shard]:
-    """Have workers do shards; yields each that is done, in any order. See ``map_files``.
+    """Have workers do shards. Yields each that is done, in any order. See ``map_files``.
 
     A worker that is killed costs its shard: another one does it again.
     """
@@ -140,7 +140,7 @@ def map_shards(
 
 @contextmanager
 def readable_errors(ray: Any) -> Iterator[None]:
-    """Raise errors of workers that have a message of this package as ValueError with it."""
+    """Raise workers' errors with our messages as ValueError."""
     try:
         yield
     except ray.exceptions.RayError as error:
@@ -151,6 +151,6 @@ def readable_errors(ray: Any) -> Iterator[None]:
 
 
 def coded_line(text: str) -> str:
-    """The last message of this package in a traceback, "" for none."""
+    """Last message of this package in a traceback. "" for none."""
     lines = [line for line in text.splitlines() if "[arbo-E" in line]
     return lines[-1][lines[-1].index("[arbo-E") :] if lines else ""

@@ -1,4 +1,4 @@
-"""A corpus in one graph: maps over its shards, and one process between them.
+"""A corpus in one graph. Maps over its shards, and one process between them.
 
 It is ``CorpusLinker`` in steps, with the same links and the same ids of new entities:
 
@@ -61,7 +61,7 @@ NEW_ENTITIES = "new_entities"
 
 
 def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]) -> None:
-    """All steps up to the decisions in one graph, as far as needed."""
+    """Run the one-graph steps up to the decisions, where needed."""
     if (job.folder / REDUCED).is_file():
         return
     if not (job.folder / ARRANGED).is_file():
@@ -73,7 +73,7 @@ def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings])
 
 
 def remove_intermediate(job: Job) -> None:
-    """Remove what only the steps needed, once all shards are done."""
+    """Remove intermediate files once all shards are done."""
     for name in (MENTIONS, CORPUS, SEARCH, NEIGHBOURS, DECIDED):
         shutil.rmtree(job.folder / name, ignore_errors=True)
 
@@ -84,7 +84,7 @@ def mentions_file(job: Job, shard: Shard) -> Path:
 
 
 def neighbours_file(job: Job, shard: Shard) -> Path:
-    """The file of the neighbours of the mentions of a shard."""
+    """File of the neighbours of a shard's mentions."""
     return job.file(NEIGHBOURS, shard, ".npz")
 
 
@@ -120,7 +120,7 @@ class MentionWorker:
 
 @dataclass(frozen=True)
 class Arranged:
-    """The state once the mentions of all shards are in one place.
+    """The state after the mentions of all shards are joined.
 
     stops: For each shard, how many documents it and those before it have.
     searched: Whether mentions have neighbours.
@@ -135,7 +135,7 @@ class Arranged:
         return cls(**json.loads((job.folder / ARRANGED).read_text(encoding="utf8")))
 
     def documents(self, shard: Shard) -> slice:
-        """The documents of a shard, by their numbers in the order of reading."""
+        """Read the documents of a shard by their numbers."""
         start = self.stops[shard.number - 1] if shard.number else 0
         return slice(start, self.stops[shard.number])
 
@@ -147,7 +147,7 @@ class Arranged:
 
 
 def arrange_mentions(job: Job) -> None:
-    """Bring the mentions of all shards into one order, and build the search index over them.
+    """Join the mentions of all shards and index them. They are brought into one order.
 
     job: The documents and the settings. The mentions of all its shards are gathered.
     """
@@ -193,7 +193,7 @@ class SearchWorker:
 
 
 def reduce_mentions(job: Job) -> None:
-    """Decide on the mentions of all shards in one graph, and write the decisions and new entities.
+    """Decide on all shards' mentions in one graph. Decisions and new entities are written.
 
     job: The documents and the settings. The neighbours of the mentions of all its shards are found.
     """
@@ -209,7 +209,7 @@ def reduce_mentions(job: Job) -> None:
 
 
 def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:
-    """The neighbours of all mentions, from the files of all shards."""
+    """Read the neighbours of all mentions from all shards."""
     nearest = TopK.empty(0)
     for shard in read_shards(job.folder / SHARDS):
         arrays = unpack_arrays(neighbours_file(job, shard).read_bytes())
@@ -221,7 +221,7 @@ def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:
 
 
 class WritingWorker:
-    """Makes the links of shards from the decisions, and writes them onto the documents.
+    """Writes links onto the documents of shards. It makes them from the decisions.
 
     job: The documents and the settings. Its mentions are reduced.
     """

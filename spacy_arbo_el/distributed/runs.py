@@ -1,4 +1,4 @@
-"""Linking of a corpus in shards, from its beginning to its summary."""
+"""Linking of a corpus in shards, from start to summary."""
 
 import json
 from typing import Any, Dict, Iterator, Optional
@@ -21,7 +21,7 @@ from .worker import ShardWorker
 
 
 def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) -> Iterator[Report]:
-    """Link the shards of a corpus that are not done yet.
+    """Link the remaining shards of a corpus.
 
     Yields what became of each shard. ``summary.json`` is written once all shards are done.
 
@@ -49,7 +49,7 @@ def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) 
 
 
 def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntities:
-    """Group the mentions of a corpus that no entity fits, as ``ArboLinker.discover`` does.
+    """Discover new entities in a sharded corpus. As ``linker.corpus.discover`` does.
 
     Links are not written; ``link_in_shards`` of the same job would resume it.
 
@@ -64,6 +64,6 @@ def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntiti
 
 
 def summary(job: Job, part: str = "") -> Dict[str, Any]:
-    """The counts of the shards of a part that are done. part: See ``link_in_shards``."""
+    """Sum the counts of the finished shards of a part. part: See ``link_in_shards``."""
     done, shards = job.done(), part_of(read_shards(job.folder / SHARDS), part)
     return summed(job.report_of(shard) for shard in shards if shard.number in done)

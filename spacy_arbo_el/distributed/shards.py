@@ -1,4 +1,4 @@
-"""The shards of a corpus: what a worker reads, links and writes at a time."""
+"""The shards of a corpus. What a worker reads, links and writes at a time."""
 
 import json
 import zlib
@@ -61,7 +61,7 @@ class Shard:
 
 
 def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
-    """The shards of a file or of the files of a folder, the same for each call.
+    """Cut a file or folder into shards. The same for each call.
 
     Files are cut one by one, in order of their names. A ``.csv`` file is one shard, since it must
     be read as a whole. Files that are one document each, ``.txt``, are put together.
@@ -114,7 +114,7 @@ def read_shard(corpus: Path, shard: Shard, nlp: Language, bad: OnBad) -> Iterato
 def borders(
     file: Path, size: int, lines: Sequence[str] = (".jsonl",)
 ) -> Iterator[Tuple[int, Optional[int], int]]:
-    """First record, number behind the last, and first byte of each shard of a file.
+    """Borders of the shards of a file. First record, number behind the last, and first byte.
 
     lines: Suffixes of files that have a record per line.
     """
@@ -148,7 +148,7 @@ def _borders_of_lines(file: Path, size: int) -> Iterator[Tuple[int, int, int]]:
 
 
 def _count_docs(file: Path) -> Optional[int]:
-    """How many documents a ``.spacy`` file has; None where it can't be read."""
+    """Count the documents of a ``.spacy`` file. None where it can't be read."""
     try:
         # As DocBin reads it, without making strings and documents of it.
         message = srsly.msgpack_loads(zlib.decompress(file.read_bytes()))

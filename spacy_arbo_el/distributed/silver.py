@@ -1,4 +1,4 @@
-"""Silver mentions by workers: they find the names in documents, one process chooses among them.
+"""Silver mentions by workers and one choosing process. They find the names in documents.
 
 job.json                the names and the texts
 shards.jsonl            the shards of the texts
@@ -95,11 +95,11 @@ class SilverJob:
         return Path(self.output, "hits", f"{shard.name}.npz")
 
     def docs_of(self, shard: Shard) -> Path:
-        """The file of the documents of a shard that have mentions."""
+        """File of the shard's documents that have mentions."""
         return Path(self.output, "docs", f"{shard.name}.spacy")
 
     def shards(self) -> Iterator[Shard]:
-        """The shards of all texts; their files are the number of a text, and a name in it."""
+        """The shards of all texts. Their files are the number of a text, and a name in it."""
         number = 0
         for place, text in enumerate(map(Path, self.texts)):
             for file in files_of(text, any_suffix=bool(self.format)):

@@ -69,7 +69,7 @@ class TextJob:
         return Path(self.output, "vectors", f"{shard.name}.npy")
 
     def begin(self, lists: Iterable[List[Text]]) -> List[Shard]:
-        """Write the texts that no earlier run has written, and give all batches.
+        """Write missing batches of texts and list all batches.
 
         lists: Texts that are encoded at a time in one process.
         """
@@ -152,7 +152,7 @@ def encode_in_shards(
     folder: PathLike,
     ray: Optional[RaySettings] = None,
 ) -> int:
-    """Encode what has changed in a knowledge base by workers, see ``ArboKB.sync``.
+    """Encode a changed knowledge base by workers. See ``ArboKB.sync``.
 
     kb: Open for writing.
     linker: That of the pipeline, as the workers load it.

@@ -1,4 +1,4 @@
-"""A worker: loads the pipeline by its path, then links documents or shards of them."""
+"""A worker that loads a pipeline and links documents. Documents by themselves, or shards of them."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ OnBadDoc = Callable[[Doc, ValueError], None]
 
 
 class PipelineWorker:
-    """A pipeline that finds and links the mentions of documents, each document for itself.
+    """A pipeline that finds and links mentions per document.
 
     Raises ValueError where the pipeline or the packages are not those of the driver.
 
@@ -62,7 +62,7 @@ class PipelineWorker:
         return cls(Path(job.model), job.pipeline, job.versions, *settings)
 
     def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
-        """The documents with the mentions to link, without those in which none can be found."""
+        """Find mentions, leaving out documents where that fails."""
         return list(docs) if self.finder is None else all_or_each(self._find, docs, bad)
 
     def link(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
@@ -81,7 +81,7 @@ class PipelineWorker:
 def all_or_each(
     change: Callable[[Sequence[Doc]], List[Doc]], docs: Sequence[Doc], bad: OnBadDoc
 ) -> List[Doc]:
-    """The changed documents; where they can't be changed at once, one by one without bad ones.
+    """The changed documents. Where they can't be changed at once, one by one without bad ones.
 
     ValueError is what this package and spaCy raise for documents. Other errors are none of theirs.
     """
@@ -95,10 +95,10 @@ def all_or_each(
 
 
 class Problems(List[Dict[str, str]]):
-    """The documents of a shard that could not be read or linked, as rows."""
+    """Documents of a shard with errors, as rows."""
 
     def reading(self, error: ValueError) -> None:
-        """A document that could not be read; the message says where it is."""
+        """A document that could not be read. The message says where it is."""
         self.append({"document": "", "reason": str(error)})
 
     def linking(self, doc: Doc, error: ValueError) -> None:
@@ -107,7 +107,7 @@ class Problems(List[Dict[str, str]]):
 
 
 class ShardWorker:
-    """Reads shards, links them, each document for itself, and writes them.
+    """Reads, links and writes shards, each document for itself.
 
     The words of a shard are forgotten after it, so that memory does not grow with the documents.
 

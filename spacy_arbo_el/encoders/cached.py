@@ -1,4 +1,4 @@
-"""An encoder that remembers vectors, to link the same mentions again and again."""
+"""An encoder that caches vectors, for repeated linking."""
 
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Hashable, Sequence

@@ -23,7 +23,7 @@ TEXT_BLOCK = 65536
 def build_dual_encoder(
     mention: Model[SpanInputs, Floats2d], entity: Optional[Model[SpanInputs, Floats2d]] = None
 ) -> Model[SpanInputs, Floats2d]:
-    """The mention encoder and the entity encoder (arborescence paper, §2.2, Equation 4).
+    """Build a mention encoder and an entity encoder. Arborescence paper, §2.2, Equation 4.
 
     One tower with shared weights is the default: it needs less training and less memory. Two
     towers, as in the paper, are for large training data::
@@ -80,7 +80,7 @@ class DualEncoder:
         return sized and all(_has_weights(node) for node in self.model.walk())
 
     def load(self) -> bool:
-        """Load the weights of pretrained towers, unless that has been done.
+        """Load the towers' pretrained weights, unless done before.
 
         Towers that begin with random weights stay without: they must be trained first.
         RETURNS: Whether the encoder is ready.
@@ -101,7 +101,7 @@ class DualEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the towers' weights, and of how they read and pool text."""
+        """Hash the towers' weights and how they read text."""
         if not self._fingerprint:
             digest = hashlib.blake2b(digest_size=16)
             for tower in TOWERS:
@@ -121,7 +121,7 @@ class DualEncoder:
         self._fingerprint = ""
 
     def end_training(self) -> None:
-        """Predict as a saved and loaded encoder would, until the next update."""
+        """Predict as after saving and loading, until the next update."""
         for node in self.model.walk():
             for shim in node.shims:
                 if hasattr(shim, "end_training"):
@@ -169,7 +169,7 @@ class DualEncoder:
 
 
 def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """Vectors of ``rows`` spans; an error where their shape is wrong, or their length no number."""
+    """Vectors of ``rows`` spans. An error where their shape is wrong, or their length no number."""
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))
     wrong = np.flatnonzero(~np.isfinite(np.einsum("nd,nd->n", vectors, vectors)))
@@ -179,14 +179,14 @@ def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:
 
 
 def _has_weights(node: Model) -> bool:
-    """Whether a node of a model, without its layers, has all its weights."""
+    """Return whether a model node has all its weights. Its layers do not count."""
     return all(node.has_param(name) for name in node.param_names) and all(
         shim._model is not None for shim in node.shims
     )
 
 
 def _weights(model: Model) -> Iterator[Tuple[str, np.ndarray]]:
-    """All weights of the towers by name, those of torch modules in shims included.
+    """All weights of the towers by name. Those of torch modules in shims included.
 
     0.0 is added, since an optimizer turns -0.0 into 0.0 even in a step that changes nothing.
     """

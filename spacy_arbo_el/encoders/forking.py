@@ -13,7 +13,7 @@ _parallelism: Optional[str] = None
 
 
 def _before_fork() -> None:
-    """Tell tokenizers that children use one thread; they would warn of it in each of them."""
+    """Tell tokenizers that children use one thread. They would warn of it in each of them."""
     global _parallelism
     _parallelism = os.environ.get(PARALLELISM)
     if _parallelism is None:
@@ -30,7 +30,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_thread_after_fork() -> None:
-    """Compute with one thread in a forked process; do nothing in the process that loaded us.
+    """Compute with one thread in a forked process. Do nothing in the process that loaded us.
 
     OpenMP's threads do not survive a fork, and a child that asks for them waits for ever. One
     thread for each worker also keeps workers from competing for the cores.

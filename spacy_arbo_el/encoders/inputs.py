@@ -1,4 +1,4 @@
-"""Passages of word pieces and the spans in them: the input of encoders."""
+"""Passages of word pieces and the spans in them. The input of encoders."""
 
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Sequence, Tuple
@@ -54,7 +54,7 @@ class SpanInputs:
 
     @property
     def readable(self) -> np.ndarray:
-        """(n,) bool, the spans that an encoder can read; the others get zeros for a vector."""
+        """(n,) bool, the spans that an encoder can read. The others get zeros for a vector."""
         return self.last >= self.first
 
     @classmethod
@@ -66,7 +66,7 @@ class SpanInputs:
         last: np.ndarray,
         marker: np.ndarray,
     ) -> "SpanInputs":
-        """Passages with one span each; the arrays are those of ``SpanInputs``."""
+        """Passages with one span each. The arrays are those of ``SpanInputs``."""
         places = (array.astype(np.int32) for array in (first, last, marker))
         return cls(ids, offsets, np.arange(len(first), dtype=np.int64), *places)
 
@@ -92,7 +92,7 @@ class SpanInputs:
         )
 
     def take(self, spans: np.ndarray) -> "SpanInputs":
-        """The spans at ``spans``, in that order, with the passages they need.
+        """Take some spans in that order, with their passages.
 
         Each passage comes once, in the order of its first span.
         """
@@ -113,13 +113,13 @@ class SpanInputs:
         )
 
     def spans_in(self, passages: np.ndarray) -> np.ndarray:
-        """The numbers of the spans in some passages, passage by passage in the order given."""
+        """Numbers of the spans in some passages. Passage by passage in the order given."""
         order = np.argsort(self.passage, kind="stable")
         bounds = offsets_of(np.bincount(self.passage, minlength=self.passages))
         return order[ragged_ranges(bounds[:-1][passages], np.diff(bounds)[passages])]
 
     def padded(self, fill: int) -> np.ndarray:
-        """(p, longest) int64, the passages padded on the right with ``fill``."""
+        """Pad passages on the right with ``fill``: (p, longest) int64."""
         lengths = self.lengths
         batch = np.full((self.passages, int(lengths.max(initial=0))), fill, dtype=np.int64)
         batch[np.arange(batch.shape[1]) < lengths[:, None]] = self.ids
@@ -141,7 +141,7 @@ class SpanInputs:
 
 
 def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> List[np.ndarray]:
-    """Passages in batches of at most ``max_tokens`` word pieces, padding included.
+    """Batch passages by length, padding included. At most ``max_tokens`` word pieces each.
 
     A batch holds one passage at least.
 
@@ -183,7 +183,7 @@ def assemble(
 
 
 def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray) -> None:
-    """Raise ValueError for a mention that lies outside of its text.
+    """Raise ValueError for a mention outside of its text.
 
     texts: The documents.
     text_of: (n,) int64, which text each mention is in.

@@ -1,4 +1,4 @@
-"""Where transformers come from: the bundled default, a folder, or a Hugging Face name."""
+"""Sources of transformers: bundled, a folder, or Hugging Face."""
 
 from pathlib import Path
 from typing import Tuple
@@ -19,7 +19,8 @@ HUB_TIMEOUT = 5.0
 
 
 def from_hub(name: str) -> str:
-    """What ``from_pretrained`` can load of a name on the hub, without waiting for no answer.
+    """Choose what ``from_pretrained`` loads for a hub name. It does not wait for an answer that
+    cannot come.
 
     Where the hub does not answer, it is the folder of an earlier download. Raises ValueError if
     there is none.

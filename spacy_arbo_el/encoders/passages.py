@@ -1,4 +1,4 @@
-"""Text -> inputs of a transformer that reads documents in passages with many mentions each.
+"""Reading of documents in passages with many mentions each.
 
 A document is cut into passages (VERBALIZED, §2.1 and A.1)::
 
@@ -31,7 +31,7 @@ CONTEXT_SHARE = 1 / 8
 
 @dataclass(frozen=True)
 class PassageReader:
-    """Reads documents in passages, and each text of an entity separately.
+    """Reads documents in passages, and entity texts separately.
 
     It is the ``TowerReader`` of ``DocumentEncoder.v1``.
 
@@ -66,7 +66,7 @@ class PassageReader:
         return document_passages(tokenizer, *limits, texts, text_of, offsets)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
-        """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
+        """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
         return entity_passages(tokenizer_of(model, self.text_size), self.text_size, texts)
 
 
@@ -148,7 +148,7 @@ def with_markers(
     low: np.ndarray,
     high: np.ndarray,
 ) -> Tuple[WordPieces, np.ndarray, np.ndarray]:
-    """Word pieces of texts with a marker before and behind each mention.
+    """Put markers around each mention in word pieces.
 
     Equal mentions share their markers. A mention without word pieces gets none.
 
@@ -185,7 +185,7 @@ def _passages(
     budget: int,
     max_mentions: int,
 ) -> Iterator[Tuple[np.ndarray, int, int]]:
-    """The passages of a document: their mentions, and their word pieces, end exclusive.
+    """The passages of a document. Their mentions, and their word pieces, end exclusive.
 
     low, high: The word pieces of all mentions, end exclusive.
     mentions: Those of the document, by their first word piece.

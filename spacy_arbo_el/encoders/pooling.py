@@ -18,7 +18,7 @@ from torch import Tensor
 
 
 class SpanStates(NamedTuple):
-    """The hidden states of passages, and where in them ``n`` spans are.
+    """Hidden states of passages and the places of ``n`` spans.
 
     hidden: (p, length, width).
     passage: (n,) int64, the passage each span is in.
@@ -34,7 +34,7 @@ class SpanStates(NamedTuple):
     marker: Tensor
 
     def at(self, piece: Tensor) -> Tensor:
-        """The hidden state of one word piece per span: (n, width)."""
+        """Hidden state of one word piece per span: (n, width)."""
         return self.hidden[self.passage, piece]
 
 
@@ -54,7 +54,7 @@ def pooled_width(pooling: Optional[Pooling], width: int) -> int:
 @registry.misc("spacy-arbo-el.ClsPooling.v1")
 @dataclass(frozen=True)
 class ClsPooling:
-    """The vector of the first token, [CLS]: what BLINK and the arborescence paper (§2.2) use.
+    """The vector of the first token, [CLS]. What BLINK and the arborescence paper (§2.2) use.
 
     All spans of a passage get the same vector: use it for windows and texts, one span each.
     """
@@ -66,7 +66,7 @@ class ClsPooling:
 @registry.misc("spacy-arbo-el.StartPooling.v1")
 @dataclass(frozen=True)
 class StartPooling:
-    """The vector of the marker: [START] of a mention, [TITLE] of an entity.
+    """Pools the marker's vector: [START] or [TITLE]. Of a mention, or of an entity.
 
     An alternative to ``ClsPooling.v1`` where there is enough training data to learn the markers.
     """
@@ -78,7 +78,7 @@ class StartPooling:
 @registry.misc("spacy-arbo-el.SpanMeanPooling.v1")
 @dataclass(frozen=True)
 class SpanMeanPooling:
-    """The mean over the word pieces of the mention, or of the entity's title. The default.
+    """Pools the mean over a mention's or title's word pieces. The default.
 
     It links well before any training, because sentence encoders average word pieces too.
     """
@@ -93,7 +93,7 @@ class SpanMeanPooling:
 @registry.misc("spacy-arbo-el.FirstLastPooling.v1")
 @dataclass(frozen=True)
 class FirstLastPooling:
-    """First and last word piece of a mention or title, concatenated (VERBALIZED, §3.2).
+    """Concatenates the first and last word piece. Of a mention or a title (VERBALIZED, §3.2).
 
     Vectors are twice as wide as the transformer's, and so are the files of a knowledge base. The
     paper finds it better than the mean of the span. Compare it with ``SpanMeanPooling.v1`` on your
@@ -107,7 +107,7 @@ class FirstLastPooling:
 
 
 def _mean(hidden: Tensor, first: Tensor, last: Tensor) -> Tensor:
-    """The mean of ``hidden`` (n, length, width) from ``first`` to ``last``, inclusive."""
+    """Mean of hidden states between inclusive ends. ``hidden`` is (n, length, width)."""
     position = torch.arange(hidden.shape[1], device=hidden.device)
     inside = (position >= first[:, None]) & (position <= last[:, None])
     # Not a matrix product: autocast would run it in bfloat16.

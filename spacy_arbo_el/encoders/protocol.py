@@ -1,4 +1,4 @@
-"""What the rest of the package needs of an encoder, and what an encoder needs of a tower."""
+"""Protocols of an encoder and of its towers."""
 
 from typing import Any, Protocol, Sequence, Tuple
 
@@ -11,7 +11,7 @@ Text = Tuple[str, str]
 
 
 class Encoder(Protocol):
-    """Turns mentions and texts of entities into vectors of one space.
+    """Encodes mentions and entity texts in one vector space.
 
     ``DualEncoder`` is one over any two towers, ``CachedEncoder`` another that wraps one.
     """
@@ -23,7 +23,7 @@ class Encoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that vectors depend on; vectors are comparable where it is equal."""
+        """A hash of all that vectors depend on. Vectors are comparable where it is equal."""
         ...
 
     def read_mentions(
@@ -38,15 +38,15 @@ class Encoder(Protocol):
         ...
 
     def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
-        """Texts of entities, ready to be encoded: one span for each text."""
+        """Texts of entities, ready to be encoded. One span for each text."""
         ...
 
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        """Spans of mentions -> (n, width) float32, not normalized; zeros for no vector."""
+        """Spans of mentions -> (n, width) float32, not normalized. Zeros for no vector."""
         ...
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
-        """Texts of entities -> (n, width) float32, not normalized; zeros for no vector."""
+        """Texts of entities -> (n, width) float32, not normalized. Zeros for no vector."""
         ...
 
 

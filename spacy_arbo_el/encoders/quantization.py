@@ -1,4 +1,4 @@
-"""The scales of 8-bit layers, found on texts of several domains.
+"""Texts of several domains that fix the 8-bit scales.
 
 A few channels of a transformer are much larger than the others, and one scale for all would leave
 the others a few steps. So inputs are divided by a factor per channel, and weights are multiplied by
@@ -65,7 +65,7 @@ def find_scales(
 
 
 def _siblings(transformer: nn.Module, names: List[str]) -> List[List[str]]:
-    """The names of linear layers, those that read the same inputs together."""
+    """Names of linear layers, grouped by shared inputs."""
     together: Dict[str, List[str]] = {}
     for name in names:
         parent, _, child = name.rpartition(".")
@@ -76,7 +76,7 @@ def _siblings(transformer: nn.Module, names: List[str]) -> List[List[str]]:
 
 
 def _best_scales(layers: Sequence[nn.Linear], inputs: "_Inputs") -> Tensor:
-    """The scales with which the outputs of layers that read the same inputs change least."""
+    """Scales that change the outputs of sibling layers least."""
     low, high, sample = inputs.low, inputs.high, torch.cat(inputs.sample)
     expected = [layer(sample) for layer in layers]
 
@@ -90,7 +90,7 @@ def _best_scales(layers: Sequence[nn.Linear], inputs: "_Inputs") -> Tensor:
 def _flat_scales(
     transformer: nn.Module, found: Scales, inputs: Dict[str, "_Inputs"], passages: List[Tensor]
 ) -> Scales:
-    """Scales without factors, of layers behind a GELU, where hidden states hardly change.
+    """Scales without factors, for layers behind a GELU. Hidden states hardly change there.
 
     found: The best scales of all layers.
     """
@@ -115,7 +115,7 @@ def _flat_scales(
 
 
 def _normalized(transformer: nn.Module, passages: List[Tensor]) -> Tensor:
-    """The hidden states of all word pieces, each of length 1."""
+    """Normalize the hidden states of all word pieces."""
     states = [
         transformer(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
         for ids in passages
@@ -129,14 +129,14 @@ def _difference(first: Tensor, second: Tensor) -> float:
 
 
 def _scales(low: Tensor, high: Tensor, factors: Tensor) -> Tensor:
-    """The scales of a layer whose inputs lie between ``low`` and ``high``."""
+    """Scales of a layer with inputs within a range."""
     least = (low / factors).min().clamp(max=0.0)
     most = (high / factors).max().clamp(min=0.0)
     return torch.cat([factors, torch.stack([least, most])])
 
 
 def _factors(layers: Sequence[nn.Linear], low: Tensor, high: Tensor) -> Iterator[Tensor]:
-    """Factors of the channels of the inputs of some layers, to choose from."""
+    """Candidate factors for the input channels of some layers."""
     largest = torch.maximum(low.abs(), high.abs()).clamp(min=TINY)
     for quantile in QUANTILES:
         yield (largest / largest.quantile(quantile)).clamp(min=1)
@@ -146,7 +146,7 @@ def _factors(layers: Sequence[nn.Linear], low: Tensor, high: Tensor) -> Iterator
 
 
 def _passages(tokenizer: WordPieceTokenizer) -> Iterator[Tensor]:
-    """``TEXTS`` as mentions and entities are read, (p, length) int64, those of a length at once."""
+    """``TEXTS`` read as mentions and entities: (p, length) int64. Those of a length at once."""
     cls, sep, start, end, title = tokenizer.specials.tolist()
     read = tokenizer.read(TEXTS)
     by_length: Dict[int, List[List[int]]] = {}
@@ -190,7 +190,7 @@ class _Inputs:
 def _inputs_of_layers(
     transformer: nn.Module, linears: Dict[str, nn.Linear], passages: List[Tensor]
 ) -> Dict[str, _Inputs]:
-    """What each linear layer reads in passages, by the layer's name."""
+    """Inputs that each linear layer reads, by layer name."""
     stride = max(sum(ids.numel() for ids in passages) // ROWS, 1)
     read: Dict[str, _Inputs] = {}
 

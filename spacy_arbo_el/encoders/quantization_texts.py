@@ -1,4 +1,4 @@
-"""Texts that the scales of 8-bit layers are found on: several domains and languages."""
+"""Texts that the scales of 8-bit layers are found on. Several domains and languages."""
 
 TEXTS = (
     "Mutations of the ATM gene in families with ataxia-telangiectasia raise the risk of breast "

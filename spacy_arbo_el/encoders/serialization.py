@@ -1,4 +1,4 @@
-"""A transformer and its tokenizer as bytes, and back: from untrusted bytes.
+"""A transformer and its tokenizer as bytes, and back. From untrusted bytes.
 
 Nothing is unpickled, no code that comes with a model runs, and no file is written but those that a
 tokenizer is made of, in a temporary folder.
@@ -82,7 +82,7 @@ def dump_transformer(
 def save_transformer(
     folder: Path, tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module
 ) -> None:
-    """Write both into a folder as Hugging Face does, for ``from_pretrained``."""
+    """Save tokenizer and weights as Hugging Face does. For ``from_pretrained``."""
     saved: Any = transformer
     saved.save_pretrained(folder, safe_serialization=True)
     tokenizer.save_pretrained(str(folder))
@@ -129,7 +129,7 @@ def _read_config(values: Any) -> PretrainedConfig:
 
 
 def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> None:
-    """ValueError where a config asks for a much larger model than the weights are for."""
+    """Raise ValueError for a config much larger than its weights."""
     numbers = sum(tensor.numel() for tensor in state.values())
     names = ("vocab_size", "max_position_embeddings", "intermediate_size", "hidden_size")
     rows = max(getattr(config, name, 0) or 0 for name in names)
@@ -162,7 +162,7 @@ def _read_tokenizer(
 
 
 def _without_elsewhere(data: bytes) -> bytes:
-    """The settings of a tokenizer without those that name code or files elsewhere."""
+    """Tokenizer settings without references to code or other files."""
     settings: Dict[str, Any] = json.loads(data)
     kept = {
         name: value

@@ -1,4 +1,4 @@
-"""The Hugging Face model inside a thinc model: precision, memory and safe serialization."""
+"""The Hugging Face model inside a thinc model. Precision, memory and safe serialization."""
 
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, cast
@@ -59,7 +59,7 @@ class EncoderShim(HFShim):
 
     @property
     def token_types(self) -> int:
-        """How many token types the weights are for; 0 where the transformer has none."""
+        """Number of token types; 0 if the transformer has none."""
         return int(getattr(self._model.config, "type_vocab_size", 0))
 
     @property
@@ -140,7 +140,7 @@ class EncoderShim(HFShim):
             self._quantized = _Quantized(earlier=self._quantized.scales)
 
     def forward_without_graph(self, inputs: ArgsKwargs) -> Any:
-        """A forward pass of training (dropout on) that keeps no activations."""
+        """Run a training pass (dropout on) without keeping activations."""
         self._set_training(True)
         with torch.no_grad(), self.autocast(training=True):
             return self._model(*inputs.args, **inputs.kwargs)
@@ -152,7 +152,7 @@ class EncoderShim(HFShim):
 
     @contextmanager
     def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
-        """Use other weights for a while, such as an optimizer's averages."""
+        """Use other weights temporarily, such as an optimizer's averages."""
         replaced = {
             weights: params[self.id, name]
             for name, weights in self._model.named_parameters()
@@ -191,7 +191,7 @@ class EncoderShim(HFShim):
 
 
 class _Quantized:
-    """The 8-bit copy of a transformer, made when it is first needed. Pickles are without it.
+    """The 8-bit copy of a transformer, made on first use. Pickles are without it.
 
     scales: Of its layers, None until they are found.
     earlier: The scales before training.
@@ -223,7 +223,7 @@ def shim_of(tower: Model) -> EncoderShim:
 
 
 def loaded_shim(tower: Model) -> EncoderShim:
-    """The shim of a transformer tower; an error where it has no weights yet."""
+    """The shim of a transformer tower. An error where it has no weights yet."""
     shim = shim_of(tower)
     if not shim.is_loaded:
         raise ValueError(Errors.E200.format(name=tower.attrs["name"]))
@@ -236,7 +236,7 @@ def attention_kind() -> str:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is fast: on a GPU that has it, or a CPU with AVX512-BF16 or AMX."""
+    """Return whether bfloat16 is fast. On a GPU that has it, or a CPU with AVX512-BF16 or AMX."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return device.type == "cpu" and (_cpu_has("avx512_bf16") or _cpu_has("amx_tile"))
@@ -278,7 +278,7 @@ def _cpu_has(feature: str) -> bool:
 
 
 def find_position_limit(transformer: Any) -> int:
-    """The longest passage that a transformer reads, 0 where it does not say."""
+    """The longest passage that a transformer reads. 0 where it does not say."""
     limit = getattr(transformer.config, "max_position_embeddings", 0)
     for name, module in transformer.named_modules():
         padding = getattr(module, "padding_idx", None)

@@ -1,4 +1,4 @@
-"""The tower of a dual encoder: spans of passages -> vectors with a Hugging Face transformer."""
+"""The tower of a dual encoder. Spans of passages -> vectors with a Hugging Face transformer."""
 
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -47,7 +47,7 @@ def build_transformer_encoder(
     text_type: bool = False,
     text: int = 0,
 ) -> Model[SpanInputs, Floats2d]:
-    """A transformer that reads a window of text around each mention.
+    """A transformer that reads a window around each mention.
 
     Start from the bundled default, which is small and links well before training. Take a model of
     your domain where you have one and a GPU::
@@ -97,7 +97,8 @@ def build_document_encoder(
     train_tokens: int = 0,
     kept_tokens: int = 0,
 ) -> Model[SpanInputs, Floats2d]:
-    """A transformer that reads whole documents, in passages with many mentions (VERBALIZED, §2.1).
+    """A transformer that reads documents in passages (VERBALIZED, §2.1). A passage has many
+    mentions.
 
     Each passage is encoded once, and the mentions are pooled from it. Use it where documents have
     many mentions: it is then several times as fast as ``TransformerEncoder.v1``. Use that one where
@@ -182,7 +183,7 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
 
 
 def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
-    """One vector per span: zeros for spans that can't be read, see ``SpanInputs.readable``."""
+    """One vector per span. Zeros for spans that can't be read, see ``SpanInputs.readable``."""
     if X.readable.all():
         return _forward_readable(model, X, is_train)
     rows = np.flatnonzero(X.readable)
@@ -217,7 +218,7 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floa
 
 
 def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> Tuple[List[np.ndarray], List[int]]:
-    """The spans of each forward pass, all spans of a passage in the same one.
+    """Assign spans to forward passes, whole passages together.
 
     RETURNS: The spans' numbers, passage by passage, and the word pieces of each pass, padding
         included.
@@ -244,7 +245,7 @@ def _predict(model: Model, X: SpanInputs, batches: Sequence[np.ndarray]) -> Floa
 def _gather(
     model: Model, n_spans: int, batches: Sequence[np.ndarray], outputs: Sequence[torch.Tensor]
 ) -> Floats2d:
-    """The vectors of all batches, in the order of the spans."""
+    """Gather the vectors of all batches in span order."""
     vectors: Any = model.ops.alloc2f(n_spans, _width(model), zeros=False)
     for batch, output in zip(batches, outputs):
         vectors[batch] = torch2xp(output.detach(), ops=model.ops)
@@ -271,7 +272,7 @@ def _begin_kept(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backprop]:
 
 
 def _begin_recomputed(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backprop]:
-    """A forward pass that is repeated when the gradients come back."""
+    """Run a pass that is repeated for its gradients."""
     shim = shim_of(model)
     devices = [shim.device] if shim.device.type == "cuda" else []
     state = torch.get_rng_state()
@@ -291,7 +292,7 @@ def _begin_recomputed(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backpr
 
 
 def in_second_part(ids: torch.Tensor, specials: np.ndarray) -> torch.Tensor:
-    """Where the second part of passages is, as bool of the shape of ``ids``.
+    """Mask of the second part of passages. Bool of the shape of ``ids``.
 
     It begins behind the first [SEP] that follows an [END]: a title of the document ends with one
     too, and stands before the mention.
@@ -304,7 +305,7 @@ def in_second_part(ids: torch.Tensor, specials: np.ndarray) -> torch.Tensor:
 
 
 def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torch.Tensor:
-    """Run the transformer on the passages: (n, width), one vector per span."""
+    """Run the transformer and pool: (n, width). One vector per span."""
     shim = shim_of(model)
     device = shim.device
     ids = torch.from_numpy(X.padded(shim.tokenizer.pad_token_id or 0)).to(device)

@@ -1,4 +1,4 @@
-"""Whether spans that were read from bytes are what encoders can take."""
+"""Validation of spans that were read from bytes."""
 
 import numpy as np
 
@@ -15,7 +15,9 @@ _TYPES = {
 
 
 def check_inputs(inputs: SpanInputs) -> SpanInputs:
-    """The inputs; ValueError where an array has another type or shape, or leads elsewhere."""
+    """Raise ValueError for inputs that an encoder cannot take. An array has another type or shape,
+    or leads elsewhere.
+    """
     for name, dtype in _TYPES.items():
         array = getattr(inputs, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:

@@ -1,4 +1,4 @@
-"""Text -> inputs of a transformer: windows round mentions, texts of entities.
+"""Text -> inputs of a transformer. Windows round mentions, texts of entities.
 
 The formats are those of the arborescence paper, §2.2::
 
@@ -31,7 +31,7 @@ CHARACTERS_PER_PIECE = 100
 
 @dataclass(frozen=True)
 class WindowReader:
-    """Reads a window of text around each mention, and the texts of entities.
+    """Reads a window around each mention, and entity texts.
 
     It is the ``TowerReader`` of towers with an ``EncoderShim``, such as ``TransformerEncoder.v1``.
 
@@ -56,11 +56,11 @@ class WindowReader:
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
-        """One window for each mention, see ``mention_windows``; ``model`` is the tower."""
+        """Read one window for each mention. See ``mention_windows``. ``model`` is the tower."""
         return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
-        """One passage for each text, see ``entity_passages``; ``model`` is the tower."""
+        """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
         size = self.text_size or self.size
         limit = loaded_shim(model).position_limit
         size = min(size, limit) if limit else size
@@ -68,7 +68,7 @@ class WindowReader:
 
 
 def check_size(setting: str, size: int) -> None:
-    """Raise ValueError where a window, a passage or a text is too short to hold anything."""
+    """Raise ValueError for a window, passage or text too short."""
     check_count(setting, size)
     if size < SHORTEST_WINDOW:
         raise ValueError(Errors.E204.format(what=setting, size=size, shortest=SHORTEST_WINDOW))
@@ -133,7 +133,7 @@ def mention_windows(
 def share_context(
     left: np.ndarray, right: np.ndarray, spare: np.ndarray
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """How much of the text on both sides of mentions is kept: the same amount where possible.
+    """Divide a window's context evenly between both sides, where possible.
 
     left, right: (n,) int64, the word pieces on each side.
     spare: (n,) int64, how many are kept at most.
@@ -145,7 +145,7 @@ def share_context(
 def locate_mentions(
     tokenizer: WordPieceTokenizer, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
 ) -> Tuple[WordPieces, np.ndarray, np.ndarray]:
-    """The word pieces of texts, and where mentions are in them.
+    """Find word pieces of texts, and mentions in them.
 
     texts, text_of, offsets: As in ``mention_windows``.
     RETURNS: Also the first word piece of each mention, and the one after its last: (n,) int64 each.
@@ -160,7 +160,7 @@ def locate_mentions(
 
 
 def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]) -> SpanInputs:
-    """The texts of entities; the span is the title, or its marker where only the rest is readable.
+    """The texts of entities. The span is the title, or its marker where only the rest is readable.
 
     tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a text, special tokens included; the description is cut first.

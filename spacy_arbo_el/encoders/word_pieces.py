@@ -27,7 +27,7 @@ LONGEST_WORD, PARTS_AT_ONCE = 100, 4096
 
 @dataclass(frozen=True)
 class _InParts:
-    """What the tokenizer says of a text that was read part by part, as of a whole one.
+    """Joined tokenizer output of a text read in parts.
 
     ids: The word pieces.
     offsets: The first character of each, and the one after its last.
@@ -41,7 +41,7 @@ class _InParts:
 
 
 class WordPieces(NamedTuple):
-    """The word pieces of ``t`` texts, one text after the other.
+    """Word pieces of ``t`` texts, one after the other.
 
     ids: (total,) int64.
     bounds: (t + 1,) int64, text ``i`` is ``ids[bounds[i]:bounds[i + 1]]``.
@@ -52,7 +52,7 @@ class WordPieces(NamedTuple):
 
 
 class LocatedWordPieces(NamedTuple):
-    """Word pieces with the characters they stand for, counted on from text to text.
+    """Word pieces with character offsets, counted through all texts.
 
     pieces: The word pieces.
     starts: (total,) int64, the first character of each word piece.
@@ -67,7 +67,7 @@ class LocatedWordPieces(NamedTuple):
 
 
 class WordPieceTokenizer:
-    """A Hugging Face tokenizer that has the markers, for whole texts without special tokens.
+    """A Hugging Face tokenizer with the markers. It reads whole texts without special tokens.
 
     tokenizer: A fast tokenizer. Its truncation and padding are switched off.
     specials: (5,) int64, the ids of [CLS], [SEP] and the markers.
@@ -120,7 +120,7 @@ class WordPieceTokenizer:
         return _located(texts, encodings) if numbers else located
 
     def are_readable(self, ids: np.ndarray, bounds: Sequence[np.ndarray]) -> np.ndarray:
-        """Whether the vocabulary knows what pieces of text say, (n,) bool.
+        """Return whether the vocabulary knows the pieces: (n,) bool.
 
         It does not know what has no word piece at all, and what has unknown ones and no letter
         beside them.
@@ -147,7 +147,9 @@ class WordPieceTokenizer:
         return (np.array(letters, dtype=bool) & (distinct != self.unknown))[place.reshape(-1)]
 
     def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> List[int]:
-        """Texts with unknown words, in which letters and symbols may stand side by side."""
+        """Find texts with unknown words of mixed characters. Letters and symbols may stand side by
+        side.
+        """
         return [
             number
             for number, (text, encoding) in enumerate(zip(texts, encodings))
@@ -155,7 +157,7 @@ class WordPieceTokenizer:
         ]
 
     def _read_in_parts(self, text: str, borders: Sequence[int]) -> _InParts:
-        """The word pieces of a text, cut where a word hides a mention or is unknown.
+        """Read a text in parts, cut at hidden mentions. Also where a word is unknown.
 
         borders: Characters that mentions begin and end with.
         """
@@ -178,7 +180,7 @@ class WordPieceTokenizer:
 
 
 def _is_of_word(character: str) -> bool:
-    """Whether a character is a letter, a digit or a mark on one: not a symbol such as an emoji."""
+    """Return whether a character is a letter, digit or mark. A symbol such as an emoji is not."""
     return unicodedata.category(character)[0] in "LNM"
 
 
@@ -189,7 +191,7 @@ def _symbol_borders(word: str) -> List[int]:
 
 
 def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:
-    """(n,) bool, whether any of the borders (n, k) of a mention lies inside a word piece."""
+    """Return whether borders cut a word piece: (n,) bool. Of the borders (n, k) of a mention."""
     if not len(located.starts):
         return np.zeros(len(borders), dtype=bool)
     piece = np.searchsorted(located.starts, borders, side="left") - 1
@@ -197,7 +199,7 @@ def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:
 
 
 def _is_inside(border: int, text: str, offsets: Sequence[Tuple[int, int]]) -> bool:
-    """Whether a word piece has text on both sides of a border; white space is none."""
+    """Return whether a border lies within a word piece. White space at an end does not count."""
     place = bisect_left(offsets, (border, -1)) - 1
     if place < 0:
         return False

@@ -1,4 +1,4 @@
-"""Baselines that rank entities by the surface form of a mention alone, in any case."""
+"""Baselines that rank entities by surface form alone. In any case."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Sequence, Tuple
@@ -29,7 +29,7 @@ Ranker = Callable[[Sequence[str]], TopK]
 def baseline_scores(
     linker: ArboLinker, examples: Iterable[Example], rank: Ranker, seen: Seen
 ) -> Dict[str, Any]:
-    """Score a baseline on gold mentions, with the keys of ``score_rows``.
+    """Score a baseline on gold mentions. The keys are those of ``score_rows``.
 
     Its first candidate is its prediction, or NIL without candidates.
 
@@ -55,7 +55,7 @@ def baseline_scores(
 
 @dataclass(frozen=True)
 class NameTfidf:
-    """TF-IDF over characters and pairs of them: the cosine to the most similar name.
+    """TF-IDF over characters and pairs of them. The cosine to the most similar name.
 
     BioCoM has this baseline (Table 1, appendix D).
 

@@ -1,4 +1,4 @@
-"""Fitting the calibration and the reranker on annotated documents (a dev set)."""
+"""Fit calibration and reranker on annotated documents (dev set)."""
 
 from dataclasses import replace
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -28,7 +28,7 @@ LabelledEdges = Tuple[np.ndarray, np.ndarray]
 
 
 class Fitted(NamedTuple):
-    """The parts of a linker that are fitted on annotated documents."""
+    """A linker's parts that are fitted on annotated documents."""
 
     calibration: Calibration
     reranker: Reranker
@@ -40,7 +40,7 @@ class Fitted(NamedTuple):
 
     @property
     def reranker_accuracy(self) -> Optional[float]:
-        """The accuracy of a fitted ``FeatureRanker`` on held-out documents; None for others."""
+        """The accuracy of a fitted ``FeatureRanker`` on held-out documents. None for others."""
         weights = self.reranker.weights if isinstance(self.reranker, FeatureRanker) else None
         return None if weights is None else weights.accuracy
 
@@ -104,7 +104,7 @@ def fit_calibration(
 
 
 def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
-    """The parts that fit documents; the datastore must not change meanwhile."""
+    """The parts that fit documents. The datastore must not change meanwhile."""
     mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
     if mentions is None:
         return Fitted(stages.calibration, stages.reranker)
@@ -143,7 +143,7 @@ def same_entity_edges(
     similarity: Similarity,
     identities: Sequence[Identity],
 ) -> LabelledEdges:
-    """The edges between the nearest mentions of a corpus whose entities are annotated.
+    """Edges between nearest annotated mentions of a corpus.
 
     discovery: How mentions are compared.
     features: (m, width) float32, see ``Discovery.features``.
@@ -158,7 +158,7 @@ def same_entity_edges(
 
 
 def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> LabelledEdges:
-    """The edges at which ``keep`` (m, k) is True; correct between mentions of the same entity."""
+    """The edges at which ``keep`` (m, k) is True. Correct between mentions of the same entity."""
     pairs = zip(np.nonzero(keep)[0].tolist(), nearest.ids[keep].tolist())
     correct = [bool(identities[m] & identities[n]) for m, n in pairs]
     return nearest.scores[keep], np.array(correct, dtype=bool)

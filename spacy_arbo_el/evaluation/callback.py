@@ -1,4 +1,4 @@
-"""The callback that calibrates, tunes and scores a pipeline on a dev set before it is saved."""
+"""Callback that calibrates, tunes and scores before saving."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ FOLDS = 3
 @registry.callbacks("spacy-arbo-el.Calibrate.v1")
 @dataclass(frozen=True)
 class Calibrate:
-    """Calibrates the linkers of a pipeline on a dev set before the pipeline is saved.
+    """Calibrates a pipeline on a dev set before saving.
 
     Use it whenever you train, so that scores are probabilities and thresholds have a meaning::
 
@@ -61,7 +61,7 @@ class Calibrate:
         return self.calibrate_and_score(nlp)[0]
 
     def calibrate_and_score(self, nlp: Language) -> Tuple[Language, Dict[str, Any]]:
-        """The pipeline as it would be saved, and its scores on held-out documents.
+        """Calibrate as for saving, and score on held-out documents.
 
         The scores are those of the first linker; none where the dev set can't be divided.
         """
@@ -93,7 +93,7 @@ class Calibrate:
 def score_held_out(
     linker: ArboLinker, docs: Sequence[Doc], tune_by: str
 ) -> Tuple[float, Dict[str, Any]]:
-    """Score parts of documents by a linker that is calibrated on the other parts.
+    """Score each part with a linker calibrated on the others.
 
     docs: Annotated documents that the linker was not trained on.
     tune_by: The score that the threshold has the best value of; "" for the present threshold.

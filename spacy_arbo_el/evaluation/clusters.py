@@ -51,7 +51,7 @@ def cluster_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> D
 
 
 def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, float]:
-    """B³: precision, recall and F1 of clusters of n > 0 mentions.
+    """B³ precision, recall and F1 of clusters. Of n > 0 mentions.
 
     gold: (n,) int64, the number of each mention's gold cluster, from 0.
     predicted: (n,) int64, the number of its predicted cluster, from 0.
@@ -64,7 +64,7 @@ def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, floa
 
 
 def _overlap(gold: np.ndarray, predicted: np.ndarray) -> csr_matrix:
-    """The number of mentions that each pair of clusters has in common."""
+    """Count the mentions that each pair of clusters shares."""
     overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))
     # Adds up the ones of equal pairs.
     overlap.sum_duplicates()
@@ -81,12 +81,12 @@ def _pairs(sizes: np.ndarray) -> float:
 
 
 def _share(part: float, total: float) -> float:
-    """The share of a part; 1.0 if the total is 0."""
+    """Share of a part; 1.0 if the total is 0."""
     return part / total if total else 1.0
 
 
 def rates(name: str, precision: float, recall: float) -> Dict[str, float]:
-    """Precision, recall and F1, named with the suffixes "_p", "_r" and "_f"."""
+    """Precision, recall and F1 with suffixes "_p", "_r", "_f"."""
     f = _f1(precision, recall)
     return {f"{name}_p": float(precision), f"{name}_r": float(recall), f"{name}_f": float(f)}
 
@@ -97,7 +97,7 @@ def _f1(precision: float, recall: float) -> float:
 
 
 def _best_alignment(overlap: csr_matrix, in_gold: np.ndarray, in_predicted: np.ndarray) -> float:
-    """The sum of Dice coefficients of the best one to one alignment of clusters.
+    """Sum of Dice coefficients under the best one-to-one alignment. Of clusters.
 
     Only clusters with a common mention can be aligned. So each connected component of these is
     solved separately.

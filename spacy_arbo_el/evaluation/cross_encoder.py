@@ -12,7 +12,7 @@ from ..reranking.cross_encoder_fit import CrossEncoderFit
 
 
 def rows_of_cross_encoder(stages: LinkingStages) -> Dict[str, LinkingStages]:
-    """Stages to compare with those of a linker that has a trained cross-encoder; none without one.
+    """Stages to compare a trained cross-encoder with. None without one.
 
     "names alone, cross-encoder" has the nearest entities by names, in the order of the scores.
     "without the cross-encoder" and "by the scores, not in the ranker" are the linker's own

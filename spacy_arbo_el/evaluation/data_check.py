@@ -1,4 +1,4 @@
-"""What will hurt in a corpus and a knowledge base before anything is trained on them."""
+"""Check of corpus and knowledge base before training."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class KBSurvey:
 
 
 def survey_kb(kb: ArboKB) -> KBSurvey:
-    """Read all entities once, a page in memory at a time. No vectors are read."""
+    """Read all entities once, one page at a time. No vectors are read."""
     positions: List[int] = []
     unnamed: List[str] = []
     described = 0
@@ -85,7 +85,7 @@ def survey_kb(kb: ArboKB) -> KBSurvey:
 
 
 def check_corpus(train: GoldCorpus, kb: ArboKB, dev: Optional[GoldCorpus]) -> List[Finding]:
-    """What may hurt in the mentions of a training corpus, and of a dev corpus where it is given."""
+    """Find problems of training mentions, and of dev mentions. Of dev only where it is given."""
     mentions = train.mentions + (dev.mentions if dev else [])
     findings = [_absent(kb, mentions), _not_annotated(mentions), _left_out(kb, mentions)]
     findings.extend(_offsets(mentions))
@@ -116,7 +116,7 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> List[Finding]:
 
 
 def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Finding:
-    """A finding with the most frequent of its places as examples."""
+    """Make a finding with its most frequent places as examples."""
     counts = Counter(places)
     shown = (
         f"{place} ({n} times)" if n > 1 else place for place, n in counts.most_common(EXAMPLES)
@@ -234,7 +234,7 @@ def _shown(mention: GoldMention) -> str:
 
 
 def recommend(train: GoldCorpus, survey: KBSurvey) -> Tuple[str, str]:
-    """A config and an encoder for these data, a line with the reason each."""
+    """Recommend config and encoder, each with a reason."""
     n, size = sum(bool(m.record.kb_ids) for m in train.mentions), max(survey.size, 1)
     if n < ENOUGH_TO_TRAIN:
         config = (

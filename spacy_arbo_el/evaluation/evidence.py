@@ -1,4 +1,4 @@
-"""The curves of texts and of exemplars, fitted together, so that the better evidence is chosen."""
+"""Joint fit of the curves of texts and exemplars. So that the better evidence is chosen."""
 
 from dataclasses import replace
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
@@ -32,7 +32,7 @@ Loss = Callable[[np.ndarray], Tuple[float, np.ndarray]]
 
 
 class Evidence(NamedTuple):
-    """The candidates of ``m`` mentions with their nearest text and exemplar.
+    """Candidates of ``m`` mentions with nearest text and exemplar.
 
     entities: (m, c) int64 positions in the knowledge base, each once, -1 for none.
     texts, exemplars: (m, c) float64, the similarity of the nearest one of the entity; -inf where
@@ -58,7 +58,7 @@ class Evidence(NamedTuple):
 
 
 def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibration) -> Calibration:
-    """The calibration with the curves "entity" and "exemplar" fitted on annotated mentions.
+    """Fit the curves "entity" and "exemplar" on annotated mentions.
 
     Two curves that are fitted apart, each on how often its kind of evidence is right, do not say
     which of two candidates is right where a text speaks for one and an exemplar for the other. So
@@ -89,7 +89,7 @@ def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibrat
 
 
 def _platt(neighbours: Neighbours, gold: np.ndarray, curves: Curves) -> Optional[Curve]:
-    """The curve from the log-odds of the best candidates to those of their being right."""
+    """Fit the curve from candidates' log-odds to correctness."""
     texts, exemplars = neighbours.entities.resized(1), neighbours.exemplars.resized(1)
     ids = np.hstack([texts.ids, resized_table(neighbours.exemplar_entities, 1, -1)])
     scores = np.hstack([texts.scores, exemplars.scores]).astype(np.float64)
@@ -100,7 +100,7 @@ def _platt(neighbours: Neighbours, gold: np.ndarray, curves: Curves) -> Optional
 
 
 def _compared(evidence: Evidence, gold: np.ndarray) -> Optional[Curves]:
-    """The curves by which the gold candidate is the likeliest of its mention.
+    """Fit curves under which gold candidates are most likely.
 
     RETURNS: None where too few mentions have both kinds of evidence.
     """
@@ -154,7 +154,7 @@ def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Curves:
 
 
 def _minimum(loss: Loss, starts: List[np.ndarray]) -> np.ndarray:
-    """(3,) the parameters of the smallest loss that a search from the given starts ends at.
+    """Parameters of the smallest loss found from several starts. (3,).
 
     loss: The value at (3,) parameters, and the gradient.
     """

@@ -1,4 +1,4 @@
-"""Holdout entities, removed from the knowledge base, whose mentions should be NIL."""
+"""Holdout entities: removed, so that their mentions become NIL."""
 
 from pathlib import Path
 from typing import Iterable, List, Set
@@ -19,7 +19,7 @@ from ..mentions.record import ID_SEPARATOR, gold_ids
 def remove_entities(
     linker: ArboLinker, docs: Iterable[Doc], share: float, seed: int = 0
 ) -> Set[str]:
-    """Remove some of the entities of annotated documents from a linker's knowledge base.
+    """Remove some entities of annotated documents from the KB.
 
     Their exemplars are not searched any more. (The arborescence paper's code removes 10 %.)
 
@@ -40,7 +40,7 @@ def remove_entities(
 
 
 def restrict_entities(linker: ArboLinker, labels: Path) -> int:
-    """Make a file's entities the only ones of a linker's knowledge base.
+    """Restrict a linker's knowledge base to a file's entities.
 
     So the same model is scored against part of its labels, or against more (VERBALIZED, Tables 14
     and 15). The pipeline's folder stays as it is.
@@ -90,5 +90,5 @@ def _with_removed_as_nil(doc: Doc, kb: ArboKB) -> Doc:
 
 
 def _existing_ids(kb: ArboKB, span: Span) -> List[str]:
-    """The gold ids of a span that the knowledge base contains, as the ids of its entities."""
+    """Gold ids that exist, as ids of their entities."""
     return [kb.get(kb_id).id for kb_id in gold_ids(span) if kb_id in kb]

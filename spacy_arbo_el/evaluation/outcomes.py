@@ -14,7 +14,7 @@ from ..mentions.record import gold_ids
 
 
 class Outcome(NamedTuple):
-    """A gold mention, a predicted mention, or both if they have the same offsets.
+    """A gold mention, a predicted one, or an aligned pair.
 
     label: The label of the gold mention, or of the predicted one if there is no gold mention.
     gold: The gold ids, empty for NIL; None if there is no gold mention.
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
     @property
     def is_correct(self) -> bool:
-        """Whether the gold mention has the correct link, or none if it is NIL."""
+        """Return whether a gold mention is linked right. Or not at all, if it is NIL."""
         if self.gold is None or self.predicted is None:
             return False
         return self.predicted in self.gold if self.gold else self.predicted == NIL

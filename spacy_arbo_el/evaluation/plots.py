@@ -1,4 +1,4 @@
-"""Figures of what ``arbo tune`` and ``arbo evaluate`` measure, by matplotlib: extra ``plots``.
+"""Figures of ``arbo tune`` and ``arbo evaluate`` (extra ``plots``). By matplotlib.
 
 The arborescence of a document is drawn by ``explanations/arborescence.py``, which needs nothing.
 """
@@ -42,7 +42,7 @@ THRESHOLD_LINES = {
 
 
 def plot_thresholds(rows: Sequence[Row], best: int) -> "Figure":
-    """Precision and recall of links and of NIL at each threshold.
+    """Plot precision and recall of links and NIL by threshold.
 
     rows: As ``sweep_linking`` gives them.
     best: The number of the row that is marked.
@@ -80,7 +80,7 @@ def plot_reliability(parts: Mapping[str, Reliability]) -> "Figure":
 
 
 def plot_recall(rows: Mapping[str, Mapping[str, Any]]) -> "Figure":
-    """The share of mentions whose entity is among the first k candidates, by k.
+    """Plot recall among the first k candidates, by k.
 
     rows: Scores by the name of the method, as ``score_rows`` gives them.
     """
@@ -111,7 +111,7 @@ def plot_cluster_sizes(sizes: Mapping[str, Sequence[int]]) -> "Figure":
 
 
 def plot_contributions(explanation: Explanation) -> "Figure":
-    """What puts the first candidate of a mention before another, feature by feature.
+    """Plot which features put one candidate before another. The first before another.
 
     explanation: What ``linker.explain`` gives. ValueError where it has no contributions: there is
         one candidate, or the ranker has no weights.
@@ -140,7 +140,7 @@ def plot_contributions(explanation: Explanation) -> "Figure":
 
 
 def plot_map(linker: "ArboLinker", docs: Iterable[Doc], n_entities: int = 8) -> "Figure":
-    """Mentions of linked documents and their entities, by the first two principal components.
+    """Plot mentions and entities by two principal components.
 
     Mentions have the colour of their entity, whose title stands at its vector. All others are grey.
 
@@ -177,7 +177,7 @@ def plot_map(linker: "ArboLinker", docs: Iterable[Doc], n_entities: int = 8) -> 
 
 
 def principal_plane(vectors: np.ndarray) -> np.ndarray:
-    """(n, 2) float, n vectors by their first two principal components."""
+    """Project vectors onto two principal components: (n, 2) float."""
     centred = np.asarray(vectors, dtype=np.float64) - np.mean(vectors, axis=0, dtype=np.float64)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     return np.pad(centred @ axes[:2].T, ((0, 0), (0, 2 - len(axes[:2]))))
@@ -194,7 +194,7 @@ def inline_svg(figure: "Figure") -> str:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format of its suffix; see ``check_figure``."""
+    """Write a figure in the format of its suffix. See ``check_figure``."""
     check_figure(path)
     data = io.BytesIO()
     # Without a date, the same figure gives the same file.
@@ -205,7 +205,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
 
 def check_figure(path: Path) -> None:
-    """ValueError if the suffix is none of ``SUFFIXES``; ImportError without matplotlib."""
+    """ValueError if the suffix is none of ``SUFFIXES``. ImportError without matplotlib."""
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(Errors.E832.format(path=path, suffixes=", ".join(SUFFIXES)))
     check_plots()
@@ -220,7 +220,7 @@ def check_plots() -> None:
 
 
 def _new_figure(x: str, y: str) -> "Tuple[Figure, Axes]":
-    """A figure outside pyplot: it opens no window, and nobody has to close it."""
+    """A figure outside pyplot. It opens no window, and nobody has to close it."""
     check_plots()
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""How far probabilities are from how often they are right: reliability and its error."""
+"""Reliability of probabilities, and their calibration error."""
 
 from dataclasses import dataclass
 from typing import Sequence
@@ -48,7 +48,7 @@ def reliability(probability: np.ndarray, correct: np.ndarray, bins: int = BINS) 
 
 
 def reliability_of_links(outcomes: Sequence[Outcome], bins: int = BINS) -> Reliability:
-    """Compare the probabilities of links with how often they are right.
+    """Compare link probabilities with how often links are right.
 
     A mention that is NIL counts with its first candidate, which the threshold has rejected. A
     mention without candidates is left out.

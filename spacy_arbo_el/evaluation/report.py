@@ -1,4 +1,4 @@
-"""Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
+"""Tables over inference procedures. Accuracy on seen and unseen entities, recall, NIL."""
 
 import warnings
 from dataclasses import replace
@@ -72,7 +72,7 @@ def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages
 def inference_outcomes(
     nlp: Language, examples: Sequence[Example], folds: int = 0, tune_by: str = ""
 ) -> Dict[str, List[Outcome]]:
-    """Outcomes of a pipeline's linker on gold mentions, for several inference procedures.
+    """Outcomes on gold mentions for several inference procedures.
 
     ``ROWS`` says what they are. For a linker with a cross-encoder, there are rows without it too.
 
@@ -84,7 +84,7 @@ def inference_outcomes(
 
 
 def own_outcomes(nlp: Language, examples: Sequence[Example]) -> List[Outcome]:
-    """Outcomes of a pipeline's linker on gold mentions, as it is configured."""
+    """Outcomes on gold mentions for the linker as configured."""
     return outcomes_of_stages(nlp, examples, lambda stages: {CONFIGURED: stages})[CONFIGURED]
 
 
@@ -107,7 +107,7 @@ def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> List[Exampl
 
 
 def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str, Dict[str, Any]]:
-    """The scores of outcomes by name, with accuracy on the entities that the linker has seen.
+    """Score outcomes by name, with accuracy on seen entities.
 
     Recall@100 is None for a pipeline with fewer candidates.
     """
@@ -136,7 +136,7 @@ def outcomes_of_stages(
     folds: int = 0,
     tune_by: str = "",
 ) -> Dict[str, List[Outcome]]:
-    """Outcomes of a pipeline's linker on gold mentions, for several variants of its stages.
+    """Outcomes on gold mentions for several variants of stages.
 
     examples: Only the linker of the pipeline is run on them.
     variants: From the linker's calibrated stages to the stages to compare, by name.
@@ -201,7 +201,9 @@ def seen_by(linker: ArboLinker) -> Seen:
 
 
 def scores_with_seen(results: List[Outcome], seen: Seen) -> Dict[str, Any]:
-    """The scores of outcomes, with recall@100, by seen and unseen, and the interval of accuracy."""
+    """Score outcomes, with recall@100, seen and unseen, and interval. The interval is that of
+    accuracy.
+    """
     recall = {f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES)}
     interval = {"arbo_acc_95": accuracy_interval(results)}
     return {**score_outcomes(results), **recall, **score_by_seen(results, seen), **interval}
@@ -224,7 +226,7 @@ def as_page(
     notes: Sequence[str],
     figures: Mapping[str, str],
 ) -> str:
-    """Rows of scores and figures as an HTML page in one file, which loads nothing.
+    """Render scores and figures as one self-contained HTML page.
 
     notes: Paragraphs under the table.
     figures: Elements of SVG, by their titles.

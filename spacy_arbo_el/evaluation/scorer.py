@@ -65,7 +65,7 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
 
 
 def recall_at(results: List[Outcome], k: int) -> Optional[float]:
-    """The share of gold mentions with an entity that have it among the first k candidates."""
+    """Share of linkable gold mentions with their entity in k."""
     return mean([_is_candidate(result, k) for result in results if result.gold])
 
 

@@ -1,4 +1,4 @@
-"""Scores by what training has shown: entities with exemplars, and surface forms of exemplars."""
+"""Scores by what training has shown. Entities with exemplars, and surface forms of exemplars."""
 
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -33,7 +33,7 @@ class Seen(NamedTuple):
 
 
 def score_by_seen(results: Sequence[Outcome], seen: Seen) -> Dict[str, Optional[float]]:
-    """Accuracy on gold mentions of entities, by what training has shown.
+    """Accuracy on gold mentions, by what training has shown.
 
     RETURNS: These scores, None where there is nothing to score:
         arbo_acc_seen, arbo_acc_unseen: Entities with and without a training mention.
@@ -64,7 +64,7 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> Dict[str, Optional[
 
 
 def accuracy_interval(results: Sequence[Outcome]) -> Optional[Tuple[float, float]]:
-    """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
+    """The 95 % bootstrap interval of accuracy over documents. None with fewer than two."""
     by_document: Dict[Any, List[bool]] = {}
     for result in results:
         if result.gold is not None and result.span is not None:

@@ -114,7 +114,7 @@ def _is_cased(character: str) -> bool:
 
 
 def current_gold(kb: ArboKB, mentions: Sequence[GoldMention]) -> List[Tuple[str, ...]]:
-    """The gold ids of mentions, as the knowledge base has them now."""
+    """Gold ids of mentions, as the KB has them now."""
     return current_ids(kb, [mention.record.kb_ids for mention in mentions])
 
 
@@ -134,12 +134,13 @@ def meanings(
 
 
 def owners_of_forms(kb: ArboKB, mentions: Sequence[GoldMention]) -> Dict[str, List[int]]:
-    """The positions of the entities with each surface form, case folded, as a name."""
+    """Positions of the entities with each surface form. Case folded, as a name."""
     return kb.entities.with_names(sorted({m.record.text.casefold() for m in mentions}))
 
 
 def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Optional[Seen] = None) -> Statistics:
-    """Statistics of a corpus: sizes of gold clusters, shares in the KB, unseen and ambiguous.
+    """Statistics of a corpus and its gold clusters. Their sizes, shares in the KB, unseen and
+    ambiguous.
 
     Numbers are int and shares are float: those of entities, and below them those of the mentions
     with a gold id.

@@ -1,4 +1,4 @@
-"""Scores of linking and discovery at many thresholds, each in one sweep."""
+"""Scores at many thresholds, each in one sweep. Of linking and of discovery."""
 
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence
 
@@ -38,7 +38,7 @@ Row = Dict[str, float]
 
 
 def check_score(name: str, choices: Sequence[str]) -> None:
-    """Raise ValueError if a name is not one of these scores."""
+    """Raise ValueError unless the name is one of these scores."""
     if name not in choices:
         raise ValueError(Errors.E713.format(value=name, choices=", ".join(choices)))
 
@@ -65,7 +65,7 @@ class ThresholdSweep(NamedTuple):
 
 
 def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> List[Row]:
-    """The scores of all mentions of several sweeps at each threshold."""
+    """Pool several sweeps into scores at each threshold."""
     thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
     judged = np.concatenate([sweep.judged for sweep in sweeps], axis=2)
     return _rows(thresholds, judged, np.concatenate([sweep.has_gold for sweep in sweeps]))

@@ -1,4 +1,4 @@
-"""Tuning the thresholds of a linker on annotated documents, and storing them in its config."""
+"""Tune a linker's thresholds and store them in its config."""
 
 import csv
 import io
@@ -54,7 +54,7 @@ class TuningResult(NamedTuple):
 
     @property
     def counts(self) -> Dict[str, int]:
-        """The best number for each setting that was tried: of equal scores the smallest."""
+        """The best number for each setting that was tried. Of equal scores the smallest."""
         return {name: _best_count(scores) for name, scores in self.tried.items()}
 
     @property
@@ -136,7 +136,7 @@ def _sweep_counts(
     counts: Sequence[int],
     score: str,
 ) -> Dict[int, float]:
-    """The score of linking with each value of a setting, at the linker's threshold.
+    """Score linking with each value of a setting. At the linker's threshold.
 
     name: A setting of the linker's inference.
     counts: Its values.
@@ -150,7 +150,7 @@ def _sweep_counts(
 
 
 def _best_count(scores: Dict[int, float]) -> int:
-    """The number with the best score: of equal scores the smallest."""
+    """The number with the best score. Of equal scores the smallest."""
     return min(scores, key=lambda count: (-scores[count], count))
 
 
@@ -163,7 +163,7 @@ def _with_count(stages: LinkingStages, name: str, count: int) -> LinkingStages:
 
 
 def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> None:
-    """Use the tuned settings in a pipeline's linker, and write them to its config."""
+    """Store tuned settings in a linker and its config."""
     linker = find_linker(nlp, name)
     config = nlp.get_pipe_config(name_of_linker(nlp, linker))
     linker.threshold = config["threshold"] = result.threshold

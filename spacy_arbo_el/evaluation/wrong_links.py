@@ -1,4 +1,4 @@
-"""Wrong links on annotated mentions: where each went wrong, and what was confused with what."""
+"""Wrong links on annotated mentions. Where each went wrong, and what was confused with what."""
 
 import csv
 import io
@@ -78,7 +78,7 @@ class WrongLink:
 
     @property
     def confidence(self) -> float:
-        """How sure the linker was of its error: for NIL, that no candidate is right."""
+        """The linker's confidence in its error. For NIL, that no candidate is right."""
         return 1.0 - self.link.score if self.predicted == NIL else self.link.score
 
     @property
@@ -128,7 +128,7 @@ class WrongLink:
 
 
 def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> List[WrongLink]:
-    """The gold mentions whose link is wrong, those that the linker was surest of first.
+    """Gold mentions with wrong links, the most confident first.
 
     linker: What linked them. Its knowledge base is as it was.
     results: Outcomes with their spans.
@@ -141,7 +141,7 @@ def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> List[WrongLin
 
 
 def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> Dict[str, str]:
-    """The titles of gold and predicted entities by id; ids without an entity are left out."""
+    """The titles of gold and predicted entities by id. Ids without an entity are left out."""
     ids = sorted({kb_id for one in wrong for kb_id in (*(one.gold or ()), one.predicted or NIL)})
     positions = linker.kb.entities.positions_of(ids).tolist()
     entities = linker.kb.entities.at_all(p for p in positions if p >= 0)
@@ -149,7 +149,7 @@ def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> Dict[str, str]:
 
 
 def _owners(linker: ArboLinker, texts: Iterable[str]) -> Dict[str, AbstractSet[str]]:
-    """The ids of the entities that have a text as a name, by case folded text."""
+    """Ids of entities by their case-folded names."""
     names = linker.kb.entities.with_names(sorted({text.casefold() for text in texts}))
     ids = linker.kb.entities.ids_at(sorted({p for group in names.values() for p in group}))
     return {name: {ids[p] for p in group} for name, group in names.items()}
@@ -203,7 +203,7 @@ def _is_abbreviation(text: str) -> bool:
 
 
 def sentence_of(span: Span) -> Tuple[str, str, str]:
-    """The text before a mention in its sentence, the mention, and the text behind it.
+    """Sentence of a mention: before, the mention, behind.
 
     A document without sentence boundaries has the text around the mention, in whole words.
     """
@@ -230,13 +230,13 @@ def by_kind(wrong: Iterable[WrongLink]) -> Dict[str, List[WrongLink]]:
 
 
 def confusions(wrong: Iterable[WrongLink]) -> List[Tuple[int, str, str]]:
-    """How often which entity was linked instead of which: (count, gold, predicted)."""
+    """Count which entity was linked instead of which. (count, gold, predicted)."""
     counts = Counter((one.gold_name, one.predicted_name) for one in wrong)
     return [(count, *names) for names, count in counts.most_common()]
 
 
 def summary(wrong: Sequence[WrongLink], total: int) -> str:
-    """The number of wrong links per kind, and of each trait, in a line or two.
+    """Count wrong links per kind and trait, as text.
 
     total: The number of gold mentions.
     """
@@ -250,7 +250,7 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
 
 
 def as_csv(wrong: Iterable[WrongLink]) -> str:
-    """Wrong links as CSV with a header, in the order given."""
+    """Format wrong links as CSV in the order given. With a header."""
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
@@ -260,7 +260,7 @@ def as_csv(wrong: Iterable[WrongLink]) -> str:
 
 
 def to_html(wrong: Sequence[WrongLink], total: int, threshold: float) -> str:
-    """A complete page: the confusions, and each wrong link under its kind.
+    """A complete HTML page. The confusions, and each wrong link under its kind.
 
     wrong: In the order to begin with.
     total: The number of gold mentions.

@@ -1,4 +1,4 @@
-"""The arborescence of a document as a drawing: which mention has its link through which other.
+"""The arborescence of a document as a drawing. Which mention has its link through which other.
 
 Every link has a path from an entity to its mention. The paths of a document share their first
 steps, so together they are a forest: an entity, its exemplars and mentions under it, and other
@@ -47,7 +47,7 @@ class Node:
 
 
 def forest_of(links: Iterable[Tuple[str, str, Link]]) -> List[Node]:
-    """The roots of the forest that the paths of links are.
+    """Build the forest of the paths of links. Its roots are returned.
 
     links: The place ("start:end"), the surface form and the link of each mention.
     """
@@ -82,7 +82,7 @@ def _node_of(step: Evidence, *, is_root: bool) -> Node:
 def draw_arborescence(
     doc: Doc, *, get_spans: Optional[SpanGetter] = None, extension: str = DEFAULT_EXTENSION
 ) -> str:
-    """The links of a document as a drawing (SVG): each entity with the mentions that it reaches.
+    """The links of a document as a drawing (SVG). Each entity with the mentions that it reaches.
 
     A line shows the probability of its step. Mentions of a new entity are under its id. In a
     notebook: ``IPython.display.HTML(draw_arborescence(doc))``.
@@ -114,7 +114,8 @@ def as_svg(roots: Iterable[Node]) -> str:
 
 
 def _placed(roots: Iterable[Node]) -> Iterator[Tuple[int, int, Optional[int], Node]]:
-    """The row, the column, the row of the parent (None for a root) and the node, of all nodes.
+    """Lay out all nodes as rows and columns. Row, column, row of the parent (None for a root),
+    node.
 
     The first child is in the row of its parent, each other one in a separate row.
     """

@@ -1,4 +1,6 @@
-"""Explaining a link: what supported it, or what kept an entity from being linked."""
+"""Explanations of links and of missing ones. What supported a link, or what kept an entity from
+being linked.
+"""
 
 from dataclasses import dataclass
 from typing import Mapping, Optional, Sequence, Tuple
@@ -69,7 +71,7 @@ class Explainer:
         )
 
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
-        """What a cross-encoder has changed for a mention, in words; empty for nothing."""
+        """Describe a cross-encoder's changes to a mention. Empty for nothing."""
         reranker = self.stages.reranker
         if not isinstance(reranker, PairReranker):
             return ""
@@ -85,7 +87,7 @@ class Explainer:
     def _compared(
         self, ranked: RankedMentions, row: int, link: Link, expected: str
     ) -> Tuple[Tuple[str, ...], Mapping[str, float]]:
-        """The first candidate and another, and what puts it before the other."""
+        """Compare the first candidate with another, feature by feature."""
         reranker, ids = self.stages.reranker, list(link.ids)
         others = [expected] if expected in ids[1:] else ids[1:2]
         if not isinstance(reranker, FeatureRanker) or not others:
@@ -121,7 +123,7 @@ class Explainer:
         return self._not_chosen(link, list(link.ids).index(entity.id))
 
     def _correction(self, position: int, ranked: RankedMentions, row: int) -> str:
-        """By which correction an entity is no candidate of a mention, in words; empty for none."""
+        """Describe the correction that excludes an entity. "" for none."""
         datastore, corrections = self.stages.datastore, self.stages.corrections
         batch = ranked.batch.take(np.array([row]))
         corrected = corrections.matches(batch, datastore).get(0)
@@ -170,7 +172,7 @@ class Explainer:
 
 
 def _influence(link: Link) -> str:
-    """Which mention or exemplar led a link to where it is."""
+    """Describe which mention or exemplar led to a link."""
     for step in reversed(link.evidence[:-1]):
         if step.kind != "entity":
             where = f" in {step.document}" if step.document else ""

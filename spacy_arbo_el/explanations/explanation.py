@@ -1,4 +1,4 @@
-"""Why a mention is linked so: the data that text and HTML show."""
+"""Why a mention is linked so. The data that text and HTML show."""
 
 from dataclasses import dataclass, field
 from typing import Iterator, Mapping, Optional, Tuple
@@ -15,7 +15,7 @@ SHOWN_PARTS = 3
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a mention is linked to an entity, or to none. ``str()`` gives a few lines of text.
+    """An explanation of a mention's link, or of NIL. ``str()`` gives a few lines of text.
 
     mention: The surface form.
     link: What the mention was linked to, with candidates and evidence; None where the linker
@@ -82,7 +82,7 @@ def _step(step: Evidence) -> str:
 
 
 def outcome_of(link: Link, title: str, threshold: Optional[float] = None) -> str:
-    """The decision on a mention in words, and its reason where it is known.
+    """Describe the decision on a mention, with its reason.
 
     title: Of the entity.
     threshold: The probability that a link must have; None where it is not known.

@@ -1,4 +1,4 @@
-"""Linked Docs as HTML: drawn by displaCy, with the evidence for each link under them."""
+"""Linked Docs as HTML. Drawn by displaCy, with the evidence for each link under them."""
 
 import unicodedata
 from typing import Any, Dict, Iterable, List, Optional
@@ -60,7 +60,7 @@ def render_evidence(
     threshold: Optional[float] = None,
     page: bool = True,
 ) -> str:
-    """Linked Docs as HTML: each as displaCy draws it, and under it the evidence for each link.
+    """Linked Docs as HTML. Each as displaCy draws it, and under it the evidence for each link.
 
     docs: Linked Docs.
     kb_url_template, get_spans, extension: As in ``to_displacy``.
@@ -118,7 +118,7 @@ def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[
 
 
 def _name(kb_id: str, link: Optional[Link]) -> str:
-    """The title, the id and the probability of an entity, as HTML."""
+    """Render title, id and probability of an entity as HTML."""
     if link is None or link.kb_id != kb_id:
         return f"<bdi>{escaped(kb_id)}</bdi>"
     title = f"<bdi>{escaped(link.title)}</bdi> " if link.title else ""
@@ -126,7 +126,7 @@ def _name(kb_id: str, link: Optional[Link]) -> str:
 
 
 def direction_of(doc: Doc) -> str:
-    """ "rtl" for a text from right to left, else "ltr"; its first letter decides."""
+    """ "rtl" for a text from right to left, else "ltr". Its first letter decides."""
     for character in doc.text:
         kind = unicodedata.bidirectional(character)
         if kind in ("L", "R", "AL"):
@@ -135,7 +135,7 @@ def direction_of(doc: Doc) -> str:
 
 
 def without_overlap(spans: Iterable[Span]) -> List[Span]:
-    """Spans in order, without those that begin before the previous one has ended."""
+    """Drop spans that begin before the previous one ends."""
     kept: List[Span] = []
     for span in spans:
         if not kept or span.start_char >= kept[-1].end_char:

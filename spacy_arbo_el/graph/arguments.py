@@ -1,4 +1,4 @@
-"""Checks a caller's arguments, and converts them to the arrays that the kernels take."""
+"""Validation of callers' arguments, and conversion for the kernels."""
 
 from typing import Any, NamedTuple, Sequence, Tuple
 
@@ -13,7 +13,7 @@ _VALID, _SOURCE, _TARGET, _ENTITY_TARGET, _NAN = range(5)
 
 
 class Graph(NamedTuple):
-    """A checked graph: entities are nodes 0..n_entities-1, mentions are the nodes after them.
+    """A checked graph. Entities are nodes 0..n_entities-1, mentions are the nodes after them.
 
     source: (E,) int32 node ids.
     target: (E,) int32 node ids of mentions.
@@ -44,7 +44,7 @@ def _first_fault(
 
 
 def check_graph(n_entities: int, n_mentions: int, source: Any, target: Any, weight: Any) -> Graph:
-    """Check a graph's arrays and convert them to int32 and float32, without a copy if possible.
+    """Validate a graph's arrays as int32 and float32. Without a copy if possible.
 
     The arguments are those of ``link``. Raises ValueError where shapes or dtypes do not fit, a node
     id is out of range, a weight is NaN, or an edge enters an entity.
@@ -102,7 +102,7 @@ def _explain(edge: int, fault: int, n_entities: int, n_nodes: int, source: int, 
 
 
 def check_threshold(threshold: float) -> np.float32:
-    """The threshold in float32, like the weights, so that an edge of exactly this weight stays."""
+    """Convert a threshold to float32, as weights are. So an edge of exactly this weight stays."""
     value = np.float32(threshold)
     if np.isnan(value):
         raise ValueError("The threshold is NaN. Give the largest weight to keep, or infinity.")

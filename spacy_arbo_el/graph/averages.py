@@ -1,4 +1,4 @@
-"""Average linkage over the edges of a graph, by the vectors of its nodes."""
+"""Average linkage over a graph's edges, by node vectors."""
 
 import heapq
 from typing import Any, List, Tuple
@@ -19,7 +19,7 @@ def average_joins(
     *,
     euclidean: bool = False,
 ) -> Joins:
-    """Which nodes join at which dissimilarity, when the two nearest clusters always join first.
+    """Join the two nearest clusters repeatedly. Returns which nodes join at which dissimilarity.
 
     The dissimilarity of two clusters is the mean over all pairs of their members. It is exact, and
     costs one inner product of the sums of their vectors. Only clusters that an edge connects are

@@ -1,4 +1,4 @@
-"""Minimax dissimilarity (Equation 1): each mention goes to its nearest entity.
+"""Minimax dissimilarity (Equation 1). Each mention goes to its nearest entity.
 
 Of each directed path from e to m, take the largest edge; f(e, m) is the smallest of these. One
 search from all entities at once finds the smallest f of every mention. In each step, the lightest
@@ -44,7 +44,7 @@ def _count(
     threshold: np.float32,
     first: np.ndarray,
 ) -> None:
-    """Write into ``first`` where the edges from each mention start, shifted by one place.
+    """Count edges from each mention into ``first``, shifted by one.
 
     ``_outgoing`` then moves every start to its own place.
     """
@@ -68,7 +68,7 @@ def _outgoing(
     edges: np.ndarray,
     nodes: np.ndarray,
 ) -> None:
-    """Group the edges between mentions by source, and start with the best edge from an entity."""
+    """Group edges by source, and find each best entity edge."""
     bits = weight.view(np.int32)
     for mention in range(len(nodes)):
         nodes[mention].best = NO_KEY
@@ -92,7 +92,7 @@ def _outgoing(
 
 @numba_jit()
 def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
-    """Move the mention at place ``at`` of a binary heap up to its place."""
+    """Move a heap's mention at ``at`` up to its place."""
     item = heap[at]
     key, mention = item.key, item.mention
     while at > 0:
@@ -110,7 +110,7 @@ def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
 
 @numba_jit()
 def _sink(heap: np.ndarray, nodes: np.ndarray, at: Any, size: int) -> None:
-    """Move the mention at place ``at`` of a binary heap down to its place."""
+    """Move a heap's mention at ``at`` down to its place."""
     item = heap[at]
     key, mention = item.key, item.mention
     while True:
@@ -140,7 +140,7 @@ def _search(
     parent: np.ndarray,
     edge: np.ndarray,
 ) -> None:
-    """Reach mentions by the lightest edge that leaves the nodes reached so far; see the module."""
+    """Reach mentions by the lightest edges from those reached. See the module."""
     size = 0
     for mention in range(len(nodes)):
         if nodes[mention].best != NO_KEY:
@@ -185,7 +185,9 @@ def minimax(
     *,
     threshold: float = np.inf,
 ) -> Forest:
-    """Hang each mention in the tree of the entity with the smallest minimax dissimilarity (Eq. 1).
+    """Hang each mention under the entity with least dissimilarity.
+
+    By minimax (Eq. 1).
 
     Where several entities have the same, the mention goes to the one whose path is lighter after
     its heaviest edge, and then to the one whose edge is earlier in the arrays. Mentions that no

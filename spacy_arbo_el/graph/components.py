@@ -16,7 +16,7 @@ LEFTOVERS = ("weak", "strong", "arborescence")
 
 @numba_jit()
 def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Weakly connected components, each labelled by its smallest node: (n_nodes,) int32."""
+    """Label weakly connected components: (n_nodes,) int32. By the smallest node."""
     label = np.arange(n_nodes).astype(np.int32)
     for edge in range(len(source)):
         a = find(label, source[edge])
@@ -31,7 +31,7 @@ def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndar
 
 
 def strong_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Strongly connected components, each labelled by its smallest node: (n_nodes,) int32."""
+    """Label strongly connected components: (n_nodes,) int32. By the smallest node."""
     edges = coo_matrix((np.ones(len(source), np.bool_), (source, target)), (n_nodes, n_nodes))
     _, number = connected_components(edges, connection="strong")
     _, smallest, label = np.unique(number, return_index=True, return_inverse=True)
@@ -56,7 +56,7 @@ def number_clusters(labels: np.ndarray, n_labels: int) -> np.ndarray:
 
 
 def edges_between(graph: Graph, threshold: np.float32) -> np.ndarray:
-    """The indices of the usable edges between two mentions: (edges kept,) int64."""
+    """Indices of usable edges between two mentions: (kept,) int64."""
     return _edges_between(graph.n_entities, graph.source, graph.target, graph.weight, threshold)
 
 

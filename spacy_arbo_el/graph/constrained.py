@@ -1,4 +1,4 @@
-"""Clusters that must keep what has been decided on some of their nodes."""
+"""Clusters that respect decisions on some of their nodes."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def constrained(
     target: np.ndarray,
     weight: np.ndarray,
 ) -> np.ndarray:
-    """Clusters in which equal decisions share a cluster, and different ones do not.
+    """Cluster so that equal decisions join and different ones separate.
 
     Clusters that share a decision are joined. Then a cluster with several decisions is divided by
     single linkage: from the lightest edge to the heaviest, each joins the parts of its two ends

@@ -1,4 +1,4 @@
-"""Contraction of cycles: how arborescences are found in O(E log V).
+"""Contraction of cycles. How arborescences are found in O(E log V).
 
 The paper's deletion procedure (§2.3) goes through the edges from the heaviest to the lightest, and
 deletes each edge whose head an entity still reaches without it. It leaves the arborescence whose
@@ -64,7 +64,7 @@ def _find(nodes: np.ndarray, node: Any) -> Any:
 
 @numba_jit()
 def _meld(a: Any, b: Any, nodes: np.ndarray) -> Any:
-    """Merge two skew heaps, given by their roots (-1 for an empty one)."""
+    """Merge two skew heaps, given by their roots. -1 for an empty one."""
     if a == -1:
         return b
     if b == -1:
@@ -93,7 +93,7 @@ def _slots(
     nearest: np.ndarray,
     group: np.ndarray,
 ) -> None:
-    """The number of each mention's node, so that mentions joined by lightest edges are neighbours.
+    """Number mentions so that lightest edges join neighbours.
 
     nearest: (M,) int32 of -1, for temporary use.
     group: (M,) int32 of -1, which the numbers are written to.
@@ -139,7 +139,7 @@ def _fill(
     keys: np.ndarray,
     last: int,
 ) -> None:
-    """Start with one node per mention, each with the list of its edges."""
+    """Start with one node per mention and its edge list."""
     for mention in range(len(slot)):
         node = nodes[slot[mention]]
         node.mention = mention
@@ -179,7 +179,7 @@ def _advance(
     keys: np.ndarray,
     last: int,
 ) -> None:
-    """Move a list on to its first edge from outside the node ``within``."""
+    """Advance a list to its first edge from outside ``within``."""
     item = nodes[number]
     while item.key != NO_KEY and item.origin >= 0:
         other = _find(nodes, item.origin)
@@ -207,7 +207,7 @@ def _lightest(
     keys: np.ndarray,
     last: int,
 ) -> Any:
-    """The list that starts with the lightest edge into a node; its key may be NO_KEY."""
+    """Find the list with the lightest edge into a node. Its key may be NO_KEY."""
     root = nodes[node].heap
     while True:
         before = nodes[root].key
@@ -238,7 +238,7 @@ def _contract(
     last: int,
     rootless: bool,
 ) -> int:
-    """Contract cycles until every node hangs under a root, or is dead (nothing reaches it).
+    """Contract cycles until every node is rooted or dead. A node is dead if nothing reaches it.
 
     Returns the number of nodes.
     """
@@ -297,7 +297,7 @@ def _contract(
 def contract(
     graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Contract the cycles of lightest edges until every node hangs under a root, or is dead.
+    """Contract cycles of lightest edges until all are rooted. Or dead.
 
     edges: The graph's edges, grouped.
     rootless: Whether a node that nothing enters becomes a root. If not, nodes that only such nodes

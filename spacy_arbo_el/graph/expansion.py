@@ -20,7 +20,7 @@ def arborescence(
     *,
     threshold: float = np.inf,
 ) -> Forest:
-    """What the paper's deletion procedure leaves of a graph (§2.3), exactly.
+    """Compute exactly what the paper's deletion procedure leaves (§2.3).
 
     Of edges with equal weights, the procedure deletes the later in the arrays first. Mentions that
     no entity reaches have no parent.
@@ -34,7 +34,7 @@ def arborescence(
 def arborescence_of(
     graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
 ) -> Forest:
-    """As ``arborescence``, from checked arrays whose edges are grouped; see ``contract``."""
+    """Compute the arborescence of checked, grouped edges. See ``contract``."""
     nodes, slot = contract(graph, edges, rootless=rootless, last=last)
     parent = np.full(graph.n_mentions, -1, np.int32)
     edge = np.full(graph.n_mentions, -1, np.int64)
@@ -52,7 +52,7 @@ def _expand(
     parent: np.ndarray,
     edge: np.ndarray,
 ) -> None:
-    """Undo the contractions from the last to the first; write each mention's parent and edge."""
+    """Undo the contractions from the last to the first. Write each mention's parent and edge."""
     n_nodes, n_mentions = len(nodes), len(slot)
     first = _first_inside(nodes, n_mentions)
     settled = np.zeros(n_nodes, np.bool_)

@@ -1,4 +1,4 @@
-"""Forests: the part of a graph in which each mention has at most one parent."""
+"""Forests, in which each mention has at most one parent."""
 
 from typing import NamedTuple, Tuple
 
@@ -20,7 +20,7 @@ class Forest(NamedTuple):
 
 
 def weights_of(graph: Graph, forest: Forest) -> np.ndarray:
-    """The weight of the edge into each mention: (M,) float32, +inf for none."""
+    """Weight of the edge into each mention: (M,) float32. +inf for none."""
     weight = np.full(graph.n_mentions, np.inf, np.float32)
     valid = forest.edge >= 0
     weight[valid] = graph.weight[forest.edge[valid]]
@@ -28,7 +28,7 @@ def weights_of(graph: Graph, forest: Forest) -> np.ndarray:
 
 
 def trace(n_entities: int, parent: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """The root of each mention's tree, and the largest weight on the path from it.
+    """Find each mention's root and its path's largest weight.
 
     n_entities: How many nodes are entities.
     parent: (M,) int32 node ids, as in ``Forest``.

@@ -1,4 +1,4 @@
-"""The edges into each mention, sorted from the lightest: what the algorithms here start from."""
+"""The edges into each mention, sorted from the lightest. What the algorithms here start from."""
 
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ _LONG = 48
 
 
 class Incoming(NamedTuple):
-    """Edges grouped by the mention they enter: those of mention m are keys[first[m]:first[m+1]].
+    """Edges grouped by the mention they enter. Those of mention m are keys[first[m]:first[m+1]].
 
     first: (M+1,) int64.
     keys: (edges kept,) int64, ascending within a mention.
@@ -36,14 +36,14 @@ def edge_of(key: Any) -> Any:
 
 @numba_jit(inline="always")
 def edge_key(bits: Any, edge: Any) -> Any:
-    """The key of an edge from the bits of its float32 weight."""
+    """Key of an edge, from the bits of its float32."""
     # As integers, negative floats are in reverse order: flip every bit but the sign.
     ordered = np.int64(bits) if bits >= 0 else np.int64(bits ^ np.int32(0x7FFFFFFF))
     return (ordered << EDGE_BITS) | edge
 
 
 def last_key(threshold: np.float32) -> int:
-    """The largest key that an edge of weight ``threshold`` can have."""
+    """Largest key of an edge of weight ``threshold``."""
     bits = (np.float32(threshold) + np.float32(0)).view(np.int32)
     return int(edge_key(bits, EDGE_MASK))
 
@@ -57,7 +57,7 @@ def _count(
     threshold: np.float32,
     first: np.ndarray,
 ) -> None:
-    """Write into ``first`` where each mention's edges start, shifted by one place.
+    """Count edges into each mention into ``first``, shifted by one.
 
     ``_group`` then moves every start to its own place.
     """
@@ -106,7 +106,7 @@ def _sort_groups(first: np.ndarray, keys: np.ndarray) -> None:
 
 
 def incoming(graph: Graph, threshold: np.float32) -> Incoming:
-    """Group the edges by target and sort each group, in O(E log k) for k edges into a mention.
+    """Group edges by target and sort each group. In O(E log k) for k edges into a mention.
 
     Self loops, edges above the threshold and edges of weight +inf (which are no edges) are left
     out.

@@ -1,4 +1,4 @@
-"""Levels at which clusters join: the clusters of every threshold from one pass over a graph.
+"""Levels at which clusters join. The clusters of every threshold from one pass over a graph.
 
 As the threshold λ rises, edges are added, and clusters of mentions can only grow: they nest. So one
 list of joins, each with the λ from which it holds, describes the clusters of all thresholds (see
@@ -20,7 +20,7 @@ from .union_find import find
 
 
 class Joins(NamedTuple):
-    """Pairs of nodes that share a cluster at every threshold from a level on, lowest level first.
+    """Node pairs that join at all thresholds from a level. The lowest level comes first.
 
     Two nodes share a cluster at λ if and only if the joins with ``level <= λ`` connect them.
 
@@ -35,7 +35,7 @@ class Joins(NamedTuple):
 
 
 def linkage_joins(graph: Graph, threshold: np.float32) -> Joins:
-    """Joins of single linkage with at most one entity in a cluster.
+    """Joins of single linkage with at most one entity each.
 
     Without entities, these are the joins of weak components.
     """
@@ -44,7 +44,7 @@ def linkage_joins(graph: Graph, threshold: np.float32) -> Joins:
 
 
 def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
-    """Joins of strong components, by divide and conquer in O(E log T).
+    """Joins of strong components, by divide and conquer. In O(E log T).
 
     The components at the middle threshold divide the edges: those inside a component decide all
     lower thresholds, those between components decide all higher ones.
@@ -89,7 +89,7 @@ def _ascending(parts: List[Joins]) -> Joins:
 
 @numba_jit()
 def _edge_levels(nodes: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """The threshold from which each node's edge is chosen, and the edge, -1 for none.
+    """Each node's chosen edge, and from which threshold. -1 for none.
 
     A contracted node exists from the threshold on at which its whole cycle exists.
     """
@@ -107,7 +107,7 @@ def _edge_levels(nodes: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.
 
 
 def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
-    """Joins of mention-only arborescences (§3.5), by one contraction for all thresholds.
+    """Joins of mention-only arborescences at all thresholds (§3.5). By one contraction.
 
     At λ, each node that the contraction has made by then takes its lightest edge, if λ allows it.
     These choices do not depend on λ: a higher λ only adds to them.
@@ -141,7 +141,7 @@ def _labels_at(
 
 
 def labels_at(n_nodes: int, joins: Joins, thresholds: np.ndarray) -> np.ndarray:
-    """The cluster of each node, by its smallest node: (T, n_nodes) int32.
+    """Cluster of each node by smallest node: (T, n_nodes) int32.
 
     thresholds: (T,) float32, ascending.
     """

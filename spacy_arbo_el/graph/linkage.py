@@ -1,4 +1,7 @@
-"""Single linkage with at most one entity in a cluster (Angell et al. 2021), edges undirected."""
+"""Single linkage with at most one entity in a cluster.
+
+Edges are undirected (Angell et al. 2021).
+"""
 
 from typing import Any, Tuple
 
@@ -34,7 +37,7 @@ def _keys(
 def _kruskal(
     n_entities: int, n_mentions: int, source: np.ndarray, target: np.ndarray, keys: np.ndarray
 ) -> np.ndarray:
-    """The edges, lightest first, that join two clusters of which at most one has an entity."""
+    """Select the lightest edges that join two clusters. At most one of the two has an entity."""
     label = np.arange(n_entities + n_mentions).astype(np.int32)
     size = np.ones(n_entities + n_mentions, np.int32)
     has_entity = np.zeros(n_entities + n_mentions, np.bool_)
@@ -61,7 +64,7 @@ def _kruskal(
 def _orient(
     n_entities: int, n_mentions: int, source: np.ndarray, target: np.ndarray, kept: np.ndarray
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Direct the edges of an undirected forest away from its entities."""
+    """Direct an undirected forest's edges away from its entities."""
     first = np.zeros(n_mentions + 2, np.int64)
     for i in range(len(kept)):
         a, b = source[kept[i]] - n_entities, target[kept[i]] - n_entities
@@ -115,7 +118,7 @@ def undirected(
     *,
     threshold: float = np.inf,
 ) -> Forest:
-    """Single linkage in which no cluster gets a second entity (the paper's UNDIRECTED, §A.3).
+    """Single linkage, at most one entity a cluster (UNDIRECTED, §A.3).
 
     Edges count in both directions here. From the lightest to the heaviest (of equal edges, the
     earlier in the arrays first), each edge joins the clusters of its two ends, unless both have an
@@ -129,7 +132,7 @@ def undirected(
 
 
 def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
-    """The edges (int64 indices) that single linkage joins clusters by, lightest first."""
+    """Edges by which single linkage joins, lightest first. int64 indices."""
     keys = np.empty(len(graph.weight), np.int64)
     n_keys = _keys(graph.source, graph.target, graph.weight, threshold, keys)
     # No two keys are equal, so the sort need not be stable.

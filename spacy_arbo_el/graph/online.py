@@ -1,4 +1,4 @@
-"""Clusters to which mentions are added one by one, independent of later mentions."""
+"""Clusters that grow mention by mention, independent of later ones."""
 
 from typing import Any, List, NamedTuple, Tuple
 
@@ -88,7 +88,7 @@ def attach(
 
 
 def check_clusters(of_mention: np.ndarray, merged_into: np.ndarray, kept_apart: np.ndarray) -> None:
-    """Raise ValueError where clusters are not consistent, given as to ``attach``."""
+    """Raise ValueError for inconsistent clusters. They are given as to ``attach``."""
     problem = _problem(of_mention, merged_into, kept_apart)
     if problem:
         raise ValueError(Errors.E721.format(problem=_PROBLEMS[problem]))
@@ -122,7 +122,7 @@ def _problem(
 
 @numba_jit()
 def merged_numbers(merged_into: np.ndarray) -> np.ndarray:
-    """For each cluster the number of the cluster it is now part of: (c,) int64."""
+    """Number of the cluster that each was merged into: (c,). int64."""
     numbers = np.empty_like(merged_into)
     for number in range(len(merged_into)):
         numbers[number] = find(merged_into, number)

@@ -1,4 +1,4 @@
-"""Positives for training: the arborescence of each gold cluster (§2.3, §3.2).
+"""Positives for training. The arborescence of each gold cluster (§2.3, §3.2).
 
 The graph of a gold cluster is complete (Equation 5): the entity has an edge to every mention, and
 every mention has edges to all others. Similarity between mentions is symmetric, so its arborescence
@@ -32,7 +32,7 @@ def gold_parents(
     queries: Optional[np.ndarray] = None,
     metric: str = "ip",
 ) -> np.ndarray:
-    """The parent of mentions in the arborescence of their whole gold cluster (ARBORESCENCE, §3.2).
+    """Parents in the arborescence of the gold cluster (ARBORESCENCE, §3.2).
 
     Among equal similarities the entity comes before mentions, an earlier mention before a later.
     Takes O(size² d) time for a cluster, and O(largest size²) memory.
@@ -75,7 +75,7 @@ def gold_parents_1nn(
     queries: Optional[np.ndarray] = None,
     metric: str = "ip",
 ) -> np.ndarray:
-    """As ``gold_parents``, for entity, query and its nearest gold mention only (1-NN, §3.2)."""
+    """Parents among entity, query and nearest gold mention (1-NN, §3.2). As ``gold_parents``."""
     vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
     rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
     neighbour = np.full(len(rows), -1, np.int64)
@@ -104,7 +104,7 @@ def gold_parents_1rand(
     queries: Optional[np.ndarray] = None,
     metric: str = "ip",
 ) -> np.ndarray:
-    """As ``gold_parents``, for entity, query and a random gold mention only (1-RAND, §3.2).
+    """Parents among entity, query, random gold mention (1-RAND, §3.2). As ``gold_parents``.
 
     rng: Draws the mention, uniformly from the others of the query's cluster.
     """
@@ -123,7 +123,7 @@ def gold_parents_1rand(
 
 
 def _for_each(function: Callable[[int], None], clusters: np.ndarray, work: int) -> None:
-    """Call the function for each cluster, on all cores where there is enough work."""
+    """Call a function per cluster, in parallel for much work."""
     if len(clusters) < 2 or work < WORTH_THREADS:
         for cluster in clusters:
             function(cluster)
@@ -140,7 +140,7 @@ def _parents_of_three(
     similarity: np.ndarray,
     entity_similarity: np.ndarray,
 ) -> np.ndarray:
-    """The parent of the query in the arborescence of entity, query and one other mention.
+    """Parent of the query in an arborescence of three. Entity, query and one other mention.
 
     Of three edges the heaviest is deleted. The query hangs under the mention where that is its own
     edge from the entity.
@@ -159,7 +159,7 @@ def _parents_of_three(
 
 
 def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
-    """Similarity of all pairs of vectors (n, d) float32: (n, n) float32, exactly symmetric."""
+    """Similarity of all pairs, exactly symmetric: (n, n) float32. Of vectors (n, d) float32."""
     if metric == "ip":
         return vectors @ vectors.T  # NumPy computes one triangle and mirrors it
     centred = vectors - vectors.mean(axis=0)  # small norms, so little is lost in the difference
@@ -171,7 +171,7 @@ def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
 
 
 def similarity_between(left: np.ndarray, right: np.ndarray, metric: str) -> np.ndarray:
-    """Similarity of vectors (m, d) with vectors (n, d): (m, n) float32."""
+    """Similarity of vectors with other vectors: (m, n) float32. Of (m, d) with (n, d)."""
     if metric == "ip":
         return left @ right.T
     middle = right.mean(axis=0)
@@ -212,7 +212,7 @@ def _check(
 
 
 def _check_vectors(similarity: np.ndarray, rows: np.ndarray) -> None:
-    """Raise an error where NaN in a vector shows in its similarities, of which there are fewer."""
+    """Raise an error for NaN in vectors, seen in similarities. There are fewer of these."""
     if np.isnan(similarity).any():
         row = rows[np.argmax(np.isnan(similarity))]
         raise ValueError(f"The mention_vectors of row {row} hold NaN. Encode that mention again.")
@@ -236,7 +236,7 @@ def _cluster_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 def _spanning_tree(
     similarity: np.ndarray, entity_similarity: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:
-    """Prim's algorithm from the entity, until all wanted mentions are in the tree.
+    """Grow a tree from the entity to all wanted mentions. By Prim's algorithm.
 
     RETURNS: (n,) int32 parents, correct for mentions in the tree.
     """

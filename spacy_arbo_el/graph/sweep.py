@@ -38,7 +38,7 @@ def sweep(
     method: str = "arborescence",
     leftover: str = "weak",
 ) -> Sweep:
-    """Link and cluster at many thresholds λ, such as to tune λ. The thresholds share the work.
+    """Link and cluster at many thresholds λ, for tuning. The thresholds share the work.
 
     Without entities, and with ``method="undirected"``, clusters nest as λ rises, and all
     thresholds cost about one sort of the edges and T * M labels. With "minimax" the entity of a
@@ -76,7 +76,9 @@ def sweep(
 
 
 def _nested(graph: Graph, thresholds: np.ndarray, leftover: str) -> np.ndarray:
-    """(T, M) int32: the entity of each mention's cluster, or one of its mentions (as a node)."""
+    """Cluster of each mention at each threshold: (T, M). int32. The entity of the cluster, or one
+    of its mentions (as a node).
+    """
     n_nodes = graph.n_entities + graph.n_mentions
     joins = linkage_joins(graph, thresholds[-1])
     roots = labels_at(n_nodes, joins, thresholds)[:, graph.n_entities :]

@@ -1,4 +1,4 @@
-"""All mentions of a document in one graph with entities and exemplars."""
+"""Joint inference over a document's mentions, entities and exemplars."""
 
 from dataclasses import dataclass
 from typing import List, Tuple
@@ -68,7 +68,7 @@ class Clustering:
 
 
 class _Nodes:
-    """Entities, mentions and exemplars as nodes of one graph, numbered in that order.
+    """Numbers of entities, mentions and exemplars as graph nodes. In that order.
 
     A mention needs only one edge from outside, that from its first candidate. No method would ever
     choose a worse edge from an entity or an exemplar, since the best one can always take its place.

@@ -19,7 +19,7 @@ from .independent import start_of_path
 @registry.misc("spacy-arbo-el.Consensus.v1")
 @dataclass(frozen=True)
 class Consensus:
-    """Mixes the probabilities of each mention's candidates with those of similar mentions.
+    """Mixes candidate probabilities with those of similar mentions.
 
     Groups of mentions come from average linkage over the edges between mentions: groups join by
     the mean similarity of their members, so one similar pair does not join them. The probability
@@ -76,7 +76,7 @@ class Consensus:
         return Decisions(entities, logits_or_none, Paths(paths.path, count))
 
     def groups(self, ranked: RankedMentions, calibration: Calibration) -> np.ndarray:
-        """The group of each mention, by the number of its first mention: (m,) int64."""
+        """Group of each mention, by its first mention: (m,) int64."""
         count, neighbours = len(ranked.batch), ranked.neighbours
         valid = neighbours.mentions.valid
         if not valid.any():
@@ -91,7 +91,7 @@ class Consensus:
 def mean_over_group(
     group: np.ndarray, entities: np.ndarray, probabilities: np.ndarray
 ) -> np.ndarray:
-    """The mean probability of each candidate over the mentions of a group: (m, c) float64.
+    """Mean probability of candidates over a mention group: (m, c). float64.
 
     group: (m,) int64 from 0.
     entities: (m, c) int64, -1 for none.
@@ -130,7 +130,7 @@ class _GroupPaths:
         self._end = np.searchsorted(group[self._order], group, side="right")
 
     def path(self, mention: int) -> List[Step]:
-        """The steps to a mention, none where it is not linked."""
+        """Steps to a mention; none where it is not linked."""
         entity = int(self._entities[mention])
         if entity < 0:
             return []
@@ -145,7 +145,7 @@ class _GroupPaths:
         return [*steps, Step("mention", mention, float(self._logits[mention]))]
 
     def _surest(self, mention: int, entity: int) -> int:
-        """The mention of the same group with the largest probability for an entity."""
+        """The group's mention with the largest probability for an entity."""
         members = self._order[self._start[mention] : self._end[mention]]
         same = self._ranking.candidates.ids[members] == entity
         return int(members[np.where(same, self._own[members], -1.0).max(axis=1).argmax()])

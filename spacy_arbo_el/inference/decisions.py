@@ -13,7 +13,7 @@ MAX_CONSIDERED = 4
 
 
 class Step(NamedTuple):
-    """One step of a path from an entity to a mention.
+    """A step on a path from entity to mention.
 
     kind: "entity", "exemplar" or "mention".
     ref: Position in the KB, row in the exemplar store, or number of the mention in the batch.
@@ -42,7 +42,7 @@ class Decisions:
 
 
 class Paths(Sequence[List[Step]]):
-    """Paths that are built on access, since few of a large corpus are needed at a time.
+    """Paths that are built on access. Few of a large corpus are needed at a time.
 
     trace: Function from the number of a mention to its path.
     count: The number of mentions.

@@ -16,7 +16,7 @@ from .decisions import Decisions, Paths, Step
 @registry.misc("spacy-arbo-el.Independent.v1")
 @dataclass(frozen=True)
 class Independent:
-    """Links each mention to its first candidate ("Independent" in the arborescence paper, §A.3).
+    """Links each mention to its first candidate. "Independent" in the arborescence paper, §A.3.
 
     Use it as a baseline, and where the mentions of a document say nothing about each other.
     ``Clustering.v1`` is the default::
@@ -67,6 +67,6 @@ def first_candidates(ranking: Ranking) -> Tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def start_of_path(entity: int, exemplar: int) -> List[Step]:
-    """A path from an entity, by way of an exemplar of it unless that is -1."""
+    """Begin a path at an entity, via its exemplar. -1 for no exemplar."""
     steps = [Step("entity", entity, np.inf)]
     return steps if exemplar < 0 else [*steps, Step("exemplar", exemplar, np.inf)]

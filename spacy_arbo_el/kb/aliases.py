@@ -1,4 +1,4 @@
-"""What spaCy asks of a knowledge base: aliases, candidates and prior probabilities."""
+"""spaCy's knowledge base interface: aliases, candidates, prior probabilities."""
 
 from typing import List, Sequence, Tuple
 
@@ -11,7 +11,7 @@ Prior = Tuple[int, float]
 
 
 def prior_probabilities(entities: EntityStore, alias: str) -> List[Prior]:
-    """The entities that have the alias, in order, with their shares of the frequencies."""
+    """Entities of an alias, with their shares of the frequencies. In order."""
     named = entities.at_all(entities.with_name(alias.casefold()))
     total = sum(entity.frequency for entity in named.values())
     equal = 1.0 / max(len(named), 1)

@@ -1,4 +1,4 @@
-"""The SQLite database of a knowledge base: one connection per process, one transaction per edit.
+"""The SQLite database of a knowledge base. One connection per process, one transaction per edit.
 
 Threads share the connection, one statement at a time: another thread never sees half an edit.
 """
@@ -80,7 +80,7 @@ _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
 
 class Database:
-    """A connection that survives forks, and whose errors name the knowledge base.
+    """A connection that survives forks. Its errors name the knowledge base.
 
     path: The SQLite file; None for a database in memory.
     writable: Whether statements may change the file.
@@ -162,7 +162,7 @@ class Database:
             return self.connection.execute(statement, values).fetchall()
 
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """The first value of the first row, None if there is none."""
+        """First value of the first row; None without rows."""
         rows = self.rows(statement, values)
         return rows[0][0] if rows else None
 
@@ -204,11 +204,11 @@ class Database:
         return self._depth > 0
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Call a function after the present transaction is committed; not if it fails."""
+        """Call a function after the present transaction is committed. Not if it fails."""
         self._after.append(call)
 
     def seal(self, checksum: Optional[int] = None) -> None:
-        """Store the checksum of all pages in the header; 0 stands for none."""
+        """Store the checksum of all pages in the header. 0 stands for none."""
         checksum = self.checksum() if checksum is None else checksum
         self.rows(f"PRAGMA user_version = {checksum - (checksum >> 31 << 32)}")
 
@@ -218,7 +218,7 @@ class Database:
         return self.value("PRAGMA user_version") & 0xFFFFFFFF
 
     def checksum(self) -> int:
-        """The checksum of all pages; 0 before Python 3.11, which can't compute it.
+        """Checksum of all pages; 0 before Python 3.11. Which can't compute it.
 
         They are read through SQLite: closing another handle of the file would drop SQLite's locks.
         """
@@ -233,7 +233,7 @@ class Database:
 
     @contextmanager
     def hurrying(self) -> Iterator[None]:
-        """Write without waiting for the disk, and index names at the end.
+        """Write without waiting for the disk; index names last.
 
         Only for a new file, since a kill may damage it.
         """
@@ -253,7 +253,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Keep the file unchanged for the duration; writers wait, and other threads."""
+        """Keep the file unchanged for the duration. Writers wait, and other threads."""
         with self.lock:
             self.rows("BEGIN")
             try:
@@ -263,7 +263,7 @@ class Database:
                 self.connection.execute("ROLLBACK")
 
     def _index_names(self) -> None:
-        """Build the index of all present names, and an empty one for later names."""
+        """Index present names; create an empty index for later ones."""
         last = self.value("SELECT max(number) FROM name") or 0
         with self.transaction():
             for name, condition in (("settled", "<="), ("recent", ">")):
@@ -277,7 +277,7 @@ class Database:
         return dict(self.rows("SELECT key, value FROM manifest"))
 
     def get(self, key: str) -> Any:
-        """A value of the manifest; None where it has none of that name."""
+        """A value of the manifest. None where it has none of that name."""
         return self.value("SELECT value FROM manifest WHERE key = ?", (key,))
 
     def set(self, **values: Any) -> None:
@@ -307,7 +307,7 @@ class Database:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Database":
-        """A database in memory from the contents of a SQLite file."""
+        """Open a SQLite file's contents as a database in memory."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "entities.sqlite"
             path.write_bytes(data)
@@ -319,7 +319,7 @@ class Database:
 
 
 def page_checksum(chunks: Iterable[bytes]) -> int:
-    """The checksum of the pages of a database, but for where it is stored itself.
+    """Checksum of a database's pages. Without the place where it is stored itself.
 
     Each commit also changes the counter of changes, which the header has twice, and the version of
     SQLite.

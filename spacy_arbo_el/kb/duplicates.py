@@ -14,7 +14,7 @@ MOST_OWNERS = 20
 
 
 def duplicate_pairs(entities: Iterable[Entity]) -> List[Tuple[int, int]]:
-    """Pairs of entities that are probably one: the places of both in the order given.
+    """Pairs of entities that are probably one. The places of both in the order given.
 
     Two entities of the same types are such a pair if their titles are the same, or if one has all
     names of the other. Case, accents, spaces and punctuation do not count.

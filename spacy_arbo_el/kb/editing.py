@@ -35,25 +35,25 @@ class EntityEditor:
         self.store, self.database = store, store.database
 
     def add(self, entities: Iterable[Entity]) -> int:
-        """Add entities, all or none; ValueError where an id is taken. RETURNS: How many."""
+        """Add entities, all or none. ValueError where an id is taken. RETURNS: How many."""
         return self._in_batches(entities, self._add)
 
     def update(self, entities: Iterable[Entity]) -> int:
-        """Replace the entities with the same ids, all or none; KeyError if there is none.
+        """Replace the entities with the same ids, all or none. KeyError if there is none.
 
         RETURNS: How many.
         """
         return self._in_batches(entities, self._update)
 
     def upsert(self, entities: Iterable[Entity]) -> int:
-        """Update the entities that exist and add the others, all or none. RETURNS: How many in all.
+        """Update existing entities and add the others. All or none. RETURNS: How many in all.
 
         Raises DuplicateId where an id that no entity had occurs twice.
         """
         return self._in_batches(entities, partial(self._upsert, self.store.positions))
 
     def remove(self, ids: Iterable[str]) -> int:
-        """Remove entities, all or none; KeyError if an id is unknown.
+        """Remove entities, all or none. KeyError if an id is unknown.
 
         An id that leads to another entity is removed alone; the entity stays.
         RETURNS: How many.
@@ -99,7 +99,7 @@ class EntityEditor:
         return len(redirects)
 
     def free_rows(self, positions: Sequence[int]) -> None:
-        """Take the vectors of entities away from them; their rows belong to no entity then."""
+        """Take the vectors of entities away from them. Their rows belong to no entity then."""
         owned = self.database.rows(
             f"SELECT first, count FROM owned WHERE count AND position {IN}",
             (json.dumps(list(positions)),),
@@ -168,7 +168,9 @@ class EntityEditor:
         )
 
     def _upsert(self, first_new: int, batch: List[Entity]) -> None:
-        """first_new: Entities at this position and later ones were added by earlier batches."""
+        """Update or add a batch of entities. first_new: Entities at this position and later ones
+        were added by earlier batches.
+        """
         ids = [entity.id for entity in batch]
         for (entity_id,) in self.database.rows(
             f"SELECT id FROM entity WHERE position >= ? AND id {IN} LIMIT 1",

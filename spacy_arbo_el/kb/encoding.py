@@ -1,4 +1,4 @@
-"""Encoding texts of entities, and the tables that say which rows of vectors are whose."""
+"""Encoding of entity texts, and ownership of vector rows."""
 
 import json
 from itertools import islice
@@ -53,7 +53,7 @@ class EntityVectorRows(NamedTuple):
 
 
 class TextEncoder:
-    """Encodes each text once, and reuses the vectors of texts that are stored already.
+    """Encodes each text once, reusing stored vectors.
 
     encode: Texts -> vectors.
     rows: The stored vectors.
@@ -67,7 +67,7 @@ class TextEncoder:
         self._row_of: Dict[int, int] = {}
 
     def vectors(self, texts: List[Text], keys: List[int]) -> np.ndarray:
-        """(n, width) float32, the vectors of texts, which become the next rows."""
+        """Encode texts as the next rows: (n, width) float32."""
         stored = self._row_of if self.entities is None else rows_by_key(self.entities, keys)
         new = {key: text for key, text in zip(keys, texts) if key not in stored}
         vectors = np.zeros((len(texts), self.rows.width), dtype=np.float32)
@@ -108,7 +108,7 @@ def next_dirty(entities: EntityStore, after: int = -1) -> List[int]:
 
 
 def dirty_parts(entities: EntityStore, verbalize: Verbalization) -> Iterator[Items]:
-    """The entities to encode whose texts have changed, as many at a time as ``next_dirty`` gives.
+    """Entities whose texts have changed, in parts. As many at a time as ``next_dirty`` gives.
 
     None of them may be encoded meanwhile.
     """
@@ -150,7 +150,7 @@ def stored_keys(entities: EntityStore, positions: List[int]) -> Dict[int, List[i
 
 
 def rows_by_key(entities: EntityStore, keys: List[int]) -> Dict[int, int]:
-    """The first row of each text that is stored, by key."""
+    """First row of each stored text, by key."""
     wanted = json.dumps(list(dict.fromkeys(keys)))
     statement = (
         "SELECT key, min(row) FROM text WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key"
@@ -161,12 +161,12 @@ def rows_by_key(entities: EntityStore, keys: List[int]) -> Dict[int, int]:
 def encode_changed(
     entities: EntityStore, positions: List[int], verbalize: Verbalization, encoder: TextEncoder
 ) -> EntityVectorRows:
-    """New rows for those of the entities whose texts differ from the encoded ones."""
+    """Encode entities with changed texts into new rows."""
     return encode_items(changed_items(entities, positions, verbalize), verbalize, encoder)
 
 
 def changed_items(entities: EntityStore, positions: List[int], verbalize: Verbalization) -> Items:
-    """Those of the entities whose texts differ from the encoded ones."""
+    """Entities whose texts differ from the encoded ones."""
     items = list(entities.at_all(positions).items())
     changed = set(_changed(entities, items, verbalize))
     return [item for item in items if item[0] in changed]
@@ -175,7 +175,7 @@ def changed_items(entities: EntityStore, positions: List[int], verbalize: Verbal
 def new_texts(
     entities: EntityStore, parts: Iterable[Items], verbalize: Verbalization, *, stored: bool
 ) -> Iterator[List[Text]]:
-    """The texts of entities that a ``TextEncoder`` would encode, for each part together.
+    """Texts that a ``TextEncoder`` would encode, part by part.
 
     parts: Entities whose texts are encoded at a time.
     stored: Whether the vectors of texts that are stored already are used again.
@@ -213,7 +213,7 @@ def joined(parts: Sequence[EntityVectorRows]) -> EntityVectorRows:
 
 
 def store_layout(database: Database, start: int, part: EntityVectorRows) -> None:
-    """Write down whose the rows from ``start`` on are, and of which texts."""
+    """Store owners and texts of the rows from ``start`` on."""
     first = start + np.cumsum(part.counts) - part.counts
     owned = zip(part.positions.tolist(), first.tolist(), part.counts.tolist())
     database.many("INSERT INTO owned VALUES (?, ?, ?)", owned)
@@ -237,7 +237,7 @@ def replace_layout(database: Database, layout: EntityVectorRows) -> bool:
 
 
 def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
-    """Vectors in the type they are stored in; ValueError where a value is too large for it."""
+    """Vectors in the type they are stored in. ValueError where a value is too large for it."""
     with np.errstate(over="ignore"):
         stored = vectors.astype(dtype)
     if not np.isfinite(stored).all():

@@ -75,7 +75,9 @@ class Entity:
             object.__setattr__(self, "title", self.id)
 
     def _check_texts(self) -> None:
-        """ValueError where a text is no string, or has characters that can't be stored."""
+        """Raise ValueError for a text that cannot be stored. It is no string, or has other
+        characters.
+        """
         texts = (self.id, self.title, self.description, *self.aliases, *self.types)
         try:
             joined = "".join(texts)
@@ -88,12 +90,12 @@ class Entity:
 
     @property
     def is_unnamed(self) -> bool:
-        """Whether the title is no name but the id, as ``meta["unnamed"]`` says."""
+        """Return whether the title is only the id. As ``meta["unnamed"]`` says."""
         return self.title == self.id and self.meta.get("unnamed") is True
 
     @property
     def names(self) -> List[str]:
-        """The title and the aliases, each once, title first; no title where it is no name."""
+        """The title and the aliases, each once, title first. No title where it is no name."""
         title = () if self.is_unnamed else (self.title,)
         return list(dict.fromkeys((*title, *self.aliases)))
 
@@ -128,7 +130,7 @@ class Entity:
         return f", … and {rest} more" if rest > 0 else ""
 
     def merged_with(self, other: "Entity") -> "Entity":
-        """This entity with the names, types, frequency and ``meta`` of another one as well.
+        """Merge another entity's names, types, frequency and ``meta`` into this.
 
         Its own title, description and values of ``meta`` take precedence.
         """
@@ -152,7 +154,7 @@ class Entity:
         return {key: value for key, value in data.items() if value or key == "id"}
 
     def meta_json(self) -> str:
-        """``meta`` as JSON; ValueError where it can't be written so that it can be read."""
+        """``meta`` as JSON. ValueError where it can't be written so that it can be read."""
         try:
             return json_of(dict(self.meta))
         except ValueError as error:
@@ -160,14 +162,14 @@ class Entity:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None, NaN, or pandas' NA."""
+    """Return whether a value is None, NaN, or ``pandas.NA``."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return not isinstance(value, str) and isinstance(value, Real) and value != value
 
 
 def is_frequency(value: Any) -> bool:
-    """Whether a value is a number, also one of NumPy, that fits into a float."""
+    """Return whether a number fits into a float. Those of NumPy too."""
     try:
         return isinstance(value, Real) and 0.0 <= float(value) < LARGEST
     except OverflowError:
@@ -175,7 +177,7 @@ def is_frequency(value: Any) -> bool:
 
 
 def json_of(meta: Dict[str, Any]) -> str:
-    """A dict as JSON; ValueError where it can't be written so that it can be read."""
+    """A dict as JSON. ValueError where it can't be written so that it can be read."""
     try:
         text = json.dumps(meta, ensure_ascii=False, allow_nan=False)
         text.encode("utf8")
@@ -187,7 +189,7 @@ def json_of(meta: Dict[str, Any]) -> str:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether a value of JSON is nested in more levels than that."""
+    """Return whether JSON is nested deeper than some levels."""
     inner = value.values() if isinstance(value, dict) else value
     if not isinstance(value, (dict, list, tuple)):
         return False

@@ -1,4 +1,4 @@
-"""The vectors of a knowledge base's entities: encoded when texts change, and stored with them."""
+"""The vectors of a knowledge base's entities. Encoded when texts change, and stored with them."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -43,12 +43,12 @@ class EntityVectors:
         self.epoch += 1
 
     def invalidate(self) -> None:
-        """Have the next ``sync`` compare all texts with those that were encoded."""
+        """Make the next ``sync`` compare all texts again."""
         self._invalid = True
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the encoder that the vectors come from; "" if there are none."""
+        """Fingerprint of the vectors' encoder; "" if none."""
         return self.storage.database.get("encoder") or ""
 
     @property
@@ -57,7 +57,7 @@ class EntityVectors:
         return not self._invalid and not self.storage.database.rows("SELECT 1 FROM dirty LIMIT 1")
 
     def owners(self) -> np.ndarray:
-        """(rows,) int64, the position of the entity that each row belongs to, -1 for none."""
+        """Position of each row's entity: (rows,) int64. -1 for none."""
         owners = self.rows.owners.copy()
         for first, count in self.storage.database.rows("SELECT first, count FROM dead"):
             owners[first : first + count] = -1
@@ -102,7 +102,7 @@ class EntityVectors:
         return count
 
     def to_encode(self, verbalize: Verbalization, fingerprint: str) -> Iterator[List[Text]]:
-        """The texts that ``sync`` would encode, in the lists that it would encode at a time."""
+        """Texts that ``sync`` would encode, batch by batch."""
         entities = self.storage.entities
         if self._is_of_another(fingerprint):
             every = encoding.chunks(entities.items())
@@ -118,7 +118,7 @@ class EntityVectors:
         return len(self.rows) > 0 and self.fingerprint != fingerprint
 
     def _mark_changed(self, verbalize: Verbalization, identity: str) -> None:
-        """Mark the entities whose texts differ from those that were encoded.
+        """Mark entities whose texts differ from those encoded.
 
         Nothing is compared where these come from the same verbalization.
         """
@@ -234,7 +234,7 @@ class EntityVectors:
         return encoding.joined(parts), crc
 
     def keep_index(self, index: AttachedIndex) -> None:
-        """Store a search index beside the rows that it was built over, in place of an older one."""
+        """Store a search index beside its rows. It replaces an older one."""
         storage = self.storage
         if storage.path is not None and storage.lock is not None:
             manifest = storage.database.manifest()

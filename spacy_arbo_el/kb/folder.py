@@ -1,4 +1,4 @@
-"""The folder of a knowledge base: its files, and the right to write. ``verification.py`` opens it.
+"""The folder of a knowledge base. Its files, and the right to write. ``verification.py`` opens it.
 
 ``entities.sqlite`` holds all but the vectors, which are in ``vectors-N.bin``, and the search index
 over them in ``index-N``. SQLite has the checksums of both, and its own in its header.
@@ -47,7 +47,7 @@ _NAMES_ANOTHER_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 
 def _names_in_folder(folder: Path) -> Optional[str]:
-    """The pattern of the names in a knowledge base's folder; None where it is of something else."""
+    """The pattern of the names in a knowledge base's folder. None where it is of something else."""
     return FILES if read_start(folder / DATABASE, 16) == b"SQLite format 3\0" else None
 
 
@@ -73,7 +73,7 @@ def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 def check_new(path: Path, *, overwrite: bool = False) -> None:
-    """ValueError where a folder may not become that of a new knowledge base.
+    """Raise ValueError if a folder cannot hold a new KB.
 
     overwrite: Whether a knowledge base that is there may be replaced.
     """
@@ -84,7 +84,7 @@ def check_new(path: Path, *, overwrite: bool = False) -> None:
 
 
 def find(path: Path) -> Path:
-    """The absolute path of a folder, which is brought back if its replacement was killed.
+    """Absolute path of a folder. A replacement that was killed is undone first.
 
     FileNotFoundError where it does not exist, ValueError where it is a file.
     """
@@ -102,7 +102,7 @@ def is_of_spacy(path: Path) -> bool:
 
 
 def lock(path: Path) -> FileLock:
-    """The right to write, held until it is released; ValueError where another program has it."""
+    """The right to write, held until it is released. ValueError where another program has it."""
     check_files(path)
     file_lock = FileLock(str(path / LOCK))
     acquire(file_lock, Errors.E018.format(where=path))
@@ -110,7 +110,8 @@ def lock(path: Path) -> FileLock:
 
 
 def check_files(path: Path) -> None:
-    """ValueError where a file is a symbolic link, a device or a folder, or a journal names others.
+    """Raise ValueError for links, devices or foreign journals. A file is a symbolic link, a device
+    or a folder, or a journal names others.
 
     To read a link shows, and to write to it changes, files outside the folder: a stranger's folder
     may link to any file. So those of the caches of a hub, of DVC or of git-annex are copied first.
@@ -132,7 +133,7 @@ def check_files(path: Path) -> None:
 
 
 def stamp(path: Path) -> Optional[Tuple[int, ...]]:
-    """A value that changes whenever the database is written, read from no file; None for unknown.
+    """A value that changes with each write; None for unknown. It is read from no file.
 
     It is unknown where the file was written at this moment, since the clock of files is coarse.
     """
@@ -146,7 +147,7 @@ def stamp(path: Path) -> Optional[Tuple[int, ...]]:
 
 
 def state(path: Path) -> Optional[Tuple[str, int]]:
-    """The knowledge base's uuid and its number of edits; None where they can't be read."""
+    """The knowledge base's uuid and its number of edits. None where they can't be read."""
     try:
         check_files(path)
         database = Database(path / DATABASE, writable=False)
@@ -164,7 +165,7 @@ def identity(manifest: Manifest) -> Tuple[str, int]:
 
 
 def vector_file(path: Path, manifest: Manifest) -> Optional[VectorFile]:
-    """The file of the vectors; None where nothing has been encoded."""
+    """The file of the vectors. None where nothing has been encoded."""
     if not manifest["files"]:
         return None
     about = (manifest["uuid"], manifest["width"], manifest["dtype"])
@@ -172,14 +173,14 @@ def vector_file(path: Path, manifest: Manifest) -> Optional[VectorFile]:
 
 
 def names_in_use(path: Path, manifest: Manifest) -> Set[str]:
-    """The names of all files that belong to a knowledge base at present."""
+    """Names of all files of the present knowledge base."""
     file, index = vector_file(path, manifest), index_entry(manifest)
     names = {DATABASE, f"{DATABASE}-journal", LOCK}
     return names | ({file.path.name} if file else set()) | ({index["file"]} if index else set())
 
 
 def foreign_names(path: Path, manifest: Manifest) -> List[str]:
-    """The names of files that don't belong to a knowledge base, such as those a kill has left."""
+    """Names of files foreign to a KB, such as leftovers."""
     return sorted({entry.name for entry in os.scandir(path)} - names_in_use(path, manifest))
 
 

@@ -1,4 +1,4 @@
-"""The knowledge base: entities that can be edited, in memory or in a folder.
+"""The knowledge base. Entities that can be edited, in memory or in a folder.
 
 ``ArboKB`` delegates: ``storage.py`` has the database and its folder, ``editing.py`` the edits of
 entities, ``entity_vectors.py`` their vectors, ``aliases.py`` what spaCy's other components ask for.
@@ -69,7 +69,7 @@ class ArboKB(KnowledgeBase):
 
     @classmethod
     def open(cls, path: Union[str, Path], vocab: Optional[Vocab] = None) -> "ArboKB":
-        """Open a folder for writing, in a ``with`` statement or until ``close``.
+        """Open a folder for writing. In a ``with`` statement or until ``close``.
 
         ValueError where another program has it open for writing.
         """
@@ -99,7 +99,7 @@ class ArboKB(KnowledgeBase):
         dtype: str = "float32",
         overwrite: bool = False,
     ) -> "ArboKB":
-        """Create the folder of an empty knowledge base and open it for writing.
+        """Create an empty knowledge base's folder, open for writing.
 
         ValueError where there is a knowledge base, or a folder of something else.
 
@@ -139,7 +139,7 @@ class ArboKB(KnowledgeBase):
 
     @property
     def index(self) -> Optional[AttachedIndex]:
-        """A search index over the rows; None if there is none."""
+        """A search index over the rows. None if there is none."""
         return self.vectors.index
 
     @index.setter
@@ -158,17 +158,19 @@ class ArboKB(KnowledgeBase):
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the encoder that the vectors come from; "" if there are none."""
+        """Fingerprint of the vectors' encoder; "" if none."""
         return self.vectors.fingerprint
 
     @property
     def revision(self) -> Revision:
-        """The present state, for values that are derived from the knowledge base."""
+        """The present state, for values derived from the KB."""
         return Revision(content=self.edits, layout=self.layout, encoder=self.fingerprint)
 
     @property
     def guard(self) -> SharedLock:
-        """Linking has it as a reader, so that nothing changes meanwhile; edits as a writer."""
+        """Lock with linking as readers and edits as writers. So nothing changes while documents are
+        linked.
+        """
         return self.storage.guard
 
     @property
@@ -213,7 +215,7 @@ class ArboKB(KnowledgeBase):
         return self.get(entity_id)
 
     def search(self, name: str, count: int = 10) -> List[Entity]:
-        """Entities with a similar name, the most similar first; misspelled names are found too."""
+        """Entities with a similar name, the most similar first. Misspelled names are found too."""
         entities = self.entities
         exact = entities.with_name(name.casefold()) or same_letters(entities, name)
         exact = exact[:count]
@@ -222,15 +224,17 @@ class ArboKB(KnowledgeBase):
         return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
 
     def get(self, entity_id: str) -> Entity:
-        """The entity of that id, or the one it was merged into; KeyError if there is none."""
+        """Get an entity by id; KeyError if there is none. An id that was merged into another leads
+        to that one.
+        """
         return self.entities.get(entity_id)
 
     def ids_of(self, positions: np.ndarray) -> np.ndarray:
-        """The ids of entities, in the shape of ``positions``; "" for -1."""
+        """Ids of entities, shaped as ``positions``; "" for -1."""
         return self.entities.ids_of(positions)
 
     def transaction(self) -> AbstractContextManager[None]:
-        """A context for several edits, of which all are kept or none."""
+        """Group several edits: all are kept or none."""
         return self.storage.transaction()
 
     @property
@@ -239,12 +243,12 @@ class ArboKB(KnowledgeBase):
         return EntityEditor(self.entities)
 
     def add(self, entities: Records) -> int:
-        """Add entities or records of them, see ``entities_from``; ValueError for ids in use."""
+        """Add entities or records of them, see ``entities_from``. ValueError for ids in use."""
         with self.transaction():
             return self._editor.add(entities_from(entities))
 
     def update(self, entities: Records) -> int:
-        """Replace the entities with the same ids; KeyError where an id does not exist."""
+        """Replace the entities with the same ids. KeyError where an id does not exist."""
         with self.transaction():
             return self._editor.update(entities_from(entities))
 
@@ -254,12 +258,12 @@ class ArboKB(KnowledgeBase):
             return self._editor.upsert(entities_from(entities))
 
     def remove(self, ids: Union[str, Iterable[str]]) -> int:
-        """Remove entities, or ids that lead to others; KeyError where an id does not exist."""
+        """Remove entities, or ids that lead to others. KeyError where an id does not exist."""
         with self.transaction():
             return self._editor.remove([ids] if isinstance(ids, str) else ids)
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
-        """Let other ids lead to entities: from another id to an entity's id."""
+        """Let other ids lead to entities. From another id to an entity's id."""
         with self.transaction():
             return self._editor.redirect(redirects)
 
@@ -285,7 +289,7 @@ class ArboKB(KnowledgeBase):
             return self.vectors.sync(verbalize, encode, fingerprint)
 
     def owners(self) -> np.ndarray:
-        """(rows,) int64, the position of the entity that each row belongs to, -1 for none."""
+        """Position of each row's entity: (rows,) int64. -1 for none."""
         return self.vectors.owners()
 
     def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
@@ -293,7 +297,7 @@ class ArboKB(KnowledgeBase):
         return self.vectors.distinct_texts(verbalize)
 
     def keep_index(self, index: AttachedIndex) -> None:
-        """Store a search index beside the rows that it was built over, in place of an older one."""
+        """Store a search index beside its rows. It replaces an older one."""
         self.vectors.keep_index(index)
 
     # Folders and bytes
@@ -363,7 +367,7 @@ class ArboKB(KnowledgeBase):
         return self.vectors.of_entity(entity)
 
     def get_candidates(self, mention: Span) -> List[Candidate]:
-        """Entities with a name equal to the mention's text, whatever the case, in KB order."""
+        """Entities with a name equal to the mention. Whatever the case, in the order of the KB."""
         return self.get_alias_candidates(mention.text)
 
     def get_candidates_batch(self, mentions: Iterable[Span]) -> List[List[Candidate]]:

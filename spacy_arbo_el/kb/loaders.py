@@ -1,4 +1,4 @@
-"""Making knowledge bases: imports from files, and the loaders of configs."""
+"""Creation of knowledge bases from files and configs."""
 
 import inspect
 from pathlib import Path
@@ -30,7 +30,7 @@ def import_into(
     skip_bad: bool = False,
     **options: Any,
 ) -> ImportReport:
-    """Add all entities of a file to a knowledge base, or none.
+    """Add all entities of a file, or none.
 
     Other ids that the source has for an entity lead to it.
 
@@ -77,7 +77,7 @@ def _check_options(read: Callable[..., Any], format: str, given: Iterable[str]) 
 
 
 def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
-    """The error with the two lines of a JSONL file in which the id occurs, if it occurs twice."""
+    """Add both lines of a duplicated id to an error. Of a JSONL file."""
     lines = [line_of(source, error.id, nth) for nth in (1, 2)]
     if not all(lines):
         return error
@@ -85,7 +85,7 @@ def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
 
 
 def _redirect(kb: ArboKB, redirects: Mapping[str, str]) -> None:
-    """Let ids lead to entities, without those that exist already or lead nowhere."""
+    """Redirect ids to entities. Without those that exist already or lead nowhere."""
     ends = {old: _end(redirects, old) for old in redirects}
     positions = kb.entities.positions_of([*ends, *ends.values()])
     old, new = positions[: len(ends)], positions[len(ends) :]
@@ -94,7 +94,7 @@ def _redirect(kb: ArboKB, redirects: Mapping[str, str]) -> None:
 
 
 def _end(redirects: Mapping[str, str], old: str) -> str:
-    """Where an id leads in the end: an obsolete term may be replaced by one that is, too."""
+    """Resolve an id through replaced terms. An obsolete term may be replaced by one that is, too."""
     passed = {old}
     while (new := redirects[old]) in redirects and new not in passed:
         passed.add(new)
@@ -161,7 +161,7 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
 # turns dataclasses into dicts.
 @registry.misc("spacy-arbo-el.KBFromPath.v1")
 class KBFromPath:
-    """A knowledge base from its folder, which may be one of spaCy, or from a JSONL of entities.
+    """A knowledge base from a folder or JSONL file. The folder may be one of spaCy.
 
     The usual loader::
 

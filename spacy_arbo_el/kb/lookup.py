@@ -21,7 +21,7 @@ def trigrams(folded: str) -> Set[str]:
 
 
 def same_letters(entities: EntityStore, string: str) -> List[int]:
-    """The positions of entities with a name of the same letters and digits.
+    """Positions of entities whose names share letters and digits.
 
     Case, accents, spaces and punctuation may differ: "L'Oreal" for "L’Oréal", "IL2" for "IL-2".
     Reads all names of about this length.
@@ -40,7 +40,7 @@ def same_letters(entities: EntityStore, string: str) -> List[int]:
 
 
 def letters(string: str) -> str:
-    """The letters and digits of a string, case folded and without accents."""
+    """Letters and digits of a string. Case folded and without accents."""
     decomposed = unicodedata.normalize("NFKD", string.casefold())
     # Marks of other scripts are vowels, or make another letter.
     return "".join(
@@ -74,7 +74,7 @@ def similar_names(
 
 
 def _names_to_compare(entities: EntityStore, wanted: Set[str]) -> List[Tuple[int, str]]:
-    """(position, case folded name) of the names that share the most trigrams."""
+    """Case-folded names that share most trigrams, with positions."""
     shared: Dict[int, int] = defaultdict(int)
     for trigram in _rarest(entities, wanted):
         for (number,) in entities.database.rows(
@@ -89,7 +89,7 @@ def _names_to_compare(entities: EntityStore, wanted: Set[str]) -> List[Tuple[int
 
 
 def _rarest(entities: EntityStore, wanted: Set[str]) -> List[str]:
-    """The rarest trigrams, as many as can be looked up quickly."""
+    """The rarest trigrams, few enough to look up quickly."""
     counts = entities.database.rows(
         "SELECT term, doc FROM trigram_count WHERE term IN (SELECT value FROM json_each(?)) "
         "ORDER BY doc, term",

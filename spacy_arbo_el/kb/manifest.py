@@ -1,4 +1,4 @@
-"""The manifest of a knowledge base: counts, identities, and which files belong to it.
+"""The manifest of a knowledge base. Counts, identities, and which files belong to it.
 
 It may come from strangers. Whatever becomes part of a path, of a statement or of a size is checked
 before it is used.
@@ -53,7 +53,7 @@ def new_manifest(dtype: str) -> Manifest:
 
 
 def index_entry(manifest: Manifest) -> Optional[Dict[str, Any]]:
-    """What the database's manifest holds about the search index; None if there is none.
+    """The manifest's entry on the search index. None if there is none.
 
     ValueError where its file has a name that is not one of ours.
     """
@@ -95,5 +95,5 @@ def manifest_problems(manifest: Manifest) -> Iterator[str]:
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a whole number that a knowledge base may have."""
+    """Return whether a value is a valid count."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST

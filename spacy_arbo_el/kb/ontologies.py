@@ -1,4 +1,4 @@
-"""Names and definitions of ontologies for the entities of a knowledge base, by cross-references."""
+"""Names and definitions from ontologies, matched by cross-references."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ BARE = ("MESH", "MSH", "UMLS_CUI", "UMLS")
 # Not a dataclass, see the loaders in loaders.py.
 @registry.misc("spacy-arbo-el.KBWithOntologies.v1")
 class KBWithOntologies:
-    """A knowledge base whose entities have the names and definitions of ontologies as well.
+    """A knowledge base enriched with names and definitions of ontologies.
 
     Use it to pretrain an encoder on more synonyms than the knowledge base has. Terms that no entity
     corresponds to become new entities::
@@ -63,7 +63,7 @@ class KBWithOntologies:
 
 
 def with_terms(kb: ArboKB, terms: Iterable[Entity]) -> Iterator[Entity]:
-    """The entities of a knowledge base with the names and definitions of the terms of an ontology.
+    """Add an ontology's names and definitions to entities.
 
     A term belongs to the entities of which an id, or an older id, is its own or one of its
     cross-references. The other terms follow as entities.
@@ -86,7 +86,7 @@ def with_terms(kb: ArboKB, terms: Iterable[Entity]) -> Iterator[Entity]:
 
 
 def _ids_of(term: Entity) -> Iterator[str]:
-    """The id of a term and its cross-references, as a knowledge base may have them."""
+    """Ids of a term: its own and its cross-references."""
     for xref in (term.id, *term.meta.get("xrefs", ())):
         yield xref
         prefix, _, name = xref.partition(":")

@@ -1,4 +1,4 @@
-"""Where a knowledge base is stored: in memory, in a folder or in bytes, and who may change it."""
+"""Storage of a knowledge base, and its write access. In memory, in a folder or in bytes."""
 
 import json
 import os
@@ -34,7 +34,7 @@ SUMMED = 1 << 24
 
 @dataclass(frozen=True)
 class AttachedIndex:
-    """A search index that was built over the rows and is stored beside them.
+    """A search index stored beside the rows it covers.
 
     about: Its description, JSON-serialisable; see ``retrieval/index/approximate.py``.
     source: Its file, or a function that writes it to a path.
@@ -62,7 +62,7 @@ class AttachedIndex:
 
 @dataclass(frozen=True)
 class Followed:
-    """A folder that was opened for reading, with its state at that time.
+    """A folder opened for reading, with its state then.
 
     path: The folder.
     stamp: See ``folder.stamp``.
@@ -151,7 +151,7 @@ def restore(data: bytes) -> Contents:
 
 
 class Storage:
-    """The database of a knowledge base, and the folder it is in.
+    """The database of a knowledge base and its folder.
 
     A knowledge base is in one of three states. In memory it has neither ``path`` nor ``lock``; this
     is also the state of a small one that was read from a folder. A large one that was opened for
@@ -229,7 +229,7 @@ class Storage:
         self._seal(SUMMED)
 
     def _seal(self, limit: int) -> None:
-        """Give a database of at most so many bytes in a folder its checksum."""
+        """Seal a small database of a folder with a checksum. Of at most so many bytes."""
         if self.path is None or self.database.sealed or self.database.size() > limit:
             return
         try:
@@ -238,7 +238,7 @@ class Storage:
             warnings.warn(Warnings.W500.format(path=self.path / folder.DATABASE, problem=error))
 
     def _copy_if_read_only(self, vectors_only: bool) -> None:
-        """Edits of a folder that was opened for reading are made in a copy."""
+        """Copy a read-only folder's data before edits."""
         if self.lock is not None:
             return
         if self.path is None:
@@ -257,7 +257,7 @@ class Storage:
         self._followed = None
 
     def changed_folder(self) -> Optional[Path]:
-        """The folder that was read, where another program has edited it since; otherwise None.
+        """The read folder if edited elsewhere since, else None.
 
         A folder that was replaced by another knowledge base is not followed any more.
         """
@@ -277,7 +277,7 @@ class Storage:
         return followed.path
 
     def put(self, **values: Any) -> None:
-        """Write values into the manifest that differ from those in it.
+        """Write changed values into the manifest.
 
         A large database that was opened for reading is not copied for that.
         """
@@ -314,7 +314,7 @@ class Storage:
             return srsly.msgpack_dumps({"database": self.database.to_bytes(), "rows": vectors})
 
     def _present_rows(self, rows: VectorRows) -> VectorRows:
-        """The vectors that belong to the present state of the database.
+        """Vectors of the database's present state.
 
         rows: The vectors in use. Those in a folder may belong to an earlier state.
         """
@@ -331,6 +331,6 @@ def _write_rows(database: Database, rows: VectorRows, path: Path) -> None:
 
 
 def _unlink_in(process: int, path: Path) -> None:
-    """Remove a file, but not in a forked copy of the process that made it."""
+    """Remove a file, except in a forked process."""
     if os.getpid() == process:
         path.unlink(missing_ok=True)

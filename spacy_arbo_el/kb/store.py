@@ -1,4 +1,4 @@
-"""Entities in SQLite, looked up by id, position, name or type. ``editing.py`` changes them."""
+"""Entities in SQLite, found by id, position, name, type. ``editing.py`` changes them."""
 
 import json
 import zlib
@@ -65,7 +65,7 @@ class EntityStore:
         return isinstance(entity_id, str) and self.position(entity_id) >= 0
 
     def position(self, entity_id: str) -> int:
-        """The position of an id, -1 where there is no such entity. Redirects are followed."""
+        """Position of an id; -1 without such an entity. Redirects are followed."""
         rows = self.database.rows("SELECT position FROM entity WHERE id = ?", (entity_id,))
         if not rows:
             rows = self.database.rows(
@@ -88,7 +88,7 @@ class EntityStore:
         return np.array([positions.get(entity_id, -1) for entity_id in ids], dtype=np.int64)
 
     def current_ids(self, ids: Iterable[str]) -> Dict[str, str]:
-        """What ids are now: that of the entity that an id leads to, or the id where it has none."""
+        """Current ids: of the entity, or the id itself. Of the entity that an id leads to."""
         distinct = list(dict.fromkeys(ids))
         wanted = json.dumps(distinct)
         present = dict.fromkeys(distinct)
@@ -103,14 +103,16 @@ class EntityStore:
         return {old: new or old for old, new in present.items()}
 
     def require(self, entity_id: str) -> int:
-        """The position of an id; KeyError where there is no such entity."""
+        """The position of an id. KeyError where there is no such entity."""
         position = self.position(entity_id)
         if position < 0:
             raise KeyError(Errors.E003.format(id=entity_id))
         return position
 
     def get(self, entity_id: str) -> Entity:
-        """The entity of that id, or the one it was merged into; KeyError if there is none."""
+        """Get an entity by id; KeyError if there is none. An id that was merged into another leads
+        to that one.
+        """
         return self.at(self.require(entity_id))
 
     def at(self, position: int) -> Entity:
@@ -147,7 +149,7 @@ class EntityStore:
         return {position: str(title) for position, title in rows}
 
     def ids_of(self, positions: np.ndarray) -> np.ndarray:
-        """The ids of entities, in the shape of ``positions``; "" for -1. Ids are remembered."""
+        """Ids of entities, shaped as ``positions``; "" for -1. Ids are remembered."""
         wanted = np.unique(positions[positions >= 0])
         missing = [position for position in wanted.tolist() if position not in self._ids]
         if missing:
@@ -164,7 +166,7 @@ class EntityStore:
         return self.with_names([folded]).get(folded, [])
 
     def with_names(self, folded: Sequence[str]) -> Dict[str, List[int]]:
-        """Positions of the entities that have each of some names, in order.
+        """Positions of the entities with each of some names. In order.
 
         folded: The names, case folded. Those that no entity has are left out.
         """
@@ -181,7 +183,7 @@ class EntityStore:
         return positions
 
     def with_prefix(self, prefix: str, count: int) -> List[int]:
-        """Positions of the entities with a name that begins so, short names first.
+        """Positions of entities by name prefix, short names first.
 
         prefix: Case folded, not empty.
         """
@@ -193,7 +195,9 @@ class EntityStore:
         return [position for (position,) in rows]
 
     def of_types(self, types: Iterable[str]) -> np.ndarray:
-        """(n,) int64, positions of the entities of any of these types or without a type."""
+        """Positions of entities with or without a type: (n,) int64. Of any of these types or
+        without a type.
+        """
         rows = self.database.rows(
             f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position",
             (json.dumps([*types, ""]),),
@@ -201,7 +205,7 @@ class EntityStore:
         return np.array([position for (position,) in rows], dtype=np.int64)
 
     def type_counts(self) -> Dict[str, int]:
-        """The number of entities of each type; '' for those without."""
+        """Number of entities per type; '' for those without."""
         return dict(
             self.database.rows(
                 "SELECT name, count(*) FROM type GROUP BY name ORDER BY count(*) DESC, name"
@@ -228,7 +232,7 @@ class EntityStore:
 
 
 def row_of(position: int, entity: Entity) -> EntityRow:
-    """An entity as a row of ``COLUMNS``; ValueError where its ``meta`` can't be written as JSON."""
+    """An entity as a row of ``COLUMNS``. ValueError where its ``meta`` can't be written as JSON."""
     row = (
         position,
         entity.id,
@@ -243,5 +247,5 @@ def row_of(position: int, entity: Entity) -> EntityRow:
 
 
 def checksum(row: EntityRow) -> int:
-    """The checksum of an entity's other columns, which reveals a damaged row when it is read."""
+    """Checksum of an entity's other columns. It reveals a damaged row when it is read."""
     return zlib.crc32("\x1f".join(map(str, row)).encode("utf8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""The distinct texts of a knowledge base, which training works on."""
+"""Distinct texts of a knowledge base, for training."""
 
 import hashlib
 from typing import Dict, Iterable, List, Sequence
@@ -25,7 +25,7 @@ def keys_of(texts: Iterable[Text]) -> List[int]:
 
 
 class DistinctTexts:
-    """The distinct texts of all entities, and the entities that have them.
+    """Distinct texts of all entities, with their owners.
 
     Entities with an identical text share it: neither is a wrong answer for it.
 
@@ -60,7 +60,7 @@ class DistinctTexts:
     def read(
         cls, entities: EntityStore, verbalize: Verbalization, database: Database
     ) -> "DistinctTexts":
-        """The texts of all entities; their vectors must be up to date."""
+        """The texts of all entities. Their vectors must be up to date."""
         first = dict(database.rows("SELECT position, first FROM owned"))
         texts: Dict[Text, int] = {}
         rows: List[int] = []

@@ -1,4 +1,4 @@
-"""Upgrade of knowledge bases of version 2, whose owners of vectors were in a file."""
+"""Upgrade of version 2, which kept owners in a file. The owners of vectors."""
 
 from pathlib import Path
 from typing import List
@@ -16,14 +16,14 @@ MANIFEST = "manifest.json"
 
 
 def outdated(path: Path) -> List[Path]:
-    """The folders of version 2: of a knowledge base, or of those in a pipeline."""
+    """The folders of version 2. Of a knowledge base, or of those in a pipeline."""
     path = find(path)
     folders = [path] if (path / DATABASE).is_file() else sorted(path.glob("*/kb"))
     return [folder for folder in folders if (folder / MANIFEST).is_file()]
 
 
 def upgrade(path: Path) -> None:
-    """Replace a knowledge base of version 2 by one of this version, with the same identity.
+    """Replace a KB of version 2 by one of today. With the same identity.
 
     Its vectors and its index are linked. ValueError where it is damaged.
     """

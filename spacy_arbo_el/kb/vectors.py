@@ -21,7 +21,7 @@ HEADER = 4096
 
 
 class VectorRows:
-    """Vectors in memory or in a file, and the entities they belong to.
+    """Vectors in memory or a file, with their entities.
 
     vectors: (n, width) of ``dtype``; none by default.
     owners: (n,) int64, the position of the entity that each row was added for; -1 for a row of
@@ -66,7 +66,7 @@ class VectorRows:
         self._late = self._late.with_rows(vectors)
 
     def stored(self, rows: np.ndarray) -> np.ndarray:
-        """The vectors of rows (k,) in the type they are stored in, (k, width)."""
+        """Stored vectors of rows (k,), in their type. (k, width)."""
         base = len(self._base)
         if base == len(self):
             return self._base[rows]
@@ -85,7 +85,7 @@ class VectorRows:
         return torch.from_numpy(vectors).float().numpy()
 
     def blocks(self, step: int = STEP) -> Iterator[Tuple[int, np.ndarray]]:
-        """All rows, some at a time: the first row's number, and (k, width) float32."""
+        """Yield all rows in blocks. The first row's number, and (k, width) float32."""
         for start in range(0, len(self), step):
             yield start, self.take(np.arange(start, min(start + step, len(self))))
 
@@ -99,7 +99,7 @@ class VectorRows:
 
 @dataclass(frozen=True)
 class VectorFile:
-    """The file of a knowledge base's vectors: a header, then the rows.
+    """The file of a knowledge base's vectors. A header, then the rows.
 
     How many rows are valid is stored in the database. New rows are written after the valid ones,
     and become valid when the caller commits their number. Rows that a killed writer left there are
@@ -136,7 +136,7 @@ class VectorFile:
         return self
 
     def write(self, start: int, vectors: np.ndarray, crc: int) -> int:
-        """Write rows from ``start`` on, and wait until they are on the disk.
+        """Write rows from ``start`` on, and wait for the disk.
 
         vectors: (k, width) of ``dtype``.
         crc: The checksum of the rows before ``start``.
@@ -151,7 +151,7 @@ class VectorFile:
         return zlib.crc32(data, crc)
 
     def map(self, count: int) -> np.ndarray:
-        """(count, width) of ``dtype``, the first rows, mapped and not read."""
+        """Map the first rows without reading: (count, width). Of ``dtype``."""
         shape = (count, self.width)
         if not count:
             return np.zeros(shape, dtype=self.dtype)
@@ -180,7 +180,7 @@ class VectorFile:
 
 
 def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """The vectors as (rows, width) float32; ValueError where the shape or a value is wrong."""
+    """The vectors as (rows, width) float32. ValueError where the shape or a value is wrong."""
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))

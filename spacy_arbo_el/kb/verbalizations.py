@@ -28,7 +28,7 @@ _PUNCTUATION = re.compile(r"[.,;:!?)\]](?=\s|$)")
 @registry.misc("spacy-arbo-el.TitleDescription.v1")
 @dataclass(frozen=True)
 class TitleDescription:
-    """One text per entity: title, description, types and aliases (arborescence paper, §2.2).
+    """One text per entity. Title, description, types and aliases (arborescence paper, §2.2).
 
     The default. Use it where entities have descriptions, as in Wikipedia or UMLS::
 
@@ -55,7 +55,7 @@ class TitleDescription:
 @registry.misc("spacy-arbo-el.Names.v1")
 @dataclass(frozen=True)
 class Names:
-    """One text per name, so that every synonym has its vector.
+    """One text per name, so every synonym has a vector.
 
     Use it for dictionaries of synonyms without descriptions, such as MEDIC::
 
@@ -82,7 +82,7 @@ class Names:
 @registry.misc("spacy-arbo-el.Parts.v1")
 @dataclass(frozen=True)
 class Parts:
-    """One text per entity: its title and chosen parts, each cut to a length (VERBALIZED, §3.1).
+    """One text per entity. Its title and chosen parts, each cut to a length (VERBALIZED, §3.1).
 
     Use it where descriptions are long, or where ``meta`` holds a paragraph of an encyclopedia::
 
@@ -129,7 +129,7 @@ class Parts:
 @registry.misc("spacy-arbo-el.NoText.v1")
 @dataclass(frozen=True)
 class NoText:
-    """No text, so that entities have no vectors and only exemplars lead to them (MOLEMAN, §3).
+    """No text: only exemplars lead to entities (MOLEMAN, §3).
 
     Use it for entities without names, with a corpus that has labelled mentions of them::
 

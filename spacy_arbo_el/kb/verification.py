@@ -1,4 +1,4 @@
-"""Opening the database of a knowledge base, after a check that its folder is undamaged."""
+"""Verified opening of a knowledge base's database."""
 
 import re
 import tempfile
@@ -33,7 +33,7 @@ _DIVIDED = re.compile(r"(?<=WHERE number (<=|> )) ?\d+$")
 
 
 def open_database(path: Path, *, writable: bool) -> Database:
-    """The database of a folder, after a check of its files.
+    """Check a folder's files and open its database.
 
     Raises ValueError where a file is missing, damaged, cut off, or of another knowledge base.
     Folders of more than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
@@ -56,7 +56,7 @@ def open_database(path: Path, *, writable: bool) -> Database:
 
 
 def verify(path: Path) -> List[str]:
-    """All problems of a folder, read from first to last byte; none where it is undamaged.
+    """Read a whole folder and list its problems. Empty where it is undamaged.
 
     Files that don't belong to it are problems too.
     """
@@ -78,7 +78,7 @@ def verify(path: Path) -> List[str]:
 
 
 def schema_problems(database: Database) -> Iterator[str]:
-    """Tables, triggers and views that no knowledge base of ours has, and those that are missing."""
+    """Foreign and missing tables, triggers and views."""
     found, expected = _schema_of(database), _expected_schema()
     names = sorted({name for _, name, _, _ in found ^ expected})
     if names:
@@ -113,7 +113,7 @@ def _size(path: Path) -> int:
 
 
 def check_complete(path: Path) -> None:
-    """ValueError where a folder lacks the database, and what it seems to be instead."""
+    """Raise ValueError if a folder lacks the database. It says what the folder seems to be instead."""
     if (path / DATABASE).is_file():
         return
     if (path / "entities.jsonl").is_file():
@@ -128,7 +128,7 @@ def check_complete(path: Path) -> None:
 
 
 def _check_version(path: Path, database: Database) -> None:
-    """ValueError where a knowledge base is of another version than this one."""
+    """Raise ValueError for a knowledge base of another version."""
     tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
     if tables and database.get("format") == FORMAT and database.get("version") == 2:
         raise ValueError(Errors.E044.format(path=path))
@@ -161,13 +161,13 @@ def _problems(path: Path, database: Database) -> Iterator[str]:
 
 
 def owners_of(database: Database) -> np.ndarray:
-    """(rows,) int64, the position of the entity that each row was added for, -1 for none."""
+    """Entity that each row was added for: (rows,) int64. -1 for none."""
     parts = database.rows("SELECT positions FROM owner ORDER BY first")
     return np.frombuffer(b"".join(part for (part,) in parts), dtype=np.int64)
 
 
 def owner_problems(database: Database) -> Iterator[str]:
-    """Whether each row has an owner that is an entity, or -1 for a text that can't be read."""
+    """Find rows without a valid owner. The owner is an entity, or -1 for a text that can't be read."""
     manifest, end = database.manifest(), 0
     for first, part in database.rows("SELECT first, positions FROM owner ORDER BY first"):
         if first != end or not isinstance(part, bytes) or len(part) % 8:
@@ -248,7 +248,7 @@ TABLES = ("entity", "name", "type", "dirty")
 
 
 def _trigram_problems(database: Database) -> Iterator[str]:
-    """Whether the index of trigrams covers exactly the names in the database."""
+    """Find deviations of the trigram index from the names."""
     # The check is a statement that writes, so it is made on a copy.
     with tempfile.TemporaryDirectory() as place:
         copy = database.copy(Path(place) / DATABASE)

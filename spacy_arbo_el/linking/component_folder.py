@@ -1,4 +1,4 @@
-"""The folder of a component: one file for each part, the knowledge base, and one manifest.
+"""The folder of a component. One file for each part, the knowledge base, and one manifest.
 
 The manifest has the checksum of every file and the identity of the knowledge base. The folder is
 replaced as a whole. Unchanged files are linked from the old one.
@@ -106,7 +106,7 @@ class ComponentFolder:
     # Reading
 
     def read(self, names: Sequence[str], open_kb: Optional[Callable[[Path], ArboKB]]) -> Saved:
-        """The parts of one save, each checked; ValueError that names missing or damaged files.
+        """The parts of one save, each checked. ValueError that names missing or damaged files.
 
         names: The parts to read.
         open_kb: Function that opens the knowledge base of a folder; None to leave it out.
@@ -162,7 +162,7 @@ class ComponentFolder:
 
 
 def _is_open_in(kb: ArboKB, path: Path) -> bool:
-    """Whether a knowledge base is open for writing in a folder: every change is in it already."""
+    """Return whether a KB is open for writing there. Every change is in the folder already."""
     storage = kb.storage
     is_writer = storage.lock is not None and storage.path is not None
     return is_writer and path.exists() and path.samefile(storage.path)  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ def _check(about: Mapping[str, Any]) -> None:
 
 
 def _check_identity(path: Path, found: Optional[Tuple[Any, int]], saved: Sequence[Any]) -> None:
-    """ValueError where a knowledge base is another than the saved one, or an older state of it.
+    """Raise ValueError for another KB than the saved one. Or an older state of it.
 
     found: Its identity; None where it can't be read, of which opening it tells more.
     """

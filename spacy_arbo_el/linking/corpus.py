@@ -1,4 +1,4 @@
-"""Many documents in one graph, in two passes over them: first mentions, then links.
+"""Many documents in one graph, in two passes over them. First mentions, then links.
 
 The first pass reads, encodes, retrieves and reranks, a batch of documents at a time. Then one graph
 decides over all mentions. The second pass writes the links. In between, a mention keeps
@@ -95,7 +95,7 @@ class CorpusLinker:
         yield from self.annotated(read, self.links(read, self._threshold(threshold))[0])
 
     def discover(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> NewEntities:
-        """Link docs, and group the mentions that no entity fits into new entities.
+        """Link docs and discover new entities among unlinked mentions.
 
         The ``cluster`` of a link is the id of the new entity; ``accept`` of what this gives adds
         one to the knowledge base.
@@ -132,7 +132,7 @@ class CorpusLinker:
     # The passes
 
     def links(self, read: ReadDocs, threshold: float) -> Tuple[CorpusLinks, NewEntities]:
-        """The links and new entities of a corpus, from the first pass."""
+        """Links and new entities of a corpus's first pass."""
         with self.stages.datastore.reading():
             mentions = self.gather(read)
             decided, new_entities = self.decide(mentions, threshold)
@@ -142,7 +142,7 @@ class CorpusLinker:
     def decide(
         self, mentions: CorpusMentions, threshold: float
     ) -> Tuple[CorpusDecisions, NewEntities]:
-        """The links of the mentions of a corpus, and their new entities.
+        """Decide on a corpus's mentions: links and new entities.
 
         The knowledge base must be as it was when they were gathered.
 
@@ -196,7 +196,7 @@ class CorpusLinker:
         return new_entities
 
     def gather(self, read: ReadDocs) -> CorpusMentions:
-        """The first pass: the mentions of a corpus with their candidates and neighbours."""
+        """The first pass. The mentions of a corpus with their candidates and neighbours."""
         parts = [self.gather_part(docs) for docs in minibatch(read(), BATCH)]
         mentions = CorpusMentions.joined(parts or [self.gather_part([])])
         search = self.search(mentions)
@@ -205,13 +205,13 @@ class CorpusLinker:
         return self.with_neighbours(mentions, search.nearest(np.arange(len(mentions.documents))))
 
     def gather_part(self, docs: Sequence[Doc]) -> CorpusPart:
-        """The first pass over some documents: their mentions with their candidates."""
+        """The first pass over some documents. Their mentions with their candidates."""
         spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
         ranked = self.stages.rank(spans, n_mentions=0)
         return CorpusPart.of(ranked, list(map(len, spans)), self.stages.inference.n_exemplars)
 
     def search(self, mentions: CorpusMentions) -> Optional[CorpusSearch]:
-        """What finds the neighbours of mentions among each other; None where they need none."""
+        """The search for neighbours among mentions. None where they need none."""
         count, ranked = self.stages.inference.n_mentions, mentions.ranked
         # Where there is no entity at all, no mention can lead another to one.
         if not count or not ranked.ranking.candidates.valid.any():
@@ -220,7 +220,7 @@ class CorpusLinker:
         return CorpusSearch.build(ranked.batch.encoded, count, similarity)
 
     def with_neighbours(self, mentions: CorpusMentions, nearest: TopK) -> CorpusMentions:
-        """The mentions with their neighbours among each other, as ``search`` finds them."""
+        """Add neighbours among the mentions, as ``search`` finds them."""
         if self.stages.datastore.settings.match_types:
             labels = mentions.ranked.batch.labels
             nearest = nearest.where(labels[nearest.ids] == labels[:, None])
@@ -246,7 +246,9 @@ class CorpusLinker:
             raise ValueError(Errors.E710)
 
     def links_of(self, links: CorpusLinks, rows: range) -> List[Link]:
-        """The links of some mentions, such as those of a document by ``CorpusMentions.places``."""
+        """Links of some mentions of a corpus. Such as those of a document by
+        ``CorpusMentions.places``.
+        """
         mentions = links.mentions
         return make_links(
             rows,

@@ -51,7 +51,7 @@ class FilePlaces(Sequence[range]):
 
 
 def write_mentions(folder: Path, read: ReadParts) -> None:
-    """Write the mentions of all parts of a corpus, as ``CorpusMentions.joined`` joins them.
+    """Write all parts' mentions. As ``CorpusMentions.joined`` joins them.
 
     One part is in memory at a time, and some numbers for each mention. A folder that is there is
     replaced in one step.

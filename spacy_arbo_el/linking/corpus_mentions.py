@@ -1,4 +1,4 @@
-"""The mentions of a corpus, in an order that does not depend on the order of reading."""
+"""Mentions of a corpus in a canonical order. It does not depend on the order of reading."""
 
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -33,7 +33,7 @@ class CorpusMentions:
 
     @classmethod
     def joined(cls, parts: Sequence[CorpusPart]) -> "CorpusMentions":
-        """The mentions of all parts of a corpus, without neighbours among each other.
+        """Join all parts' mentions, without mutual neighbours.
 
         parts: In the order in which their documents were read; at least one.
         """
@@ -46,7 +46,7 @@ class CorpusMentions:
 def canonical_order(
     records: Sequence[MentionRecord], counts: Sequence[int]
 ) -> Tuple[np.ndarray, List[range]]:
-    """An order of documents that does not depend on the order in which they were read.
+    """Order documents independently of the order of reading.
 
     records: The mentions of all documents.
     counts: How many mentions each document has.
@@ -74,12 +74,12 @@ def canonical_order(
 
 
 def numbered(documents: np.ndarray) -> np.ndarray:
-    """The numbers of documents, (m,) int64, in whatever order -> counted from 0 as they come."""
+    """Renumber documents (m,) int64 from 0 in given order."""
     return np.cumsum(np.diff(documents, prepend=documents[:1]) != 0)
 
 
 def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
-    """The mentions, which have no neighbours among each other yet, in another order."""
+    """Reorder mentions that have no mutual neighbours yet."""
     batch, neighbours = ranked.batch.take(rows), ranked.neighbours
     return RankedMentions(
         # Whole documents move: they are numbered anew.

@@ -1,4 +1,4 @@
-"""The mentions of some documents of a corpus, and their bytes: arrays in one .npz file."""
+"""Mentions of some documents, stored as one .npz file."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, Callable, Dict, List, Sequence, Tuple, Union, overload
@@ -21,7 +21,7 @@ INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
 
 @dataclass(frozen=True)
 class CorpusPart:
-    """The mentions of some documents of a corpus, before any decision.
+    """The mentions of some documents, before any decision.
 
     ranked: The mentions, without neighbours among each other; their rankings hold the
         ``MAX_CONSIDERED`` best candidates.
@@ -46,7 +46,7 @@ class CorpusPart:
 
     @classmethod
     def concat(cls, parts: Sequence["CorpusPart"]) -> "CorpusPart":
-        """The documents of several parts one after the other; at least one part."""
+        """The documents of several parts one after the other. At least one part."""
         return cls(
             RankedMentions.concat([part.ranked for part in parts]),
             TopK.concat([part.candidates for part in parts]),
@@ -122,14 +122,16 @@ def mentions_of(
 
 
 def pack_records(records: Sequence[MentionRecord]) -> Tuple[np.ndarray, np.ndarray]:
-    """Records as (bytes,) uint8, and where each begins and the last ends, (m + 1,) int64."""
+    """Pack records as bytes (uint8) with offsets (m + 1,). int64: where each begins and the last
+    ends.
+    """
     rows = [srsly.msgpack_dumps([getattr(record, name) for name in RECORD]) for record in records]
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     return np.frombuffer(b"".join(rows), dtype=np.uint8), offsets_of(lengths)
 
 
 class PackedRecords(Sequence[MentionRecord]):
-    """Records that are unpacked one by one, when they are asked for.
+    """Records that are unpacked one by one on access.
 
     data: (bytes,) uint8, mapped or in memory.
     starts, stops: (m,) int64, where each begins and ends.
@@ -157,7 +159,7 @@ class PackedRecords(Sequence[MentionRecord]):
 
 
 def _narrowed(ranked: RankedMentions, n_exemplars: int) -> RankedMentions:
-    """What decisions need, without the rest of the neighbours and candidates."""
+    """Keep only the neighbours and candidates that decisions need."""
     n_entities = max(MAX_CONSIDERED, n_exemplars)
     neighbours = ranked.neighbours.narrowed(n_entities, n_exemplars)
     return replace(ranked, neighbours=neighbours, ranking=ranked.ranking.first(MAX_CONSIDERED))

@@ -1,4 +1,4 @@
-"""What people have said about single mentions: this entity, none, or not that one."""
+"""Corrections of single mentions by people. This entity, none, or not that one."""
 
 from dataclasses import replace
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
@@ -35,7 +35,7 @@ class Correction(NamedTuple):
 
 
 class Corrections:
-    """Corrections by the key of the mention, which is stored as an exemplar.
+    """Corrections by the key of their mention, an exemplar.
 
     A correction holds for the mention itself, and for mentions with the same surface form in a
     similar context.
@@ -60,7 +60,8 @@ class Corrections:
         return corrections
 
     def forget_outdated(self, keys: Iterable[MentionKey], kb_id: str) -> None:
-        """Forget what was said about mentions before they became an entity: "none", or "not it".
+        """Forget corrections older than a mention's acceptance. What was said before the mentions
+        became an entity: "none", or "not it".
 
         keys: The mentions.
         kb_id: The entity that they have become.
@@ -71,7 +72,7 @@ class Corrections:
                 del self.items[key]
 
     def is_learned(self, key: MentionKey, kb_id: str) -> bool:
-        """Whether a person has said of a mention that it is this entity."""
+        """Return whether a person linked a mention to an entity."""
         correction = self.items.get(key)
         return correction is not None and correction.kb_id == kb_id
 
@@ -136,7 +137,7 @@ class Corrections:
         return neighbours.with_mentions(mentions), ranking, corrected
 
     def matches(self, batch: MentionBatch, datastore: Datastore) -> Dict[int, int]:
-        """For each mention that a correction holds for, the row of the corrected exemplar.
+        """Row of the corrected exemplar for each covered mention.
 
         Where candidates must have the type of a mention, mentions of another label are not alike.
         """
@@ -164,7 +165,7 @@ class Corrections:
 
 
 def _form(record: MentionRecord, by_label: bool) -> Tuple[str, str]:
-    """What mentions have in common for which a correction may hold."""
+    """A key of mentions that a correction may cover."""
     return (record.normalized or record.text).lower(), record.label if by_label else ""
 
 

@@ -1,4 +1,4 @@
-"""Decisions on the mentions of a corpus, in files that are mapped."""
+"""Decisions on a corpus's mentions, in mapped files."""
 
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
@@ -38,7 +38,7 @@ class FileIds(Sequence[str]):
 
 
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
-    """Write the decisions on the mentions of a corpus, all or nothing."""
+    """Write decisions on a corpus's mentions. All or nothing."""
     decisions, count = decided.decisions, len(decided.decisions.entities)
     number_of: Dict[str, int] = {"": -1}
     for id_ in decided.cluster_ids:
@@ -62,7 +62,7 @@ def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
 
 
 def _steps(paths: Sequence[List[Step]]) -> Tuple[np.ndarray, ...]:
-    """The lengths of paths, and the kinds, numbers and log-odds of their steps."""
+    """Lengths of paths, and their steps' kinds, numbers, log-odds."""
     steps = [step for path in paths for step in path]
     return (
         np.array([len(path) for path in paths], dtype=np.int64),

@@ -1,4 +1,4 @@
-"""From Docs to links by their offsets, and onto the Docs."""
+"""Convert Docs to links by offset, and write them back."""
 
 from dataclasses import dataclass
 from typing import Iterable, List, Sequence
@@ -36,7 +36,7 @@ class DocumentLinker:
         return self.by_doc(docs, spans, self.stages.link(spans, self.threshold).links)
 
     def link_and_keep(self, docs: Sequence[Doc], stream: Stream) -> List[DocLinks]:
-        """The links of docs; mentions that no entity fits are added to the new entities."""
+        """The links of docs. Mentions that no entity fits are added to the new entities."""
         spans = self._spans(docs)
         return self.by_doc(docs, spans, stream.link(self.stages, spans, self.threshold))
 
@@ -47,7 +47,7 @@ class DocumentLinker:
     def by_doc(
         self, docs: Sequence[Doc], spans: Sequence[Sequence[Span]], links: Iterable[Link]
     ) -> List[DocLinks]:
-        """Links by the offsets of their mentions; NIL for mentions that are not to be linked.
+        """Links by the offsets of their mentions. NIL for mentions that are not to be linked.
 
         docs: The documents.
         spans: For each document the mentions that were linked.

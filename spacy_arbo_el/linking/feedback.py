@@ -30,7 +30,7 @@ class Feedback:
     corrections: Corrections
 
     def learn(self, span: Span, kb_id: str) -> None:
-        """Store which entity a mention is, "NIL" for none in the knowledge base.
+        """Store a mention's entity, "NIL" for none. None in the knowledge base.
 
         Raises ValueError where the knowledge base has no entity of that id.
         """
@@ -68,7 +68,7 @@ class Feedback:
             return True
 
     def add_exemplars(self, docs: Iterable[Doc]) -> int:
-        """Store the annotated mentions of docs (``span.kb_id_``) as exemplars, each once.
+        """Store annotated mentions as exemplars, each once. Those of docs, by ``span.kb_id_``.
 
         An annotation takes the place of an earlier correction that says something else.
 
@@ -94,7 +94,7 @@ class Feedback:
             return len(stored)
 
     def _other_labels(self, span: Span, rejected: Tuple[str, ...]) -> Tuple[str, ...]:
-        """The ids that a mention is stored with, without those of rejected entities."""
+        """Stored ids of a mention without those rejected."""
         store, entities = self.datastore.exemplars, self.datastore.kb.entities
         row = store.row(key_of(span))
         kb_ids = store.records[row].kb_ids if row >= 0 else ()

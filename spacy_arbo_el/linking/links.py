@@ -20,7 +20,7 @@ N_TITLED = 5
 
 @dataclass(frozen=True)
 class Wording:
-    """What the links of some mentions refer to, as it was when the mentions were linked.
+    """Data that links refer to, frozen when linking.
 
     ids: From positions in the knowledge base to ids.
     entities: The entities that are steps of paths, by position.
@@ -101,7 +101,7 @@ def make_links(
 def _evidence(
     step: Step, target: MentionRecord, records: Sequence[MentionRecord], wording: Wording
 ) -> Evidence:
-    """One step of the path to the mention ``target``, in words."""
+    """Describe one step of a path to a mention. The mention ``target``."""
     weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
         entity = wording.entities[step.ref]
@@ -115,7 +115,7 @@ def _evidence(
 
 
 def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> List[str]:
-    """New entities numbered from 1 within each document ("new-1"), in order of first mention.
+    """Number new entities per document: "new-1", "new-2", …. In order of first mention.
 
     documents: (m,) int64.
     clusters: (m,) int64, -1 for linked mentions.

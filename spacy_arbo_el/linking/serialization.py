@@ -1,4 +1,4 @@
-"""How the component is written and read: bytes, folders and other processes."""
+"""Serialization of the component to bytes, folders and processes."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -60,7 +60,9 @@ class Serializable(Protocol):
 
 @dataclass(frozen=True)
 class _Part:
-    """One part of the state: its name, a function that gives its bytes, one that takes them."""
+    """A part of the state, with functions for bytes. Its name, a function that gives its bytes, one
+    that takes them.
+    """
 
     name: str
     dump: Callable[[], bytes]
@@ -77,7 +79,7 @@ class Serializer:
     linker: Serializable
 
     def to_bytes(self, exclude: Iterable[str]) -> bytes:
-        """All parts but the excluded ones as bytes, with their checksums."""
+        """Serialize all parts but the excluded, with checksums."""
         kb = self.linker.stages.datastore.kb
         parts = {part.name: part.dump() for part in self._parts(exclude)}
         if KB not in exclude:
@@ -91,7 +93,7 @@ class Serializer:
         return srsly.msgpack_dumps(content)
 
     def from_bytes(self, data: bytes, exclude: Iterable[str]) -> None:
-        """Load all parts but the excluded ones, and those that were not saved."""
+        """Load all saved parts but the excluded ones."""
         with reading_part(self.linker.name, "bytes"):
             content: Any = srsly.msgpack_loads(data)
             if content["format"] != FORMAT:
@@ -105,14 +107,14 @@ class Serializer:
         self._load(parts, encoder, exclude)
 
     def to_disk(self, path: Path, exclude: Iterable[str]) -> None:
-        """Write a folder in one step: it is the old one or the new one at any moment."""
+        """Write a folder in one step. It is the old one or the new one at any moment."""
         kb = None if KB in exclude else self.linker.stages.datastore.kb
         parts = {part.name: part.dump for part in self._parts(exclude)}
         ComponentFolder(path).write(parts, kb, self._encoder)
         self._warn_of_other_config(path)
 
     def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
-        """Read a folder that ``to_disk`` wrote, after a check of each file."""
+        """Load a folder of ``to_disk`` after checking each file."""
         open_kb = None if KB in exclude else self.linker.stages.datastore.kb.from_disk
         names = [part.name for part in self._parts(exclude)]
         saved = ComponentFolder(path).read(names, open_kb)
@@ -134,7 +136,7 @@ class Serializer:
         stages.datastore.loaded()
 
     def _reencode_for_other_settings(self, encoder: str) -> None:
-        """Encode entities anew where the config has other settings than when they were saved.
+        """Encode entities again if the config's settings have changed. Since they were saved.
 
         Such as another window. Other weights remain an error.
         """
@@ -149,7 +151,7 @@ class Serializer:
         return self.linker.encoder.fingerprint if self.linker.encoder.is_ready else ""
 
     def _warn_of_other_config(self, path: Path) -> None:
-        """Warn where the config beside the folder says something else than is in force."""
+        """Warn if the config beside the folder disagrees with settings. With those in force."""
         file = path.parent / "config.cfg"
         try:
             config = util.load_config(file, interpolate=True)["components"][path.name]
@@ -185,7 +187,7 @@ class Serializer:
         self.linker.stages = replace(self.linker.stages, calibration=calibration)
 
     def _load_model(self, data: bytes) -> None:
-        """Weights come from the bytes, settings of the encoders from the present config."""
+        """Load weights from bytes, but settings from the config. The present one."""
         model = self.linker.model
         refs = {tower: model.get_ref(tower) for tower in TOWERS}
         settings = [
@@ -202,7 +204,7 @@ class Serializer:
         check_exemplars(exemplars, self.linker.model)
 
     def dump_reranker(self) -> bytes:
-        """What the reranker has learned, and which reranker it is; empty for nothing."""
+        """Serialized weights and kind of the reranker. Empty for nothing."""
         reranker = self.linker.stages.reranker
         data = reranker.to_bytes()
         return srsly.msgpack_dumps({"kind": kind_of(reranker), "data": data}) if data else b""

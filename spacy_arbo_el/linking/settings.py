@@ -1,4 +1,4 @@
-"""Settings that may change at run time, and the pipeline's config, which shows them at once."""
+"""Settings that may change at run time, mirrored in configs."""
 
 import copy
 import weakref
@@ -47,7 +47,9 @@ class LiveSettings(Dict[str, Any]):
 
 
 def name_in_pipeline(component: Any, nlp: Language) -> Optional[str]:
-    """The name of a component in a pipeline, which ``nlp.rename_pipe`` may have changed.
+    """Name of a component in the pipeline.
+
+    ``nlp.rename_pipe`` may have changed it.
 
     RETURNS: None where the pipeline does not have it.
     """

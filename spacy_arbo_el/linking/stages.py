@@ -1,4 +1,4 @@
-"""The stages from mentions to links, written once: whatever links calls these."""
+"""The stages from mentions to links, written once. Whatever links calls these."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Generic, List, Optional, Protocol, Sequence, TypeVar, runtime_checkable
@@ -37,7 +37,7 @@ class LinkedMentions:
 
 @runtime_checkable
 class Revises(Protocol):
-    """An inference procedure that changes vectors where documents are linked one at a time."""
+    """An inference procedure that revises vectors. Where documents are linked one at a time."""
 
     def revise(
         self,
@@ -58,7 +58,7 @@ class Revises(Protocol):
 
 @dataclass(frozen=True)
 class LinkingStages:
-    """The parts of a linker, and the stages that they do in turn.
+    """A linker's parts and the stages they perform.
 
     ``dataclasses.replace`` gives stages with other parts, to link by another inference procedure or
     another calibration without changing the linker.
@@ -83,7 +83,7 @@ class LinkingStages:
     calibration: Calibration
 
     def with_encoder(self, encoder: Encoder) -> "LinkingStages":
-        """The same stages with another encoder for mentions; its vectors must be comparable."""
+        """The same stages with another encoder for mentions. Its vectors must be comparable."""
         return replace(self, encoder=encoder, reader=replace(self.reader, encoder=encoder))
 
     @property
@@ -95,7 +95,7 @@ class LinkingStages:
     # The stages
 
     def read(self, spans: Sequence[Sequence[Span]]) -> MentionBatch:
-        """Mentions of documents; for each document its spans, which may be none."""
+        """Mentions of documents. For each document its spans, which may be none."""
         return self.reader.read(spans)
 
     def encode(self, batch: MentionBatch) -> MentionBatch:
@@ -145,7 +145,7 @@ class LinkingStages:
         return self.inference.decide(ranked, self.calibration, _least_logit(threshold))
 
     def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
-        """The new entities of mentions that are not linked: (m,) int64, -1 for linked ones.
+        """Group unlinked mentions into new entities: (m,) int64. -1 for linked ones.
 
         The mentions of each document are grouped by themselves.
         """
@@ -166,7 +166,7 @@ class LinkingStages:
         return groups
 
     def wording(self, candidates: TopK, decisions: Decisions) -> Wording:
-        """The ids, entities and exemplars that the links of mentions refer to."""
+        """Ids, entities and exemplars that mentions' links refer to."""
         kb, exemplars = self.datastore.kb, self.datastore.exemplars
         return Wording.read(candidates, decisions, kb, exemplars)
 
@@ -218,7 +218,7 @@ class LinkingStages:
 
 
 class StagePart(Generic[T]):
-    """An attribute of a linker that stands for the part of the same name of its ``stages``."""
+    """An attribute that delegates to a part of ``stages``. That of the same name."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -233,5 +233,5 @@ class StagePart(Generic[T]):
 
 
 def _least_logit(threshold: float) -> float:
-    """The log-odds that a link must have: what a person has said is certain enough for all."""
+    """The log-odds that a link must have. What a person has said is certain enough for all."""
     return min(log_odds(threshold), CERTAIN_LOGIT)

@@ -19,7 +19,7 @@ from .stages import LinkedMentions, LinkingStages
 
 
 class Stream:
-    """Adds the mentions that no entity fits to new entities, document after document.
+    """Adds unlinked mentions to new entities, document by document.
 
     What a document gets depends on the documents before it, not on batches. Threads link at the
     same time. Only adding to the new entities is done by one thread at a time, a batch of documents
@@ -45,7 +45,7 @@ class Stream:
     def link(
         self, stages: LinkingStages, spans: Sequence[Sequence[Span]], threshold: float
     ) -> List[Link]:
-        """Link the mentions of documents, and add those that are not linked to new entities.
+        """Link documents' mentions and attach the others to new entities.
 
         stages: The stages of linking; they must have a discovery.
         spans: For each document its mentions.
@@ -71,7 +71,7 @@ class Stream:
 
 
 class _Attaching:
-    """The mentions of a batch on their way to new entities."""
+    """Mentions of a batch while being attached to new entities."""
 
     def __init__(
         self, stages: LinkingStages, new_entities: NewEntities, linked: LinkedMentions
@@ -82,7 +82,7 @@ class _Attaching:
         self._waiting: Dict[MentionKey, int] = {}
 
     def names(self) -> Dict[int, str]:
-        """The new entity of each row of the batch that is not linked."""
+        """New entity of each unlinked row of the batch."""
         batch, new_entities = self.linked.ranked.batch, self.new_entities
         rows = np.flatnonzero(self.linked.decisions.entities < 0)
         documents = batch.documents[rows]
@@ -110,7 +110,7 @@ class _Attaching:
         self._waiting.clear()
 
     def _earlier(self, unlinked: Unlinked) -> np.ndarray:
-        """(n, k) int64 rows of the earlier mentions that are similar enough to be the same."""
+        """Rows of sufficiently similar earlier mentions: (n, k) int64."""
         discovery, settings = self.stages.discovery, self.stages.datastore.settings
         assert discovery is not None
         rows = self.new_entities.rows
@@ -131,7 +131,7 @@ class _Attaching:
         return np.where(kept & similar, nearest.ids, -1)
 
     def _left_out(self, discovery: Discovery) -> np.ndarray:
-        """(n,) bool, stored mentions that no mention joins: unreadable ones, and accepted ones."""
+        """(n,) bool, stored mentions that no mention joins. Unreadable ones, and accepted ones."""
         rows, clusters = self.new_entities.rows, self.new_entities.clusters
         left_out = ~rows.usable(discovery)
         if clusters.accepted:

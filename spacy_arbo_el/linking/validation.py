@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def reading_part(name: str, part: str) -> Iterator[None]:
-    """Turn whatever damaged bytes make a reader raise into one ValueError with a message.
+    """Convert errors of damaged bytes to one ValueError. With a message.
 
     name: What the linker is called.
     part: The part.
@@ -44,7 +44,7 @@ def reading_part(name: str, part: str) -> Iterator[None]:
 
 
 def check_towers(model: Model, refs: Any) -> None:
-    """ValueError where the saved model has another structure than the present config's.
+    """Raise ValueError if the saved model's structure differs. From the present config's.
 
     refs: The towers before the weights were read.
     """
@@ -77,7 +77,7 @@ def check_exemplars(store: ExemplarStore, model: Model) -> None:
 
 
 def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
-    """ValueError where the encoder of mentions has no such word pieces."""
+    """Raise ValueError if the mention encoder lacks word pieces."""
     largest = int(inputs.ids.max(initial=-1))
     shims = _loaded_shims(model.get_ref("mention"))
     if any(largest >= shim.vocabulary_size for _, shim in shims):
@@ -85,7 +85,7 @@ def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
 
 
 def _loaded_shims(tower: Model) -> "List[Tuple[Model, EncoderShim]]":
-    """The shims of a tower with weights, each with its layer."""
+    """Loaded shims of a tower, each with its layer."""
     if not any(layer.shims for layer in tower.walk()):
         return []
     # Only transformers have shims, and only they need torch.
@@ -100,7 +100,7 @@ def _loaded_shims(tower: Model) -> "List[Tuple[Model, EncoderShim]]":
 
 
 def check_corrections(corrections: Corrections) -> None:
-    """ValueError where a field of a correction has another type than it should."""
+    """Raise ValueError for a correction field of wrong type."""
     for key, correction in corrections.items.items():
         check_key(key)
         texts = [correction.kb_id or "", *correction.rejected, *(correction.before or ())]
@@ -109,7 +109,7 @@ def check_corrections(corrections: Corrections) -> None:
 
 
 def drop_orphans(corrections: Corrections, store: ExemplarStore, name: str) -> None:
-    """Leave out corrections of mentions that are not stored, with a warning.
+    """Drop corrections of unstored mentions, with a warning.
 
     name: What the linker is called.
     """

@@ -1,1 +1,1 @@
-"""Which spans of a Doc are mentions, and how they are read."""
+"""Selection and reading of a Doc's mentions."""

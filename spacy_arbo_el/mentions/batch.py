@@ -12,7 +12,7 @@ from .record import MentionKey, MentionRecord
 
 @dataclass(frozen=True)
 class MentionBatch:
-    """``m`` mentions of some documents, in the order of the documents.
+    """``m`` mentions of some documents, in document order.
 
     records: A record of each.
     inputs: The m spans that they are encoded from.
@@ -42,7 +42,7 @@ class MentionBatch:
 
     @property
     def has_vector(self) -> np.ndarray:
-        """(m,) bool, the mentions that the encoder can read; the vectors of others are zeros."""
+        """(m,) bool, the mentions that the encoder can read. The vectors of others are zeros."""
         return has_vector(self.encoded)
 
     @property
@@ -62,7 +62,7 @@ class MentionBatch:
 
     @classmethod
     def concat(cls, parts: Sequence["MentionBatch"]) -> "MentionBatch":
-        """The mentions of several batches one after the other, their documents numbered on."""
+        """Concatenate batches, numbering their documents on."""
         if not parts:
             return cls.empty()
         starts = np.cumsum([0, *(part.n_documents for part in parts)])
@@ -76,7 +76,7 @@ class MentionBatch:
         )
 
     def take(self, rows: np.ndarray) -> "MentionBatch":
-        """The mentions at ``rows``, in that order; documents keep their numbers."""
+        """The mentions at ``rows``, in that order. Documents keep their numbers."""
         return MentionBatch(
             [self.records[row] for row in np.asarray(rows).tolist()],
             self.inputs.take(rows),

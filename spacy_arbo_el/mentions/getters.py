@@ -44,7 +44,7 @@ class EntSpans:
 @registry.misc("spacy-arbo-el.GroupSpans.v1")
 @dataclass(frozen=True)
 class GroupSpans:
-    """The spans of a group of ``doc.spans``; none, and a warning, where a Doc has no such group.
+    """The spans of a group of ``doc.spans``. None, and a warning, where a Doc has no such group.
 
     Use it for mentions that overlap, or that a span categorizer finds::
 
@@ -65,7 +65,7 @@ class GroupSpans:
 
 
 def find_mentions(doc: Doc, get_spans: SpanGetter) -> List[Span]:
-    """The Doc's mentions, each stretch of text once, in order of start and end.
+    """Find a Doc's mentions by start and end, without duplicates.
 
     Two spans over the same text (of different labels, say) are one mention, so that they
     cannot get different links.
@@ -79,7 +79,7 @@ def offsets_of_span(span: Span) -> Offsets:
 
 
 def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None:
-    """Put spans where a getter finds them: its span group, or ``doc.ents``."""
+    """Put spans where a getter finds them. Its span group, or ``doc.ents``."""
     if get_spans.spans_key is None:
         doc.ents = spans
     else:
@@ -87,7 +87,7 @@ def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None
 
 
 def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Example, bool]:
-    """The example with the reference's mentions, not linked, as the predicted ones.
+    """Make an example that predicts gold mentions, unlinked. Those of the reference.
 
     RETURNS: The example, and whether it is a new one. An example whose predicted mentions are the
         reference's is given back as it is.

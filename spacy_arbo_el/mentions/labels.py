@@ -21,7 +21,7 @@ Identity = Set[str]
 def annotated_batches(
     reader: MentionReader, docs: Iterable[Doc], size: int = 64
 ) -> Iterator[List[List[Span]]]:
-    """The mentions to link that are annotated, in batches with at least one mention.
+    """Batch the annotated mentions to link. With at least one mention each.
 
     reader: Finds the mentions.
     docs: Annotated documents. A mention without a ``kb_id_`` is not annotated.
@@ -35,7 +35,7 @@ def annotated_batches(
 
 
 def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
-    """The positions in the knowledge base of gold entities: (m, g) int64, -1 for none.
+    """Positions of gold entities in the KB: (m, g) int64. -1 for none.
 
     gold_ids: The gold ids of each of m mentions.
     """
@@ -48,7 +48,7 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
 
 
 def current_ids(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> List[Tuple[str, ...]]:
-    """The current gold ids of mentions, each once: those of entities after a merge.
+    """The current gold ids of mentions, each once. Those of entities after a merge.
 
     gold_ids: The gold ids of each of m mentions. Ids that lead to no entity stay unchanged.
     """
@@ -57,12 +57,12 @@ def current_ids(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> List[Tuple[str
 
 
 def is_gold(entities: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """(m, c) bool, which of the entities (m, c) of each mention are gold (m, g)."""
+    """Mark candidates (m, c) that are gold (m, g): bool."""
     return (entities[:, :, None] == gold[:, None, :]).any(axis=2) & (entities >= 0)
 
 
 def identities_of(kb: ArboKB, spans: Sequence[Span]) -> List[Identity]:
-    """The entity of each annotated mention, which can be a new one: NIL with a ``id_``."""
+    """Entity of each annotated mention. A new one is NIL with an ``id_``."""
     return [
         set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
         for ids, span in zip(current_ids(kb, [gold_ids(span) for span in spans]), spans)

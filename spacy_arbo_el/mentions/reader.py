@@ -52,7 +52,9 @@ class MentionSettings:
 
     @property
     def discards_values(self) -> bool:
-        """Whether values are left out unless the knowledge base has such a type."""
+        """Return whether values are discarded by default. They stay if the knowledge base has such
+        a type.
+        """
         return self.labels_discard is None and self.labels is None
 
 
@@ -95,7 +97,7 @@ class MentionReader:
         return find_mentions(doc, self.settings.getter)
 
     def mentions_to_link(self, doc: Doc) -> List[Span]:
-        """The mentions of a Doc without those whose label is discarded, in order."""
+        """Mentions of a Doc without discarded labels, in order."""
         spans = self.all_mentions(doc)
         labels = Counter(span.label_ for span in spans)
         discarded = {label: labels[label] for label in labels if self.is_discarded(label)}
@@ -105,7 +107,7 @@ class MentionReader:
         return [span for span in spans if span.label_ not in discarded]
 
     def is_discarded(self, label: str) -> bool:
-        """Whether mentions with a label are NIL without being looked at."""
+        """Return whether mentions with this label are always NIL."""
         settings = self.settings
         if settings.discards_values:
             return label in VALUES and not self.has_type(label)
@@ -113,7 +115,7 @@ class MentionReader:
         return is_other or label in (settings.labels_discard or ())
 
     def with_labels(self, labels: Optional[List[str]]) -> "MentionReader":
-        """The same, but only mentions with these labels are linked; None changes nothing."""
+        """The same, but only mentions with these labels are linked. None changes nothing."""
         return replace(self, settings=replace(self.settings, labels=labels)) if labels else self
 
     def read_docs(self, docs: Iterable[Doc]) -> MentionBatch:

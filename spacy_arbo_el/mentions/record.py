@@ -1,4 +1,4 @@
-"""The record of one mention, in plain values: without the Doc it is from."""
+"""The record of one mention, in plain values. Without the Doc it is from."""
 
 import hashlib
 from dataclasses import dataclass
@@ -47,18 +47,18 @@ class MentionRecord:
 
     @property
     def document(self) -> str:
-        """What its document is called: the ``doc_id``, or the fingerprint if there is none."""
+        """Name of the document. The ``doc_id``, or the fingerprint if there is none."""
         return self.doc_id or self.key[0]
 
 
 def gold_ids(span: Span) -> Tuple[str, ...]:
-    """The gold ids of an annotated span: several for a composite ("D1|D2"), none for NIL."""
+    """The gold ids of an annotated span. Several for a composite ("D1|D2"), none for NIL."""
     ids = (kb_id.strip() for kb_id in span.kb_id_.split(ID_SEPARATOR))
     return tuple(kb_id for kb_id in ids if kb_id and kb_id != NIL)
 
 
 def text_fingerprint(text: str) -> str:
-    """What identifies a document: a hash of its text, 16 hexadecimal digits."""
+    """Fingerprint of a document: a hash of its text. 16 hexadecimal digits."""
     return hashlib.blake2b(text.encode("utf8"), digest_size=8).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Whether mention records that were read from bytes are what they should be."""
+"""Validation of mention records that were read from bytes."""
 
 from dataclasses import fields
 from typing import Any, Iterable, Sequence

@@ -1,1 +1,1 @@
-"""What only one of the five papers has, one module each, with its config beside it."""
+"""Parts that only one of the five papers has. One module each, with its config beside it."""

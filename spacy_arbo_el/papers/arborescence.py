@@ -25,7 +25,7 @@ from ..training.table import GoldTable
 @registry.misc("spacy-arbo-el.Arborescence1NNPositives.v1")
 @dataclass(frozen=True)
 class Arborescence1NNPositives:
-    """As ``ArborescencePositives``, over entity, mention and the nearest gold mention (§3.2).
+    """Parents over entity, mention, nearest gold mention (§3.2). As ``ArborescencePositives``.
 
     Use it to compare with the paper, or for entities that have few exemplars: the gold entity
     takes part in every step::
@@ -45,7 +45,7 @@ class Arborescence1NNPositives:
 @registry.misc("spacy-arbo-el.Arborescence1RandPositives.v1")
 @dataclass(frozen=True)
 class Arborescence1RandPositives:
-    """As ``ArborescencePositives``, over entity, mention and a random gold mention (§3.2).
+    """Parents over entity, mention, random gold mention (§3.2). As ``ArborescencePositives``.
 
     Use it as ``Arborescence1NNPositives``, which it is about as good as::
 

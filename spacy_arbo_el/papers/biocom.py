@@ -47,7 +47,7 @@ def batch_by_concept(
     getter: Optional[SpanGetter] = None,
     sentences: bool = False,
 ) -> Batcher:
-    """Batches of different concepts with some mentions of each, from all documents.
+    """Batches of different concepts with some mentions each. From all documents.
 
     Use it where positives are mentions, and with in-batch negatives. A concept is a set of gold
     ids::
@@ -105,7 +105,7 @@ def _of_sentences(
 
 
 def _groups(mentions: List[CorpusMention], size: int) -> List[List[List[CorpusMention]]]:
-    """The mentions of each concept, at random, in groups of a size; the last may be smaller."""
+    """Divide each concept's mentions at random into groups. The last may be smaller."""
     random.shuffle(mentions)
     by_concept: Dict[Tuple[str, ...], List[CorpusMention]] = defaultdict(list)
     for mention in mentions:
@@ -142,7 +142,7 @@ class InBatchPositives:
 @registry.losses("spacy-arbo-el.MultiSimilarity.v1")
 @dataclass(frozen=True)
 class MultiSimilarity:
-    """The multi-similarity loss of SapBERT (§2) and BioCoM (§3.2), over raw similarities.
+    """Multi-similarity loss of SapBERT (§2) and BioCoM (§3.2). Over raw similarities.
 
     Use it for names and synonyms, and for contexts, with cosine similarity::
 
@@ -204,7 +204,7 @@ def mined_pairs(
 
 
 def _log_one_plus_sum(values: np.ndarray, keep: np.ndarray) -> LossAndGradient:
-    """(b,) ``log(1 + sum exp(values))`` over the kept values, and its gradient (b, n)."""
+    """``log(1 + sum exp(values))`` over kept values, with gradient. (b,), and (b, n)."""
     kept = np.where(keep, values, -np.inf)
     with_one = np.concatenate([kept, np.zeros((len(kept), 1))], axis=1)
     total, shares = softmax(with_one)
@@ -214,7 +214,7 @@ def _log_one_plus_sum(values: np.ndarray, keep: np.ndarray) -> LossAndGradient:
 @registry.misc("spacy-arbo-el.ExemplarVote.v1")
 @dataclass(frozen=True)
 class ExemplarVote:
-    """Links each mention to the entity of most of its nearest exemplars (BioCoM, §3.3).
+    """Links mentions by vote of their nearest exemplars. BioCoM, §3.3.
 
     The probability of the link is that of the entity's likeliest voter. By default, texts of
     entities do not vote, so use it where most entities have exemplars::
@@ -276,7 +276,7 @@ class ExemplarVote:
         )
 
     def voters(self, neighbours: Neighbours, calibration: Calibration) -> Tuple[TopK, np.ndarray]:
-        """The entities of the voters of each mention, by the voters' log-odds.
+        """Entities of each mention's voters, by voters' log-odds.
 
         RETURNS: Positions in the KB (m, k), and the row of each voter in the exemplar store, -1 for
             a text.
@@ -299,7 +299,7 @@ class ExemplarVote:
         return TopK(owners, log_odds), rows
 
     def votes(self, owners: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
-        """The votes for the entity of each voter: (m, k) float64, in its first column.
+        """Votes for each voter's entity: (m, k) float64. In its first column.
 
         The other columns of an entity, and those without one, have -inf.
 

@@ -34,7 +34,7 @@ KEPT = "deer"
 @registry.misc("spacy-arbo-el.Fields.v1")
 @dataclass(frozen=True)
 class Fields:
-    """One text per entity, whose lines are fields for ``NgramEncoder.v1`` (DEER, §4.1).
+    """One text per entity, with fields as lines. For ``NgramEncoder.v1`` (DEER, §4.1).
 
     The lines of its title are the names, the first one the title itself. The first line of its
     description is the description, and the others are the types::
@@ -63,7 +63,7 @@ def _one_line(text: str) -> str:
 @registry.losses("spacy-arbo-el.Logistic.v1")
 @dataclass(frozen=True)
 class Logistic:
-    """Binary cross-entropy: each target is right or wrong, whatever the others are.
+    """Binary cross-entropy over targets, each independent of the others.
 
     Use it where a logit should say by itself how likely a target is right. Scale and offset are
     best learned::
@@ -98,7 +98,7 @@ class Logistic:
 @registry.misc("spacy-arbo-el.NegativesOfRounds.v1")
 @dataclass(frozen=True)
 class NegativesOfRounds:
-    """The wrong entities that were once nearer to the mention than its gold entity (DEER, §4.3).
+    """Wrong entities once nearer than the gold one. DEER, §4.3.
 
     They are sought for all mentions in each round but the first, and kept for good. A round ends
     when all texts and mentions are encoded again, see ``CacheRefresh.v1``. Use it with a
@@ -131,7 +131,7 @@ class NegativesOfRounds:
 @registry.misc("spacy-arbo-el.PositivesInRounds.v1")
 @dataclass(frozen=True)
 class PositivesInRounds:
-    """The most similar text of the mention's gold entity, from the second round on (DEER, §4.3).
+    """The gold entity's most similar text, from round two. DEER, §4.3.
 
     In the first round there are no hard negatives yet, and so no classification to learn::
 
@@ -146,7 +146,7 @@ class PositivesInRounds:
 
 
 def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
-    """The texts that are paired with mentions: (b, k) int64, -1 for none.
+    """Texts paired with mentions: (b, k) int64, -1 for none.
 
     pairs: (2, p) int64, mentions and texts, by mention.
     mentions: (b,) int64.
@@ -163,7 +163,8 @@ def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
 def nearer_than_gold(
     k: int, table: GoldTable, cache: EmbeddingCache
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """All pairs of a mention and a text of a wrong entity that is nearer than its gold entity.
+    """Pairs of mentions and wrong texts nearer than gold. Texts of a wrong entity that is nearer
+    than the gold entity.
 
     k: The number of nearest entities of each mention that are looked at.
     RETURNS: Mentions and texts, (p,) int64 each. Of an entity the nearest text is taken.

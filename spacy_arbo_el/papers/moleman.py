@@ -26,7 +26,7 @@ from ..training.table import GoldTable
 @registry.misc("spacy-arbo-el.NearestMentionPositives.v1")
 @dataclass(frozen=True)
 class NearestMentionPositives:
-    """The most similar other mention of the entity, by cached vectors (MOLEMAN, §3.2.2).
+    """The entity's most similar other mention, by cached vectors. MOLEMAN, §3.2.2.
 
     Use it to link by exemplars alone, or with names as pseudo-mentions::
 
@@ -71,7 +71,7 @@ class InBatchMentionNegatives:
 @registry.misc("spacy-arbo-el.BothNegatives.v1")
 @dataclass(frozen=True)
 class BothNegatives:
-    """Two kinds of negatives at once, such as those of the batch and hard ones (MOLEMAN, §3.2.2)::
+    """Two kinds of negatives at once. Such as those of the batch and hard ones (MOLEMAN, §3.2.2)::
 
         [components.arbo_linker.objective.negatives]
         @misc = "spacy-arbo-el.BothNegatives.v1"
@@ -102,7 +102,7 @@ class BothNegatives:
 @registry.misc("spacy-arbo-el.NegativesByFrequency.v1")
 @dataclass(frozen=True)
 class NegativesByFrequency:
-    """Negatives that leave out mentions of entities which would be negatives too often.
+    """Negatives without mentions of entities drawn too often.
 
     An entity is a negative at most ``ratio`` times as often as it is a positive (MOLEMAN, §3.2.2),
     so that rare entities are not only pushed away::

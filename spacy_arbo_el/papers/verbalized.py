@@ -1,4 +1,4 @@
-"""VERBALIZED (Rücker and Akbik 2025): a dual encoder over whole documents.
+"""VERBALIZED (Rücker and Akbik 2025). A dual encoder over whole documents.
 
 Documents are read in passages (``DocumentEncoder.v1``), entities are titles with cut descriptions
 (``Parts.v1``), vectors the first and last word piece (``FirstLastPooling.v1``). Here: the loss over
@@ -44,7 +44,7 @@ SMALLEST_SQUARE = 1e-12
 @registry.losses("spacy-arbo-el.OverDistances.v1")
 @dataclass(frozen=True)
 class OverDistances:
-    """Another loss over negative Euclidean distances, not squared ones (VERBALIZED, §3.3).
+    """A loss over negative Euclidean distances. Not over squared ones (VERBALIZED, §3.3).
 
     Use it with the similarity ``NegativeSquaredEuclidean.v1``. Candidates are ranked the same by
     both, but the gradients differ. The paper's best system has cross-entropy over distances::
@@ -79,7 +79,7 @@ class OverDistances:
 
 
 def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Negative distances of negative squared ones (b, n), and their derivatives.
+    """Negative distances with derivatives, from squared ones. Of negative squared ones (b, n).
 
     Raise ValueError where a similarity is above 0: it is no negative squared distance.
     """
@@ -92,7 +92,7 @@ def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
 @registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")
 @dataclass(frozen=True)
 class NegativesWithinBudget:
-    """As many negatives as a step's budget of word pieces allows (VERBALIZED, §3.4).
+    """Negatives up to a step's budget of word pieces. VERBALIZED, §3.4.
 
     Texts that several queries share are encoded once, so many negatives cost little where the
     queries are alike. Each query gets the same number, at least one::
@@ -132,7 +132,7 @@ class NegativesWithinBudget:
 @registry.misc("spacy-arbo-el.IterativePrediction.v1")
 @dataclass(frozen=True)
 class IterativePrediction:
-    """Link the surest mentions of a document first, then use them to link the rest.
+    """Links the surest mentions first, then uses them. To link the rest of the document.
 
     In each round the surest links are written into
     the text as "mention (verbalization)". The other mentions are encoded again in that text. A
@@ -202,7 +202,7 @@ class IterativePrediction:
         batch: MentionBatch,
         min_logit: float,
     ) -> MentionBatch:
-        """As in ``Revises``: the batch with the vectors of the last round."""
+        """As in ``Revises``. The batch with the vectors of the last round."""
         counts = np.bincount(batch.documents, minlength=batch.n_documents)
         if not (counts > 1).any():
             return batch
@@ -237,7 +237,7 @@ class IterativePrediction:
 def _first(
     stages: "LinkingStages", batch: MentionBatch
 ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first candidate of each mention, its log-odds, and whether a correction holds for it."""
+    """First candidates, their log-odds, and which are corrected."""
     ranked = stages.rank_encoded(batch, n_mentions=0)
     entities, logits, _ = first_candidates(ranked.ranking)
     return entities.copy(), logits.copy(), ranked.corrected
@@ -251,7 +251,7 @@ def _surest(
     per_round: np.ndarray,
     min_logit: float,
 ) -> np.ndarray:
-    """The surest mentions of each document that are not written in yet.
+    """Each document's surest mentions not yet written in.
 
     written: (m,) int64, the entity of each mention that is written in, -1 for the others.
     entities, logits: (m,), the first candidate of each mention.

@@ -1,4 +1,4 @@
-"""VERBALIZED's iteration (§4): links written into the text, in linking and in training."""
+"""VERBALIZED's iteration (§4). Links written into the text, in linking and in training."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @registry.misc("spacy-arbo-el.WrittenLinks.v1")
 @dataclass(frozen=True)
 class WrittenLinks:
-    """Write the links of some mentions into the text that the others are trained in.
+    """Writes some links into the text of training mentions. That the others are trained in.
 
     Iterative training (§4.2, §A.1). Links are gold ones at first, some of them
     wrong, and later those that the encoder predicts with the largest similarity. Use it with
@@ -60,7 +60,7 @@ class WrittenLinks:
 
 
 def write_links(kb: ArboKB, texts: ReadTexts, written: np.ndarray, limit: int) -> ReadTexts:
-    """Texts with the descriptions of some mentions' entities behind these: "mention (description)".
+    """Insert entity descriptions behind some mentions: "mention (description)".
 
     An entity without a description has its title there.
 
@@ -88,7 +88,7 @@ def write_links(kb: ArboKB, texts: ReadTexts, written: np.ndarray, limit: int) -
 
 
 def insertions(pairs: np.ndarray, phrases: Sequence[str]) -> List[Tuple[int, int, str]]:
-    """Insertions behind mentions, in order; one where several mentions end at the same place."""
+    """Insertions behind mentions, in order. One where several mentions end at the same place."""
     by_end: Dict[int, str] = {}
     for end, phrase in zip(pairs[:, 1].tolist(), phrases):
         if phrase:
@@ -108,7 +108,7 @@ def read_with_links(
     spans: Sequence[Sequence[Span]],
     rows: np.ndarray,
 ) -> Tuple[np.ndarray, RevisedInputs]:
-    """The mentions of a step to train on, with what they are encoded from.
+    """Mentions of a training step with their encoder inputs.
 
     limit: As in ``write_links``.
     settings: Which links are.
@@ -149,7 +149,7 @@ def read_with_links(
 def _some_of_each(
     documents: np.ndarray, share: float, doubt: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """The least doubtful mentions of each document, a share of them but never all: (c,) int64.
+    """The least doubtful mentions of each document: (c,) int64. A share of them but never all.
 
     documents: (m,) int64, the document of each mention, ascending from 0.
     doubt: (m,) float, by which mentions are chosen.

@@ -1,1 +1,1 @@
-"""Rerankers: from the neighbours of a mention to a ranking of candidates."""
+"""Rerankers: from neighbours of a mention to ranked candidates."""

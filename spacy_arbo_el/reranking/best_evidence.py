@@ -1,4 +1,4 @@
-"""Ranking by the best evidence: a text of the entity, or one of its exemplars."""
+"""Ranking by the best evidence. A text of the entity, or one of its exemplars."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from .protocol import Ranking, RankingContext
 @registry.misc("spacy-arbo-el.BestEvidence.v1")
 @dataclass(frozen=True)
 class BestEvidence:
-    """The log-odds of a candidate are those of its nearest text or exemplar, whichever is larger.
+    """Ranks candidates by their nearest text or exemplar. The larger log-odds count.
 
     Use it where candidates should be ranked by similarity alone. It has nothing to learn::
 
@@ -59,6 +59,6 @@ def rank_by_best_evidence(
 
 
 def log_odds_by_vectors(neighbours: Neighbours, calibration: Calibration) -> TopK:
-    """The log-odds of all entities among the neighbours, by their nearest text or exemplar."""
+    """Log-odds of all neighbours, by nearest text or exemplar."""
     width = neighbours.entities.width + neighbours.exemplars.width
     return rank_by_best_evidence(neighbours, calibration, width).candidates

@@ -1,4 +1,4 @@
-"""A reranker that reads mention and entity together (arborescence paper, §3.3–3.4)."""
+"""A reranker that reads mention and entity together. Arborescence paper, §3.3–3.4."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Optional
@@ -53,7 +53,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class CrossEncoder:
-    """Scores the first candidates by reading them with the mention; see ``cross_encoder``.
+    """Scores the first candidates by reading them with the mention. See ``cross_encoder``.
 
     ranker: Ranks the candidates before.
     n_reranked: How many candidates of a mention are scored. The others follow them.
@@ -157,7 +157,7 @@ class CrossEncoder:
         neighbours: Neighbours,
         context: RankingContext,
     ) -> np.ndarray:
-        """(m, k) float32, the log-odds of the scored candidates; NaN for others."""
+        """(m, k) float32, the log-odds of the scored candidates. NaN for others."""
         rows = np.flatnonzero(scored.is_scored)
         logits = np.full(scored.first.shape, np.nan, dtype=np.float32)
         scores, valid = scored.scores[rows], np.isfinite(scored.scores[rows])
@@ -178,7 +178,7 @@ class CrossEncoder:
         neighbours: Neighbours,
         context: RankingContext,
     ) -> CandidateFeatures:
-        """The features of the first candidates of some mentions, with their scores."""
+        """Features of some mentions' first candidates, with scores."""
         assert isinstance(self.ranker, FeatureRanker)
         found = neighbours.take(rows)
         wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
@@ -187,7 +187,7 @@ class CrossEncoder:
         return with_scores(gathered, scored.first[rows], scored.scores[rows])
 
     def _reranked(self, scored: Scored, logits: np.ndarray) -> Ranking:
-        """The ranking in which scored candidates come first, and the others keep their order."""
+        """Put scored candidates first, and keep the others' order."""
         before, k = scored.before, scored.first.shape[1]
         ids, old = before.candidates.ids, before.candidates.scores
         is_scored = scored.is_scored[:, None]
@@ -204,7 +204,7 @@ class CrossEncoder:
     def turned(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
     ) -> np.ndarray:
-        """The first candidates without this one's scores, and with them: (m, 2) int64, -1 for none.
+        """First candidates without and with scores: (m, 2) int64. -1 for none.
 
         They differ where it has turned a mention to another candidate.
         """
@@ -247,7 +247,7 @@ class CrossEncoder:
         return replace(self, ranker=unfitted(self.ranker), fitted=CrossEncoderFit())
 
     def cached(self) -> "CrossEncoder":
-        """The same, with scores that are remembered while weights stay unchanged."""
+        """The same reranker with cached scores. They hold while weights stay unchanged."""
         return self if self.scorer is None else replace(self, scorer=self.scorer.cached())
 
     def uncached(self) -> "CrossEncoder":
@@ -301,7 +301,7 @@ def cross_encoder(
     window: int = 48,
     text: int = 48,
 ) -> CrossEncoder:
-    """Read the first candidates together with the mention, and score them.
+    """Score the first candidates by reading them with the mention.
 
     By default, the score is the retriever's log-odds of the candidate and what the model adds to
     them, see ``RerankerTraining.v1``.

@@ -1,4 +1,4 @@
-"""How the scores of a cross-encoder count: from scores to log-odds that a candidate is correct."""
+"""Fit from a cross-encoder's scores to log-odds. Log-odds that a candidate is correct."""
 
 from dataclasses import dataclass
 from typing import Optional, Tuple
@@ -55,7 +55,7 @@ class CrossEncoderFit:
         return cls(curve, weights)
 
     def logits(self, scores: np.ndarray, valid: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """(m, k) float32, the log-odds of candidates by their scores alone.
+        """Log-odds of candidates by scores alone: (m, k) float32.
 
         before: (m,) float32, the log-odds that the first candidate had before.
         """
@@ -85,7 +85,7 @@ class CrossEncoderFit:
 def with_scores(
     candidates: CandidateFeatures, entities: np.ndarray, scores: np.ndarray
 ) -> CandidateFeatures:
-    """The features of some candidates, with the score of a cross-encoder as one more.
+    """Add a cross-encoder's score to candidates' features.
 
     entities: (m, k) int64, -1 for none. Those that are not among the candidates have features of 0.
     scores: (m, k) float32, NaN for none, which leaves a candidate out.

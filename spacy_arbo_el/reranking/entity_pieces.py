@@ -1,4 +1,4 @@
-"""The word pieces of entities' names, descriptions and types, each entity tokenized once."""
+"""Word pieces of entities, each tokenized once. Of their names, descriptions and types."""
 
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -106,7 +106,7 @@ class EntityPieces:
         )
 
     def nearest_names(self, rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """The names of entities that strings of a ``StringIndex`` are: (p,) int64.
+        """Names behind the strings of a ``StringIndex``: (p,) int64.
 
         rows: (p,) int64, the rows of entities that have names.
         numbers: (p,) int64, the numbers of the strings, see ``StringIndex.nearest_names``.
@@ -118,7 +118,7 @@ class EntityPieces:
 def _names_compared(
     strings: Sequence[str], entity: Entity, normalizer: Optional[Normalizer]
 ) -> List[int]:
-    """The number of the name that each string was made of.
+    """Number of the name behind each string.
 
     The first name for a string that is made of none: where an entity has no names, the surface
     forms of its exemplars are compared. There is one number at least.
@@ -131,7 +131,7 @@ def _names_compared(
 
 
 class PiecesCache:
-    """The word pieces of the entities of a datastore, as far as they were needed so far.
+    """Cached word pieces of a datastore's entities.
 
     It belongs to one state of the datastore: to an edit belongs a new one.
     """
@@ -148,7 +148,7 @@ class PiecesCache:
         index: StringIndex,
         limit: int,
     ) -> EntityPieces:
-        """The word pieces of at least these entities; the parameters as in ``EntityPieces``.
+        """The word pieces of at least these entities. The parameters as in ``EntityPieces``.
 
         positions: (e,) int64, their positions in the knowledge base.
         """

@@ -1,4 +1,4 @@
-"""The strings of the entities of a datastore, kept up to date edit by edit."""
+"""Strings of a datastore's entities, updated edit by edit."""
 
 from dataclasses import dataclass
 from typing import List, Optional, Sequence
@@ -40,7 +40,7 @@ class _Sources:
         return cls(entities, entities.changes.total, exemplars.serials, owners)
 
     def changed_until(self, later: "_Sources") -> Optional[np.ndarray]:
-        """The entities whose strings may differ in a later state: (c,) int64, each once.
+        """Entities whose strings may differ later: (c,) int64. Each once.
 
         None where that is not known.
         """
@@ -83,7 +83,7 @@ class EntityStrings:
 
     @classmethod
     def of(cls, datastore: Datastore, min_ngram: int, max_ngram: int) -> "EntityStrings":
-        """The strings of the present state of a datastore, which keeps them."""
+        """Strings of a datastore's present state, cached there."""
         settings = min_ngram, max_ngram
         return datastore.derived(
             ("strings", *settings),
@@ -106,7 +106,7 @@ class EntityStrings:
         return self
 
     def has_only_id(self, entities: np.ndarray) -> np.ndarray:
-        """Whether entities have exemplars, and no name or only their id.
+        """Return whether entities have exemplars but no real name. No name, or only their id.
 
         The surface forms of their exemplars count as their names.
 
@@ -119,7 +119,7 @@ class EntityStrings:
     def owners(
         self, records: Sequence[MentionRecord], count: int, withheld: Optional[np.ndarray] = None
     ) -> np.ndarray:
-        """Entities that have exactly the string of a mention: (m, count) int64, -1 for none.
+        """Entities with exactly the mention's string: (m, count) int64. -1 for none.
 
         Those with a surface form come first: its use is attested. Names are compared with the
         mention as it is too, since they are not normalized.
@@ -142,7 +142,7 @@ class EntityStrings:
         return owners
 
     def _read(self, records: Sequence[MentionRecord], changed: np.ndarray) -> None:
-        """Update the strings of changed entities, which ``_sources`` has in their current state.
+        """Update strings of changed entities from ``_sources``. Which has their current state.
 
         records: The exemplars.
         changed: (e,) int64, each once.
@@ -157,7 +157,7 @@ class EntityStrings:
         self.index.count_names(changed[changed % self._stride == 0])
 
     def _read_names(self, positions: np.ndarray) -> List[List[str]]:
-        """The names of entities, raw and normalized; none of those that were removed."""
+        """The names of entities, raw and normalized. None of those that were removed."""
         entities = self._sources.entities.at_all(positions.tolist())
         groups: List[List[str]] = [[] for _ in positions]
         for row, position in enumerate(positions.tolist()):
@@ -172,7 +172,7 @@ class EntityStrings:
 
 
 def _stride(entities: EntityStore) -> int:
-    """The names of every so many-th entity are counted: a power of two, which changes rarely."""
+    """The names of every so many-th entity are counted. A power of two, which changes rarely."""
     stride = 1
     while entities.positions > MAX_COUNTED * stride:
         stride *= 2
@@ -182,7 +182,7 @@ def _stride(entities: EntityStore) -> int:
 def _surface_forms(
     records: Sequence[MentionRecord], owners: np.ndarray, positions: np.ndarray
 ) -> List[List[str]]:
-    """For each of some entities, the surface forms of its exemplars.
+    """Surface forms of the exemplars of some entities.
 
     owners: (n,) int64, the entity of each exemplar.
     positions: (e,) int64, ascending.
@@ -197,7 +197,7 @@ def _surface_forms(
 
 
 def normalized_names(normalizer: Optional[Normalizer], names: Sequence[str]) -> List[str]:
-    """Names as mentions are normalized, so that both stay comparable; none without a normalizer."""
+    """Names as mentions are normalized, so that both stay comparable. None without a normalizer."""
     if normalizer is None:
         return []
     spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)

@@ -1,4 +1,4 @@
-"""A reranker that learns to rank candidates by the similarity of vectors and of strings."""
+"""A reranker that learns from vector and string similarities."""
 
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Tuple
@@ -35,7 +35,7 @@ GAP = 1e-3
 
 @dataclass(frozen=True)
 class FeatureRanker:
-    """Scores candidates by a small network over their features; see ``feature_ranker``.
+    """Scores candidates by a small network over their features. See ``feature_ranker``.
 
     n_reranked: How many candidates of a mention get features and scores. The others follow them.
     min_ngram: The length of the shortest n-grams that strings are compared by.
@@ -80,11 +80,11 @@ class FeatureRanker:
         )
 
     def weights_in(self, context: RankingContext) -> Optional[RankerWeights]:
-        """The weights to rank with: those that were learned, else pretrained ones that suit."""
+        """The weights to rank with. Those that were learned, else pretrained ones that suit."""
         return self.weights if self.weights is not None else self.pretrained_in(context)
 
     def pretrained_in(self, context: RankingContext) -> Optional[RankerWeights]:
-        """The weights that come with the package, where they suit the encoder and settings."""
+        """Pretrained weights of the package, if encoder and settings suit."""
         if not self.pretrained:
             return None
         datastore, ngrams = context.datastore, (self.min_ngram, self.max_ngram)
@@ -100,7 +100,7 @@ class FeatureRanker:
         context: RankingContext,
         withheld: Optional[np.ndarray] = None,
     ) -> Optional[CandidateFeatures]:
-        """The candidates of a batch with their features; None where there are no entities.
+        """The candidates of a batch with their features. None where there are no entities.
 
         withheld: As in ``gather_features``.
         """
@@ -121,7 +121,7 @@ class FeatureRanker:
         one: int,
         other: int,
     ) -> Dict[str, float]:
-        """How much each feature puts one entity before another; see ``RankerWeights``.
+        """Contribution of each feature to an entity's lead. See ``RankerWeights``.
 
         batch: A single mention.
         one, other: Positions of the entities in the knowledge base.
@@ -173,7 +173,7 @@ class FeatureRanker:
         gold: np.ndarray,
         context: RankingContext,
     ) -> "FeatureRanker":
-        """Learn from annotated mentions; a ranker without weights where there are too few.
+        """Learn from annotated mentions. A ranker without weights where there are too few.
 
         gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
         """
@@ -198,12 +198,12 @@ class FeatureRanker:
         return b"" if self.weights is None else self.weights.to_bytes()
 
     def from_bytes(self, data: bytes) -> "FeatureRanker":
-        """The ranker with what it has learned; without where another version has saved it."""
+        """The ranker with what it has learned. Without where another version has saved it."""
         return replace(self, weights=RankerWeights.from_bytes(data) if data else None)
 
 
 def _alike(entities: np.ndarray) -> np.ndarray:
-    """Weights of mentions, 1 on average, with which each entity counts alike: (m,) float."""
+    """Weights under which each entity counts alike: (m,) float. 1 on average."""
     _, entity, counts = np.unique(entities, return_inverse=True, return_counts=True)
     return len(entities) / max(len(counts), 1) / counts[entity]
 
@@ -212,7 +212,7 @@ def _alike(entities: np.ndarray) -> np.ndarray:
 def feature_ranker(
     n_reranked: int = 24, min_ngram: int = 1, max_ngram: int = 3, pretrained: bool = True
 ) -> FeatureRanker:
-    """Rank candidates by all similarities at once: of vectors, n-grams, words and numbers.
+    """Rank candidates by all similarities at once. Of vectors, n-grams, words and numbers.
 
     The default. A dual encoder confuses similar strings, such as names of diseases. With the
     bundled encoder as it comes, it ranks by weights that were fitted on public corpora. With any

@@ -1,4 +1,4 @@
-"""The candidates of mentions, and their features: similarities of vectors and of strings."""
+"""The candidates of mentions, and their features. Similarities of vectors and of strings."""
 
 from dataclasses import dataclass
 from typing import Optional, Sequence, Tuple
@@ -54,7 +54,7 @@ class CandidateFeatures:
 
     @classmethod
     def concat(cls, parts: Sequence["CandidateFeatures"]) -> "CandidateFeatures":
-        """The mentions of several batches with as many candidates, one after the other."""
+        """Concatenate batches with equally many candidates."""
         return cls(
             np.concatenate([part.entities for part in parts]),
             np.concatenate([part.features for part in parts]),
@@ -142,7 +142,7 @@ def _choose_candidates(
 
 
 def _similarity_of(entities: np.ndarray, owners: TopK) -> Tuple[np.ndarray, np.ndarray]:
-    """The similarity of each candidate's first occurrence among ``owners``, and its column.
+    """Similarity and column of each candidate among ``owners``. Of its first occurrence.
 
     A candidate that does not occur there gets the smallest similarity of the row: it can't be
     larger. Its column is -1.

@@ -1,4 +1,4 @@
-"""Pairs of a mention and an entity, the input of a cross-encoder.
+"""Pairs of mention and entity, read by cross-encoders.
 
 ::
 
@@ -24,7 +24,7 @@ Segment = Tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class PairFormat:
-    """The sizes of the parts of a passage, and its special tokens.
+    """Sizes of a passage's parts, and its special tokens.
 
     window: The most word pieces of the mention's part, [CLS] and [SEP] included.
     text: The most word pieces of the entity's part, [SEP] included.
@@ -71,7 +71,8 @@ class PairFormat:
     def _entity_segments(
         self, pieces: EntityPieces, rows: np.ndarray, names: np.ndarray
     ) -> Tuple[Segment, Segment, Segment, Segment, Segment]:
-        """The title, the names before and after it, the types and the description.
+        """Segments of entities: names, title, types and description. Names stand before and after
+        the title.
 
         The description is cut first, then the other names.
         """
@@ -113,7 +114,7 @@ def _special_segments(first: int, count: int) -> List[Segment]:
 def _mention_segments(
     mentions: SpanInputs, rows: np.ndarray, budget: int
 ) -> Tuple[Segment, Segment, Segment, Segment]:
-    """The text left of mentions, the mentions in two pieces, and the text right of them.
+    """Segments of mentions: left, the mention twice, right. The mention is in two pieces.
 
     A mention that is longer than the window keeps its two ends.
 

@@ -19,11 +19,11 @@ class PairReranker(Reranker, Protocol):
     def turned(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
     ) -> np.ndarray:
-        """The first candidates without this one's scores, and with them: (m, 2) int64."""
+        """First candidates without and with scores: (m, 2) int64."""
         ...
 
     def cached(self) -> Reranker:
-        """The same, with scores that are remembered while weights stay unchanged."""
+        """The same reranker with cached scores. They hold while weights stay unchanged."""
         ...
 
     def uncached(self) -> Reranker:
@@ -36,7 +36,7 @@ class PairReranker(Reranker, Protocol):
 
 
 def cached(reranker: Reranker) -> Reranker:
-    """The reranker, which remembers the scores of pairs if it reads these."""
+    """The reranker with cached pair scores, where it reads pairs."""
     return reranker.cached() if isinstance(reranker, PairReranker) else reranker
 
 
@@ -53,7 +53,7 @@ def unfitted(reranker: Reranker) -> Reranker:
 
 
 def kind_of(reranker: Reranker) -> str:
-    """What must be equal for a reranker to load another one's weights."""
+    """A key that rerankers must share to exchange weights."""
     settings = getattr(reranker, "learned_with", {})
     named = ", ".join(f"{name} = {value}" for name, value in settings.items())
     return type(reranker).__name__ + (f" ({named})" if named else "")

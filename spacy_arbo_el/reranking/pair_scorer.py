@@ -1,4 +1,4 @@
-"""The model of a cross-encoder: a transformer over pairs, and a linear layer."""
+"""The model of a cross-encoder. A transformer over pairs, and a linear layer."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, Optional, Tuple
@@ -46,7 +46,7 @@ class PairScorer:
         name: str = "",
         seed: int = 0,
     ) -> "PairScorer":
-        """An untrained one, which has the word pieces of an encoder of mentions.
+        """Create an untrained scorer with an encoder's word pieces. That of mentions.
 
         source: The encoder of mentions, a transformer tower.
         size: The most word pieces of a pair.
@@ -115,7 +115,7 @@ class PairScorer:
         return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
 
     def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
-        """The scores of pairs, (p,), and the function that takes their gradients back."""
+        """Score pairs (p,); return scores and their backprop."""
         ops: Any = self.model.ops
         scores, backprop = self.model.begin_update(pairs)
 

@@ -1,4 +1,4 @@
-"""The ranker's weights that come with the package, for the encoder that comes with it.
+"""The bundled encoder's ranker weights, shipped with the package.
 
 They were fitted on public corpora by ``experiments/default_ranker.py``. They weigh similarities of
 vectors, and each encoder has its own scale of these. So they are used only while the encoder gives
@@ -28,7 +28,7 @@ SAME = 0.995
 
 @dataclass(frozen=True, eq=False)
 class PretrainedWeights:
-    """Weights, and how to recognise the encoder that they are for.
+    """Weights, and how to recognize the encoder they suit.
 
     weights: The weights.
     vectors: (2 * len(PROBES), width) float32, of length 1: the probes as texts, then as mentions.
@@ -45,7 +45,7 @@ class PretrainedWeights:
         return cls(weights, _vectors_of_probes(encoder))
 
     def suit(self, encoder: Encoder) -> bool:
-        """Whether the encoder is the one that they are for, and has not been trained since."""
+        """Return whether the encoder is theirs and untrained since."""
         if encoder.fingerprint not in self._suits:
             vectors = _vectors_of_probes(encoder)
             same = vectors.shape == self.vectors.shape

@@ -1,4 +1,4 @@
-"""From the scores of candidates to probabilities, which sum to at most 1 for each mention.
+"""Probabilities of candidates, which sum to at most 1. For each mention, from scores.
 
 The probability of a candidate is the probability that any candidate is right, times the candidate's
 share by softmax. So candidates that cannot be told apart share it, and the rest is NIL.
@@ -34,7 +34,7 @@ def log_odds_of(
 def fit_temperature(
     scores: np.ndarray, correct: np.ndarray, weights: np.ndarray
 ) -> Tuple[float, float]:
-    """The temperature at which the shares of right candidates are most likely, and how likely.
+    """Find the temperature with most likely correct shares. And how likely these are.
 
     scores: (n, c) float, -inf for none.
     correct: (n, c) bool, at least one for each mention.
@@ -55,7 +55,7 @@ def fit_temperature(
 def fit_presence(
     evidence: np.ndarray, present: np.ndarray, weights: np.ndarray
 ) -> Optional[np.ndarray]:
-    """Weights of evidence and an offset: the log-odds that any candidate is right.
+    """Weights of evidence and an offset. The log-odds that any candidate is right.
 
     The weights are not negative: more evidence never makes it less likely.
 

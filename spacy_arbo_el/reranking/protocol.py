@@ -31,7 +31,7 @@ class Ranking:
     def from_scored(
         cls, entities: np.ndarray, logits: np.ndarray, exemplars: np.ndarray, count: int
     ) -> "Ranking":
-        """The ``count`` best entities of each mention, each by its best entry.
+        """The ``count`` best entities of each mention. Each by its best entry.
 
         Entities with equal log-odds come in the order of the knowledge base; of equal entries of
         one entity the first counts.
@@ -63,13 +63,13 @@ class Ranking:
         return Ranking(self.candidates.first(count), self.exemplars[:, :count])
 
     def rescored(self, logits: np.ndarray) -> "Ranking":
-        """The same candidates in the order of other log-odds, (m, c) float32."""
+        """Reorder the same candidates by other log-odds. (m, c) float32."""
         return Ranking.from_scored(
             self.candidates.ids, logits, self.exemplars, self.candidates.width
         )
 
     def where(self, keep: np.ndarray) -> "Ranking":
-        """The ranking without the candidates at which ``keep`` (m, c) is False."""
+        """Drop candidates at which ``keep`` (m, c) is False."""
         return Ranking.from_scored(
             np.where(keep, self.candidates.ids, -1),
             self.candidates.scores,
@@ -92,7 +92,7 @@ class RankedMentions:
 
     @classmethod
     def concat(cls, parts: Sequence["RankedMentions"]) -> "RankedMentions":
-        """The mentions of several batches one after the other; at least one batch."""
+        """The mentions of several batches one after the other. At least one batch."""
         return cls(
             MentionBatch.concat([part.batch for part in parts]),
             Neighbours.concat([part.neighbours for part in parts]),
@@ -108,7 +108,7 @@ class RankedMentions:
 
 @dataclass(frozen=True)
 class RankingContext:
-    """What a reranker can look at beside a batch and its neighbours.
+    """Data that a reranker may use beside batch and neighbours.
 
     datastore: The knowledge base and the exemplars.
     calibration: Curves from similarity to log-odds.
@@ -150,5 +150,5 @@ class Reranker(Protocol):
         ...
 
     def from_bytes(self, data: bytes) -> Any:
-        """The reranker with what ``to_bytes`` gave; without anything learned for empty bytes."""
+        """The reranker with what ``to_bytes`` gave. Without anything learned for empty bytes."""
         ...

@@ -1,4 +1,4 @@
-"""What the feature ranker learns: from features of candidates to log-odds that they are correct.
+"""Weights of the feature ranker. From features of candidates to log-odds that they are correct.
 
 A small network over the features, trained by softmax among the candidates of each mention; then
 probabilities from its scores, fitted on mentions that the network was not trained on.
@@ -32,7 +32,8 @@ ABSENT = 0.02
 
 @dataclass(frozen=True, eq=False)
 class RankerWeights:
-    """Scores = x linear + tanh(x hidden + bias) out, with x the standardised inputs.
+    """Weights of a network with one hidden layer. Scores = x linear + tanh(x hidden + bias) out,
+    with x the standardised inputs.
 
     The inputs are the features of the candidate (f), and the difference of each to the largest
     among the mention's candidates (f more). All arrays are float32.
@@ -58,7 +59,7 @@ class RankerWeights:
     accuracy: float = 0.0
 
     def logits(self, candidates: CandidateFeatures) -> np.ndarray:
-        """Log-odds that each candidate is correct, (m, c) float32, -inf for none."""
+        """Log-odds of each candidate: (m, c) float32. -inf for none."""
         scores, valid = self.scores(candidates), candidates.valid
         temperature, *weights = self.curve.astype(np.float64)
         presence = evidence_of(candidates, scores) @ weights[:-1] + weights[-1]
@@ -71,7 +72,8 @@ class RankerWeights:
         return x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
 
     def contributions(self, candidates: CandidateFeatures, one: int, other: int) -> np.ndarray:
-        """How much each feature puts one candidate of the first mention before another.
+        """Contribution of each feature to one candidate's lead. Over another one of the first
+        mention.
 
         The gradient is integrated along the line from the inputs of the other to those of the one,
         so that the parts sum to the log of how many times as probable the one is.
@@ -92,7 +94,7 @@ class RankerWeights:
 
     @classmethod
     def from_bytes(cls, data: bytes, n_features: int = len(FEATURES)) -> Optional["RankerWeights"]:
-        """The weights that ``to_bytes`` gave; None where another version had other features.
+        """The weights that ``to_bytes`` gave. None where another version had other features.
 
         n_features: How many features they are for.
 
@@ -171,7 +173,7 @@ def _held_out(
     shares: np.ndarray,
     start: Optional[RankerWeights],
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Scores of mentions by weights that were not trained on them, -inf for no candidate.
+    """Scores by weights not trained on the mentions. -inf for no candidate.
 
     RETURNS: (m, c) float64, of the candidates and of those without the correct ones.
     """
@@ -189,7 +191,7 @@ def _held_out(
 
 
 def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:
-    """The features ``EVIDENCE`` of the best candidate of each mention: (m, f) float64.
+    """``EVIDENCE`` features of each best candidate: (m, f) float64.
 
     scores: (m, c) float.
     """
@@ -198,7 +200,7 @@ def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray
 
 
 def _inputs(candidates: CandidateFeatures) -> np.ndarray:
-    """(m, c, 2 f) float32, not standardised; 0 for no candidate."""
+    """Raw inputs of the network: (m, c, 2 f) float32. Not standardised; 0 for no candidate."""
     features, valid = candidates.features, candidates.valid[:, :, None]
     largest = np.where(valid, features, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
     below = np.where(valid, features - largest, 0.0)
@@ -211,7 +213,7 @@ def _train(
     shares: np.ndarray,
     start: Optional[RankerWeights] = None,
 ) -> RankerWeights:
-    """Fit all but the curve, by L-BFGS from one fixed start, or from other weights."""
+    """Fit all but the curve by L-BFGS. From one fixed start, or from other weights."""
     if torch is None:
         raise ValueError(Errors.E854)
     useful = correct.any(axis=1) & (candidates.valid.sum(axis=1) > 1)

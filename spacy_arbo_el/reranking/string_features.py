@@ -1,4 +1,4 @@
-"""The n-grams, words and numbers of strings, in tables that strings can be added to and taken from.
+"""Tables of strings' n-grams, words and numbers. Strings can be added to and taken from them.
 
 Words are compared in the singular: ``neoplasms`` is the word ``neoplasm``.
 
@@ -46,7 +46,7 @@ class StringFeatures(NamedTuple):
 
     @classmethod
     def concat(cls, parts: Sequence["StringFeatures"]) -> "StringFeatures":
-        """The features of the strings of all parts, in order; of at least one part."""
+        """The features of the strings of all parts, in order. Of at least one part."""
         fields = dict(zip(cls._fields, map(list, zip(*parts))))
         for name in ("ngram_bounds", "word_bounds"):
             lengths = [np.diff(bounds) for bounds in fields[name]]
@@ -55,7 +55,7 @@ class StringFeatures(NamedTuple):
 
 
 class FeatureReader:
-    """Reads the features of strings, and counts in how many strings each n-gram occurs.
+    """Reads features of strings, counting strings per n-gram.
 
     Not all strings that are compared need to be counted. An n-gram that no counted string has is
     as if it were in no string.
@@ -113,7 +113,7 @@ class FeatureReader:
         self._n_strings += sign * len(strings)
 
     def _numbered(self, keys: np.ndarray) -> np.ndarray:
-        """(k,) int64, the numbers of n-grams; new ones for those that had none."""
+        """(k,) int64, the numbers of n-grams. New ones for those that had none."""
         numbers = self._numbers_of(keys)
         is_new = numbers < 0
         known, known_numbers = self._known
@@ -128,7 +128,7 @@ class FeatureReader:
         return numbers
 
     def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
-        """(k,) int64, the numbers of n-grams; -1 for those that have none."""
+        """Numbers of n-grams: (k,) int64, -1 for none."""
         known, numbers = self._known
         if not len(known):
             return np.full(len(keys), -1, dtype=np.int64)
@@ -136,7 +136,9 @@ class FeatureReader:
         return np.where(known[at] == keys, numbers[at], -1)
 
     def weights(self) -> np.ndarray:
-        """(n-grams,) float32, the inverse document frequency; 0 where no counted string has one."""
+        """Inverse document frequency per n-gram: (n-grams,) float32. 0 where no counted string has
+        one.
+        """
         frequency = self._frequency.rows
         weights = np.log((1 + self._n_strings) / (1 + frequency)) + 1
         return np.where(frequency > 0, weights, 0).astype(np.float32)
@@ -148,7 +150,7 @@ class FeatureReader:
 
 
 def _blocks(strings: Sequence[str]) -> Iterator[Sequence[str]]:
-    """So many strings as may be in memory at a time; at least one block, which may be empty."""
+    """Blocks of strings that fit in memory. At least one block, which may be empty."""
     return (strings[i : i + BLOCK] for i in range(0, max(len(strings), 1), BLOCK))
 
 
@@ -176,12 +178,12 @@ def _features(
 
 
 def _number_in(numbers: Dict[T, int], value: T) -> int:
-    """The number of a value, which is a new one where it has none yet."""
+    """Number of a value, a new one if needed."""
     return numbers.setdefault(value, len(numbers))
 
 
 class StringTable:
-    """The strings of one kind, by entity: names, or surface forms of exemplars.
+    """The strings of one kind, by entity. Names, or surface forms of exemplars.
 
     reader: Reads their features.
     """
@@ -204,7 +206,7 @@ class StringTable:
 
     @property
     def garbage(self) -> float:
-        """The share of the rows that belong to no entity any more."""
+        """Share of rows that no entity uses any more."""
         rows = self._numbers.length
         return 1 - self._count.sum() / rows if rows else 0.0
 
@@ -248,7 +250,7 @@ class StringTable:
     def nearest(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """Which string of each candidate is the most similar one by n-grams.
+        """Each candidate's most similar string, by n-grams.
 
         RETURNS: (m, c) int64, the number of the string among those of the entity; 0 where none has
             an n-gram in common. The parameters are those of ``most_similar``.
@@ -293,7 +295,7 @@ def _compare(  # pragma: no cover - compiled
     mention_words: np.ndarray,
     mention_numbers: np.ndarray,
 ) -> None:
-    """Write the best similarities of mentions to the strings of their candidates into ``best``.
+    """Write mentions' best string similarities into ``best``. To the strings of their candidates.
 
     The number of the string with the best n-grams is written into ``nearest``.
     """

@@ -1,4 +1,4 @@
-"""The similarity of strings: n-grams, words and numbers, beside the similarity of vectors.
+"""The similarity of strings. N-grams, words and numbers, beside the similarity of vectors.
 
 A dual encoder confuses what differs in a character (C6 and C7 deficiency). TF-IDF over character
 n-grams, which BioSyn has beside its dense vectors, does not. Numbers have a separate feature,
@@ -22,7 +22,7 @@ MAX_NAMES = 1_000_000
 
 
 class StringSimilarity(NamedTuple):
-    """The similarity of mentions to the most similar string of their candidates.
+    """Similarity of mentions to candidates' most similar strings.
 
     Each array is (2, m, c) float32: of names, then of surface forms of exemplars. It is 0 where
     there is no string.
@@ -40,7 +40,7 @@ class StringSimilarity(NamedTuple):
 
 
 class StringIndex:
-    """The names of entities, and the surface forms of their exemplars.
+    """Names of entities and surface forms of exemplars, indexed.
 
     Names are read when an entity is a candidate for the first time. So a knowledge base of millions
     costs no more than the entities that mentions are compared with. The weights of n-grams come
@@ -64,7 +64,7 @@ class StringIndex:
         self._loading = ForkableLock()
 
     def count_names(self, entities: np.ndarray) -> None:
-        """Count the n-grams in the names of entities: (e,) int64, each once.
+        """Count the n-grams in names of entities: (e,) int64. Each once.
 
         What was counted of them before is forgotten.
         """
@@ -75,7 +75,7 @@ class StringIndex:
         self._reader.count([string for names in groups for string in names])
 
     def forget_names(self, entities: np.ndarray) -> None:
-        """Note that the names of entities have changed: (e,) int64, each once.
+        """Note that names of entities changed: (e,) int64. Each once.
 
         Those that were counted must be counted again.
         """
@@ -102,7 +102,7 @@ class StringIndex:
 
     @property
     def garbage(self) -> float:
-        """The share of stored strings that no entity has any more."""
+        """Share of stored strings that no entity uses any more."""
         return max(self._names.table.garbage, self._surface_forms.table.garbage)
 
     def with_surface_form(self, string: str) -> Sequence[int]:
@@ -122,19 +122,19 @@ class StringIndex:
         return StringSimilarity(*np.stack(views, axis=1))
 
     def load_names(self, entities: np.ndarray) -> None:
-        """Read the names of entities that are not known: positions in any shape, -1 for none."""
+        """Read the names of entities that are not known. Positions in any shape, -1 for none."""
         self._names_with(entities)
 
     def surface_forms_of(self, entity: int) -> List[str]:
-        """The surface forms of an entity: in lower case, each once."""
+        """The surface forms of an entity. In lower case, each once."""
         return self._surface_forms.of(entity)
 
     def names_of(self, entity: int) -> List[str]:
-        """The names of an entity for comparison: in lower case, each once."""
+        """The names of an entity for comparison. In lower case, each once."""
         return self._names_with(np.array([entity])).of(entity)
 
     def nearest_names(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:
-        """Which name of each candidate is the most similar one to a mention, by n-grams.
+        """Each candidate's name most similar to a mention. By n-grams.
 
         strings, entities: As in ``similarity``.
         RETURNS: (m, c) int64, its number in ``names_of``; 0 where none is similar.
@@ -144,7 +144,7 @@ class StringIndex:
         return table.nearest(mentions, entities, self._reader.weights())
 
     def _names_with(self, entities: np.ndarray) -> "_Strings":
-        """Names that those of at least these entities are among; -1 for none."""
+        """Names including those of these entities; -1 for none."""
         wanted = np.unique(entities[entities >= 0])
         if self._names.has(wanted).all():
             return self._names
@@ -157,7 +157,7 @@ class StringIndex:
             return self._names
 
     def _read(self, entities: np.ndarray) -> List[List[str]]:
-        """The names of entities, which are in memory where they were counted."""
+        """Names of entities, cached while they are counted."""
         others = np.array([e for e in entities.tolist() if e not in self._counted], dtype=np.int64)
         names = dict(zip(others.tolist(), self._read_names(others) if len(others) else ()))
         return [self._counted.get(e) or _distinct(names.get(e, ())) for e in entities.tolist()]
@@ -173,7 +173,7 @@ class _Strings:
         self._has = np.zeros(0, dtype=bool)
 
     def has(self, entities: np.ndarray) -> np.ndarray:
-        """(e,) bool, whether the strings of each entity are known; there may be none."""
+        """(e,) bool, whether the strings of each entity are known. There may be none."""
         known = self._has
         if not len(known):
             return np.zeros(len(entities), dtype=bool)

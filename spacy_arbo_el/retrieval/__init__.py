@@ -1,1 +1,1 @@
-"""Search for the entities, exemplars and mentions that are similar to a mention."""
+"""Search for entities, exemplars and mentions similar to a mention."""

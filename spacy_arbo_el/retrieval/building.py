@@ -1,4 +1,4 @@
-"""Builds the search over a datastore, from the previous one where only rows were added."""
+"""Building of the search, incremental where rows were added. Over a datastore."""
 
 from dataclasses import dataclass
 from typing import Hashable, Optional
@@ -27,12 +27,12 @@ class _Built:
     index: Index
 
     def extends_to(self, source: Hashable, rows: np.ndarray) -> bool:
-        """Whether the index was built over the first of these rows."""
+        """Return whether the index covers the first rows."""
         return source == self.source and np.array_equal(rows[: len(self.rows)], self.rows)
 
 
 class RetrieverBuilder:
-    """Builds a ``Retriever``, and remembers its indexes for the next time.
+    """Builds a ``Retriever``, reusing indexes between builds.
 
     settings: The texts, the similarity and the search.
     """
@@ -43,7 +43,7 @@ class RetrieverBuilder:
         self._exemplars: Optional[_Built] = None
 
     def build(self, kb: ArboKB, exemplars: ExemplarStore) -> Retriever:
-        """The search over entities and exemplars, all of which must have their vectors."""
+        """Build the search over entities and exemplars. All of them must have their vectors."""
         similarity = self.settings.similarity
         entities = exemplars.entities(kb)
         usable = np.flatnonzero(exemplars.readable & (entities >= 0))

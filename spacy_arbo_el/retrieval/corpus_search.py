@@ -1,4 +1,4 @@
-"""The nearest other mentions of the mentions of a corpus: of all of them, or of some at a time.
+"""The nearest other mentions of the mentions of a corpus. Of all of them, or of some at a time.
 
 The result for a mention depends on the corpus alone, not on the mentions that are searched for
 at the same time. So the search can be saved, and workers can share the mentions among them.
@@ -35,7 +35,7 @@ MAPS_CELLS = os.name == "posix"
 
 @dataclass(frozen=True)
 class CorpusSearch:
-    """Finds the nearest other mentions of the mentions of a corpus.
+    """Finds a corpus's nearest other mentions.
 
     vectors: (m, width) float32, prepared, of all mentions; may be mapped from a file.
     count: How many neighbours a mention has.
@@ -48,7 +48,7 @@ class CorpusSearch:
 
     @classmethod
     def build(cls, vectors: np.ndarray, count: int, similarity: Similarity) -> "CorpusSearch":
-        """A search that is exact up to ``MAX_EXACT`` mentions and on a GPU, else by cells.
+        """Build an exact search, or one by cells. Exact up to ``MAX_EXACT`` mentions and on a GPU.
 
         vectors: (m, width) float32, prepared. Mentions without a vector have no neighbours and are
             none.
@@ -61,7 +61,7 @@ class CorpusSearch:
         return cls(vectors, count, AllPairs.build(vectors, readable, count + 1, similarity))
 
     def nearest(self, mentions: np.ndarray) -> TopK:
-        """The neighbours of some mentions, (b, count), or fewer where there are fewer others.
+        """Neighbours of some mentions: (b, count). Fewer where there are fewer others.
 
         mentions: (b,) int64, their numbers.
         """
@@ -101,7 +101,7 @@ class CorpusSearch:
 
 
 def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
-    """The nearest other mentions of any document, (m, count) or (m, m - 1) if there are fewer.
+    """Nearest other mentions of any document: (m, count). Or (m, m - 1) if there are fewer.
 
     vectors: (m, width) float32, prepared.
     """
@@ -140,7 +140,7 @@ class AllPairs:
         return self.index.similarity
 
     def search(self, queries: np.ndarray, count: int) -> TopK:
-        """The ``count`` nearest mentions of vectors, or fewer if there are fewer."""
+        """The ``count`` mentions nearest to vectors. Fewer if there are fewer."""
         best = self.index.search(queries, count)
         return TopK(np.where(best.valid, self.rows[best.ids], -1), best.scores)
 
@@ -222,7 +222,7 @@ class Cells:
 
 
 def _without_self(nearest: TopK, mentions: np.ndarray) -> TopK:
-    """The neighbours of mentions, (b,), without each itself: one column less.
+    """The neighbours of mentions, (b,), without each itself. One column less.
 
     A mention is usually its own nearest one, but not where others have the same vector.
     """

@@ -1,4 +1,4 @@
-"""The datastore: the encoded entities and exemplars that mentions are compared with."""
+"""The encoded entities and exemplars, searched for mentions."""
 
 import time
 import warnings
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Datastore:
-    """A knowledge base and an exemplar store, with vectors of the present encoder.
+    """A knowledge base and exemplars with current vectors. Vectors of the present encoder.
 
     ``reading`` gives a state that is up to date and does not change while it is used: edits by
     other threads wait, and reading threads do not wait for each other. Edits happen in ``editing``.
@@ -81,7 +81,7 @@ class Datastore:
 
     @contextmanager
     def reading(self) -> Iterator[Retriever]:
-        """Use one state of the datastore, with all vectors up to date.
+        """Hold one datastore state, with up-to-date vectors.
 
         Edits in the block are an error. The block gives the search over the entities and the
         exemplars; a block within the block gives the same.
@@ -107,7 +107,9 @@ class Datastore:
 
     @contextmanager
     def editing(self) -> Iterator[None]:
-        """Change entities, exemplars or what belongs to them, while no thread reads."""
+        """Hold the datastore for changes, without readers. Of entities, exemplars or what belongs
+        to them.
+        """
         while True:
             kb = self.kb
             with kb.guard.writing():
@@ -121,7 +123,8 @@ class Datastore:
         build: Callable[[], T],
         update: Callable[[T], Optional[T]] = lambda value: None,
     ) -> T:
-        """A value that depends on entities and exemplars, not on vectors; made when they change.
+        """A cached value of entities and exemplars. It does not depend on vectors, and is made when
+        they change.
 
         name: What the value is, and all settings that it depends on.
         build: Makes the value.
@@ -172,12 +175,12 @@ class Datastore:
             return rows
 
     def changed(self) -> None:
-        """Note that an entity or an exemplar was added, changed or removed."""
+        """Note a change of an entity or exemplar."""
         self.content += 1
         self._retriever = None
 
     def loaded(self) -> None:
-        """Check and encode what was read from bytes or a folder."""
+        """Check and encode data from bytes or a folder."""
         self.changed()
         self._check_fingerprint(self.kb)
         if self.encoder.is_ready:
@@ -195,7 +198,7 @@ class Datastore:
 
     @property
     def is_current(self) -> bool:
-        """Whether the knowledge base is as it was at the last refresh."""
+        """Return whether the KB is unchanged since the refresh. The last one."""
         return self.kb.edits == self._edits and self.kb.in_sync
 
     @property
@@ -212,12 +215,12 @@ class Datastore:
 
     @property
     def _retriever_in_use(self) -> Optional[Retriever]:
-        """The search that the present thread reads with: it stays, even if a file changes."""
+        """The search that the present thread reads with. It stays, even if a file changes."""
         guard = self.kb.guard
         return self._retriever if guard.is_reading and not guard.is_writing else None
 
     def refresh(self) -> Retriever:
-        """Encode entities and exemplars whose vectors are not those of the present encoder.
+        """Encode entities and exemplars that lack current vectors.
 
         RETURNS: The search over them.
         """
@@ -259,7 +262,7 @@ class Datastore:
             self._retriever = None
 
     def encode_in_folder(self, path: Path) -> None:
-        """Encode a knowledge base in its folder, so that this happens once.
+        """Encode a knowledge base in its folder, once.
 
         Texts of the present knowledge base are not encoded again. Nothing happens where the folder
         has vectors already, or can't be written to.
@@ -279,7 +282,7 @@ class Datastore:
     # What the search for a batch needs
 
     def allowed_entities(self, batch: MentionBatch) -> Optional[AllowedEntities]:
-        """Which entities each mention may be linked to; None where types do not count.
+        """Entities that each mention may be linked to. None where types do not count.
 
         These are the entities with the mention's label as a type, and those without a type.
         """
@@ -291,7 +294,7 @@ class Datastore:
         return AllowedEntities(numbers, np.array(masks, dtype=bool).reshape(shape))
 
     def _mask_of(self, label: str) -> np.ndarray:
-        """(positions,) bool, the entities that a mention with this label may be linked to."""
+        """Entities that a label's mentions may have: (positions,) bool."""
 
         def build() -> np.ndarray:
             mask = np.zeros(self.kb.entities.positions, dtype=bool)
@@ -304,7 +307,8 @@ class Datastore:
         return self.derived(("allowed", label), build)
 
     def named_entities(self, batch: MentionBatch) -> Optional[np.ndarray]:
-        """(m, c) int64 entities with the names of mentions that the encoder can't read.
+        """Entities by name for unreadable mentions: (m, c) int64. Mentions that the encoder can't
+        read.
 
         The more frequent ones come first; -1 for none. None where the encoder reads all mentions.
         """

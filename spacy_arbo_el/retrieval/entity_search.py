@@ -17,7 +17,7 @@ Search = Callable[[np.ndarray, int, Optional[np.ndarray]], TopK]
 
 @dataclass(frozen=True)
 class AllowedEntities:
-    """The entities that each of ``m`` mentions may be linked to, by the label of the mention.
+    """Entities that each mention may be linked to. For ``m`` mentions, by the label of the mention.
 
     label_numbers: (m,) int64, the number of each mention's label.
     masks: (labels, positions) bool, whether an entity may be linked to mentions of a label.
@@ -27,7 +27,7 @@ class AllowedEntities:
     masks: np.ndarray
 
     def take(self, mentions: np.ndarray) -> "AllowedEntities":
-        """The entities that some of the mentions may be linked to."""
+        """Allowed entities of some of the mentions."""
         return AllowedEntities(self.label_numbers[mentions], self.masks)
 
     @classmethod
@@ -49,7 +49,7 @@ class AllowedEntities:
         return entity < len(masks) and bool(masks[entity])
 
     def restrict(self, entities: np.ndarray) -> np.ndarray:
-        """Positions (m, c) int64 in the KB, with -1 in place of those that are not allowed."""
+        """Replace entities (m, c) that are not allowed by -1. Positions int64 in the KB."""
         # A name may be of an entity that another program has added since the masks were made.
         known = entities < self.masks.shape[1]
         places = np.where(known, entities, -1)
@@ -114,7 +114,7 @@ class EntitySearch:
         return entities_of_rows(rows, self.owners, count)
 
     def _of_names(self, named: np.ndarray, width: int) -> TopK:
-        """Entities (m, c), -1 for none, with the similarity of their first rows to themselves."""
+        """Entities (m, c), scored by their first rows' self-similarity. -1 for none."""
         wanted = np.unique(named)
         rows = np.flatnonzero(np.isin(self.owners, wanted[wanted >= 0]))
         owners, first = np.unique(self.owners[rows], return_index=True)
@@ -130,7 +130,9 @@ class EntitySearch:
         )
 
     def similarity_of(self, vector: np.ndarray, entity: int) -> float:
-        """The similarity of a prepared vector to the nearest row of an entity; -inf without one."""
+        """Similarity of a vector to an entity's nearest row. The vector is prepared; -inf without a
+        row.
+        """
         rows = np.flatnonzero(self.owners == entity)
         if not len(rows):
             return -np.inf
@@ -141,7 +143,7 @@ class EntitySearch:
 def search_by_label(
     search: Search, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
 ) -> TopK:
-    """Search once for each label, or once for all mentions where everything is allowed."""
+    """Search per label, or once if everything is allowed."""
     if allowed is None:
         return search(vectors, count, None)
     result = TopK.empty(len(vectors), count)
@@ -153,7 +155,7 @@ def search_by_label(
 
 
 def entities_of_rows(rows: TopK, owners: np.ndarray, count: int) -> TopK:
-    """The entities that own rows, each once with its best row, (m, count).
+    """Entities that own rows, with best rows: (m, count). Each once.
 
     Entities with equal scores come in the order of their rows.
 

@@ -1,4 +1,4 @@
-"""Encoding the texts of a knowledge base, none of them twice."""
+"""Encoding of a knowledge base's texts, without duplicates."""
 
 from functools import partial
 from typing import List, Sequence
@@ -32,7 +32,7 @@ def encode_texts(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
 
 
 def text_batches(texts: Sequence[Text]) -> List[np.ndarray]:
-    """The texts that ``encode_texts`` encodes at a time, by their numbers."""
+    """Batches of texts by number, as ``encode_texts`` encodes them."""
     if len(texts) < MIN_LOGGED:
         return [np.arange(len(texts))]
     order = np.argsort([len(title) + len(text) for title, text in texts], kind="stable")
@@ -41,12 +41,12 @@ def text_batches(texts: Sequence[Text]) -> List[np.ndarray]:
 
 
 def encode_batch(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
-    """(len(texts), width) float32, raw, of texts that are encoded at once."""
+    """Encode texts at once: (len(texts), width) float32, raw."""
     return encoder.encode_texts(encoder.read_texts(texts))
 
 
 def encode_unknown(encoder: Encoder, known: ArboKB, verbalization: Verbalization) -> Encode:
-    """A function like ``encode_texts``, which encodes no text that another knowledge base has.
+    """Make an ``encode_texts`` that reuses another KB's vectors.
 
     known: The other one, which is read once. Its vectors are used if they are in sync, in single
         precision, and of this encoder.

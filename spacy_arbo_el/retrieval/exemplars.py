@@ -1,4 +1,4 @@
-"""Exemplars: labelled mentions that are searched beside the entities (MOLEMAN, §3)."""
+"""Exemplars: labelled mentions, searched beside entities (MOLEMAN, §3)."""
 
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
@@ -17,7 +17,7 @@ from ..storage.revision import Revision
 
 
 class ExemplarStore:
-    """Labelled mentions, their encoder inputs and their vectors, in order of arrival.
+    """Labelled mentions with encoder inputs and vectors. In order of arrival.
 
     records: The ``n`` mentions, in plain values.
     inputs: The n spans that they are encoded from. A passage may hold several.
@@ -62,7 +62,7 @@ class ExemplarStore:
 
     @property
     def readable(self) -> np.ndarray:
-        """(n,) bool, whether the encoder can read a mention; the vectors of others are zeros."""
+        """(n,) bool, whether the encoder can read a mention. The vectors of others are zeros."""
         start = len(self._readable)
         if start < len(self.vectors):
             self._readable = np.append(self._readable, has_vector(self.vectors[start:]))
@@ -79,7 +79,7 @@ class ExemplarStore:
         return Revision(self.version, encoder=self.fingerprint)
 
     def row(self, key: MentionKey) -> int:
-        """The row of a mention, -1 where it is not stored."""
+        """Row of a mention, -1 if it is not stored."""
         return self._rows.get(key, -1)
 
     def extend(
@@ -156,11 +156,11 @@ class ExemplarStore:
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
 
     def is_encoded_by(self, fingerprint: str) -> bool:
-        """Whether all mentions have a vector of the encoder with that fingerprint."""
+        """Return whether an encoder's fingerprint covers all mentions. All have a vector of it."""
         return self.fingerprint == fingerprint and len(self.vectors) == len(self)
 
     def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> int:
-        """Encode the mentions without a vector, or all where the vectors are another encoder's.
+        """Encode mentions without vectors, or all for another encoder.
 
         RETURNS: The number of mentions encoded.
         """
@@ -174,7 +174,7 @@ class ExemplarStore:
         return len(missing)
 
     def entities(self, kb: ArboKB) -> np.ndarray:
-        """(n,) int64, the entity of each exemplar, -1 where none of its ids is in the KB.
+        """Entity of each exemplar: (n,) int64. -1 where none of its ids is in the KB.
 
         A composite mention belongs to the first of its ids that is in the KB.
         """
@@ -215,7 +215,7 @@ class ExemplarStore:
 
 
 def _texts_of(record: MentionRecord) -> List[str]:
-    """The fields of a record behind its key and ids, in their order."""
+    """Text fields of a record, in order. Those behind its key and ids."""
     return [
         record.text,
         record.before,

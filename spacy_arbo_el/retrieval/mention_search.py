@@ -1,4 +1,4 @@
-"""The nearest mentions of mentions: in their document, and among earlier ones.
+"""The nearest mentions of mentions. In their document, and among earlier ones.
 
 ``corpus_search.py`` has those in a corpus.
 """
@@ -46,7 +46,7 @@ def nearest_in_document(
 
 
 def usable(vectors: np.ndarray) -> np.ndarray:
-    """(n,) bool, the vectors that can be compared: zeros stand for text that cannot be read."""
+    """(n,) bool, the vectors that can be compared. Zeros stand for text that cannot be read."""
     return vectors.any(axis=1) & np.isfinite(vectors).all(axis=1)
 
 
@@ -79,7 +79,8 @@ def _compare_in_blocks(vectors: np.ndarray, count: int, similarity: Similarity) 
 
 
 def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
-    """The rows without those that have ``count`` equal ones before them: (c,) int64, ascending.
+    """Rows without copies beyond ``count``: (c,) int64, ascending. Those that have ``count`` equal
+    ones before them are left out.
 
     Of equal vectors the first ones come first, so the others are never among the ``count`` nearest.
     """
@@ -102,7 +103,7 @@ def nearest_earlier(
     block: int = 256,
     left_out: Optional[np.ndarray] = None,
 ) -> TopK:
-    """The nearest of the mentions that came before each new one, (m, count).
+    """Nearest earlier mentions of each new one: (m, count).
 
     The result for a mention depends on it and on the mentions before it alone, not on how many
     come at once.
@@ -152,7 +153,7 @@ def _exact_nearest(
     count: int,
     similarity: Similarity,
 ) -> TopK:
-    """The columns with the largest exact similarities, (b, count) or fewer; of equals the first.
+    """Columns with the largest exact similarities: (b, count). Or fewer; of equals the first.
 
     queries: (b, width) float32.
     scores: (b, n) float32, similarities from matrix products, whose rounding depends on the size of

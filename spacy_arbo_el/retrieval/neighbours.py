@@ -34,7 +34,7 @@ class Neighbours:
 
     @classmethod
     def concat(cls, parts: Sequence["Neighbours"]) -> "Neighbours":
-        """The mentions of several batches one after the other; at least one batch."""
+        """The mentions of several batches one after the other. At least one batch."""
         starts = np.cumsum([0, *(len(part) for part in parts)])
         mentions = [
             TopK(np.where(part.mentions.valid, part.mentions.ids + start, -1), part.mentions.scores)
@@ -49,7 +49,7 @@ class Neighbours:
         )
 
     def take(self, rows: np.ndarray) -> "Neighbours":
-        """The neighbours of the given mentions; mentions among them keep their numbers."""
+        """The neighbours of the given mentions. Mentions among them keep their numbers."""
         return Neighbours(
             self.entities.take(rows),
             self.exemplars.take(rows),
@@ -64,11 +64,11 @@ class Neighbours:
         return replace(self, mentions=mentions)
 
     def with_exemplars(self, exemplars: TopK, entities: np.ndarray) -> "Neighbours":
-        """The same with other exemplars, (m, k), and the entities of these."""
+        """Replace the exemplars (m, k) and their entities."""
         return replace(self, exemplars=exemplars, exemplar_entities=entities)
 
     def narrowed(self, entities: int, exemplars: int) -> "Neighbours":
-        """The same with at most so many entities and exemplars a mention."""
+        """Limit the entities and exemplars of each mention."""
         return replace(
             self,
             entities=self.entities.first(entities),
@@ -77,6 +77,6 @@ class Neighbours:
         )
 
     def within_labels(self, labels: np.ndarray) -> "Neighbours":
-        """The same, with only mentions of the same label, (m,) of any kind, as neighbours."""
+        """Keep only neighbouring mentions of the same label. (m,) of any kind."""
         same = labels[self.mentions.ids] == labels[:, None]
         return self.with_mentions(self.mentions.where(same))

@@ -1,4 +1,4 @@
-"""The neighbours of mentions: entities, exemplars, and mentions of the same document."""
+"""The neighbours of mentions. Entities, exemplars, and mentions of the same document."""
 
 from dataclasses import dataclass
 from typing import Optional, Tuple
@@ -21,7 +21,7 @@ MAX_SEARCHED = 4096
 
 @dataclass(frozen=True)
 class Retriever:
-    """Searches the knowledge base, the exemplars and the mentions of a document.
+    """Searches knowledge base, exemplars and the document's mentions.
 
     entities: The search over the knowledge base.
     exemplar_index: An index over the vectors of ``n`` exemplars.
@@ -71,7 +71,7 @@ class Retriever:
     def exemplars(
         self, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
     ) -> Tuple[TopK, np.ndarray]:
-        """The nearest exemplars: rows of the exemplar store, and the entity of each, -1 for none.
+        """The nearest exemplars. Rows of the exemplar store, and the entity of each, -1 for none.
 
         vectors: (m, width) float32, prepared.
         allowed: As in ``neighbours``.
@@ -100,7 +100,7 @@ class Retriever:
     def _with_further_entities(
         self, search: Search, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
     ) -> TopK:
-        """The nearest exemplars, and after them the nearest one of each further entity.
+        """Add the nearest exemplar of each further entity.
 
         Ever more exemplars are searched, up to ``MAX_SEARCHED``, for mentions whose entities are
         too few.
@@ -127,7 +127,7 @@ class Retriever:
 def first_entities(
     owners: np.ndarray, count: int, n_entities: int
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Which exemplars are the first of their entity, for the first entities of each mention.
+    """Mark each entity's first exemplar, for the first entities.
 
     owners: (m, k) int64, the entity of each exemplar, -1 for none.
     count: The first exemplars are taken in any case.

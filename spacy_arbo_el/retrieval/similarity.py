@@ -14,7 +14,7 @@ from ..arrays import unit
 
 @dataclass(frozen=True)
 class Similarity:
-    """A similarity, how vectors are prepared for it, and its gradients.
+    """A similarity with its preparation of vectors and gradients.
 
     metric: "ip" where it is the inner product of prepared vectors, "l2" where it is their
         negative squared distance.
@@ -25,11 +25,11 @@ class Similarity:
     normalize: ClassVar[bool]
 
     def prepare(self, vectors: np.ndarray) -> np.ndarray:
-        """Raw vectors (n, width) -> the vectors that are searched and compared."""
+        """Prepare raw vectors (n, width) for searching and comparing."""
         return unit(vectors) if self.normalize else vectors
 
     def prepare_backward(self, vectors: np.ndarray, d_prepared: np.ndarray) -> np.ndarray:
-        """The gradient with respect to raw vectors from that of the prepared ones."""
+        """Backpropagate from prepared to raw vectors."""
         if not self.normalize:
             return d_prepared
         norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
@@ -53,7 +53,7 @@ class Similarity:
         return -np.einsum("nkd,nkd->nk", difference, difference)
 
     def of_equals(self, vectors: np.ndarray) -> np.ndarray:
-        """The similarity of each of the vectors (n, width) to itself: (n,) float32."""
+        """Similarity of vectors (n, width) to themselves: (n,) float32."""
         if self.metric == "l2":
             return np.zeros(len(vectors), dtype=np.float32)
         if self.normalize:
@@ -61,7 +61,7 @@ class Similarity:
         return np.einsum("nd,nd->n", vectors, vectors)
 
     def rounding(self, queries: np.ndarray, largest: float) -> np.ndarray:
-        """(n,) how far two similarities of a query can be apart by rounding, where they are equal.
+        """Rounding error between equal similarities of a query: (n,).
 
         queries: (n, width), prepared.
         largest: The largest norm of the vectors that queries are compared with.
@@ -81,7 +81,9 @@ class Similarity:
     def paired_backward(
         self, left: np.ndarray, right: np.ndarray, d_similarity: np.ndarray
     ) -> Tuple[np.ndarray, np.ndarray]:
-        """Gradients of ``paired`` with respect to left (n, width) and right (n, k, width)."""
+        """Gradients of ``paired`` for both sides. With respect to left (n, width) and right (n, k,
+        width).
+        """
         if self.metric == "ip":
             d_left = np.einsum("nk,nkd->nd", d_similarity, right)
             return d_left, d_similarity[:, :, None] * left[:, None, :]
@@ -89,7 +91,7 @@ class Similarity:
         return -d_right.sum(axis=1), d_right
 
     def blocks(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """All similarities of two groups of vectors, by one matrix product.
+        """All similarities of two groups, by matrix product.
 
         left: (n, width), prepared.
         right: (m, width), prepared.
@@ -146,7 +148,7 @@ class NegativeSquaredEuclidean(Similarity):
 
 
 def of_prepared(metric: str, normalize: bool) -> Similarity:
-    """A similarity that compares prepared vectors as any other one with these properties does."""
+    """The similarity of prepared vectors with these properties."""
     if metric == "l2":
         return NegativeSquaredEuclidean()
     return Cosine() if normalize else Dot()

@@ -1,1 +1,1 @@
-"""The workbench: a review of new entities, doubtful links and the KB in the browser."""
+"""The review in the browser, and the service. Of new entities, doubtful links and the KB."""

@@ -1,4 +1,4 @@
-"""The pages of a review, what their forms do, and the service: a thin layer over ``Review``."""
+"""Pages and forms of a review, and the service. A thin layer over ``Review``."""
 
 import re
 from functools import partial
@@ -78,13 +78,15 @@ class Pages:
 
     @pass_context
     def _hidden(self, context: Context, **more: str) -> Markup:
-        """The fields of every form: that it is ours, and the filters."""
+        """The fields of every form. That it is ours, and the filters."""
         values = {"csrf": self.rules.secret("form"), "back": urlencode(context["back"]), **more}
         field = Markup('<input type="hidden" name="{}" value="{}">')
         return Markup("").join(field.format(*pair) for pair in values.items() if pair[1])
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
-        """Why the most central mention of a new entity is not linked to an entity."""
+        """Explain why a new entity is not linked. Why its most central mention is not linked to an
+        entity.
+        """
         member = entity.members[entity.medoid]
         span = self.links.span(member.key) if self.links is not None else None
         span = span or span_in(self.review.nlp, {**vars(member), "document": member.document})
@@ -150,7 +152,7 @@ class Pages:
         return RedirectResponse(to, 303)
 
     def undo(self, request: Request) -> Response:
-        """Take the last decision back, and show what it was on."""
+        """Undo the last decision and show its page."""
         back = Filters.of(dict(parse_qsl(request.scope["form"].get("back", [""])[0]))).query()
         return RedirectResponse(self._place(self.review.undo(self.by), back), 303)
 

@@ -1,4 +1,4 @@
-"""Cells of tables as mentions: each is linked in a document that has nothing but its row."""
+"""Cells of tables as mentions. Each is linked in a document that has nothing but its row."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -45,7 +45,7 @@ class Property(BaseModel):
 
 
 class Query(BaseModel):
-    """A cell: its text, and what the entity must be; see the Reconciliation API 0.2."""
+    """A cell: its text, and what the entity must be. See the Reconciliation API 0.2."""
 
     query: str = ""
     type: List[str] = []
@@ -68,7 +68,7 @@ class Query(BaseModel):
 
     @property
     def texts(self) -> List[str]:
-        """The text of the cell, or of the first of the properties, and those of the others."""
+        """Text of the cell or first property, then the others."""
         values = [text for one in self.properties for text in one.v]
         return [text for text in (self.query.strip(), *map(str.strip, values)) if text]
 
@@ -81,7 +81,7 @@ class Query(BaseModel):
 
 
 def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[str, Any]]]:
-    """The candidates of each cell, best first; all cells are linked in one batch.
+    """The candidates of each cell, best first. All cells are linked in one batch.
 
     Where no entity can be linked to, those with a similar name are candidates too: of a misspelled
     name, the encoder may make little. Their score is a share of the threshold.
@@ -190,13 +190,13 @@ def _features(query: Query, entity: Entity) -> Dict[str, Union[bool, float]]:
 
 
 def is_said(text: str, values: Sequence[Any]) -> bool:
-    """Whether one of the values has all words of a text."""
+    """Return whether one value has all words of a text."""
     words = set(words_of(text))
     return any(words <= set(words_of(str(value))) for value in values) if words else False
 
 
 def values_of(entity: Entity, name: str) -> Tuple[Any, ...]:
-    """The values of a property of an entity: texts, numbers and booleans."""
+    """The values of a property of an entity. Texts, numbers and booleans."""
     if name in (NAME, TYPE):
         return tuple(entity.names if name == NAME else entity.types)
     if name in (DESCRIPTION, FREQUENCY):
@@ -208,7 +208,7 @@ def values_of(entity: Entity, name: str) -> Tuple[Any, ...]:
 
 
 def _allowed(datastore: Datastore, queries: Sequence[Query]) -> Optional[AllowedEntities]:
-    """The entities of the types that are asked for, and those without; None for all entities."""
+    """Entities of the types asked for; None for all. And those without a type."""
     asked = [(tuple(query.type), query.type_strict == "all") for query in queries]
     if not (datastore.settings.match_types or any(types for types, _ in asked)):
         return None
@@ -218,7 +218,7 @@ def _allowed(datastore: Datastore, queries: Sequence[Query]) -> Optional[Allowed
 
 
 def _mask(datastore: Datastore, types: Sequence[str], has_all: bool) -> np.ndarray:
-    """(positions,) bool, the entities of all of the types, or of any."""
+    """Entities of all or any of the types: (positions,) bool."""
 
     def of(name: str) -> np.ndarray:
         def build() -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a decision does to a linker, and how it is taken back."""
+"""Decisions on a linker, and how to undo them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ LOGGED = ("accept", "link", "accept_all", "merge", "split", "reject")
 
 
 def replay(nlp: Language, model: Path) -> None:
-    """Make the decisions of a review that came after a pipeline was saved; safe to call again."""
+    """Repeat decisions that came after a pipeline was saved. Safe to call again."""
     path = journal_path(model)
     journal, entries, _ = read_journal(path)
     start = entries_in(nlp.meta, journal)
@@ -41,7 +41,7 @@ def replay(nlp: Language, model: Path) -> None:
 
 
 class Deciding:
-    """Makes decisions on the linker of a pipeline, and takes them back."""
+    """Makes and undoes decisions on a pipeline's linker."""
 
     def __init__(self, nlp: Language) -> None:
         self.nlp, self.linker = nlp, find_linker(nlp)
@@ -121,7 +121,7 @@ class Deciding:
             self.linker.feedback.reject_link(span, other)
 
     def _span(self, entry: Entry) -> Span:
-        """The mention, in a document that is cut at its ends: its offsets are kept exactly."""
+        """The mention in its cut document, at exact offsets."""
         text, start, end = entry["text"], entry["start"], entry["end"]
         words = [word for word in (text[:start], text[start:end], text[end:]) if word]
         doc = Doc(self.nlp.vocab, words, [False] * len(words))
@@ -129,7 +129,7 @@ class Deciding:
         return Span(doc, int(start > 0), int(start > 0) + 1, label=entry["label"])
 
     def _edit(self, entry: Entry) -> Dict[str, Any]:
-        """Change the knowledge base, after a note of the entities as they were."""
+        """Change the knowledge base, noting the entities as before."""
         kb, given, name = self.linker.kb, entry.get("entity", {}), entry["action"][3:]
         ids = list(dict.fromkeys(one["id"] for one in entry.get("entities", ())))
         ids = ids or [given.get("id") or kb.get(entry["id"]).id]

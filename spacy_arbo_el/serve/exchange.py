@@ -1,4 +1,4 @@
-"""Decisions on links for spaCy, Prodigy and Label Studio, and those that were made there."""
+"""Exchange of decisions with spaCy, Prodigy and Label Studio."""
 
 from collections import Counter
 from itertools import chain
@@ -31,7 +31,7 @@ def as_prodigy(docs: Sequence[Doc], getter: SpanGetter) -> str:
 
 
 def as_label_studio(docs: Sequence[Doc], getter: SpanGetter) -> str:
-    """Documents with their links as annotated tasks of Label Studio, in JSON.
+    """Documents with links as tasks of Label Studio. Annotated, in JSON.
 
     The configuration of the project has ``<Labels name="label" toName="text">``, and ``<TextArea
     name="kb_id" toName="text" perRegion="true">`` for the ids of entities.
@@ -66,7 +66,7 @@ def _results(span: Dict[str, Any]) -> List[Dict[str, Any]]:
 
 
 def take_over(review: Review, links: Links, path: Path, by: str) -> Counter:
-    """Decide on links as annotators did; each is a decision that can be undone.
+    """Decide on links as annotators did. Each is a decision that can be undone.
 
     A mention without an id is in no entity of the knowledge base. Raises ValueError for a file in
     another format, and for one in which no mention has an id.

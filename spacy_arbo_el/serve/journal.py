@@ -1,4 +1,4 @@
-"""The journal of a review: each decision is a line, on the disk before the page says so."""
+"""The journal of a review. Each decision is a line, on the disk before the page says so."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def journal_path(model: Path) -> Path:
 
 
 def read_journal(path: Path) -> Tuple[str, List[Entry], int]:
-    """The id of a journal, its entries, and how many bytes of the file are complete lines.
+    """Read a journal: id, entries, bytes of complete lines.
 
     A last line that a kill has cut off is left out, with a warning.
     """
@@ -43,13 +43,13 @@ def read_journal(path: Path) -> Tuple[str, List[Entry], int]:
 
 
 def entries_in(meta: Mapping[str, Any], journal: str) -> int:
-    """How many entries of a journal a pipeline with this meta has."""
+    """Number of journal entries that a pipeline's meta records."""
     saved = meta.get(META) or {}
     return int(saved["entries"]) if saved.get("journal") == journal else 0
 
 
 def is_pending(model: Path) -> bool:
-    """Whether decisions of a review are not in the saved pipeline yet."""
+    """Return whether the saved pipeline lacks some decisions. Those of a review."""
     journal, entries, _ = read_journal(journal_path(model))
     return bool(entries) and entries_in(srsly.read_json(model / "meta.json"), journal) < len(
         entries
@@ -57,7 +57,7 @@ def is_pending(model: Path) -> bool:
 
 
 class Journal:
-    """Decisions in order; the number of an entry is its place. path: None to write nothing."""
+    """Decisions in order. The number of an entry is its place. path: None to write nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path: Optional[Path] = path

@@ -1,4 +1,4 @@
-"""Doubtful links of a corpus, and what was decided as files."""
+"""Doubtful links of a corpus, and files of decisions."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ class LinkRow:
 
     @property
     def margin(self) -> float:
-        """How much more probable the best candidate is than the second one."""
+        """Lead in probability of the best candidate over the second."""
         first, second = [*self.link.scores[:2], 0.0, 0.0][:2]
         return float(abs(first - second)) if len(self.link.ids) else 1.0
 
@@ -58,7 +58,7 @@ class Links:
         self.rows = [LinkRow(i, *one, counts[one[1].casefold()]) for i, one in enumerate(found)]
 
     def select(self, filters: Filters, standing: List[Entry]) -> List[LinkRow]:
-        """The mentions that nobody has decided on: small margins, and frequent new forms, first."""
+        """The mentions that nobody has decided on. Small margins, and frequent new forms, first."""
         decided = {tuple(entry["key"]) for entry in standing if entry["action"] == "learn"}
         known = {row.text for row in self.rows if row.key in decided}
         within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
@@ -72,7 +72,7 @@ class Links:
         return self.rows[int(number)]
 
     def span(self, key: MentionKey) -> Optional[Span]:
-        """A mention of the corpus; None where its document is not in it."""
+        """A mention of the corpus. None where its document is not in it."""
         if key[0] not in self._doc_of:
             return None
         doc = self._doc_of[key[0]]
@@ -91,7 +91,9 @@ class Links:
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
-    """Decisions on new entities in order, as ``arbo new apply`` reads them, with time and name."""
+    """Decisions on new entities as CSV, with time and name. In order, as ``arbo new apply`` reads
+    them.
+    """
     text = io.StringIO(newline="")
     rows = csv.DictWriter(text, ("id", *FILLED, "at", "by"), lineterminator="\n")
     rows.writeheader()
@@ -117,7 +119,7 @@ def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
 
 
 def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> List[Doc]:
-    """The documents with the mentions that were decided on, those without any left out."""
+    """Documents whose mentions were decided on. Those without any are left out."""
     found: Dict[str, Dict[Tuple[int, int], Tuple[str, str]]] = {}
     new, chosen = linker.new_entities, []
     for entry in History(list(new.log)).decisions():

@@ -15,7 +15,7 @@ MEDIA_TYPE = "text/plain; version=0.0.4"
 
 
 class Metrics:
-    """ASGI middleware that counts requests by path and status, and their seconds.
+    """ASGI middleware that counts requests by path and status. And their seconds.
 
     app: The application.
     counts: Where they are counted.
@@ -56,7 +56,7 @@ class Counts:
             self.seconds[path] += seconds  # type: ignore[assignment]
 
     def add_mentions(self, linked: int, unlinked: int) -> None:
-        """Count mentions that were asked for: those with a link, and the others."""
+        """Count mentions that were asked for. Those with a link, and the others."""
         with self._lock:
             self.mentions.update({True: linked, False: unlinked})
 

@@ -1,4 +1,4 @@
-"""The order in which new entities are reviewed: large and doubtful ones first."""
+"""The order in which new entities are reviewed. Large and doubtful ones first."""
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ CHOICES = {"state": ("open", "skipped", "flagged", "all"), "sort": tuple(SORTS)}
 
 @dataclass(frozen=True)
 class Filters:
-    """Which new entities are shown, and in what order: what the address of the page holds.
+    """Filters and order of the shown new entities. The address of the page holds them.
 
     q: A text in the name or the id. near: The id of one of the nearest entities.
     least, most: The number of mentions, 0 for no limit. low, high: The nearest's probability.
@@ -112,7 +112,7 @@ class Queue:
         self._order = sorted(map(SORTS["doubt"], rows))
 
     def update(self, ids: Iterable[str]) -> None:
-        """Look at some new entities anew, which may be decided on by now, or exist again."""
+        """Update some new entities in the queue. They may be decided on by now, or exist again."""
         for entity_id in dict.fromkeys(ids):
             if entity_id in self.rows:
                 place = SORTS["doubt"](self.rows.pop(entity_id))
@@ -143,7 +143,7 @@ class Queue:
         return rows if filters.sort == "doubt" else sorted(rows, key=SORTS[filters.sort])
 
     def _with_mentions(self, filters: Filters) -> Optional[Set[str]]:
-        """The ids of those with a mention of this label, document or near entity; None for all."""
+        """Ids that match a label, document or near entity. Those with such a mention; None for all."""
         if not (filters.label or filters.document or filters.near):
             return None
         new = self._new()
@@ -160,7 +160,7 @@ class Queue:
 
 
 def next_id(rows: Sequence[Row], before: Optional[Row], sort: str) -> str:
-    """The id of the next row, or of the first if that row is gone; "" for none."""
+    """Id of the next row; "" for none. Of the first if that row is gone."""
     place = SORTS[sort](before) if before is not None else ()
     after = (row for row in rows if SORTS[sort](row) > place)
     return next((row.id for row in (*islice(after, 1), *rows) if row != before), "")

@@ -1,4 +1,4 @@
-"""The Reconciliation API 0.2 of the W3C's community group: OpenRefine and others link tables.
+"""The Reconciliation API 0.2 of the W3C's community group. OpenRefine and others link tables.
 
 The endpoint is ``/reconcile/SECRET``. Clients can't send headers, and so the secret is in the
 address; it allows to ask and nothing else.
@@ -75,7 +75,7 @@ def address(rules: Rules) -> str:
 
 
 class Reconciliation:
-    """ASGI middleware: answers requests below the address, and passes all others on.
+    """ASGI middleware that answers requests below the address. All others are passed on.
 
     app: Answers all else.
     linker: Links the cells.
@@ -130,7 +130,7 @@ class Reconciliation:
     # Answers
 
     def json(self, request: Request, content: Any, status: int = 200) -> Response:
-        """Content as JSON, or as a script that calls a function of the client with it (JSONP)."""
+        """Answer with JSON, or JSONP if a callback is given."""
         text = srsly.json_dumps(content)
         call = request.query_params.get("callback", "")
         if _CALLBACK.fullmatch(call):
@@ -144,7 +144,7 @@ class Reconciliation:
         return self.json(request, {"error": error.detail}, error.status_code)
 
     async def answer(self, request: Request) -> Response:
-        """The endpoint: candidates of cells, properties of entities, or the manifest."""
+        """Answer the endpoint: candidates, properties or the manifest."""
         fields: Mapping[str, str] = request.query_params
         if request.method == "POST":
             fields = {name: values[0] for name, values in request.scope["form"].items()}
@@ -231,7 +231,7 @@ class Reconciliation:
         ]
 
     def _entities(self, prefix: str, count: int) -> List[Entity]:
-        """Of this id, then those with a name that begins so, then those with a similar name."""
+        """Entities of this id, name prefix or similar name. In this order."""
         kb = self.linker.kb
         if not prefix:
             return list(islice(kb, count))
@@ -240,18 +240,18 @@ class Reconciliation:
         return list({one.id: one for one in (*found, *kb.search(prefix, count))}.values())
 
     def flyout(self, request: Request) -> Response:
-        """A small description of what was suggested, as HTML in JSON."""
+        """A small HTML description of a suggestion, in JSON."""
         name = request.query_params.get("id", "")
         html = self.env.get_template("_flyout.html").render(**self._about(request, name))
         return self.json(request, {"id": name, "html": html})
 
     def preview(self, request: Request) -> Response:
-        """A page for a frame, with what the knowledge base says of an entity."""
+        """A page about an entity, for a frame."""
         about = self._about(request, request.query_params.get("id", ""))
         return HTMLResponse(self.env.get_template("preview.html").render(path=self.path, **about))
 
     def _about(self, request: Request, name: str) -> Dict[str, Any]:
-        """What templates show of an entity, a type or a property; 404 where it is not there."""
+        """Template values of an entity, type or property. 404 where it is not there."""
         kind = request.path_params.get("kind", "entity")
         if kind == "entity" and name in self.linker.kb:
             return {"entity": self.linker.kb.get(name)}
@@ -282,12 +282,12 @@ class Reconciliation:
         return {name: (about, "") for name, about in self.properties().items()}
 
     def types(self) -> Dict[str, int]:
-        """The types with the number of their entities, the most frequent first."""
+        """Types with numbers of entities, the most frequent first."""
         counts = self.linker.kb.entities.type_counts()
         return {name: count for name, count in counts.items() if name}
 
     def properties(self) -> Dict[str, str]:
-        """The properties of entities with their names: also what ``meta`` of some of them has."""
+        """The properties of entities with their names. Also what ``meta`` of some of them has."""
 
         def build() -> Dict[str, str]:
             some = islice(self.linker.kb, SAMPLE)
@@ -305,7 +305,7 @@ def _value(value: Any) -> Dict[str, Any]:
 
 
 def read(adapter: TypeAdapter, name: str, text: str) -> Any:
-    """What a field of a request says; 400 where it is not what the specification asks for."""
+    """Validate a request's field; raise 400 if it is wrong."""
     try:
         return adapter.validate_json(text)
     except ValidationError as error:

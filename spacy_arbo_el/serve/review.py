@@ -1,4 +1,4 @@
-"""A review: decisions on a linker, each in the journal before the page says so."""
+"""A review: decisions on a linker, journalled at once. Each before the page says so."""
 
 import hashlib
 import threading
@@ -49,7 +49,7 @@ class Review:
 
     @property
     def new(self) -> NewEntities:
-        """The new entities; those that were decided on are not among them."""
+        """The new entities. Those that were decided on are not among them."""
         return self.linker.new_entities
 
     def decide(self, action: str, by: str, version: str = "", **more: Any) -> Entry:
@@ -84,7 +84,9 @@ class Review:
             return entry
 
     def _note(self, entry: Entry) -> None:
-        """Read from the journal which are skipped, flagged and decided, after a decision."""
+        """Update skipped, flagged and decided entries after a decision. They are read from the
+        journal.
+        """
         ids = [entry.get("id"), entry.get("off"), *entry.get("others", ()), *entry.get("ids", ())]
         self.queue.update(filter(None, ids))
         self.standing = self.journal.standing()
@@ -96,7 +98,7 @@ class Review:
 
     @property
     def unsaved(self) -> int:
-        """How many entries of the journal are not in the saved pipeline."""
+        """Number of journal entries that the saved pipeline lacks."""
         return 0 if self.read_only else len(self.journal.entries) - self._saved
 
     def save(self) -> None:
@@ -114,7 +116,9 @@ class Review:
             return self.queue.select(filters, self.skipped, set(self.flags))
 
     def concordance(self, entity: NewEntity) -> List[Tuple[MentionRecord, float]]:
-        """The mentions of a new entity with their cosine to the central one, which is first."""
+        """Mentions of a new entity by similarity to the central. Each with its cosine; the central
+        one is first.
+        """
         vectors = unit(self.new.mentions_of(entity).vectors.astype(np.float64))
         cosines = vectors @ vectors[entity.medoid]
         cosines[entity.medoid] = 2.0
@@ -126,13 +130,13 @@ class Review:
         return [record for record in self.linker.exemplars.records if entity_id in record.kb_ids]
 
     def found(self, text: str, count: int) -> List[Entity]:
-        """The entities of the knowledge base of this id or with a similar name."""
+        """Entities of this id or with a similar name."""
         kb, text = self.linker.kb, text.strip()
         found = [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
         return list({entity.id: entity for entity in found}.values())[:count]
 
     def similar(self, entity: NewEntity) -> List[Row]:
-        """The clusters with the mentions most similar to its most central one."""
+        """Clusters with mentions most similar to the central one."""
         new = self.new
         with new.lock:
             vectors, row = new.rows.vectors, new.rows.row(entity.members[entity.medoid].key)
@@ -142,7 +146,8 @@ class Review:
         return rows[:SIMILAR]
 
     def effect(self, kb_id: str) -> Tuple[int, List[Row]]:
-        """How many mentions that no entity fitted are linked to an entity now, in which clusters.
+        """Count mentions that an entity now attracts, with clusters. Mentions that no entity
+        fitted.
 
         Those most similar to it and its exemplars are linked anew, each by itself.
         """
@@ -170,6 +175,6 @@ class Review:
 
 
 def version_of(entity: NewEntity) -> str:
-    """What a new entity consists of, so that a change is noticed."""
+    """Fingerprint of a new entity, so that changes are noticed."""
     keys = repr(sorted(record.key for record in entity.members))
     return hashlib.blake2b(keys.encode("utf8", "replace"), digest_size=6).hexdigest()

@@ -1,4 +1,4 @@
-"""What programs send and get: these classes check bodies, and describe them in OpenAPI."""
+"""Bodies of requests and answers. These classes check bodies, and describe them in OpenAPI."""
 
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -14,7 +14,7 @@ class Body(BaseModel):
 
 
 class Mention(Body):
-    """A stretch of a document: start and end, exclusive, in characters of its text or tokens."""
+    """A stretch of a document. Start and end, exclusive, in characters of its text or tokens."""
 
     start: StrictInt = Field(ge=0)
     end: StrictInt

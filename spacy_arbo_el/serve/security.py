@@ -1,4 +1,6 @@
-"""Who may ask what: a token for programs, a session and forms for browsers, and limits."""
+"""Access control: tokens, sessions, forms, and limits. A token for programs, a session and forms
+for browsers.
+"""
 
 import hashlib
 import hmac
@@ -67,12 +69,12 @@ class Rules:
         return [*([self.url.rstrip("/")] if self.url else []), *found]
 
     def origin_of(self, request: Request) -> Optional[str]:
-        """By which of our addresses a client asks; None for another, such as one of a rebinding."""
+        """By which of our addresses a client asks. None for another, such as one of a rebinding."""
         host = request.headers.get("host", "")
         return next((one for one in self.origins if urlsplit(one).netloc == host), None)
 
     def has_secret(self, path: str) -> bool:
-        """Whether a path below ``RECONCILE`` has the secret of those who may ask."""
+        """Return whether a path below ``RECONCILE`` has the secret. That of those who may ask."""
         return same(path.split("/")[2], self.secret("reconcile"))
 
     def secret(self, purpose: str) -> str:
@@ -130,7 +132,7 @@ class Gate:
             await refusal(request, 503, text, {"Retry-After": "1"})(scope, receive, with_headers)
 
     def _refusal(self, request: Request) -> Optional[Response]:
-        """The answer to a request that may not pass; None where it may."""
+        """The answer to a request that may not pass. None where it may."""
         if request.method not in ("GET", "HEAD", "POST"):
             return refusal(request, 405, "Method not allowed.", {"Allow": "GET, HEAD, POST"})
         header = request.headers.get("authorization")
@@ -155,7 +157,7 @@ class Gate:
         return refusal(request, 401, text, {"WWW-Authenticate": "Bearer"})
 
     async def _read(self, request: Request, refused: Optional[Response]) -> Optional[Response]:
-        """Read the body of a POST; the answer where it is refused, too large, or not from us.
+        """Read the body of a POST. The answer where it is refused, too large, or not from us.
 
         A refused body is read too, since a client that is still sending sees no answer.
         """
@@ -196,7 +198,7 @@ class Gate:
 
 
 def own_path(scope: Mapping[str, Any]) -> str:
-    """The path of a request below the place where the application is mounted."""
+    """Path of a request below the application's mount point."""
     path: str = scope.get("path", "")
     return path.removeprefix(scope.get("root_path", ""))
 
@@ -204,12 +206,12 @@ def own_path(scope: Mapping[str, Any]) -> str:
 def refusal(
     request: Request, status: int, text: str, headers: Optional[Dict[str, str]] = None
 ) -> Response:
-    """An error: as text for a browser that shows pages, else as JSON."""
+    """Make an error as text for browsers, else JSON."""
     if "text/html" in request.headers.get("accept", ""):
         return PlainTextResponse(text, status, headers)
     return JSONResponse({"error": text}, status, headers)
 
 
 def same(left: str, right: str) -> bool:
-    """Whether two secrets are equal, in the same time for all."""
+    """Compare two secrets in constant time."""
     return hmac.compare_digest(left.encode("utf8", "replace"), right.encode())

@@ -1,4 +1,4 @@
-"""The service: what programs ask for over HTTP, and its answers."""
+"""The HTTP service for programs, and its answers."""
 
 from dataclasses import dataclass
 from functools import partial

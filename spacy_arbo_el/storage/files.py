@@ -1,4 +1,4 @@
-"""Writing files in full or not at all, under a temporary name until they are on the disk.
+"""Atomic writing of files, under temporary names. They get their name once they are on the disk.
 
 The temporary name of ``kb`` is ``.kb.<32 hexadecimal digits>.tmp``. Its writer holds a lock on it,
 which ends with the process, so that what a killed program left can be told from what another
@@ -35,7 +35,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
-    """Write an array as a .npy file, which can be mapped, in full or not at all."""
+    """Write an array as a .npy file, atomically. It can be mapped."""
     with replacing(path) as file:
         np.save(file, array, allow_pickle=False)
 
@@ -55,7 +55,7 @@ def unpack_arrays(data: bytes) -> Dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """A file to write to, which replaces the one at ``path`` when the block ends without an error.
+    """Write to a file that replaces ``path`` on success. When the block ends without an error.
 
     It has a temporary name in the same folder until then, and the folder is created if necessary.
     On an error the old file stays as it was. The file is on the disk when the block has ended.
@@ -117,7 +117,7 @@ def make_folder(path: Path) -> int:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file or folder has one of our temporary names."""
+    """Return whether a file or folder is our temporary."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
@@ -138,7 +138,7 @@ def _remove(path: Path) -> None:
 
 
 def leftovers(target: Path) -> List[Path]:
-    """The temporary files and folders beside ``target``, in use or abandoned."""
+    """Temporary files and folders beside ``target``. In use or abandoned."""
     name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{32}\.tmp")
     try:
         entries = os.listdir(target.parent)
@@ -162,7 +162,7 @@ def abandoned(path: Path) -> Iterator[bool]:
 
 
 def _lock(descriptor: int, *, wait: bool = True) -> bool:
-    """Lock an open file or folder; False where it is locked already, or can't be locked."""
+    """Lock an open file or folder. False where it is locked already, or can't be locked."""
     if sys.platform == "win32":
         return False
     try:
@@ -173,13 +173,13 @@ def _lock(descriptor: int, *, wait: bool = True) -> bool:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Wait until a folder's names are on the disk."""
     with contextlib.suppress(OSError):  # not every file system can
         _sync(path, os.O_RDONLY)
 
 
 def sync_tree(folder: Path) -> None:
-    """Wait until all files of a folder and of the folders in it are on the disk."""
+    """Wait until a folder's whole tree is on the disk."""
     for place, _, names in os.walk(folder, topdown=False):
         for path in (Path(place, name) for name in names):
             if path.is_file() and not path.is_symlink():

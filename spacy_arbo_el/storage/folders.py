@@ -65,7 +65,7 @@ class FolderKind:
 
 
 def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
-    """The real path of a folder that may be written: missing, empty or of the kind.
+    """The real path of a folder that may be written. Missing, empty or of the kind.
 
     Otherwise ValueError. To be called before long work; ``replacing_folder`` calls it as well.
     """
@@ -96,7 +96,7 @@ def _is_working_directory(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def replacing_folder(path: PathLike, kind: FolderKind) -> Iterator[Path]:
-    """A folder to write to, which replaces ``path`` when the block ends without an error.
+    """Write to a folder that replaces ``path`` on success. When the block ends without an error.
 
     Nothing is replaced but a folder of the same kind or an empty one; see ``check_replaceable``.
     It has a temporary name until the end. On an error the old folder stays as it was. Everything
@@ -124,7 +124,7 @@ def replacing_folder(path: PathLike, kind: FolderKind) -> Iterator[Path]:
 
 
 def _swap(folder: Path, target: Path) -> None:
-    """Give a folder the name ``target``, and move what has this name beside the folder."""
+    """Rename a folder to ``target``, moving the present one aside. Beside the folder."""
     if not target.exists():
         os.rename(folder, target)
     else:
@@ -141,7 +141,7 @@ def _swap(folder: Path, target: Path) -> None:
 
 
 def exchange(left: Path, right: Path) -> bool:
-    """Exchange the names of two folders in one step; False where the system can't."""
+    """Exchange the names of two folders in one step. False where the system can't."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
@@ -151,7 +151,7 @@ def exchange(left: Path, right: Path) -> bool:
 
 
 def restore(target: Path) -> None:
-    """Bring a folder back whose replacement was killed when it had no name for a moment.
+    """Restore a folder whose replacement was killed. When it had no name for a moment.
 
     Where another program is replacing it at this moment, wait until it is there.
     """
@@ -169,7 +169,7 @@ def restore(target: Path) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file, or all files of a folder, a second name; they are copied where that fails."""
+    """Hard-link a file or a folder's files, or copy. They are copied where links fail."""
     if source.is_dir():
         target.mkdir()
         for entry in sorted(source.iterdir()):
@@ -184,7 +184,7 @@ def link(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def locked_folder(path: PathLike, refusal: str, wait: float = 0.0) -> Iterator[None]:
-    """Have the right to change a folder; ValueError where another thread or program has it.
+    """Have the right to change a folder. ValueError where another thread or program has it.
 
     The lock is on its ``write.lock``, and ends with the process. A thread may take it again. A
     folder that does not exist is not locked, nor one on Windows, which could not be renamed then.
@@ -205,7 +205,7 @@ def locked_folder(path: PathLike, refusal: str, wait: float = 0.0) -> Iterator[N
 
 
 def acquire(lock: FileLock, refusal: str, wait: float = 0.0) -> None:
-    """Take the lock of a folder; ValueError where another has it, or where it is no plain file."""
+    """Take the lock of a folder. ValueError where another has it, or where it is no plain file."""
     try:
         if os.path.lexists(lock.lock_file) and not stat.S_ISREG(os.lstat(lock.lock_file).st_mode):
             raise ValueError(refusal)

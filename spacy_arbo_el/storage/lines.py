@@ -1,4 +1,4 @@
-"""Reading text files line by line, and what a text may hold."""
+"""Reading of text files line by line; storable text."""
 
 import gzip
 import io
@@ -18,7 +18,7 @@ MAX_PROBLEM = 500
 
 
 def line_error(path: PathLike, line: int, problem: str) -> ValueError:
-    """The error for an invalid line: it names the file, the line and the problem.
+    """The error for an invalid line. It names the file, the line and the problem.
 
     A problem that quotes a long value is shortened in the middle.
     """
@@ -39,12 +39,12 @@ def check_exists(path: PathLike, hint: str = "Check the path.") -> Path:
 
 
 def throw(error: ValueError) -> None:
-    """What readers do with a bad line, unless they are given something else to do."""
+    """Raise a bad line's error, the readers' default."""
     raise error from None
 
 
 def ignore(error: ValueError) -> None:
-    """What to do with the error of a line that is read twice, the first time."""
+    """Ignore a bad line's error on the first reading. A line that is read twice."""
 
 
 class Lines(NamedTuple):
@@ -70,7 +70,7 @@ def read_lines(
     lines: Lines = WHOLE,
     encoding: str = "utf8",
 ) -> Iterator[Tuple[int, str]]:
-    """Yield (line number from 1, line without its end) of a file, which may be packed (.gz).
+    """Yield numbered lines of a file, packed or not. From 1, without the ends; packed as .gz.
 
     Only a line feed ends a line, with or without a carriage return before it. Other characters at
     which ``str.splitlines`` splits are part of the text. Raises ValueError with file and line if
@@ -103,7 +103,7 @@ def encoding_name(encoding: str) -> str:
 
 
 def check_encoding(encoding: str) -> bool:
-    """Whether a line feed is one byte, as in most encodings. ValueError for an unknown one."""
+    """Return whether a line feed is one byte. As in most encodings. ValueError for an unknown one."""
     try:
         return "\n".encode(encoding) == b"\n"
     except LookupError:
@@ -111,7 +111,7 @@ def check_encoding(encoding: str) -> bool:
 
 
 def _read_wide_lines(path: PathLike, encoding: str) -> Iterator[Tuple[int, str]]:
-    """All lines of a file in an encoding such as UTF-16, in which Excel writes."""
+    """Read lines of a wide encoding such as UTF-16. In which Excel writes."""
     number = 0
     with _open(check_exists(path)) as file:
         try:
@@ -135,7 +135,7 @@ def _unpacked(file: BinaryIO, path: PathLike, count: Optional[int]) -> Iterator[
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """At most the first ``size`` bytes of a file; none where there is no plain file."""
+    """At most the first ``size`` bytes of a file. None where there is no plain file."""
     # To open a pipe would wait for a writer.
     if path.is_symlink() or not path.is_file():
         return b""
@@ -149,7 +149,7 @@ def read_records(
     lines: Lines = WHOLE,
     encoding: str = "utf8",
 ) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Yield (line number, JSON object) for each line that isn't empty.
+    """Yield line numbers and JSON objects, skipping empty lines. From 1.
 
     Raises ValueError with file and line if a line is not a JSON object.
 
@@ -205,5 +205,5 @@ def is_text(value: object) -> bool:
 
 
 def is_storable(value: object) -> bool:
-    """Whether the value is a text without NUL, at which SQLite and C would end it."""
+    """Return whether a value is text without NUL. SQLite and C would end the text there."""
     return isinstance(value, str) and "\0" not in value and is_text(value)

@@ -1,4 +1,4 @@
-"""A readers-writer lock, and a lock that is reset after fork."""
+"""A readers–writer lock, and a lock reset after fork."""
 
 import os
 import threading
@@ -12,13 +12,15 @@ _locks: "weakref.WeakSet[Lock]" = weakref.WeakSet()
 
 
 class Lock(Protocol):
-    """A lock that forgets, in a forked process, what threads had of it that do not exist there."""
+    """A lock that forgets absent threads in a forked process. Threads that had it and do not exist
+    there.
+    """
 
     def _keep_own(self) -> None: ...
 
 
 class ForkableLock:
-    """A lock that a thread may take again while it has it."""
+    """A reentrant lock, reset after fork."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -42,7 +44,7 @@ class ForkableLock:
 
 
 class SharedLock:
-    """Lets many threads read at the same time, or one thread write.
+    """Lets many threads read, or one thread write.
 
     A thread may take it again while it has it, as a reader or as a writer. A reader that wants to
     write is an error, since two such readers would wait for each other. A writer that is waiting
@@ -67,7 +69,7 @@ class SharedLock:
 
     @property
     def is_reading(self) -> bool:
-        """Whether the present thread has the lock, as a reader or as a writer."""
+        """Return whether this thread has the lock, either way. As a reader or as a writer."""
         thread = threading.get_ident()
         return self._writer == thread or thread in self._readers
 
@@ -103,7 +105,7 @@ class SharedLock:
 
     @contextmanager
     def writing_then_reading(self) -> Iterator["Downgrade"]:
-        """Have the lock alone, and after ``Downgrade.read`` as a reader, without a gap between."""
+        """Write alone, then read without a gap. After ``Downgrade.read``."""
         self._begin_writing()
         downgrade = Downgrade(self)
         try:
@@ -166,7 +168,7 @@ class SharedLock:
 
 
 class Downgrade:
-    """The right to turn from the writer of a lock into a reader.
+    """The right to turn from writer into reader.
 
     is_done: Whether that has happened.
     """

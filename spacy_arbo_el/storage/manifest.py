@@ -1,4 +1,4 @@
-"""The manifest of a folder: the checksum of each file, and that of itself."""
+"""The manifest of a folder. The checksum of each file, and that of itself."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ class Checksum:
         return cls(len(data), hashlib.blake2b(data, digest_size=16).hexdigest())
 
     def problem(self, data: bytes) -> str:
-        """The error in the bytes of the file; "" where they are the same."""
+        """Error in the file's bytes; "" if unchanged."""
         found = Checksum.of(data)
         if found == self:
             return ""

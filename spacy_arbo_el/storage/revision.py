@@ -1,4 +1,4 @@
-"""What a store's present state is called, and values that are derived from it once."""
+"""Names of a store's states, and values derived once."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Hashable, Iterable, List, Optional, Set, Tuple, TypeVar
@@ -44,7 +44,7 @@ class ChangeLog:
             del self._items[: -self.LIMIT]
 
     def since(self, total: int) -> Optional[Set[Any]]:
-        """What has changed since there were ``total`` changes; None where it is forgotten."""
+        """Changes since there were ``total``. None where they are forgotten."""
         count = self.total - total
         if count > len(self._items):
             return None
@@ -52,7 +52,7 @@ class ChangeLog:
 
 
 class RevisionCache:
-    """Values that are derived from a store, each built once for every revision it depends on."""
+    """Values derived from a store, built once per revision. For every revision that they depend on."""
 
     def __init__(self) -> None:
         self._values: Dict[Hashable, Tuple[Any, Any]] = {}
@@ -65,7 +65,7 @@ class RevisionCache:
         build: Callable[[], T],
         update: Callable[[T], Optional[T]] = lambda value: None,
     ) -> T:
-        """The value of that name, made anew where it belongs to another revision.
+        """Get the value of a name, rebuilt for new revisions.
 
         name: What the value is.
         revision: What it depends on: a ``Revision``, or a part of one.

@@ -1,4 +1,4 @@
-"""Batches by mention instead of by document: a document takes part with some of its mentions."""
+"""Batches by mention instead of by document. A document takes part with some of its mentions."""
 
 import random
 from collections import defaultdict
@@ -33,7 +33,8 @@ class CorpusMention(NamedTuple):
 
 @registry.batchers("spacy-arbo-el.batch_by_mention.v1")
 def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
-    """Batches of so many mentions, drawn at random from all documents (arborescence paper, §A.1).
+    """Batches of mentions drawn at random (paper, §A.1). From all documents; the arborescence
+    paper.
 
     Mentions of one document repeat its entities, so that a batch of few documents has few different
     ones. Other components of the pipeline train on the whole documents::
@@ -60,7 +61,7 @@ def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
 
 
 def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> List[Span]:
-    """The mentions of a reference that a batcher has chosen; all where none has."""
+    """The mentions of a reference that a batcher has chosen. All where none has."""
     chosen = doc.user_data.get(_CHOSEN)
     if chosen is None:
         return list(mentions)
@@ -81,7 +82,7 @@ def labelled_mentions(
 
 
 def examples_of(mentions: Sequence[CorpusMention], corpus: Sequence[Example]) -> List[Example]:
-    """The examples of mentions, each once, with references that name the mentions."""
+    """Examples of mentions, each once. With references that name the mentions."""
     offsets: Dict[int, List[Tuple[int, int]]] = defaultdict(list)
     for mention in mentions:
         offsets[mention.example].append(mention.offsets)

@@ -1,4 +1,4 @@
-"""Cached vectors of all texts and mentions, on which positives and negatives are chosen."""
+"""Cached vectors from which positives and negatives are chosen. Of all texts and mentions."""
 
 from typing import Any, Dict, NamedTuple
 
@@ -9,7 +9,7 @@ from ..retrieval.similarity import Similarity
 
 
 class KeptPairs(NamedTuple):
-    """Pairs of mentions and texts that a part of the objective keeps over refreshes.
+    """Pairs of mentions and texts, kept over refreshes. By a part of the objective.
 
     refresh: How many refreshes there were when it last sought some.
     pairs: (2, p) int64, numbers of mentions and of texts.
@@ -19,7 +19,7 @@ class KeptPairs(NamedTuple):
     pairs: np.ndarray = np.zeros((2, 0), dtype=np.int64)
 
     def renumbered(self, mentions: np.ndarray, texts: np.ndarray) -> "KeptPairs":
-        """The same for other numbers of mentions and texts; pairs without one are left out.
+        """The same for other numbers of mentions and texts. Pairs without one are left out.
 
         mentions, texts: For each new number the one that it had here, -1 for none.
         """
@@ -28,7 +28,7 @@ class KeptPairs(NamedTuple):
 
 
 class EmbeddingCache:
-    """Prepared vectors of ``r`` texts and ``n`` mentions, numbered as in ``GoldTable``.
+    """Prepared vectors of ``r`` texts and ``n`` mentions. Numbered as in ``GoldTable``.
 
     The cache is filled with the vectors of the datastore, which a refresh has encoded for
     inference as well. Vectors that a training step computes are put into the cache only: they were
@@ -86,7 +86,7 @@ class EmbeddingCache:
     def follow(
         self, earlier: "EmbeddingCache", texts: np.ndarray, mentions: np.ndarray, keep: bool
     ) -> None:
-        """Keep the state of the objective's parts in an earlier cache.
+        """Keep the objective's state from an earlier cache. Of its parts.
 
         texts, mentions: For each row that of the earlier cache, -1 for none.
         keep: Whether vectors are taken over too.
@@ -99,11 +99,11 @@ class EmbeddingCache:
             self.mentions[mentions >= 0] = earlier.mentions[mentions[mentions >= 0]]
 
     def update_texts(self, rows: np.ndarray, vectors: np.ndarray) -> None:
-        """Replace the vectors of some texts by raw ones, (len(rows), width)."""
+        """Replace vectors of texts by raw ones. (len(rows), width)."""
         self._update(self.texts, self._device_texts, rows, vectors)
 
     def update_mentions(self, rows: np.ndarray, vectors: np.ndarray) -> None:
-        """Replace the vectors of some mentions by raw ones, (len(rows), width)."""
+        """Replace vectors of mentions by raw ones. (len(rows), width)."""
         self._update(self.mentions, self._device_mentions, rows, vectors)
 
     def _update(

@@ -1,4 +1,4 @@
-"""Files of the candidates that a cross-encoder learns from, so that they are made once."""
+"""Files of training candidates, so that they are made once. That a cross-encoder learns from."""
 
 import hashlib
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class CandidatesFile:
     def find_or_make(
         self, make: Callable[[], TrainingCandidates], report: Callable[[str], None]
     ) -> TrainingCandidates:
-        """What the file has; where there is no file, candidates are made and written.
+        """Load the file's candidates, made if missing.
 
         make: Makes them.
         report: Takes a line of the log where the file is there.
@@ -101,7 +101,7 @@ class CandidatesFile:
 
 
 def pipeline_fingerprint(linker: ArboLinker, count: int) -> str:
-    """A hash of what candidates depend on: encoder, entities, exemplars and settings."""
+    """A hash of what candidates depend on. Encoder, entities, exemplars and settings."""
     stages = linker.stages
     settings = (
         stages.datastore.settings,

@@ -23,7 +23,7 @@ from .losses import softmax
 
 @dataclass(frozen=True, eq=False)
 class TrainingCandidates:
-    """The candidates of the annotated mentions of a corpus, in the order of its documents.
+    """Candidates of a corpus's annotated mentions, in document order.
 
     candidates: (m, k) int64 positions in the knowledge base, best first, -1 for none.
     scores: (m, k) float32, the retriever's log-odds of candidates.
@@ -57,8 +57,7 @@ class TrainingCandidates:
         return is_gold(self.candidates, self.gold)
 
     def gold_probability(self, weight: float) -> np.ndarray:
-        """(m,) float64, the probability of gold entities in a softmax over the retriever's
-        candidates.
+        """Retriever's softmax probability of gold entities: (m,) float64. Over its candidates.
 
         weight: What the log-odds are multiplied by.
         """
@@ -67,7 +66,7 @@ class TrainingCandidates:
         return np.where(self.correct, probabilities, 0.0).sum(axis=1)
 
     def with_gold(self) -> Tuple[np.ndarray, "TrainingCandidates"]:
-        """The mentions whose gold entity is in the knowledge base, and their candidates.
+        """Mentions with a gold entity in the KB, with candidates.
 
         A gold entity that is not among them takes the place of the last one.
 
@@ -93,8 +92,8 @@ def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> List[Menti
 def make_candidates(
     stages: LinkingStages, batches: Iterable[MentionBatch], count: int
 ) -> TrainingCandidates:
-    """The first candidates of annotated mentions by the retriever, without exemplars of their
-    document.
+    """Retrieve training candidates without the document's exemplars. The first candidates of
+    annotated mentions.
 
     stages: Those of a linker whose encoder is trained.
     batches: The mentions, which need not be encoded.
@@ -171,7 +170,7 @@ def neighbours_for_training(
 
 
 def _recall(candidates: np.ndarray, gold: np.ndarray) -> List[float]:
-    """The share of mentions with a gold entity first, and among all candidates."""
+    """Recall of gold entities, at first and anywhere."""
     correct = is_gold(candidates, gold)[(gold >= 0).any(axis=1)]
     if not len(correct):
         return [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Checkpoints: one file with all that a killed training needs to go on."""
+"""Checkpoints: single files from which killed training resumes."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ Evaluation = Tuple[float, Dict[str, Any]]
 
 
 class Pipeline(Protocol):
-    """The pipeline to train, by name: spaCy's ``Language``, or parts that are no components."""
+    """The pipeline to train, by name. SpaCy's ``Language``, or parts that are no components."""
 
     @property
     def pipeline(self) -> Sequence[Tuple[str, Any]]: ...
@@ -76,7 +76,7 @@ class Checkpoint(NamedTuple):
 
 
 def write_checkpoint(path: Path, nlp: Pipeline, optimizer: Optimizer, history: History) -> None:
-    """Write a checkpoint, all or nothing, in place of the previous one."""
+    """Write a checkpoint over the previous one, atomically."""
     arrays: Dict[str, np.ndarray] = {}
     for name, pipe in _trained(nlp):
         arrays[_key(_MODEL, name)] = _as_array(pipe.model.to_bytes())
@@ -95,7 +95,7 @@ def write_checkpoint(path: Path, nlp: Pipeline, optimizer: Optimizer, history: H
 
 
 def write_finished(path: Path, history: History) -> None:
-    """Write that the training has ended, in place of its last checkpoint."""
+    """Mark the training as finished, replacing its checkpoint. The last one."""
     _write(path, {}, {}, history._replace(is_finished=True))
 
 
@@ -116,7 +116,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
 
 
 def restore_checkpoint(checkpoint: Checkpoint, nlp: Pipeline, optimizer: Optimizer) -> None:
-    """Put the models and the optimizer's moments of a checkpoint into a pipeline of its config.
+    """Load models and optimizer state of a checkpoint. Into a pipeline of its config.
 
     Models read their own bytes, as they do from a saved pipeline.
 
@@ -160,7 +160,7 @@ def _trained(nlp: Pipeline) -> Iterator[Tuple[str, Any]]:
 
 
 def _parameter_names(nlp: Pipeline) -> Dict[Tuple[int, str], str]:
-    """From the optimizer's keys to names that are the same in every process.
+    """Map optimizer keys to process-independent names.
 
     The keys contain ids that thinc gives to models in the order in which they are created.
     """

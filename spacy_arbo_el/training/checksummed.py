@@ -1,4 +1,4 @@
-"""Files with a first line that says what they are, and a checksum of all that follows."""
+"""Files with a header line and a checksum. The checksum is of all that follows."""
 
 from ..storage.manifest import Checksum
 
@@ -11,7 +11,7 @@ def seal(kind: str, content: bytes) -> bytes:
 
 
 def unseal(kind: str, data: bytes) -> bytes:
-    """What ``seal`` was given; ValueError if it is another kind of file, damaged or cut short."""
+    """Open the result of ``seal``. ValueError if it is another kind of file, damaged or cut short."""
     start = len(_first_line(kind, b""))
     content = data[start:]
     if data[:start] != _first_line(kind, content):

@@ -1,4 +1,4 @@
-"""The mentions that a cross-encoder is trained on: those that it can learn something from."""
+"""The mentions that a cross-encoder is trained on. Those that it can learn something from."""
 
 from typing import Any, Dict
 
@@ -12,7 +12,7 @@ from .reranker import LabelledMentions, RerankerTraining
 def mentions_to_train_on(
     learned: LabelledMentions, weight: float, training: RerankerTraining
 ) -> LabelledMentions:
-    """Those of the annotated mentions to train on, with the gold entity among their candidates.
+    """Select annotated mentions whose gold entity is a candidate.
 
     Of a document's mentions with the same string and entities, the first is taken. A model that
     learns what to add to the log-odds is not trained where vectors are sure of the gold entity,
@@ -38,7 +38,7 @@ def mentions_to_train_on(
 
 
 def _first_of_each(batch: MentionBatch) -> np.ndarray:
-    """(n,) int64, the first of a document's mentions with the same string and entities.
+    """First mention of each string and entities per document. (n,) int64.
 
     Two of them say little more than one. Trained on both, a model learns the string's entity in
     this document by heart.

@@ -1,4 +1,4 @@
-"""Distillation: an n-gram encoder learns the vectors of a trained pipeline, without labels."""
+"""Distillation: an n-gram student learns a pipeline's vectors. Without labels."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -55,7 +55,7 @@ class DistillationSettings:
 
 
 class Lessons(NamedTuple):
-    """What the student reads of mentions or of names, and the vectors that the teacher gives.
+    """The student's inputs, and the teacher's vectors. Of mentions or of names.
 
     inputs: n spans, as the student reads them.
     vectors: (n, teacher's width) float32, of length 1.
@@ -69,7 +69,7 @@ class Lessons(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was learned from, and how near the student has come.
+    """A report on the lessons and the student's distance.
 
     mentions, names: How many.
     before, after: The mean cosine between the student's and the teacher's vectors of held-out
@@ -89,7 +89,7 @@ def distill(
     settings: DistillationSettings,
     progress: Callable[[int, float], None] = lambda step, loss: None,
 ) -> Report:
-    """Train the towers of a student to give the vectors of a teacher.
+    """Train a student's towers to give a teacher's vectors.
 
     The texts are the names of the teacher's knowledge base, as the teacher verbalizes them, and
     spans of documents, see ``corpora.names.spans_to_read``.
@@ -145,7 +145,7 @@ def mention_lessons(
     spans: Iterable[List[Span]],
     settings: DistillationSettings,
 ) -> Lessons:
-    """Spans of documents, and the vectors that the teacher gives them."""
+    """Spans of documents with the teacher's vectors."""
     lessons, count, rest = [], 0, filter(None, spans)
     while count < settings.mentions:
         groups = list(islice(rest, DOCUMENTS))
@@ -173,7 +173,7 @@ def _readable(lessons: Lessons) -> Lessons:
 
 
 def _split(lessons: Lessons, share: float, rng: np.random.Generator) -> Tuple[Lessons, Lessons]:
-    """Most lessons, and some that are held out; at least one of each."""
+    """Most lessons, and some that are held out. At least one of each."""
     order = rng.permutation(len(lessons.inputs))
     count = min(max(int(share * len(order)), 1), len(order) - 1, 2000)
     return lessons.take(order[count:]), lessons.take(order[:count])
@@ -196,7 +196,7 @@ def _steps(
 
 
 def train_step(student: Model, batch: Sequence[Lessons], target: str) -> float:
-    """Compute the loss of a batch, and leave its gradients in the student.
+    """Compute a batch's loss, leaving gradients in the student.
 
     batch: Mentions, and names.
     """
@@ -215,13 +215,13 @@ def train_step(student: Model, batch: Sequence[Lessons], target: str) -> float:
 
 
 def vector_loss(vectors: np.ndarray, taught: np.ndarray) -> Tuple[float, np.ndarray]:
-    """The mean squared distance of vectors (n, d) to the taught ones, and its gradient."""
+    """Mean squared distance to taught vectors, with gradient. Vectors (n, d)."""
     difference = vectors - taught
     return float((difference**2).sum() / len(vectors)), 2 * difference / len(vectors)
 
 
 def similarity_loss(vectors: np.ndarray, taught: np.ndarray) -> Tuple[float, np.ndarray]:
-    """The mean squared difference between the similarities of all pairs, times n, and its gradient.
+    """Squared difference of pairwise similarities, with gradient. The mean over all pairs, times n.
 
     vectors: (n, d) float32.
     taught: (n, e) float32.

@@ -1,4 +1,4 @@
-"""The evaluations in a training: of the pipeline as it would be saved, with warnings."""
+"""The evaluations in a training. Of the pipeline as it would be saved, with warnings."""
 
 import math
 import warnings
@@ -26,7 +26,7 @@ NOTES = (
 
 
 def describe(nlp: Language) -> None:
-    """Fill the description and the notes of a pipeline's ``meta``, if there are none.
+    """Fill a pipeline's empty description and notes. In ``meta``.
 
     ``spacy package`` makes a model card of them, with the scores of the last evaluation.
     """

@@ -1,4 +1,4 @@
-"""spaCy's training loop with checkpoints, so that an interrupted run can be resumed."""
+"""spaCy's training loop with checkpoints for resuming."""
 
 import shutil
 import sys
@@ -42,7 +42,7 @@ def train(
     stdout: Optional[IO] = None,
     stderr: Optional[IO] = None,
 ) -> None:
-    """Train an initialized pipeline as ``spacy train`` does, and write checkpoints.
+    """Train as ``spacy train`` does, with checkpoints. An initialized pipeline.
 
     The last step is evaluated as well, whatever ``eval_frequency`` is.
 
@@ -131,7 +131,9 @@ def train(
 
 
 def _resolve_settings(training: Dict[str, Any], use_gpu: int) -> Dict[str, Any]:
-    """The training settings of a config with their objects, after seeding random generators."""
+    """Resolve a config's training settings, seeding random generators. Before their objects are
+    made.
+    """
     if training["seed"] is not None:
         fix_random_seed(training["seed"])
     if use_gpu >= 0 and training["gpu_allocator"]:
@@ -141,7 +143,7 @@ def _resolve_settings(training: Dict[str, Any], use_gpu: int) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class _PipelineWriter:
-    """Saves the pipeline during training, with averaged weights where the optimizer has any.
+    """Saves a pipeline in training, with averaged weights. Where the optimizer has any.
 
     Each folder is replaced in one step, so that both are whole whenever training is stopped.
 
@@ -161,7 +163,7 @@ class _PipelineWriter:
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
 
     def save_evaluated(self, info: Dict[str, Any], is_best: bool) -> None:
-        """Write model-last with the scores of an evaluation, and model-best if it is the best.
+        """Write model-last with scores, and a better model-best.
 
         info: What the training loop reports; the folder is added to it.
         """

@@ -1,4 +1,4 @@
-"""Losses over the logits of each query and its positives and negatives.
+"""Losses over logits of queries and their targets. Positives and negatives.
 
 Logits are ``scale * similarity + offset``, see ``scalars.py``. A loss says with which scale and
 offset training begins, and whether they are learned. It is called with three arrays for ``b``
@@ -106,7 +106,9 @@ class CrossEntropy:
 def softmax_positive_negative(
     logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
 ) -> LossAndGradient:
-    """Arborescence paper, §2.3: ``-sum log p`` over positives ``- sum log(1 - p)`` over negatives.
+    """Loss of the arborescence paper, §2.3.
+
+    ``-sum log p`` over positives ``- sum log(1 - p)`` over negatives.
 
     p is the softmax over all targets of a query. It is computed in log space: the term of a
     negative whose p is nearly 1 stays exact, and the gradient never exceeds the number of targets.
@@ -135,7 +137,7 @@ def softmax_positive_negative(
 
 
 def _log_one_minus(log_p: np.ndarray) -> np.ndarray:
-    """(b, n) log p -> log(1 - p), as the log of the sum over the other targets."""
+    """Convert log p to log(1 - p): (b, n). As the log of the sum over the other targets."""
     size = log_p.shape[1]
     others = np.where(np.eye(size, dtype=bool), -np.inf, log_p[:, None, :])
     top = others.max(axis=2, initial=-np.inf)
@@ -145,7 +147,7 @@ def _log_one_minus(log_p: np.ndarray) -> np.ndarray:
 
 
 def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -> LossAndGradient:
-    """Softmax cross-entropy: minus the log of the probability of the positives.
+    """Softmax cross-entropy: negative log probability of the positives.
 
     RETURNS: The losses (b,) and the gradient with respect to the logits, (b, n).
     """
@@ -160,7 +162,8 @@ def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -
 
 
 def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray]:
-    """The mean cross entropy of a softmax over the candidates of each mention, and its gradient.
+    """Mean cross entropy over candidate sets, with gradient. Of a softmax over the candidates of
+    each mention.
 
     scores: (m, k) float, -inf for no candidate.
     correct: (m, k) bool, at least one in each row; they share the probability.
@@ -173,7 +176,7 @@ def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray
 
 
 def softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """(b, n) scores -> (b,) log of the sum of exponentials, (b, n) softmax; 0 for rows of -inf."""
+    """Softmax of scores (b, n) with log normalizers (b,). 0 for rows of -inf."""
     top = scores.max(axis=1, keepdims=True, initial=-np.inf)
     exp = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
     total = exp.sum(axis=1, keepdims=True)

@@ -14,7 +14,7 @@ _CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16", "LRU_CACHE_CAPACITY": "8
 
 
 def bound_caches() -> None:
-    """Bound the caches of compiled programs, unless the environment says how large they may be.
+    """Limit compiler caches, unless the environment sets them.
 
     It has an effect in a process that has not run a transformer yet.
     """
@@ -23,7 +23,7 @@ def bound_caches() -> None:
 
 
 def release_memory() -> None:
-    """Give memory that is free back to the system, where the C library can.
+    """Return free memory to the system, where possible. Where the C library can.
 
     glibc keeps what was freed. Encoding, training and evaluation free blocks of different sizes,
     so that each would find little use for what the others leave.
@@ -42,12 +42,12 @@ def _c_library() -> Any:
 
 
 def resident_megabytes() -> int:
-    """The resident memory of this process in MB; 0 where the system does not say."""
+    """Resident memory of this process in MB. 0 where the system does not say."""
     return _status_megabytes("VmRSS")
 
 
 def peak_megabytes() -> int:
-    """The most resident memory that this process has had, in MB; 0 where the system does not say.
+    """Peak resident memory of this process in MB. 0 where the system does not say.
 
     ``ru_maxrss`` of ``getrusage`` is another number: it begins with the memory of the process that
     started this one.

@@ -1,4 +1,4 @@
-"""Which nodes each query of a step should become less similar to."""
+"""Nodes that queries of a step should avoid."""
 
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -23,7 +23,7 @@ TEXTS_PER_ENTITY = 4
 @registry.misc("spacy-arbo-el.HardNegatives.v1")
 @dataclass(frozen=True)
 class HardNegatives:
-    """The most similar wrong entities and wrong mentions, by cached vectors (paper, §2.3).
+    """Most similar wrong entities and mentions (paper, §2.3). By cached vectors.
 
     The default. Half of each is the paper's choice; ``mention_share = 0.0`` gives its k-NN
     negatives baseline, and suits queries that are names::
@@ -53,7 +53,7 @@ class HardNegatives:
     def _entities(
         self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
     ) -> np.ndarray:
-        """The nearest text of each of the nearest wrong entities, (b, count)."""
+        """Nearest text of each nearest wrong entity: (b, count)."""
         own = forbid_pairs(*table.text_pairs(queries))
         vectors, metric = cache.vectors(queries), cache.similarity.metric
         k = count * TEXTS_PER_ENTITY
@@ -90,7 +90,7 @@ def _both(first: Forbid, second: Forbid) -> Forbid:
 @registry.misc("spacy-arbo-el.InBatchNegatives.v1")
 @dataclass(frozen=True)
 class InBatchNegatives:
-    """The gold entities of the step's other queries (the baseline of the paper's §3.2).
+    """Gold entities of the step's other queries. The baseline of the paper's §3.2.
 
     It needs no search, and large batches. Hard negatives train better encoders::
 

@@ -36,7 +36,7 @@ class TrainingObjective(Protocol):
 @registry.misc("spacy-arbo-el.Objective.v1")
 @dataclass(frozen=True)
 class Objective:
-    """Which nodes are queries, which targets these are trained on, and by which loss.
+    """Queries, their targets and their loss.
 
     The defaults of the linker are those of the arborescence paper, §2.3. A config changes single
     parts, for example::
@@ -77,7 +77,7 @@ class Objective:
         return self.queries or MentionQueries()
 
     def targets(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> Batch:
-        """The queries that have a positive, with their positives and negatives."""
+        """Queries with a positive, and their targets. Positives and negatives."""
         none = np.zeros((0, 0), dtype=np.int64)
         if not len(queries):
             return Batch(queries, none, none)
@@ -111,7 +111,7 @@ class ObjectiveSum:
 def objective_sum(
     *objectives: TrainingObjective, refresh: Optional[CacheRefresh] = None
 ) -> ObjectiveSum:
-    """A weighted sum of objectives, which one step encodes and optimizes together.
+    """A weighted sum of objectives, optimized in one step. They are encoded together.
 
     Use it to train mentions and names at once. The names of the sections are yours::
 

@@ -1,4 +1,4 @@
-"""Which nodes each query of a step should become more similar to."""
+"""Nodes that queries of a step should approach."""
 
 from dataclasses import dataclass
 from typing import Callable, Tuple
@@ -22,7 +22,7 @@ Positives = Callable[[np.ndarray, GoldTable, EmbeddingCache], np.ndarray]
 @registry.misc("spacy-arbo-el.ArborescencePositives.v1")
 @dataclass(frozen=True)
 class ArborescencePositives:
-    """The parent of the mention in the arborescence of its whole gold cluster (paper, §2.3).
+    """Parents in arborescences of gold clusters (paper, §2.3). The whole cluster of the mention.
 
     The graph of a cluster is complete: all its mentions, and the gold entity, which for each
     mention is the most similar of its texts. The parent is thus a text of the entity or another
@@ -104,7 +104,7 @@ def parents(
     table: GoldTable,
     cache: EmbeddingCache,
 ) -> np.ndarray:
-    """The parents of mentions in the arborescences of their gold clusters.
+    """Parents of mentions in arborescences of gold clusters.
 
     find_parents: Finds them, as ``graph.gold_parents`` does.
     with_entity: Whether a mention whose parent is another mention gets its entity too.
@@ -137,7 +137,7 @@ def mentions_of(queries: np.ndarray, table: GoldTable) -> np.ndarray:
 
 
 def gold_texts(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-    """The most similar text of each mention's gold entities, (b,) int64, -1 for none."""
+    """Most similar text of gold entities: (b,) int64. -1 for none."""
     order = np.argsort(table.cluster[mentions], kind="stable")
     cluster = table.cluster[mentions][order]
     offsets = np.concatenate([[0], np.flatnonzero(np.diff(cluster)) + 1, [len(order)]])

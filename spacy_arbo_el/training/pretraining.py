@@ -1,4 +1,4 @@
-"""Pretraining of an encoder on the names of entities, without documents."""
+"""Pretraining of encoders on entity names, without documents."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ ENCODER = FolderKind("an encoder", _names_of_encoder)
 # Not a dataclass: spaCy passes readers through pydantic.
 @registry.readers("spacy-arbo-el.NoDocuments.v1")
 class NoDocuments:
-    """A corpus of empty documents: each is a step that trains on names alone.
+    """A corpus of empty documents. Each is a step that trains on names alone.
 
     Use it with ``NameQueries``::
 
@@ -84,7 +84,7 @@ def check_one_encoder(linker: ArboLinker) -> None:
 
 
 def save_encoder(linker: ArboLinker, output: Path) -> None:
-    """Write the transformer of a linker into a folder, as Hugging Face does."""
+    """Save a linker's transformer as Hugging Face does. Into a folder."""
     check_one_encoder(linker)
     shim = shim_of(linker.model.get_ref("mention"))
     with replacing_folder(output, ENCODER) as folder:

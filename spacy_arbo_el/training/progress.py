@@ -1,4 +1,4 @@
-"""The logger of a training: a line per evaluation, and a progress bar in between."""
+"""The logger of a training. A line per evaluation, and a progress bar in between."""
 
 import logging
 import sys
@@ -32,7 +32,7 @@ ALIGNS: List[Literal["r"]] = ["r"] * len(WIDTHS)
 @registry.loggers("spacy-arbo-el.Progress.v1")
 @dataclass(frozen=True)
 class Progress:
-    """Prints a line for each evaluation, with scores in per cent, and one for each refresh.
+    """Prints a line per evaluation and per refresh. Scores are in per cent.
 
     E and #: The epoch and the step.
     LOSS: The mean loss of a step since the last line.
@@ -99,7 +99,7 @@ class _ProgressTable:
         log.setLevel(self._log_level)
 
     def _step_times(self) -> List[StepTimes]:
-        """The times of the steps since the last line, of each linker of the pipeline."""
+        """Step times since the last line, per linker. Of the pipeline."""
         trainers = [getattr(pipe, "trainer", None) for pipe in self._pipes]
         return [trainer.timer.take() for trainer in trainers if isinstance(trainer, Trainer)]
 

@@ -1,4 +1,4 @@
-"""Which nodes of a training step are queries: the batch's mentions, or names of entities."""
+"""Queries of a training step. The batch's mentions, or names of entities."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -58,7 +58,7 @@ class MentionQueries:
 @registry.misc("spacy-arbo-el.NameQueries.v1")
 @dataclass(frozen=True)
 class NameQueries:
-    """Names of entities, drawn at random in each step, whatever the batch (SapBERT, BioSyn).
+    """Names of entities, drawn at random in each step. Whatever the batch (SapBERT, BioSyn).
 
     Use it with ``SynonymPositives``, so that entities without mentions in the training corpus are
     trained as well. It needs a verbalization with several texts per entity, such as ``Names``::

@@ -15,7 +15,7 @@ _warned_of: Set[int] = set()
 
 
 def warn_of_high_rate(name: str, model: Model, optimizer: Optimizer) -> None:
-    """Warn where a pretrained encoder is trained with a learning rate far above what it bears.
+    """Warn of learning rates too high for pretrained encoders.
 
     An optimizer is warned of once.
 

@@ -1,4 +1,4 @@
-"""How old the cached vectors may get on which positives and negatives are chosen."""
+"""The age limit of cached vectors in training. Positives and negatives are chosen on them."""
 
 from dataclasses import dataclass
 

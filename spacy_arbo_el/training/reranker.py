@@ -1,4 +1,4 @@
-"""Training of a cross-encoder for a trained linker, whose encoder stays as it is.
+"""Training of a cross-encoder for a trained linker. Its encoder stays as it is.
 
 It is no part of ``spacy train``: that loop trains the model of a component, which is the encoder
 here, and takes no settings for a component that comes from a trained pipeline.
@@ -98,7 +98,7 @@ class RerankerTraining:
 
 @dataclass(frozen=True)
 class LabelledMentions:
-    """Mentions with the candidates that they are trained or evaluated on.
+    """Mentions with candidates for training or evaluation.
 
     batch: m encoded mentions.
     table: Their candidates and gold entities.
@@ -117,7 +117,7 @@ class LabelledMentions:
 
 @dataclass(frozen=True)
 class _Part:
-    """The model as checkpoints see it: a part of a pipeline."""
+    """The model as checkpoints see it. A part of a pipeline."""
 
     model: Model
     is_trainable: bool = True
@@ -215,7 +215,7 @@ class RerankerTrainer:
         return loss
 
     def accuracy(self, mentions: LabelledMentions) -> float:
-        """The share of mentions whose candidate with the best score is gold."""
+        """Share of mentions whose best candidate is gold."""
         scores = self.scorer(self._pairs(mentions))
         best = self._ranking(mentions, scores).argmax(axis=1)[:, None]
         return float(np.take_along_axis(mentions.table.correct, best, axis=1).mean())
@@ -234,7 +234,8 @@ class RerankerTrainer:
 
 
 def fit_weight(table: TrainingCandidates) -> float:
-    """The weight of the retriever's log-odds with which a softmax predicts the gold candidate best.
+    """Fit the retriever's weight in predicting gold candidates. The weight of its log-odds in a
+    softmax.
 
     It is drawn to 1.0, which is what it is where there is nothing to learn from.
 

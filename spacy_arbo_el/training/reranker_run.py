@@ -1,4 +1,4 @@
-"""A run of ``arbo rerank``: a cross-encoder for a trained pipeline, in a folder."""
+"""A run of ``arbo rerank``. A cross-encoder for a trained pipeline, in a folder."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +35,7 @@ CANDIDATES, CHECKPOINT = "candidates.bin", "checkpoint.bin"
 
 @dataclass(frozen=True)
 class RerankerRun:
-    """A training of a cross-encoder for a pipeline's linker, in a folder.
+    """A cross-encoder's training run in a folder. For a pipeline's linker.
 
     nlp: The trained pipeline. The encoder of its linker stays as it is.
     config: With the sections ``reranker`` and ``training``, and no variables.
@@ -96,14 +96,14 @@ class RerankerRun:
         return reranker
 
     def has_ended(self, train: Sequence[Doc], dev: Sequence[Doc]) -> bool:
-        """Whether the folder is that of a run with the same settings and data, which has ended."""
+        """Return whether a folder holds the same, finished run. With the same settings and data."""
         checkpoint = read_checkpoint(self.folder / CHECKPOINT)
         if checkpoint is None or not checkpoint.history.is_finished:
             return False
         return has_same_start(checkpoint, self._begin(train, dev))
 
     def finish(self) -> None:
-        """Write that the run has ended, in place of its checkpoint: when its result is saved."""
+        """Mark the run as finished, replacing its checkpoint. When its result is saved."""
         checkpoint = read_checkpoint(self.folder / CHECKPOINT)
         if checkpoint is not None:
             write_finished(checkpoint.path, checkpoint.history)
@@ -147,7 +147,7 @@ class RerankerRun:
         return RunSettings(self.config.to_str(), inputs)
 
     def _checkpoint(self, trainer: RerankerTrainer, resume: bool) -> Optional[Checkpoint]:
-        """The checkpoint to continue from; None if there is none, or its run has ended."""
+        """The checkpoint to continue from. None if there is none, or its run has ended."""
         checkpoint = read_checkpoint(trainer.path) if resume else None
         if checkpoint is None or checkpoint.history.is_finished:
             return None

@@ -1,4 +1,4 @@
-"""A run of training that can be resumed from a checkpoint."""
+"""A training run that resumes from a checkpoint."""
 
 import hashlib
 from pathlib import Path
@@ -86,13 +86,13 @@ class ResumableRun:
         self._history = History(-1, [], *settings)
 
     def evaluate(self) -> Evaluation:
-        """Evaluate the pipeline, or give the evaluation that the resumed run has recorded."""
+        """Evaluate the pipeline, or replay the recorded evaluation. Of the resumed run."""
         evaluation = self._recorded.pop(0) if self._recorded else self._evaluator()
         self._history.evaluations.append(evaluation)
         return evaluation
 
     def steps(self, steps: Iterator[Tuple[Any, Dict[str, Any], Optional[bool]]]) -> Iterator[Step]:
-        """What the loop reports of each step that is trained, with an evaluation after the last.
+        """Yield the loop's reports, with a final evaluation. Of each step that is trained.
 
         spaCy does not score the steps after the last regular evaluation, and so never keeps them
         as the best.
@@ -112,7 +112,7 @@ class ResumableRun:
         yield {**info, "score": score, "other_scores": other_scores}, is_best
 
     def _replay(self, checkpoint: Checkpoint, steps: Iterator[Tuple[Any, Any, Any]]) -> Step:
-        """Let the loop go to the step of a checkpoint without training; restore the checkpoint."""
+        """Skip to a checkpoint's step without training; restore it."""
         # Hides the method, which the loop calls with each batch.
         vars(self._nlp)["update"] = _skip_update
         try:
@@ -132,12 +132,12 @@ class ResumableRun:
         write_checkpoint(self._path, self._nlp, self._optimizer, self._history)
 
     def finish(self) -> None:
-        """Write that the training has ended, in place of the last checkpoint."""
+        """Mark the training as finished, replacing its checkpoint. The last one."""
         write_finished(self._path, self._history)
 
 
 def check_same_settings(checkpoint: Checkpoint, settings: RunSettings) -> None:
-    """Raise ValueError where the run of a checkpoint began with something else."""
+    """Raise ValueError if a checkpoint's run began differently."""
     path, history = checkpoint.path, checkpoint.history
     keys = _different_keys(history.config, settings.config)
     if keys:

@@ -1,4 +1,4 @@
-"""The scale and the offset that make logits of similarities, and how training changes them."""
+"""Learned scale and offset from similarities to logits. And how training changes them."""
 
 from typing import Any, Callable, NamedTuple, Tuple
 
@@ -24,7 +24,7 @@ class Scalars(NamedTuple):
 
 
 def attach_scalars(model: Model, count: int) -> None:
-    """Give a dual encoder the node that holds the learned scalars, unless it has one.
+    """Attach the learned scalars' node to a dual encoder. Unless it has one.
 
     count: The number of objectives.
     """
@@ -50,7 +50,7 @@ def scalars_of(model: Model, number: int, loss: Loss) -> Scalars:
 def begin_update(
     model: Model, number: int, loss: Loss, similarities: np.ndarray
 ) -> Tuple[np.ndarray, Backward]:
-    """The logits of similarities, and the function that takes their gradients back.
+    """Compute logits of similarities; return them and backprop.
 
     That function gives the gradient with respect to the similarities. Where the loss says that its
     scalars are learned, it leaves their gradients in the model.

@@ -1,4 +1,4 @@
-"""One training step: from the nodes of a batch to gradients in the encoders."""
+"""A training step from nodes to gradients. From the nodes of a batch to gradients in the encoders."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Sequence, Tuple
@@ -56,7 +56,7 @@ class Term:
 
 @dataclass(frozen=True)
 class RevisedInputs:
-    """What some mentions are encoded from in one step, instead of the stored ones.
+    """Inputs that replace some mentions' stored ones in a step.
 
     rows: (r,) int64, the rows of the mentions, each once.
     inputs: Their spans.
@@ -104,7 +104,7 @@ def train_step(
     similarity: Similarity,
     revised: Optional[RevisedInputs] = None,
 ) -> Tuple[float, EncodedBatch]:
-    """Compute the loss of a step, and leave its gradients in the model for ``finish_update``.
+    """Compute a step's loss, leaving gradients in the model. For ``finish_update``.
 
     Each distinct node is one span, and each passage is encoded once, however many spans it has and
     however many objectives use it.
@@ -141,7 +141,7 @@ def train_step(
 def _loss_of(
     term: Term, model: Model, nodes: np.ndarray, vectors: np.ndarray, similarity: Similarity
 ) -> Tuple[float, np.ndarray]:
-    """The weighted mean loss of an objective, and its gradient with respect to all vectors.
+    """Weighted mean loss of an objective, with gradient. With respect to all vectors.
 
     nodes: (n,) int64, ascending.
     vectors: (n, width) float32, prepared.
@@ -171,7 +171,7 @@ def _loss_of(
 def _begin_update(
     tower: Model, inputs: SpanInputs
 ) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
-    """The vectors of spans, and the function that takes their gradients back."""
+    """Encode spans; return vectors and backprop."""
     if not len(inputs):
         return np.zeros((0, tower.get_dim("nO")), dtype=np.float32), lambda d_vectors: None
     ops: Any = tower.ops
@@ -180,7 +180,7 @@ def _begin_update(
 
 
 def _sum_by_row(rows: np.ndarray, gradients: np.ndarray, n_rows: int) -> np.ndarray:
-    """Gradients (g, width) summed by the row that each belongs to: (n_rows, width) float32."""
+    """Sum gradients (g, width) by row: (n_rows, width) float32."""
     ones = np.ones(len(rows), dtype=np.float32)
     sums = csr_matrix((ones, (rows, np.arange(len(rows)))), shape=(n_rows, len(rows)))
     return np.asarray(sums @ gradients, dtype=np.float32)

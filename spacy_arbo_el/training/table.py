@@ -1,4 +1,4 @@
-"""The gold labels of training: which mentions, entities and texts belong to each other."""
+"""The gold labels of training. Which mentions, entities and texts belong to each other."""
 
 from functools import cached_property
 from typing import Dict, Hashable, Iterable, Sequence, Tuple, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class GoldTable:
-    """The gold labels of ``n`` mentions against a knowledge base with ``r`` distinct texts.
+    """Gold labels of ``n`` mentions, over ``r`` distinct texts. Of a knowledge base.
 
     Texts and mentions are numbered as nodes: 0 to r-1 are the texts, r to r+n-1 the mentions.
 
@@ -81,7 +81,7 @@ class GoldTable:
         return np.diff(self._offsets)
 
     def members(self, clusters: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """The mentions of ``c`` clusters, cluster by cluster, and their (c + 1,) offsets."""
+        """Mentions of ``c`` clusters with offsets (c + 1,). Cluster by cluster."""
         starts, lengths = self._offsets[clusters], self.cluster_sizes[clusters]
         return self._sorted[ragged_ranges(starts, lengths)], offsets_of(lengths)
 
@@ -95,7 +95,9 @@ class GoldTable:
         return nodes < self.n_texts
 
     def entities_of(self, nodes: np.ndarray) -> csr_matrix:
-        """(b, entities) sparse, the entities that have a text, or the gold ones of a mention."""
+        """Entities of texts or mentions: (b, entities) sparse. Those that have a text, or the gold
+        ones of a mention.
+        """
         is_text = self.is_text(nodes)
         if is_text.all():
             return self.text_entities[nodes]
@@ -107,14 +109,14 @@ class GoldTable:
         return vstack([of_texts, of_mentions], format="csr")[np.argsort(order)]
 
     def text_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """All pairs (i, text) in which the text is one of an entity of ``nodes[i]``.
+        """Pairs (i, text) with the text of node i's entity.
 
         A text is thus in a pair with itself.
         """
         return (self.entities_of(nodes) @ self.entity_texts).nonzero()
 
     def mention_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """All pairs (i, mention) in which the mention shares an entity with ``nodes[i]``.
+        """Pairs (i, mention) sharing an entity with ``nodes[i]``.
 
         Mentions share a gold id even where no entity has it.
         """
@@ -128,12 +130,12 @@ class GoldTable:
         return row, np.concatenate([mention, mention_by_id])
 
     def same_entity(self, mentions: np.ndarray) -> np.ndarray:
-        """(b, b) bool, which of these mentions share a gold id with each other, and with itself."""
+        """Mark mentions that share a gold id: (b, b) bool. Each with itself too."""
         ids = self.mention_ids[mentions]
         return (ids @ ids.T).toarray() > 0
 
     def synonym_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """All pairs (i, text) in which the text is another one of an entity of ``nodes[i]``.
+        """Pairs (i, text) with other texts of the same entity. That of ``nodes[i]``.
 
         Names that differ only in upper and lower case are the same. A mention has its normalized
         surface form as a name.
@@ -144,7 +146,8 @@ class GoldTable:
 
     @cached_property
     def spelling(self) -> np.ndarray:
-        """(r + n,) int64, equal for nodes whose names differ only in upper and lower case.
+        """A number per case-insensitive spelling: (r + n,) int64. Equal for nodes whose names
+        differ only in case.
 
         -1 for a mention that no text has the name of.
         """
@@ -166,12 +169,12 @@ class GoldTable:
 
 
 def _numbered(values: Iterable[T]) -> Dict[T, int]:
-    """Distinct values, numbered in the order in which they first occur."""
+    """Distinct values, numbered in order of occurrence."""
     return {value: number for number, value in enumerate(dict.fromkeys(values))}
 
 
 def _incidence(columns_of_rows: Sequence[Sequence[int]], n_columns: int) -> csr_matrix:
-    """A sparse matrix with a 1 at the given columns of each row."""
+    """A sparse matrix with 1 at given columns per row."""
     offsets = offsets_of(np.array([len(columns) for columns in columns_of_rows], dtype=np.int64))
     flat = np.array([c for columns in columns_of_rows for c in columns], dtype=np.int64)
     ones = np.ones(len(flat), dtype=bool)

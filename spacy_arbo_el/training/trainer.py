@@ -1,4 +1,4 @@
-"""Trains the dual encoder: a batch -> queries, positives, negatives, loss, gradients."""
+"""Trains the dual encoder. A batch -> queries, positives, negatives, loss, gradients."""
 
 import hashlib
 import time
@@ -61,7 +61,7 @@ class TrainingDiverged(ValueError):
 
 
 class Trainer:
-    """Trains the dual encoder on mentions that the datastore holds as exemplars.
+    """Trains the dual encoder on the datastore's exemplars.
 
     Entities and exemplars may be added in the middle of training. The cached vectors of the
     others stay unchanged until the next refresh.
@@ -143,7 +143,7 @@ class Trainer:
         return loss, sum(len(term.batch.queries) for term in terms)
 
     def predicted_entities(self, rows: np.ndarray) -> TopK:
-        """The entity of the nearest text, by cached vectors, with the similarity: one each.
+        """Entity of each nearest text, with similarity. By cached vectors.
 
         rows: (b,) int64, rows of mentions in the exemplar store.
         """
@@ -154,12 +154,12 @@ class Trainer:
         return TopK(np.append(table.text_entity, -1)[best.ids], best.scores)
 
     def random_entities(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Entities by chance, each as often as it has texts: (count,) int64."""
+        """Draw entities in proportion to their texts: (count,) int64."""
         entities = self._current_data().table.text_entity
         return entities[rng.integers(len(entities), size=count)]
 
     def _current_data(self) -> _TrainingData:
-        """The data of the present datastore, after a refresh if one is due."""
+        """Data of the present datastore, refreshed if due."""
         datastore, data = self.datastore, self._data
         if data is None or self.refresh.is_due(self.seen, self._epoch_size(data.table)):
             datastore.refresh()
@@ -191,7 +191,7 @@ class Trainer:
         return self.objective.terms[0].chosen_queries.epoch_size(table)
 
     def _extended(self, data: _TrainingData) -> _TrainingData:
-        """The data of the present datastore, in which older vectors stay cached."""
+        """Data of the present datastore, keeping older cached vectors."""
         datastore = self.datastore
         if not datastore.is_current or data.content != datastore.content:
             datastore.complete()
@@ -225,7 +225,7 @@ class Trainer:
     # Checkpoints
 
     def fingerprint(self) -> str:
-        """A hash of what training depends on: the entities, the exemplars and the encoder."""
+        """A hash of what training depends on. The entities, the exemplars and the encoder."""
         datastore = self.datastore
         digest = hashlib.blake2b(digest_size=16)
         digest.update(datastore.encoder.fingerprint.encode("utf8"))
@@ -251,7 +251,7 @@ class Trainer:
 
 
 def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:
-    """(len(new),) int64, where each value is in ``old``; -1 for nowhere."""
+    """Place of each value in ``old``: (len(new),) int64. -1 for nowhere."""
     if list(new[: len(old)]) == list(old):
         # Most often, values were only added.
         rows = np.arange(len(new))
@@ -271,7 +271,7 @@ class RevisesTraining(Protocol):
         spans: Sequence[Sequence[Span]],
         rows: np.ndarray,
     ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
-        """The mentions of a step to train on, with what some are encoded from.
+        """Mentions of a training step, with revised inputs. What some are encoded from.
 
         stages: Those of the linker.
         trainer: The linker's.

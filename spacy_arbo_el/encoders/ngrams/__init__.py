@@ -1,1 +1,4 @@
-"""An encoder of averaged n-gram vectors, in thinc and NumPy (DEER, Gillick et al. 2019)."""
+"""An encoder of averaged n-gram vectors (DEER, 2019).
+
+In thinc and NumPy.
+"""

@@ -1,4 +1,4 @@
-"""What characters are to the tokenizer of n-grams: tables that are looked up by code point."""
+"""Character classes for the n-gram tokenizer. Tables that are looked up by code point."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def character_tables() -> CharacterTables:
 
 
 def _lower(code: int) -> int:
-    """The lower case of a code point, where that is one character."""
+    """Lower case of a code point, if one character."""
     lowered = chr(code).lower()
     return ord(lowered) if len(lowered) == 1 else code
 

@@ -1,4 +1,4 @@
-"""Passages of hashed tokens -> the fields of the paper's Figure 1, as averages of n-grams."""
+"""Average a passage's n-grams into the fields of Figure 1. Passages are of hashed tokens."""
 
 from dataclasses import dataclass
 from typing import List, Tuple
@@ -29,7 +29,8 @@ class Field:
 
 
 def mention_fields(inputs: SpanInputs, near: int) -> List[Field]:
-    """The mention, the tokens left and right of it, and its sentence with ``PLACE`` instead of it.
+    """Fields of a mention: itself, left, right, sentence. The sentence has ``PLACE`` instead of the
+    mention.
 
     near: The number of tokens on the left and on the right.
     """
@@ -56,7 +57,7 @@ def _cut(ids: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Field:
 
 
 def averages(field: Field, rows: int) -> Tuple[csr_matrix, csr_matrix]:
-    """The matrices that average the vectors of a field's unigrams, and of its bigrams.
+    """Matrices that average a field's unigram and bigram vectors.
 
     Each is (n, rows). A product with the table of vectors gives the averages, zeros for none.
     Character n-grams count as unigrams. No bigram goes across a break.
@@ -75,18 +76,18 @@ def averages(field: Field, rows: int) -> Tuple[csr_matrix, csr_matrix]:
 
 
 def unigram_rows(ids: np.ndarray, rows: int) -> np.ndarray:
-    """(n,) int64, the row of the table that each token has."""
+    """Table row of each token: (n,) int64."""
     return (mix(ids.astype(np.uint64)) % np.uint64(rows)).astype(np.int64)
 
 
 def bigram_rows(left: np.ndarray, right: np.ndarray, rows: int) -> np.ndarray:
-    """(n,) int64, the row of the table that each pair of tokens has."""
+    """Table row of each pair of tokens: (n,) int64."""
     pair = mix(left.astype(np.uint64) + np.uint64(BIGRAM)) + right.astype(np.uint64)
     return (mix(pair) % np.uint64(rows)).astype(np.int64)
 
 
 def _average(owner: np.ndarray, rows: np.ndarray, n: int, n_rows: int) -> csr_matrix:
-    """A matrix that averages some rows for each owner; owners ascend."""
+    """A matrix that averages some rows for each owner. Owners ascend."""
     counts = np.bincount(owner, minlength=n)
     weights = (1.0 / np.maximum(counts, 1)).astype(np.float32)[owner]
     return csr_matrix((weights, rows, offsets_of(counts)), shape=(n, n_rows))

@@ -1,4 +1,4 @@
-"""Texts -> passages of hashed tokens: what the n-gram encoder reads of mentions and entities."""
+"""Texts -> passages of hashed tokens. What the n-gram encoder reads of mentions and entities."""
 
 from dataclasses import dataclass
 from typing import Any, Sequence
@@ -19,7 +19,7 @@ CHARACTERS_PER_TOKEN = 50
 
 @dataclass(frozen=True)
 class NgramReader:
-    """Reads the sentence round each mention, and the texts of entities, as hashed tokens.
+    """Reads mentions' sentences and entity texts as hashed tokens.
 
     A passage of a mention is its sentence, or as much of it as the window has room for, and at
     least the tokens near the mention. Sentences are found by their punctuation, since an encoder
@@ -73,7 +73,7 @@ class NgramReader:
     def _context(
         self, tokens: Tokens, text_of: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> Sequence[np.ndarray]:
-        """The first token of each passage, and the one after its last."""
+        """First token of each passage, and the end."""
         if not len(tokens):
             return low, high
         sentences = tokens.sentences

@@ -38,7 +38,7 @@ def random_projection(width: int, inner: int, seed: int) -> np.ndarray:
 
 
 def identity_block(width: int, inner: int, place: int, others: float, noise: float) -> np.ndarray:
-    """(width, inner) float: passes on one of the inputs, and a share of the others.
+    """Initial weights that pass on one input: (width, inner). And a share of the others.
 
     inner: A multiple of the width: inputs of that width beside each other.
     place: Which of the inputs is passed on.
@@ -54,7 +54,7 @@ def identity_block(width: int, inner: int, place: int, others: float, noise: flo
 
 
 def starting_weights(model: Model) -> None:
-    """Give an encoder its table of vectors, and all other weights where they are distilled.
+    """Initialize the table of vectors, and distilled weights if any.
 
     model: What ``build_ngram_encoder`` gives, with the weights of its layers.
 
@@ -84,7 +84,7 @@ def _rows_of_words(words: List[str], rows: int) -> np.ndarray:
 
 
 def word_piece_vectors(name: str, width: int) -> Tuple[List[str], np.ndarray]:
-    """The whole words in the vocabulary of a transformer, and their vectors.
+    """Whole words of a transformer's vocabulary with their vectors.
 
     The vectors are those of its first layer without their mean, projected onto their principal
     directions where the width is less than theirs. Torch is not needed.
@@ -141,7 +141,7 @@ def settings_of(model: Model) -> Dict[str, Any]:
 
 
 def _parameters(model: Model) -> Dict[str, Tuple[Model, str]]:
-    """The nodes of the towers with the names of their parameters."""
+    """The towers' nodes with the names of their parameters."""
     nodes = [*model.get_ref("mention").walk(), *model.get_ref("entity").walk()]
     distinct = {node.id: node for node in nodes}.values()
     return {
@@ -152,7 +152,7 @@ def _parameters(model: Model) -> Dict[str, Tuple[Model, str]]:
 
 
 def save_encoder(model: Model, output: Path) -> None:
-    """Write the weights of an encoder into a folder, which ``start`` can name."""
+    """Save an encoder's weights to a folder for ``start``."""
     arrays = {
         key: np.ascontiguousarray(node.ops.to_numpy(node.get_param(name)))
         for key, (node, name) in _parameters(model).items()

@@ -1,4 +1,4 @@
-"""The two towers over one table of n-gram vectors (DEER, Figure 1)."""
+"""Two towers over one table of n-gram vectors. DEER, Figure 1."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, List, Optional, Sequence, Tuple
@@ -34,7 +34,7 @@ def build_ngram_encoder(
     subwords: int = 0,
     start: Optional[str] = None,
 ) -> Model[SpanInputs, Floats2d]:
-    """Two towers that average vectors of n-grams, without a transformer (DEER, §4.1).
+    """Two towers that average n-gram vectors, without a transformer. DEER, §4.1.
 
     Use it where a transformer is too slow, or where torch is too large. It must be trained, on
     links or by ``arbo distill``::
@@ -175,7 +175,7 @@ def _set_layer(layer: Model, weights: np.ndarray) -> None:
 
 
 def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
-    """One vector per span: zeros for spans that can't be read, see ``SpanInputs.readable``.
+    """One vector per span. Zeros for spans that can't be read, see ``SpanInputs.readable``.
 
     Dropout sets numbers of the averages to zero.
     """
@@ -240,7 +240,7 @@ def _compound(
 
 
 def _add_gradient(table: Model, parts: Sequence[Tuple[csr_matrix, np.ndarray]]) -> None:
-    """Add the gradients of averages to that of the table, in the rows that they come from."""
+    """Add gradients of averages to the rows of the table."""
     ops: Any = table.ops
     if not table.has_grad("E"):
         table.set_grad("E", ops.alloc2f(table.get_dim("nV"), table.get_dim("nO")))

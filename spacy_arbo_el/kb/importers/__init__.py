@@ -1,4 +1,4 @@
-"""Readers of entities from files of various formats, one entity at a time."""
+"""Readers of entity files, one entity at a time."""
 
 from ...formats import entity_formats
 from .common import ImportReport

@@ -1,4 +1,4 @@
-"""What readers of entities share: records with usual keys, ids that occur once, a report."""
+"""Shared parts of entity readers. Records with usual keys, ids that occur once, a report."""
 
 import warnings
 from collections import Counter
@@ -41,7 +41,7 @@ def fields_of(keys: Iterable[str]) -> Dict[str, str]:
 
 
 class RecordReader:
-    """Brings records to the fields of entities, and counts those without a name.
+    """Converts records to entity fields, counting those without names.
 
     total: The number of records.
     unnamed: The number of those without title and aliases that have other keys.
@@ -54,7 +54,7 @@ class RecordReader:
         self._fields: Dict[Tuple[str, ...], Dict[str, str]] = {}
 
     def read(self, record: Mapping[Any, Any]) -> Dict[str, Any]:
-        """A record with the fields of an entity as keys, beside others.
+        """Convert a record to entity fields as keys. Beside others.
 
         Values that are missing are left out, a whole number as an id becomes a string, and a single
         string counts as a list of one.
@@ -125,7 +125,7 @@ class ImportReport:
         self.skipped[reason] += 1
 
     def skip_bad(self, error: ValueError) -> None:
-        """Count an invalid line, and keep its error if it is one of the first."""
+        """Count an invalid line, keeping the first errors."""
         self.skip("invalid")
         if len(self.places) < MOST_PLACES:
             self.places.append(str(error))
@@ -144,7 +144,7 @@ class ImportReport:
 
 @contextmanager
 def at_line(path: PathLike, number: int) -> Iterator[None]:
-    """Name file and line in the errors of entities that are made within the block."""
+    """Add file and line to entities' errors in the block."""
     try:
         yield
     except ValueError as error:
@@ -153,7 +153,7 @@ def at_line(path: PathLike, number: int) -> Iterator[None]:
 
 
 class Entries:
-    """Makes the entities of a file whose entries each stand in some lines.
+    """Reads entities from entries of several lines each.
 
     path: The file.
     report: Gets the other ids of entities.
@@ -164,7 +164,7 @@ class Entries:
         self._lines: Dict[str, int] = {}
 
     def check_new(self, entity_id: str, number: int) -> None:
-        """Write down the line of an id; ValueError where it occurred before."""
+        """Write down the line of an id. ValueError where it occurred before."""
         if entity_id in self._lines:
             raise line_error(
                 self.path,
@@ -183,7 +183,7 @@ class Entries:
         types: Iterable[str] = (),
         **others: Any,
     ) -> Entity:
-        """An entity; ValueError with the line where it can't be one.
+        """Make an entity; raise ValueError with the line.
 
         number: The line.
         ids: Its id, and others that lead to it.
@@ -197,7 +197,7 @@ class Entries:
 
 
 def problem_of(record: Dict[str, Any]) -> str:
-    """The error in the record of an entity; "" where it is valid."""
+    """Error in an entity's record; "" if valid."""
     if not is_storable(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
         return f"'id' must be a non-empty string and not 'NIL' (got {record.get('id')!r:.40})."
     if "|" in record["id"]:
@@ -225,7 +225,7 @@ def is_strings(value: Any) -> bool:
 
 
 def _is_json(meta: Dict[str, Any]) -> bool:
-    """Whether values can be stored: 1e999 is infinite, and "\\ud83d" is half a character."""
+    """Return whether values can be stored. 1e999 and "\\ud83d" cannot."""
     try:
         return not meta or bool(json_of(meta))
     except ValueError:

@@ -28,7 +28,7 @@ def read_entities_jsonl(
     encoding: str = "utf8",
     bad: OnBad = throw,
 ) -> Iterator[Entity]:
-    """Yield the entities of a JSONL file, one at a time. Empty lines are skipped.
+    """Yield the entities of a JSONL file, one by one. Empty lines are skipped.
 
     A line is an object with "id" and, optionally, "title", "description", "aliases" and "types"
     (lists of strings), "frequency" and "meta". Usual names of these, such as "name" and "synonyms",
@@ -51,7 +51,7 @@ def read_entities_jsonl(
 def read_entities_json(
     path: PathLike, report: Optional[ImportReport] = None, *, bad: OnBad = throw
 ) -> Iterator[Entity]:
-    """Yield the entities of a JSON file: a list of objects as in ``read_entities_jsonl``.
+    """Yield the entities of a JSON file. A list of objects as in ``read_entities_jsonl``.
 
     Raises ValueError with file, number of the entry (as its line) and problem.
     """
@@ -87,7 +87,7 @@ def entities_of_records(
 
 
 def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
-    """The line of a JSONL file in which an id occurs for the nth time; 0 for none."""
+    """Line of an id's nth occurrence in JSONL. 0 for none."""
     reader = RecordReader()
     for number, record in read_records(path):
         nth -= reader.read(record).get("id") == entity_id

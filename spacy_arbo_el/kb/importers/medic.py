@@ -55,7 +55,7 @@ def read_medic_tsv(path: PathLike, report: Optional[ImportReport] = None) -> Ite
 
 
 def strip_prefix(id_: str) -> str:
-    """The id without surrounding whitespace and without the prefix "OMIM:" or "MESH:"."""
+    """Strip whitespace and the prefix "OMIM:" or "MESH:"."""
     id_ = id_.strip()
     for prefix in PREFIXES:
         if id_.upper().startswith(prefix):

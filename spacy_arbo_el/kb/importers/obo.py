@@ -64,7 +64,7 @@ def read_obo(
 def _read_term(
     entries: Entries, number: int, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str
 ) -> Optional[Entity]:
-    """The entity of a term; None where it is left out."""
+    """The entity of a term. None where it is left out."""
     id_, title, report = _one(tags, "id"), _one(tags, "name"), entries.report
     if not id_ or "|" in id_:
         problem = f"a [Term] needs an 'id' without '|' (got {id_!r})."
@@ -103,7 +103,7 @@ def _read_term(
 def _stanzas(
     path: PathLike, encoding: str, bad: OnBad
 ) -> Iterator[Tuple[int, str, Dict[str, List[str]]]]:
-    """(first line, kind, values by tag) of each stanza; the header of the file comes first."""
+    """(first line, kind, values by tag) of each stanza. The header of the file comes first."""
     start, kind = 1, "header"
     tags: Dict[str, List[str]] = {}
     for number, line in read_lines(path, bad, encoding=encoding):
@@ -126,7 +126,7 @@ def _stanzas(
 
 
 def _plain(value: str, tag: str) -> str:
-    """A value without the comment and the modifiers that may follow it."""
+    """Strip the comment and modifiers behind a value."""
     value = value.strip()
     if tag in ("def", "synonym"):
         return value
@@ -134,7 +134,7 @@ def _plain(value: str, tag: str) -> str:
 
 
 def _quoted(value: str) -> Tuple[str, str]:
-    """The quoted text at the beginning of a value, and the word after it."""
+    """Split a value into leading quoted text and next word."""
     match = _QUOTED.match(value)
     return (_unescaped(match[1]), match[2]) if match else ("", "")
 
@@ -144,5 +144,5 @@ def _unescaped(text: str) -> str:
 
 
 def _one(tags: Dict[str, List[str]], name: str) -> str:
-    """The first value of a tag; "" if there is none."""
+    """First value of a tag; "" without one."""
     return tags.get(name, [""])[0]

@@ -55,7 +55,7 @@ def read_skos(
 
 
 def _by_language(values: Iterable[Any], languages: Tuple[str, ...]) -> Dict[str, List[str]]:
-    """Texts by their language, sorted; those without one count as of the first language."""
+    """Texts by their language, sorted. Those without one count as of the first language."""
     texts: Dict[str, List[str]] = defaultdict(list)
     for value in values:
         texts[getattr(value, "language", None) or languages[0]].append(str(value))

@@ -38,7 +38,7 @@ def read_spacy_kb(path: PathLike, report: Optional[ImportReport] = None) -> Iter
 
 
 def _check_contents(path: Path) -> None:
-    """ValueError where the lengths in "contents" are wrong, on which spaCy's reader would crash."""
+    """Raise ValueError for wrong lengths in "contents". spaCy's reader would crash on them."""
     data = (path / "contents").read_bytes()
     try:
         is_valid = _end_of_contents(data) == len(data)
@@ -50,7 +50,7 @@ def _check_contents(path: Path) -> None:
 
 
 def _end_of_contents(data: bytes) -> int:
-    """Where the contents end by the counts in them; struct.error or -1 where these are impossible.
+    """Find the end of the contents by their counts. Struct.error or -1 where these are impossible.
 
     They are: the numbers of entities and of values in a vector; the vectors (float32); hash,
     frequency (float32) and row of each entity; the number of aliases; hash and number of entities
@@ -77,7 +77,7 @@ def _end_of_contents(data: bytes) -> int:
 
 
 def entities_of(kb: InMemoryLookupKB) -> Iterator[Entity]:
-    """The entities of spaCy's knowledge base, with their prior probabilities as frequencies.
+    """Entities of spaCy's knowledge base. Prior probabilities become frequencies.
 
     Its vectors are left out, since they are from another encoder. spaCy's entities have no title:
     the alias with the highest prior probability becomes the title. An entity's frequency is the

@@ -1,4 +1,4 @@
-"""Entities from tables: CSV, TSV and dictionaries, with columns of any names."""
+"""Entities from tables. CSV, TSV and dictionaries, with columns of any names."""
 
 import csv
 import re
@@ -43,7 +43,7 @@ def read_table(
     encoding: str = "utf8",
     bad: OnBad = throw,
 ) -> Iterator[Entity]:
-    """Yield the entities of a CSV or TSV file, or of a dictionary with lines ``id||name``.
+    """Yield entities of CSV, TSV or ``id||name`` files.
 
     An entity may have a row per name. The first one is its title, the others are aliases. Such
     entities come last.
@@ -115,7 +115,7 @@ class _Table:
         self._quotes = self._quotes and not self._has_quotes_in_text()
 
     def _has_quotes_in_text(self) -> bool:
-        """Whether quotes are a part of the cells: then more lines have the right width.
+        """Return whether quotes belong to the cells. Then more lines have the right width.
 
         Where lines end within cells, or cells hold the delimiter, they enclose cells.
         """
@@ -128,7 +128,7 @@ class _Table:
         return widths[1] > widths[0]
 
     def rows(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
-        """(line, cells) of each row behind the header that is not empty."""
+        """Nonempty rows behind the header: (line, cells)."""
         for number, row in islice(self._split(bad), self._first, None):
             if not any(cell.strip() for cell in row):
                 continue
@@ -170,7 +170,7 @@ class _Table:
 
 
 def _delimiter_of(path: PathLike, line: str) -> str:
-    """What separates the columns of a file, given its first line."""
+    """Detect the column separator from a file's first line."""
     suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
     if suffix in (".tsv", ".tab"):
         return "\t"
@@ -190,7 +190,7 @@ def _repeated(rows: Iterator[Tuple[int, List[str]]], fields: Mapping[int, str]) 
 
 
 def _merge(known: Dict, record: Dict, line: int) -> str:
-    """Add another row of an entity; the error, "" if none.
+    """Add another row of an entity. The error, "" if none.
 
     line: That of the first row.
     """
@@ -212,7 +212,7 @@ def _merge(known: Dict, record: Dict, line: int) -> str:
 
 
 def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Dict[int, str]:
-    """From the place of a column to its field; ValueError where one does not exist."""
+    """Map the place of a column to its field. ValueError where one does not exist."""
     unknown = [field for field in columns if field not in FIELDS or field == "meta"]
     if unknown:
         raise ValueError(f"There is no field {unknown[0]!r}. Fields: {', '.join(FIELDS[:-1])}.")

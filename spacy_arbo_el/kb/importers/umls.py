@@ -1,4 +1,4 @@
-"""UMLS in its Rich Release Format: MRCONSO, MRDEF and MRSTY, each sorted by concept."""
+"""UMLS in its Rich Release Format. MRCONSO, MRDEF and MRSTY, each sorted by concept."""
 
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +26,8 @@ def read_umls(
     sources: Tuple[str, ...] = (),
     type_names: bool = False,
 ) -> Iterator[Entity]:
-    """Yield the concepts of a folder with MRCONSO.RRF and, optionally, MRDEF.RRF and MRSTY.RRF.
+    """Yield concepts of UMLS from its RRF files. A folder with MRCONSO.RRF and, optionally,
+    MRDEF.RRF and MRSTY.RRF.
 
     The title is the preferred name and the description the first definition. Suppressed names are
     left out. The three files are read in parallel, so each must be sorted by concept, as in the
@@ -76,7 +77,7 @@ def read_umls(
 
 
 class _OptionalFile:
-    """A file sorted by concept, read up to the concept that is asked for; it may not exist."""
+    """A file sorted by concept, read in step. It may not exist."""
 
     def __init__(self, path: Path, columns: str):
         self._groups = _concepts(path, columns) if path.is_file() else iter(())

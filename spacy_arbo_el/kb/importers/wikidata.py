@@ -1,4 +1,4 @@
-"""Wikidata as JSON: a dump of one item per line, plain or compressed, or entity data."""
+"""Wikidata as JSON. A dump of one item per line, plain or compressed, or entity data."""
 
 import bz2
 import gzip
@@ -29,7 +29,7 @@ def read_wikidata(
     sitelinks: int = 0,
     type_names: bool = False,
 ) -> Iterator[Entity]:
-    """Yield the items of a Wikidata dump (.json, .json.gz, .json.bz2), one at a time.
+    """Yield items of a Wikidata dump, one at a time. A .json, .json.gz or .json.bz2 file.
 
     Files of ``Special:EntityData`` and ``wbgetentities`` are read too.
 
@@ -57,7 +57,7 @@ def read_wikidata(
 
 
 def _items(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """The items of a file, each with the number of its line."""
+    """Items of a file with their line numbers."""
     for number, line in _lines(path):
         line = line.strip().rstrip(b",")
         if line in (b"", b"[", b"]"):
@@ -73,7 +73,7 @@ def _items(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
 
 @contextmanager
 def _as_item(path: Path, number: int) -> Iterator[None]:
-    """A context in which an item is read: what it lacks is an error that names the line."""
+    """A context in which an item is read. What it lacks is an error that names the line."""
     try:
         with at_line(path, number):
             yield
@@ -83,7 +83,7 @@ def _as_item(path: Path, number: int) -> Iterator[None]:
 
 
 def _lines(path: Path) -> Iterator[Tuple[int, bytes]]:
-    """(number from 1, line) of a file that may be compressed.
+    """Numbered lines of a file, compressed or not. From 1.
 
     An object over several lines is one line: entity data that is indented.
     """
@@ -107,7 +107,7 @@ def _entity(
     sitelinks: int,
     names: Optional[Dict[str, str]],
 ) -> Optional[Entity]:
-    """The entity of an item, None for one that is left out. names: Of classes, by their ids."""
+    """Make an item's entity; None if left out. names: Of classes, by their ids."""
     if item.get("type", "item") != "item":
         report.skip(f"a {item['type']}, not an item")
         return None
@@ -141,7 +141,7 @@ def _entity(
 
 
 def _in_languages(values: Any, languages: Tuple[str, ...]) -> List[Any]:
-    """The values of the first language that has some, and of ``mul``."""
+    """Values of the first language with any, plus ``mul``."""
     # In the dumps an empty object is a list.
     values = values or {}
     first = next((code for code in languages if values.get(code)), ALL)
@@ -149,13 +149,13 @@ def _in_languages(values: Any, languages: Tuple[str, ...]) -> List[Any]:
 
 
 def _classes(item: Dict[str, Any]) -> List[str]:
-    """The ids of the classes that an item is an instance or a subclass of."""
+    """Ids of the classes of an item. Of those it is an instance or a subclass of."""
     claims = item.get("claims") or {}
     return [*_values(claims, "P31"), *_values(claims, "P279")]
 
 
 def _names_of_classes(path: Path, languages: Tuple[str, ...]) -> Dict[str, str]:
-    """The names of the items that others are instances or subclasses of, by their ids."""
+    """Names of items that serve as classes, by id."""
     classes: Set[str] = set()
     for number, item in _items(path):
         with _as_item(path, number):
@@ -170,7 +170,7 @@ def _names_of_classes(path: Path, languages: Tuple[str, ...]) -> Dict[str, str]:
 
 
 def _values(claims: Dict[str, Any], of: str) -> List[str]:
-    """The items of a property: of preferred rank if there are any, otherwise of normal rank."""
+    """The items of a property. Of preferred rank if there are any, otherwise of normal rank."""
     by_rank: Dict[str, List[str]] = {}
     for claim in claims.get(of, []):
         value = claim["mainsnak"].get("datavalue", {}).get("value", {}).get("id")

@@ -1,1 +1,1 @@
-"""Normalizers: abbreviations written out, spellings made uniform, before mentions are read."""
+"""Normalizers: abbreviations expanded, spellings unified, before reading."""

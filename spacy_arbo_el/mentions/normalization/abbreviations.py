@@ -77,7 +77,7 @@ def _occurrences(text: str, shorts: Collection[str]) -> Iterator[Tuple[int, int,
 
 
 def find_abbreviations(text: str) -> Dict[str, str]:
-    """The abbreviations that a text defines as "long form (SHORT)", {short: long}.
+    """Find abbreviations defined as "long form (SHORT)". {short: long}.
 
     Of several definitions of one abbreviation the first counts. What only follows from the
     definition of another abbreviation, such as that of a part, never replaces a definition.
@@ -110,7 +110,9 @@ class _LongForm(NamedTuple):
 
 
 def _long_form(short: str, before: str) -> Optional[_LongForm]:
-    """The end of ``before`` in which all characters of the short form occur in order."""
+    """Find the long form at the end of ``before``. All characters of the short form occur in it in
+    order.
+    """
     characters = [c.lower() for c in short if c.isalnum()]
     starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]
     initials = [before[at].lower() for at in starts]
@@ -125,7 +127,7 @@ def _long_form(short: str, before: str) -> Optional[_LongForm]:
 
 
 def _by_characters(short: str, characters: List[str], before: str) -> Optional[_LongForm]:
-    """As Schwartz & Hearst do it: the characters in order, the first of them at a word's start."""
+    """Match characters in order (Schwartz & Hearst). The first of them at a word's start."""
     at = last = len(before)
     for i in range(len(characters) - 1, -1, -1):
         at -= 1

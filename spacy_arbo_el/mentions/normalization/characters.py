@@ -1,4 +1,4 @@
-"""Greek letters, ligatures, dashes and line breaks are read as plain characters."""
+"""Normalization of Greek letters, ligatures, dashes and line breaks. To plain characters."""
 
 import re
 import unicodedata
@@ -18,7 +18,7 @@ _GREEK = "Ͱ-Ͽἀ-῿"
 
 
 def _greek_names() -> Dict[str, str]:
-    """The names of the letters of the Greek alphabet, without accents."""
+    """Names of Greek letters, without accents."""
     names = {}
     for code in (*range(0x391, 0x3AA), *range(0x3B1, 0x3CA)):
         words = unicodedata.name(chr(code), "").split()

@@ -1,4 +1,4 @@
-"""British spellings are read as American ones, which are often all that a dictionary has."""
+"""Normalization of British spellings to American ones. These are often all that a dictionary has."""
 
 import re
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ _STEM = re.compile(
 @registry.misc("spacy-arbo-el.AmericanSpelling.v1")
 @dataclass(frozen=True)
 class AmericanSpelling:
-    """Read British spellings in mentions as American ones: "anaemia" as "anemia".
+    """Normalizes British spellings in mentions: "anaemia" to "anemia".
 
     Use it where texts have both and the knowledge base has one, in biomedicine above all::
 
@@ -76,7 +76,7 @@ class AmericanSpelling:
 
 
 def _in_case_of(new: str, old: str) -> str:
-    """``new`` in upper case, capitalized or in lower case, as ``old`` is."""
+    """Write ``new`` in the case of ``old``. In upper case, capitalized or in lower case."""
     if old.isupper():
         return new.upper()
     return new.capitalize() if old[0].isupper() else new

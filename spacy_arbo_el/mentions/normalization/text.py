@@ -1,4 +1,4 @@
-"""What a normalizer is, and edits of a text that keep the offsets of its mentions right."""
+"""Normalizers, and text edits that keep mention offsets."""
 
 from dataclasses import dataclass
 from typing import Callable, List, Tuple
@@ -61,7 +61,7 @@ def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
 def replace(
     text: str, offsets: np.ndarray, edits: List[Tuple[int, int, str]]
 ) -> Tuple[str, np.ndarray]:
-    """Replace parts of a text, and move the offsets of its mentions along.
+    """Replace parts of a text, moving mention offsets along.
 
     An offset inside a replaced part moves to the border of the replacement: a start to its start,
     an end to its end. Text inserted at the border of a mention is outside of it.

@@ -1,4 +1,4 @@
-"""Approximate search with FAISS, whose candidates are rescored with the vectors themselves.
+"""Approximate search with FAISS and exact rescoring.
 
 FAISS searches codes of the vectors that are small enough for memory, and gives more candidates
 than are asked for. Their exact similarities come from the knowledge base's rows, which may lie in
@@ -33,7 +33,7 @@ SUFFIX = ".faiss"
 
 @dataclass(frozen=True)
 class FaissWriter:
-    """Writes a FAISS index to a file, in the format for CPUs."""
+    """Writes a FAISS index to a file. In the format for CPUs."""
 
     index: Any
 
@@ -42,7 +42,7 @@ class FaissWriter:
 
 
 class ApproximateIndex:
-    """A FAISS index over codes of the rows, and the rows themselves.
+    """A FAISS index over codes, and the raw rows.
 
     index: A trained FAISS index that holds the first ``index.ntotal`` rows, prepared.
     rows: All rows, raw.
@@ -77,7 +77,7 @@ class ApproximateIndex:
         return len(faiss.serialize_index(self.index))
 
     def search(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None) -> TopK:
-        """The k nearest rows of each query among FAISS's candidates, see ``Index``."""
+        """Nearest rows of queries among FAISS's candidates. See ``Index``."""
         check_width(queries, self.rows.width)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         k = min(k, len(self))
@@ -104,7 +104,7 @@ class ApproximateIndex:
         return np.concatenate([rows, tail], axis=1)
 
     def _is_on_gpu(self) -> bool:
-        """Copy the index to the GPU, once, where FAISS supports its kind there."""
+        """Copy the index to the GPU once, if supported."""
         if self._on_gpu is None:
             try:
                 self._on_gpu = _to_gpus(self.index)
@@ -129,7 +129,7 @@ class ApproximateIndex:
 
 
 def parts(index: Any) -> Iterator[Any]:
-    """A FAISS index and those that it consists of, the outermost first."""
+    """A FAISS index and its parts, outermost first."""
     index = faiss.downcast_index(index)
     yield index
     for name in ("index", "quantizer", "storage"):
@@ -138,12 +138,12 @@ def parts(index: Any) -> Iterator[Any]:
 
 
 def n_lists(index: Any) -> int:
-    """The number of inverted lists of a FAISS index; 0 where it has none."""
+    """Number of inverted lists; 0 for other indexes."""
     return getattr(faiss.try_extract_index_ivf(index), "nlist", 0)
 
 
 def restricted(index: Any, selector: Any) -> Any:
-    """FAISS's parameters for a search among some rows, else as the index is set.
+    """FAISS's search parameters, for a subset or all rows.
 
     selector: A FAISS ``IDSelector``. RuntimeError where FAISS can't search such an index with it.
     """
@@ -162,14 +162,14 @@ def restricted(index: Any, selector: Any) -> Any:
 
 
 def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:
-    """Add the rows that a trained index does not hold yet."""
+    """Add rows that a trained index lacks."""
     for start in range(index.ntotal, len(rows), ROWS_PER_BLOCK):
         block = rows.take(np.arange(start, min(start + ROWS_PER_BLOCK, len(rows))))
         index.add(np.ascontiguousarray(similarity.prepare(block)))
 
 
 def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> Any:
-    """The FAISS index that is saved beside the rows; None if there is no such index."""
+    """The FAISS index that is saved beside the rows. None if there is no such index."""
     if attached is None or any(attached.about.get(key) != value for key, value in about.items()):
         return None
     if isinstance(attached.source, FaissWriter):
@@ -188,7 +188,7 @@ def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> A
 
 
 def read_index(path: Path, flags: int = 0) -> Any:
-    """A FAISS index from its file; ValueError where it can't be read.
+    """A FAISS index from its file. ValueError where it can't be read.
 
     flags: How FAISS reads it, such as ``faiss.IO_FLAG_MMAP``.
     """
@@ -200,13 +200,13 @@ def read_index(path: Path, flags: int = 0) -> Any:
 
 
 def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
-    """Prepared vectors (count, width) of rows at equal distances, the same ones in every call."""
+    """Sample prepared vectors at equal distances: (count, width). The same ones in every call."""
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64))
     return similarity.prepare(rows.take(chosen))
 
 
 def _to_gpus(index: Any) -> Any:
-    """A copy of the index on the GPU, split where there are several.
+    """Copy an index to the GPU, or several.
 
     RuntimeError or AttributeError where FAISS does not support its kind on GPUs.
     """

@@ -1,4 +1,4 @@
-"""Speed, size and recall of indexes, measured over the vectors that they are to search."""
+"""Benchmark of indexes: speed, size and recall. Measured over the vectors that they are to search."""
 
 import time
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def measure(
     counts: Sequence[int] = (1, 64),
     usable: Optional[np.ndarray] = None,
 ) -> Iterator[Measurement]:
-    """Build and search indexes one after the other; those that would be exact are left out.
+    """Build and search indexes one after the other. Those that would be exact are left out.
 
     queries: (m, width) float32, prepared.
     builders: Those that search the same index come one after the other.

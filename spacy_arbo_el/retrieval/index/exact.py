@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by matrix products: in torch on any device, or in NumPy."""
+"""Exact nearest neighbours by matrix products. In torch on any device, or in NumPy."""
 
 from typing import Any, Callable, List, Optional
 
@@ -22,7 +22,7 @@ def nearest(
     metric: str,
     forbid: Optional[Forbid] = None,
 ) -> TopK:
-    """The k nearest rows of each query, without those that are forbidden.
+    """The k nearest rows of queries, without forbidden ones.
 
     queries: (m, width) float32, prepared.
     vectors: (n, width) float32, prepared, on any device.
@@ -108,7 +108,7 @@ def forbid_pairs(query: np.ndarray, row: np.ndarray) -> Forbid:
 
 
 def forbid_mask(mask: np.ndarray) -> Forbid:
-    """Forbid the True entries of a mask: (n,) bool for all queries, or (m, n) bool."""
+    """Forbid the True entries of a mask. (n,) bool for all queries, or (m, n) bool."""
 
     def forbid(scores: Any, start: int) -> None:
         part = mask if mask.ndim == 1 else mask[start : start + len(scores)]

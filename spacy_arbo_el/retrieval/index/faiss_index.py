@@ -1,4 +1,4 @@
-"""The approximate index that a config names, in the notation of FAISS."""
+"""The approximate index of a config, in FAISS's notation."""
 
 import math
 import re
@@ -40,7 +40,7 @@ TRIAL_WIDTH = 512
 @registry.misc("spacy-arbo-el.FaissIndex.v1")
 @dataclass(frozen=True)
 class FaissIndex:
-    """Approximate search with FAISS, for some hundred thousand vectors or more.
+    """Approximate search with FAISS, for 100,000 vectors or more. Some hundred thousand.
 
     The page on knowledge bases has settings for several sizes. ``spacy arbo index`` measures them
     on your vectors::
@@ -82,7 +82,7 @@ class FaissIndex:
         attached: Optional[AttachedIndex] = None,
         previous: Optional[Index] = None,
     ) -> Index:
-        """An index over rows: exact where they are few, else the attached one or a new one."""
+        """An index over rows. Exact where they are few, else the attached one or a new one."""
         if len(rows) < MIN_TRAINING_ROWS or _must_be_exact():
             return FlatIndex(similarity.prepare(rows.array()), similarity)
         inner = similarity.metric == "ip"
@@ -124,7 +124,7 @@ class FaissIndex:
 
     @contextmanager
     def _errors_for_people(self) -> Iterator[None]:
-        """Turn an error of FAISS into one that names the settings."""
+        """Name the settings in FAISS's errors."""
         try:
             yield
         except (RuntimeError, TypeError, MemoryError) as error:
@@ -137,13 +137,13 @@ class FaissIndex:
 
 
 def _trial_width(factory: str) -> int:
-    """A width of vectors that all product quantizers of a factory string can divide."""
+    """A width that all product quantizers can divide. Those of a factory string."""
     divisor = math.lcm(*(int(count) or 1 for count in re.findall(r"PQ(\d+)", factory)))
     return divisor * max(TRIAL_WIDTH // divisor, 1)
 
 
 def _check(part: Any) -> None:
-    """Raise RuntimeError where a part of a FAISS index can't be searched."""
+    """Raise RuntimeError for a part that cannot be searched. Of a FAISS index."""
     if isinstance(part, faiss.IndexIVF) and not 1 <= part.nprobe < 1 << 31:
         raise RuntimeError("nprobe must be at least 1")
     if isinstance(part, faiss.IndexHNSW):
@@ -155,7 +155,7 @@ def _check(part: Any) -> None:
 
 
 def _set_clustering(part: Any) -> None:
-    """Fewer rounds of k-means than FAISS's default, and no warnings for few rows."""
+    """Limit k-means rounds, without warnings for few rows."""
     if isinstance(part, faiss.IndexIVF):
         part.cp.niter, part.cp.min_points_per_centroid = 8, 1
     if hasattr(part, "pq"):

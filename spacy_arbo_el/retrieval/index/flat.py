@@ -29,7 +29,7 @@ Candidates = Tuple[np.ndarray, np.ndarray]
 
 
 class FlatIndex:
-    """Exact search over the raw vectors, with nothing to train or to rebuild.
+    """Exact search over raw vectors, without training or rebuilding.
 
     On a CPU it multiplies matrices in torch, or in NumPy without torch. FAISS would give the same
     rows, and took 2 to 3 times as long (``benchmarks/search.py``). Where thinc has a GPU, the
@@ -57,7 +57,7 @@ class FlatIndex:
         return self._rows.length
 
     def with_vectors(self, vectors: np.ndarray) -> "FlatIndex":
-        """An index over further rows too, without a copy of the present ones.
+        """Extend an index by rows, without copying the present ones.
 
         vectors: (k, width) float32, prepared.
         """
@@ -95,7 +95,7 @@ class FlatIndex:
     def _search(
         self, queries: np.ndarray, wide: int, k: int, allowed: Optional[np.ndarray]
     ) -> Tuple[TopK, np.ndarray]:
-        """The k nearest of ``wide`` candidates, and the similarity of the last candidate.
+        """The k nearest of ``wide`` candidates. And the similarity of the last candidate.
 
         The similarities of candidates come from matrix products, whose rounding depends on the
         other queries.
@@ -140,13 +140,13 @@ def faiss_has_gpu() -> bool:
 
 
 def check_width(queries: np.ndarray, width: int) -> None:
-    """Raise an error where queries are not as wide as the vectors that are searched."""
+    """Raise an error if queries and vectors differ in width."""
     if queries.shape[1] != width:
         raise ValueError(Errors.E301.format(got=queries.shape[1], expected=width))
 
 
 def rescore(nearest: TopK, queries: np.ndarray, vectors: np.ndarray, inner: bool) -> TopK:
-    """What a search returned, with similarities that are computed pair by pair.
+    """Recompute a search's similarities pair by pair.
 
     nearest: (m, k) rows of ``vectors``.
     queries: (m, width) float32, prepared.

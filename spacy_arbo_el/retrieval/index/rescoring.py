@@ -20,7 +20,7 @@ READ = 4096
 def similarities(
     rows: VectorRows, queries: np.ndarray, candidates: np.ndarray, similarity: Similarity
 ) -> np.ndarray:
-    """Similarities of queries to candidate rows, each from its two vectors alone.
+    """Similarities of queries to candidate rows, pair by pair. Each from its two vectors alone.
 
     queries: (m, width) float32, prepared.
     candidates: (m, c) int64 rows, -1 for none.
@@ -53,7 +53,7 @@ def similarities(
 
 
 def pairs(vectors: np.ndarray, queries: np.ndarray, rows: np.ndarray, inner: bool) -> np.ndarray:
-    """Similarities of queries to rows of vectors in memory, each from its two vectors alone.
+    """Similarities of queries to rows in memory. Each from its two vectors alone.
 
     vectors: (n, width) float32, prepared, contiguous.
     queries: (m, width) float32, prepared.
@@ -68,7 +68,7 @@ def pairs(vectors: np.ndarray, queries: np.ndarray, rows: np.ndarray, inner: boo
 
 
 def best(rows: np.ndarray, scores: np.ndarray, k: int) -> TopK:
-    """The k best rows of each query, (m, k) or all if there are fewer; of equals the first.
+    """The k best rows of each query: (m, k). All if there are fewer; of equals the first.
 
     rows: (m, c) int64, each at most once, -1 for none.
     scores: (m, c) float32, -inf for none.
