@@ -92,8 +92,8 @@ class TopK:
         return np.where(same.any(axis=2), same.argmax(axis=2), -1)
 
     def scores_of(self, ids: np.ndarray) -> np.ndarray:
-        """Best score of each id in its row. (m, c) float32 for ``ids`` (m, c), -inf where one does
-        not occur.
+        """Best score of each id in its row. (m, c) float32 for ``ids`` (m, c), -inf where one
+        does not occur.
         """
         return self.scores_at(self.columns_of(ids), np.full((len(self), 1), -np.inf, np.float32))
 

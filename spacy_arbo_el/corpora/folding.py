@@ -132,8 +132,8 @@ def _space(run: str, beside: str) -> str:
 
 
 def _clusters(run: str) -> Iterator[str]:
-    """Split text into characters with their marks. Korean syllables that are written in letters are
-    one piece.
+    """Split text into characters with their marks. Korean syllables that are written in letters
+    are one piece.
     """
     start = 0
     for number, char in enumerate(run):

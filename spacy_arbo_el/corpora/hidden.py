@@ -161,7 +161,9 @@ def _hide_found(
     share: float,
     generator: np.random.Generator,
 ) -> List[int]:
-    """Choose names to hide of a share of mentioned entities. One of the names of an entity occurs."""
+    """Choose names to hide of a share of mentioned entities. One of the names of an entity
+    occurs.
+    """
     found = set(scan.names.tolist())
     in_text = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
     mentioned = [groups for groups in in_text if groups]
@@ -198,7 +200,9 @@ def _one_of_each(groups: Sequence[Sequence[int]], generator: np.random.Generator
 
 
 def _hidden_with(names: List[int], groups: List[List[int]]) -> List[int]:
-    """Names to hide, with some of their groups. For every second name the others of its group too."""
+    """Names to hide, with some of their groups. For every second name the others of its group
+    too.
+    """
     second = zip(names[1::2], groups[1::2])
     return [*names, *(other for name, group in second for other in group if other != name)]
 

@@ -1,4 +1,6 @@
-"""Identity of a run: pipeline, packages, settings. The same on all machines, and after a restart."""
+"""Identity of a run: pipeline, packages, settings. The same on all machines, and after a
+restart.
+"""
 
 import hashlib
 import importlib.metadata

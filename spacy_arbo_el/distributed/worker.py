@@ -1,4 +1,6 @@
-"""A worker that loads a pipeline and links documents. Documents by themselves, or shards of them."""
+"""A worker that loads a pipeline and links documents. Documents by themselves, or shards of
+them.
+"""
 
 import os
 import platform

@@ -15,8 +15,8 @@ _TYPES = {
 
 
 def check_inputs(inputs: SpanInputs) -> SpanInputs:
-    """Raise ValueError for inputs that an encoder cannot take. An array has another type or shape,
-    or leads elsewhere.
+    """Raise ValueError for inputs that an encoder cannot take. An array has another type or
+    shape, or leads elsewhere.
     """
     for name, dtype in _TYPES.items():
         array = getattr(inputs, name)

@@ -147,8 +147,8 @@ class WordPieceTokenizer:
         return (np.array(letters, dtype=bool) & (distinct != self.unknown))[place.reshape(-1)]
 
     def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> List[int]:
-        """Find texts with unknown words of mixed characters. Letters and symbols may stand side by
-        side.
+        """Find texts with unknown words of mixed characters. Letters and symbols may stand side
+        by side.
         """
         return [
             number

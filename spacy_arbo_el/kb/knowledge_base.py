@@ -168,8 +168,8 @@ class ArboKB(KnowledgeBase):
 
     @property
     def guard(self) -> SharedLock:
-        """Lock with linking as readers and edits as writers. So nothing changes while documents are
-        linked.
+        """Lock with linking as readers and edits as writers. So nothing changes while documents
+        are linked.
         """
         return self.storage.guard
 
@@ -224,8 +224,8 @@ class ArboKB(KnowledgeBase):
         return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
 
     def get(self, entity_id: str) -> Entity:
-        """Get an entity by id; KeyError if there is none. An id that was merged into another leads
-        to that one.
+        """Get an entity by id; KeyError if there is none. An id that was merged into another
+        leads to that one.
         """
         return self.entities.get(entity_id)
 

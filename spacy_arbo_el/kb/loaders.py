@@ -94,7 +94,9 @@ def _redirect(kb: ArboKB, redirects: Mapping[str, str]) -> None:
 
 
 def _end(redirects: Mapping[str, str], old: str) -> str:
-    """Resolve an id through replaced terms. An obsolete term may be replaced by one that is, too."""
+    """Resolve an id through replaced terms. An obsolete term may be replaced by one that is,
+    too.
+    """
     passed = {old}
     while (new := redirects[old]) in redirects and new not in passed:
         passed.add(new)

@@ -110,8 +110,8 @@ class EntityStore:
         return position
 
     def get(self, entity_id: str) -> Entity:
-        """Get an entity by id; KeyError if there is none. An id that was merged into another leads
-        to that one.
+        """Get an entity by id; KeyError if there is none. An id that was merged into another
+        leads to that one.
         """
         return self.at(self.require(entity_id))
 

@@ -113,7 +113,9 @@ def _size(path: Path) -> int:
 
 
 def check_complete(path: Path) -> None:
-    """Raise ValueError if a folder lacks the database. It says what the folder seems to be instead."""
+    """Raise ValueError if a folder lacks the database. It says what the folder seems to be
+    instead.
+    """
     if (path / DATABASE).is_file():
         return
     if (path / "entities.jsonl").is_file():
@@ -167,7 +169,9 @@ def owners_of(database: Database) -> np.ndarray:
 
 
 def owner_problems(database: Database) -> Iterator[str]:
-    """Find rows without a valid owner. The owner is an entity, or -1 for a text that can't be read."""
+    """Find rows without a valid owner. The owner is an entity, or -1 for a text that can't be
+    read.
+    """
     manifest, end = database.manifest(), 0
     for first, part in database.rows("SELECT first, positions FROM owner ORDER BY first"):
         if first != end or not isinstance(part, bytes) or len(part) % 8:

@@ -60,8 +60,8 @@ class Serializable(Protocol):
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of the state, with functions for bytes. Its name, a function that gives its bytes, one
-    that takes them.
+    """A part of the state, with functions for bytes. Its name, a function that gives its bytes,
+    one that takes them.
     """
 
     name: str

@@ -136,8 +136,8 @@ class FeatureReader:
         return np.where(known[at] == keys, numbers[at], -1)
 
     def weights(self) -> np.ndarray:
-        """Inverse document frequency per n-gram: (n-grams,) float32. 0 where no counted string has
-        one.
+        """Inverse document frequency per n-gram: (n-grams,) float32. 0 where no counted string
+        has one.
         """
         frequency = self._frequency.rows
         weights = np.log((1 + self._n_strings) / (1 + frequency)) + 1

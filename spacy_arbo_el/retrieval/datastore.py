@@ -107,8 +107,8 @@ class Datastore:
 
     @contextmanager
     def editing(self) -> Iterator[None]:
-        """Hold the datastore for changes, without readers. Of entities, exemplars or what belongs
-        to them.
+        """Hold the datastore for changes, without readers. Of entities, exemplars or what
+        belongs to them.
         """
         while True:
             kb = self.kb

@@ -130,8 +130,8 @@ class EntitySearch:
         )
 
     def similarity_of(self, vector: np.ndarray, entity: int) -> float:
-        """Similarity of a vector to an entity's nearest row. The vector is prepared; -inf without a
-        row.
+        """Similarity of a vector to an entity's nearest row. The vector is prepared; -inf
+        without a row.
         """
         rows = np.flatnonzero(self.owners == entity)
         if not len(rows):

@@ -84,8 +84,8 @@ class Pages:
         return Markup("").join(field.format(*pair) for pair in values.items() if pair[1])
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
-        """Explain why a new entity is not linked. Why its most central mention is not linked to an
-        entity.
+        """Explain why a new entity is not linked. Why its most central mention is not linked to
+        an entity.
         """
         member = entity.members[entity.medoid]
         span = self.links.span(member.key) if self.links is not None else None

@@ -143,7 +143,9 @@ class Queue:
         return rows if filters.sort == "doubt" else sorted(rows, key=SORTS[filters.sort])
 
     def _with_mentions(self, filters: Filters) -> Optional[Set[str]]:
-        """Ids that match a label, document or near entity. Those with such a mention; None for all."""
+        """Ids that match a label, document or near entity. Those with such a mention; None for
+        all.
+        """
         if not (filters.label or filters.document or filters.near):
             return None
         new = self._new()

@@ -116,8 +116,8 @@ class Review:
             return self.queue.select(filters, self.skipped, set(self.flags))
 
     def concordance(self, entity: NewEntity) -> List[Tuple[MentionRecord, float]]:
-        """Mentions of a new entity by similarity to the central. Each with its cosine; the central
-        one is first.
+        """Mentions of a new entity by similarity to the central. Each with its cosine; the
+        central one is first.
         """
         vectors = unit(self.new.mentions_of(entity).vectors.astype(np.float64))
         cosines = vectors @ vectors[entity.medoid]

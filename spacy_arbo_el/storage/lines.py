@@ -103,7 +103,9 @@ def encoding_name(encoding: str) -> str:
 
 
 def check_encoding(encoding: str) -> bool:
-    """Return whether a line feed is one byte. As in most encodings. ValueError for an unknown one."""
+    """Return whether a line feed is one byte. As in most encodings. ValueError for an unknown
+    one.
+    """
     try:
         return "\n".encode(encoding) == b"\n"
     except LookupError:

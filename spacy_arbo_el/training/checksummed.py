@@ -11,7 +11,9 @@ def seal(kind: str, content: bytes) -> bytes:
 
 
 def unseal(kind: str, data: bytes) -> bytes:
-    """Open the result of ``seal``. ValueError if it is another kind of file, damaged or cut short."""
+    """Open the result of ``seal``. ValueError if it is another kind of file, damaged or cut
+    short.
+    """
     start = len(_first_line(kind, b""))
     content = data[start:]
     if data[:start] != _first_line(kind, content):

@@ -1,4 +1,6 @@
-"""A training step from nodes to gradients. From the nodes of a batch to gradients in the encoders."""
+"""A training step from nodes to gradients. From the nodes of a batch to gradients in the
+encoders.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Sequence, Tuple

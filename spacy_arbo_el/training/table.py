@@ -95,8 +95,8 @@ class GoldTable:
         return nodes < self.n_texts
 
     def entities_of(self, nodes: np.ndarray) -> csr_matrix:
-        """Entities of texts or mentions: (b, entities) sparse. Those that have a text, or the gold
-        ones of a mention.
+        """Entities of texts or mentions: (b, entities) sparse. Those that have a text, or the
+        gold ones of a mention.
         """
         is_text = self.is_text(nodes)
         if is_text.all():

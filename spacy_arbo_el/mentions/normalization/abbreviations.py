@@ -110,8 +110,8 @@ class _LongForm(NamedTuple):
 
 
 def _long_form(short: str, before: str) -> Optional[_LongForm]:
-    """Find the long form at the end of ``before``. All characters of the short form occur in it in
-    order.
+    """Find the long form at the end of ``before``. All characters of the short form occur in it
+    in order.
     """
     characters = [c.lower() for c in short if c.isalnum()]
     starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]

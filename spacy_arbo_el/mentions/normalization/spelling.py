@@ -1,4 +1,6 @@
-"""Normalization of British spellings to American ones. These are often all that a dictionary has."""
+"""Normalization of British spellings to American ones. These are often all that a dictionary
+has.
+"""
 
 import re
 from dataclasses import dataclass

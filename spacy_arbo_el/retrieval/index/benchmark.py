@@ -1,4 +1,6 @@
-"""Benchmark of indexes: speed, size and recall. Measured over the vectors that they are to search."""
+"""Benchmark of indexes: speed, size and recall. Measured over the vectors that they are to
+search.
+"""
 
 import time
 from dataclasses import dataclass
