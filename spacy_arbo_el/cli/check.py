@@ -23,10 +23,10 @@ def check_command(
     lang: str = Opt("en", "--lang", "-l", help="Language of the tokenizer for raw text"),
     # fmt: on
 ) -> None:
-    """Find what will hurt in a corpus and a KB.
+    """Find problems in a corpus and a KB.
 
-    Prints statistics, what may hurt with examples and advice, and a config and an encoder that suit
-    the data. Nothing is changed and nothing is trained.
+    Prints statistics, problems with examples and advice, and a config and an encoder that suit the
+    data. Nothing is changed or trained.
 
     \b
     Example:

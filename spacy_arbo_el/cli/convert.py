@@ -10,7 +10,9 @@ from ._util import errors_for_people, visible
 from .arguments import CODE
 
 # Not read from the registry: readers are not imported for help.
-FORMATS = "jsonl, csv, pubtator, prodigy, doccano, label-studio, spacy-json, or one of --code"
+FORMATS = (
+    "jsonl, csv, pubtator, prodigy, doccano, label-studio, spacy-json, or one that --code adds"
+)
 
 
 def convert_command(
@@ -23,7 +25,7 @@ def convert_command(
         None,
         "--concepts",
         "-c",
-        help="Map further ids of entities to their own: a knowledge base",
+        help="Knowledge base whose further ids are mapped to the main ones",
     ),
     exclude: Optional[Path] = Opt(
         None, "--exclude", "-x", help="File with ids of documents to leave out, one per line"

@@ -192,7 +192,7 @@ def discover_command(
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
-    """Group mentions of no entity into new entities.
+    """Group unlinked mentions into new entities.
 
     They are written as JSONL and as an HTML page. What was decided with `arbo new` holds: merged
     mentions stay together, split ones apart, and rejected or accepted ones are left out.

@@ -33,11 +33,10 @@ def distill_command(
 ) -> None:
     """Distill an n-gram encoder.
 
-    The encoder of the config learns to give the vectors of MODEL, of the names of its entities and
-    of mentions in texts. Labels are not needed. Mentions are those that documents have, else names
-    of entities and other words. Texts are read in their order until there are --mentions of them:
-    name annotated ones first. Train with --paths.encoder OUTPUT. Settings of the config are
-    overridden as in spacy train.
+    The config's encoder learns the vectors that MODEL gives to names of entities and to mentions in
+    texts. Labels are not needed. Mentions are those annotated, otherwise names of entities and
+    other words. Texts are read in order until --mentions is reached: name annotated ones first.
+    Train with --paths.encoder OUTPUT. Settings of the config are overridden as in spacy train.
 
     \b
     Example:

@@ -33,8 +33,8 @@ FIND = Opt(
 LABELS = Opt(
     "",
     "--labels",
-    help="Link only mentions with these labels, such as PERSON,ORG. By default all but values, "
-    "such as DATE and CARDINAL, that are no type of the knowledge base",
+    help="Link only mentions with these labels, such as PERSON,ORG. By default, values such "
+    "as DATE and CARDINAL are left out, unless the knowledge base has such a type",
 )
 
 ENCODING = Opt("utf8", "--encoding", help="Encoding of .txt, .jsonl and .csv files, as cp1252")

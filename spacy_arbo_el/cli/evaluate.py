@@ -22,7 +22,7 @@ def evaluate_command(
     data: Path = DATA,
     output: Optional[Path] = Opt(None, "--output", "-o", help="JSON file for the scores"),
     folds: int = Opt(
-        0, "--folds", help="Cross-validation: calibrate on the other parts of the data; 0 for none"
+        0, "--folds", help="Parts for cross-validation: calibrate on the others; 0 for none"
     ),
     tune: str = Opt(
         "",
@@ -42,7 +42,7 @@ def evaluate_command(
         help="The only entities to link to: a file with an id per line, or entities as JSONL, "
         "which may be new ones. Mentions of others are NIL",
     ),
-    baselines: bool = Opt(False, "--baselines", help="A row for TF-IDF of names as well"),
+    baselines: bool = Opt(False, "--baselines", help="Add a row for TF-IDF over names"),
     plots: Optional[Path] = Opt(
         None, "--plots", help="Folder for figures of recall@k and of reliability; needs matplotlib"
     ),
@@ -56,7 +56,8 @@ def evaluate_command(
 ) -> None:
     """Score pipelines on annotated documents.
 
-    Their mentions are given. Scores are the accuracy on seen and unseen entities, recall@k and NIL.
+    The annotated mentions are linked. Scores are the accuracy on seen and unseen entities, recall@k
+    and NIL.
 
     The baseline searches the knowledge base of the first pipeline by the mention's text alone, with
     TF-IDF of characters over all names.

@@ -33,7 +33,7 @@ def index_command(
         False, "--exemplars", help="Compare indexes for the exemplars of --model instead"
     ),
     queries: int = Opt(500, "--queries", help="Number of queries"),
-    keep: bool = Opt(False, "--keep", help="Store the index, where one is given"),
+    keep: bool = Opt(False, "--keep", help="Store the index; give exactly one"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:

@@ -34,8 +34,8 @@ def init_config_command(
 ) -> None:
     """Write a training config with tuned settings.
 
-    linker: the recommended system, which compares entities by their names. descriptions: by names
-    with descriptions. exemplars_only: there are no texts of entities, only labelled mentions.
+    Mentions are compared with names of entities by "linker", the recommended system, with names and
+    descriptions by "descriptions", and with labelled mentions only by "exemplars_only".
 
     \b
     Example:

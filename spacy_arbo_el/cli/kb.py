@@ -14,7 +14,7 @@ from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show
 if TYPE_CHECKING:
     from ..kb.knowledge_base import ArboKB
 
-FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, medic, spacy, or one of --code"
+FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, medic, spacy, or one that --code adds"
 # Characters that are hard to give in a shell.
 ESCAPED = {"\\t": "\t", "\\n": "\n"}
 
@@ -177,7 +177,7 @@ def _index_text(about: Dict[str, Any]) -> str:
 def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
     """Check a knowledge base for damage.
 
-    Every byte is read. What belongs to another knowledge base is found too.
+    Every byte is read. Files of another knowledge base are found too.
 
     \b
     Example:

@@ -109,7 +109,7 @@ def accept_command(
     kb_id: str = Opt("", "--id", help="Its id in the knowledge base; by default the present one"),
     title: str = Opt("", "--title", help="Its title; by default its name"),
     description: str = Opt("", "--description", help="Its description"),
-    yes: bool = Opt(False, "--yes", "-y", help="Don't ask where the id was merged into another"),
+    yes: bool = Opt(False, "--yes", "-y", help="Don't ask if the id was merged into another"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:

@@ -36,8 +36,8 @@ def pretrain_command(
 ) -> None:
     """Pretrain an encoder on names of entities.
 
-    Names of an entity become similar, those of others different. The result is a Hugging Face
-    model: train with --paths.encoder OUTPUT. Settings of the config are overridden as in spacy
+    Names of one entity become similar, those of different ones dissimilar. The result is a Hugging
+    Face model: train with --paths.encoder OUTPUT. Settings of the config are overridden as in spacy
     train.
 
     \b

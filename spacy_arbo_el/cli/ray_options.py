@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 RAY = Opt(
     None,
     "--ray",
-    help="Work with Ray: local for this machine, auto for the cluster that it belongs to, or the "
+    help="Run on Ray: local for this machine, auto for the cluster that it belongs to, or the "
     "address of a cluster",
 )
-WORKERS = Opt(1, "--workers", help="Workers of Ray")
-CPUS = Opt(1, "--cpus-per-worker", help="CPUs of a worker, as many threads")
-GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of a worker; 0.5 for two workers on one")
+WORKERS = Opt(1, "--workers", help="Number of Ray workers")
+CPUS = Opt(1, "--cpus-per-worker", help="CPUs of each worker, which has as many threads")
+GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of each worker; 0.5 for two workers on one")
 
 
 def ray_settings(

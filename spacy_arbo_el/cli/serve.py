@@ -35,11 +35,11 @@ def serve_command(
     ),
     host: str = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's"),
     port: int = Opt(8765, "--port", help="Port to listen on"),
-    name: str = Opt(os.environ.get("USER", ""), "--name", help="Who decides", show_default=False),
+    name: str = Opt(os.environ.get("USER", ""), "--name", help="Your name", show_default=False),
     token: str = Opt(
-        "", "--token", envvar="ARBO_TOKEN", help="Secret of those who may ask; else a random one"
+        "", "--token", envvar="ARBO_TOKEN", help="Secret that clients send; random by default"
     ),
-    url: str = Opt("", "--url", help="Address that browsers use, if it is another (a proxy's)"),
+    url: str = Opt("", "--url", help="Address that browsers use, if different (a proxy's)"),
     read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
     space: str = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine"),
     code: Optional[Path] = CODE,

@@ -25,7 +25,7 @@ EACH = Opt(
 DEFAULT_FORMAT, DEFAULT_SHARD = "parquet", 256
 FORMAT = Opt(DEFAULT_FORMAT, "--format", help="Of the links of shards: parquet, jsonl or spacy")
 PART = Opt("", "--part", help="Only a part of the shards, such as 3/16; with --each")
-SHARD = Opt(DEFAULT_SHARD, "--shard", help="Documents of a shard")
+SHARD = Opt(DEFAULT_SHARD, "--shard", help="Documents per shard")
 
 
 def check_options(each: bool, part: str, format: str, shard: int, ray: bool) -> None:

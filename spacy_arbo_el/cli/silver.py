@@ -50,14 +50,12 @@ def silver_command(
     ),
     format: str = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}"),
     dev: Optional[Path] = Opt(
-        None, "--dev", help="A .spacy file for a dev set, of names that are hidden and others"
+        None, "--dev", help="Dev set to write as .spacy, with hidden and other names"
     ),
     hidden_kb: Optional[Path] = Opt(
         None, "--hidden-kb", help="Folder for the knowledge base without the hidden names"
     ),
-    hide: float = Opt(
-        HIDE, "--hide", help="Share of the entities in the dev set of which a name is hidden"
-    ),
+    hide: float = Opt(HIDE, "--hide", help="Share of the dev set's entities with a hidden name"),
     dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of the documents in the dev set"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
@@ -65,14 +63,15 @@ def silver_command(
     ray: Optional[str] = RAY,
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
-    shard: int = Opt(SHARD, "--shard", help="Documents of a shard, with --ray"),
+    shard: int = Opt(SHARD, "--shard", help="Documents per shard, with --ray"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Make training mentions from raw text.
 
-    They are the names of the knowledge base that are in the texts. Annotations of the texts are not
-    read. Names of several entities are left out. Each line of a .txt file is a document.
+    Mentions are the names of the knowledge base that occur in the texts. Annotations of the texts
+    are not read. Names shared by several entities are left out. Each line of a .txt file is a
+    document.
 
     With --dev, a dev set is made as well, for calibration. Some names in it are hidden: they are
     neither in the training mentions nor in the knowledge base --hidden-kb, which is the one to

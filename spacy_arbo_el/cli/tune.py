@@ -30,7 +30,7 @@ def tune_command(
         [], "--n-exemplars", help="Number of exemplars to try in the inference; may be repeated"
     ),
     n_mentions: List[int] = Opt(
-        [], "--n-mentions", help="Number of other mentions to try in it; may be repeated"
+        [], "--n-mentions", help="Number of other mentions to try there; may be repeated"
     ),
     discovery_score: str = Opt("ari", "--discovery-score", help="Score for discovery: ari or b3_f"),
     curve: Optional[Path] = Opt(

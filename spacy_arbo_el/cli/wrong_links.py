@@ -28,10 +28,9 @@ def errors_command(
 ) -> None:
     """List wrong links on annotated documents.
 
-    Their mentions are given. Each wrong link has its sentence, the correct and the linked entity,
-    the candidates and the path to it, under where it went wrong: the correct entity is not in the
-    knowledge base, was not retrieved, or was retrieved but is behind. Those that the linker was
-    surest of come first.
+    The annotated mentions are linked. Wrong links are grouped by cause: the correct entity is not
+    in the knowledge base, was not retrieved, or was ranked lower. Each has its sentence, the
+    correct and the linked entity, the candidates and the path. The most confident come first.
 
     \b
     Example:
