@@ -8,7 +8,7 @@ from .errors import Warnings
 
 
 class Moved:
-    """A method's old name, which now belongs to a facet. Of the linker. It works for one release.
+    """A method's old name, which now belongs to a facet. It works for one release.
 
     path: The facet and the method: "feedback.learn".
     """

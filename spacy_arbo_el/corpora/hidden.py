@@ -161,9 +161,7 @@ def _hide_found(
     share: float,
     generator: np.random.Generator,
 ) -> List[int]:
-    """Choose names to hide of a share of mentioned entities. One of the names of an entity
-    occurs.
-    """
+    """Choose names to hide of a share of mentioned entities."""
     found = set(scan.names.tolist())
     in_text = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
     mentioned = [groups for groups in in_text if groups]

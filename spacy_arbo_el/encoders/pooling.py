@@ -66,7 +66,7 @@ class ClsPooling:
 @registry.misc("spacy-arbo-el.StartPooling.v1")
 @dataclass(frozen=True)
 class StartPooling:
-    """Pools the marker's vector: [START] or [TITLE]. Of a mention, or of an entity.
+    """Pools the marker's vector: [START] or [TITLE].
 
     An alternative to ``ClsPooling.v1`` where there is enough training data to learn the markers.
     """

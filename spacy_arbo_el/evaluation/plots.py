@@ -111,7 +111,7 @@ def plot_cluster_sizes(sizes: Mapping[str, Sequence[int]]) -> "Figure":
 
 
 def plot_contributions(explanation: Explanation) -> "Figure":
-    """Plot which features put one candidate before another. The first before another.
+    """Plot which features put one candidate before another.
 
     explanation: What ``linker.explain`` gives. ValueError where it has no contributions: there is
         one candidate, or the ranker has no weights.

@@ -218,7 +218,7 @@ class Database:
         return self.value("PRAGMA user_version") & 0xFFFFFFFF
 
     def checksum(self) -> int:
-        """Checksum of all pages; 0 before Python 3.11. Which can't compute it.
+        """Checksum of all pages; 0 before Python 3.11.
 
         They are read through SQLite: closing another handle of the file would drop SQLite's locks.
         """

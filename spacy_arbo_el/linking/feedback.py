@@ -30,7 +30,7 @@ class Feedback:
     corrections: Corrections
 
     def learn(self, span: Span, kb_id: str) -> None:
-        """Store a mention's entity, "NIL" for none. None in the knowledge base.
+        """Store a mention's entity, or "NIL".
 
         Raises ValueError where the knowledge base has no entity of that id.
         """

@@ -136,7 +136,7 @@ class Serializer:
         stages.datastore.loaded()
 
     def _reencode_for_other_settings(self, encoder: str) -> None:
-        """Encode entities again if the config's settings have changed. Since they were saved.
+        """Encode entities again if the config's settings have changed.
 
         Such as another window. Other weights remain an error.
         """
@@ -151,7 +151,7 @@ class Serializer:
         return self.linker.encoder.fingerprint if self.linker.encoder.is_ready else ""
 
     def _warn_of_other_config(self, path: Path) -> None:
-        """Warn if the config beside the folder disagrees with settings. With those in force."""
+        """Warn if the saved config disagrees with settings in force."""
         file = path.parent / "config.cfg"
         try:
             config = util.load_config(file, interpolate=True)["components"][path.name]
@@ -187,7 +187,7 @@ class Serializer:
         self.linker.stages = replace(self.linker.stages, calibration=calibration)
 
     def _load_model(self, data: bytes) -> None:
-        """Load weights from bytes, but settings from the config. The present one."""
+        """Load weights from bytes, but settings from the config."""
         model = self.linker.model
         refs = {tower: model.get_ref(tower) for tower in TOWERS}
         settings = [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def reading_part(name: str, part: str) -> Iterator[None]:
-    """Convert errors of damaged bytes to one ValueError. With a message.
+    """Convert errors of damaged bytes to one ValueError.
 
     name: What the linker is called.
     part: The part.
@@ -44,7 +44,7 @@ def reading_part(name: str, part: str) -> Iterator[None]:
 
 
 def check_towers(model: Model, refs: Any) -> None:
-    """Raise ValueError if the saved model's structure differs. From the present config's.
+    """Raise ValueError if model and config differ in structure.
 
     refs: The towers before the weights were read.
     """

@@ -132,7 +132,7 @@ class NegativesWithinBudget:
 @registry.misc("spacy-arbo-el.IterativePrediction.v1")
 @dataclass(frozen=True)
 class IterativePrediction:
-    """Links the surest mentions first, then uses them. To link the rest of the document.
+    """Links the surest mentions, then the rest with their help.
 
     In each round the surest links are written into
     the text as "mention (verbalization)". The other mentions are encoded again in that text. A

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @registry.misc("spacy-arbo-el.WrittenLinks.v1")
 @dataclass(frozen=True)
 class WrittenLinks:
-    """Writes some links into the text of training mentions. That the others are trained in.
+    """Writes some links into the text of training mentions.
 
     Iterative training (§4.2, §A.1). Links are gold ones at first, some of them
     wrong, and later those that the encoder predicts with the largest similarity. Use it with

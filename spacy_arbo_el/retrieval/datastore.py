@@ -198,7 +198,7 @@ class Datastore:
 
     @property
     def is_current(self) -> bool:
-        """Return whether the KB is unchanged since the refresh. The last one."""
+        """Return whether the KB is unchanged since the last refresh."""
         return self.kb.edits == self._edits and self.kb.in_sync
 
     @property

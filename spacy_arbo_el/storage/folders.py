@@ -124,7 +124,7 @@ def replacing_folder(path: PathLike, kind: FolderKind) -> Iterator[Path]:
 
 
 def _swap(folder: Path, target: Path) -> None:
-    """Rename a folder to ``target``, moving the present one aside. Beside the folder."""
+    """Rename a folder to ``target``, moving the present one aside."""
     if not target.exists():
         os.rename(folder, target)
     else:

@@ -52,9 +52,7 @@ class ChangeLog:
 
 
 class RevisionCache:
-    """Values derived from a store, built once per revision. For every revision that they depend
-    on.
-    """
+    """Values derived from a store, built once per revision."""
 
     def __init__(self) -> None:
         self._values: Dict[Hashable, Tuple[Any, Any]] = {}

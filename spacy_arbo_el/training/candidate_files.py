@@ -1,4 +1,4 @@
-"""Files of training candidates, so that they are made once. That a cross-encoder learns from."""
+"""Files of training candidates, so that they are made once."""
 
 import hashlib
 from dataclasses import dataclass

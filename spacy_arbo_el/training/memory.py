@@ -23,7 +23,7 @@ def bound_caches() -> None:
 
 
 def release_memory() -> None:
-    """Return free memory to the system, where possible. Where the C library can.
+    """Return free memory to the system, where possible.
 
     glibc keeps what was freed. Encoding, training and evaluation free blocks of different sizes,
     so that each would find little use for what the others leave.

@@ -40,7 +40,7 @@ TRIAL_WIDTH = 512
 @registry.misc("spacy-arbo-el.FaissIndex.v1")
 @dataclass(frozen=True)
 class FaissIndex:
-    """Approximate search with FAISS, for 100,000 vectors or more. Some hundred thousand.
+    """Approximate search with FAISS, for 100,000 vectors or more.
 
     The page on knowledge bases has settings for several sizes. ``spacy arbo index`` measures them
     on your vectors::
