@@ -111,7 +111,7 @@ def create(path: Path, count: int) -> Dict:
             index = lists(count)(kb.rows, Cosine())
             indexed = time.perf_counter()
             if index.attached:
-                kb.keep_index(index.attached)
+                kb.vectors.keep_index(index.attached)
         (folder / LOCK).unlink(missing_ok=True)
     size = sum(file.stat().st_size for file in path.iterdir())
     return {
@@ -132,8 +132,8 @@ def opening(path: Path, count: int) -> Dict:
 def searching(path: Path, count: int, queries: int, n_probes: int, rescore: float) -> Dict:
     """Approximate search for entities, as the linker does it."""
     kb = ArboKB.for_reading(path)
-    index = lists(count, n_probes, rescore)(kb.rows, Cosine(), kb.index)
-    search = EntitySearch(kb.rows, kb.owners(), index, Cosine())
+    index = lists(count, n_probes, rescore)(kb.rows, Cosine(), kb.vectors.index)
+    search = EntitySearch(kb.rows, kb.vectors.owners(), index, Cosine())
     vectors = Synthetic(count).queries(queries)
     rounds = [timed(search.nearest, vectors, K) for _ in range(3)]
     seconds, nearest = min(rounds, key=lambda result: result[0])

@@ -187,7 +187,7 @@ def search(options: argparse.Namespace) -> None:
     linker.refresh()
     docs = [example.reference for example in MentionCorpus(options.corpus)(nlp)]
     batch = linker.stages.encode(linker.reader.read_docs(docs))
-    texts = linker.kb.distinct_texts(linker.datastore.settings.verbalization)
+    texts = linker.kb.vectors.distinct_texts(linker.datastore.settings.verbalization)
     table = GoldTable(batch.records, linker.kb, texts, np.zeros(len(texts), dtype=np.int64))
     labelled = np.flatnonzero(np.diff(table.mention_texts.indptr) > 0)[: options.queries]
     gold = table.mention_texts[labelled].toarray() > 0

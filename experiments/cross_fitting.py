@@ -47,7 +47,7 @@ def candidates_of(model: Path, corpus: Path, main: ArboLinker) -> TrainingCandid
     stages = replace(linker.stages, calibration=main.calibration)
     mentions = annotated_mentions(stages, read_docs(corpus, nlp.vocab))
     table = make_candidates(stages, mentions, COUNT)
-    ids = linker.kb.ids_of(np.arange(linker.kb.entities.positions)).tolist()
+    ids = linker.kb.entities.ids_of(np.arange(linker.kb.entities.positions)).tolist()
     positions = np.append(main.kb.entities.positions_of(ids), -1)
     return replace(table, candidates=positions[table.candidates], gold=positions[table.gold])
 

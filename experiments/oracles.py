@@ -90,7 +90,7 @@ class OracleCandidates:
         """
 
         def moved(positions: np.ndarray) -> np.ndarray:
-            ids = kb.ids_of(positions)
+            ids = kb.entities.ids_of(positions)
             return other.entities.positions_of(ids.ravel().tolist()).reshape(ids.shape)
 
         table, known = self.table, self.by_vectors

@@ -1,6 +1,7 @@
 """What all tests share: no access to the hub, tiny encoders, and the bundled encoder once."""
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -40,6 +41,28 @@ def attacks(request):
     """Function from two counts to the one to use: a share in CI, all by ``make attacks``."""
     is_all = request.config.getoption("--attacks") == "all"
     return lambda few, many: many if is_all else few
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """The folder with the real corpora. Tests that need it are skipped if it does not exist."""
+    default = Path(__file__).parents[1].parent / "shared" / "data"
+    folder = Path(os.environ.get("ARBO_DATA_DIR", default))
+    if not folder.is_dir():
+        pytest.skip("no real corpora: set ARBO_DATA_DIR to their folder")
+    return folder
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes text or bytes to a file in the test's folder and returns its path."""
+
+    def write(content, name="input.txt"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf8"))
+        return path
+
+    return write
 
 
 @pytest.fixture(scope="session")

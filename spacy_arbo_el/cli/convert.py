@@ -80,7 +80,7 @@ def _concept_map(kb: Path) -> Dict[str, str]:
     """From further id to the id of the entity."""
     from spacy.vocab import Vocab
 
-    from ..corpora.concepts import concept_map_of
+    from ..corpora.convert import concept_map_of
     from ..kb.loaders import KBFromPath
 
     return concept_map_of(KBFromPath(kb)(Vocab()).entities)

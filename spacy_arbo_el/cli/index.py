@@ -92,10 +92,10 @@ def _compare_for_kb(
     with ArboKB.open(path) if keep else ArboKB.for_reading(path) as kb:
         if not len(kb.rows):
             msg.fail(f"{path} has no vectors yet: spacy arbo kb encode {path} MODEL", exits=1)
-        usable = kb.owners() >= 0
+        usable = kb.vectors.owners() >= 0
         results = _print_comparison(kb.rows, similarity, mentions, queries, builders, usable)
         if keep and results and results[0].index.attached:
-            kb.keep_index(results[0].index.attached)
+            kb.vectors.keep_index(results[0].index.attached)
             msg.good(f"Stored in {path}.")
 
 

@@ -13,6 +13,7 @@ from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import ArboKB
+    from ..kb.storage import AttachedIndex
 
 FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, medic, spacy, or one that --code adds"
 # Characters that are hard to give in a shell.
@@ -164,13 +165,15 @@ def _info(kb: "ArboKB") -> Dict[str, Any]:
         "Vectors": f"{len(kb.rows)}, {kb.rows.width} wide, {manifest['dtype']}",
         "Entities without up-to-date vectors": count("SELECT count(*) FROM dirty"),
         "Encoder": kb.fingerprint or "none yet",
-        "Search index": _index_text(kb.index.about) if kb.index else "none: exact search",
+        "Search index": _index_text(kb.vectors.index),
         "Edits": manifest["generation"],
     }
 
 
-def _index_text(about: Dict[str, Any]) -> str:
-    return f"{about['kind']} over {about['rows']} vectors"
+def _index_text(index: "Optional[AttachedIndex]") -> str:
+    if index is None:
+        return "none: exact search"
+    return f"{index.about['kind']} over {index.about['rows']} vectors"
 
 
 @kb_cli.command("verify")

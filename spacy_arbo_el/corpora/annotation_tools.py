@@ -21,14 +21,12 @@ file, or one per line::
     ["Ada met Bo.", {"entities": [[0, 3, "PERSON"]], "links": {"0,3": {"Q7259": 1.0}}}]
 """
 
-import json
 from collections import Counter
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from ..errors import Errors
 from ..formats import corpus_formats
-from ..storage.lines import OnBad, PathLike, check_exists, throw
+from ..storage.lines import OnBad, PathLike, throw
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
 from .json_documents import (
     Problem,
@@ -36,6 +34,7 @@ from .json_documents import (
     check_object,
     get,
     id_in,
+    json_values,
     mentions_in,
     read_each,
     string,
@@ -121,34 +120,7 @@ def _with_id(mention: AnnotatedMention) -> AnnotatedMention:
 def read_spacy_json(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Errors name the number of a document, or its line."""
     source = Source(path, bad)
-    return read_each(source, _of_spacy, _values(source))
-
-
-def _values(source: Source) -> Iterator[Tuple[int, Any]]:
-    """Numbered documents, by line or place in the list. From 1."""
-    try:
-        content = check_exists(source.path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        problem = f"not UTF-8: {error}"
-        raise ValueError(Errors.E788.format(path=source.path, problem=problem)) from None
-    try:
-        whole = json.loads(content)
-    except (ValueError, RecursionError):
-        yield from _lines(source, content)
-        return
-    is_pair = isinstance(whole, list) and len(whole) == 2 and isinstance(whole[0], str)
-    yield from enumerate([whole] if is_pair or not isinstance(whole, list) else whole, 1)
-
-
-def _lines(source: Source, content: str) -> Iterator[Tuple[int, Any]]:
-    for number, line in enumerate(content.split("\n"), 1):
-        if line.strip():
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                source.report(number, f"no valid JSON: {error}.")
-                continue
-            yield number, value
+    return read_each(source, _of_spacy, json_values(source))
 
 
 def _of_spacy(value: Any, id_: str) -> AnnotatedText:

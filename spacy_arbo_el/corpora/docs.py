@@ -7,6 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ..errors import Errors
+from ..mentions.getters import same_tokens
 from .annotated import AnnotatedMention, AnnotatedText
 
 MENTIONS_KEY = "mentions"
@@ -124,10 +125,7 @@ def copied(doc: Doc, change: Optional[Callable[[Doc, Span], Span]]) -> Doc:
     change: Makes a span of the copy from the copy and a span of the Doc, one of ``doc.ents`` or
         ``doc.spans``. None copies no spans.
     """
-    words = [token.text for token in doc]
-    copy = Doc(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
-    if "doc_id" in doc.user_data:
-        copy.user_data["doc_id"] = doc.user_data["doc_id"]
+    copy = same_tokens(doc, doc.vocab)
     if change is not None:
         copy.set_ents([change(copy, span) for span in doc.ents])
         for key, group in doc.spans.items():

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ..errors import Errors
-from ..mentions.getters import set_mentions
+from ..mentions.getters import same_tokens, set_mentions
 from ..storage.revision import RevisionCache
 from .names import Dictionary, NameFinder
 
@@ -131,9 +131,7 @@ def _finder_of_other(nlp: Language, linker: "ArboLinker", name: str) -> Finder:
     def find(docs: Iterable[Doc]) -> Iterator[Doc]:
         pairs = ((doc.text, doc.user_data.get("doc_id", "")) for doc in docs)
         for found, doc_id in other.pipe(pairs, as_tuples=True):
-            words = [token.text for token in found]
-            spaces = [bool(token.whitespace_) for token in found]
-            doc = Doc(nlp.vocab, words=words, spaces=spaces)
+            doc = same_tokens(found, nlp.vocab)
             if doc_id:
                 doc.user_data["doc_id"] = doc_id
             spans = found.spans.get(getter.spans_key or "", found.ents)

@@ -1,14 +1,31 @@
-"""Documents as JSON objects, and the checks of their values."""
+"""Documents as JSON objects, and the checks of their values.
 
+The format of this project is JSONL, one document per line::
+
+    {"id": "d1", "text": "Ada met Lovelace.", "mentions": [
+        {"start": 0, "end": 3, "label": "PERSON", "kb_id": "ada_l"},
+        {"start": 8, "end": 16, "label": "PERSON", "kb_id": null, "cluster": "new-1"}]}
+
+A document is on one line. An id is made up where it is missing. Offsets count characters; the end
+is exclusive. ``kb_id`` is the id of an entity. The ids of a composite mention are joined by ``|``.
+A NIL mention has null or "NIL". ``cluster`` is optional and names a new entity. So is ``label``.
+Other keys are ignored.
+"""
+
+import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Tuple
 
+from ..errors import Errors
+from ..formats import corpus_formats
 from ..storage.lines import (
     WHOLE,
     Lines,
     OnBad,
     PathLike,
+    check_exists,
     is_text,
     json_kind,
     line_error,
@@ -83,6 +100,38 @@ def read_each(
             continue
         if text is not None:
             yield text
+
+
+def json_values(source: Source) -> Iterator[Tuple[int, Any]]:
+    """Numbered documents of a JSON file. From 1, by their place in a list, or by line.
+
+    A document may be a list of its text and its annotations.
+    """
+    try:
+        content = check_exists(source.path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8: {error}"
+        raise ValueError(Errors.E788.format(path=source.path, problem=problem)) from None
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        for number, line in enumerate(content.split("\n"), 1):
+            if line.strip():
+                try:
+                    value = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    source.report(number, f"no valid JSON: {error}.")
+                    continue
+                yield number, value
+        return
+    is_pair = isinstance(whole, list) and len(whole) == 2 and isinstance(whole[0], str)
+    yield from enumerate([whole] if is_pair or not isinstance(whole, list) else whole, 1)
+
+
+@corpus_formats("jsonl")
+def read_jsonl(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file of this project's format."""
+    return read_each(Source(path, bad), partial(text_of_record, strict=True))
 
 
 def text_of_record(record: Dict[str, Any], id_: str, strict: bool = False) -> AnnotatedText:

@@ -8,14 +8,21 @@ The id of the entity is what a field of the region says: a text, a choice, or a 
 annotations of a task the last one counts. Tasks without any are left out.
 """
 
-import json
 from typing import Any, Dict, Iterator, List, Optional
 
-from ..errors import Errors
 from ..formats import corpus_formats
-from ..storage.lines import OnBad, PathLike, check_exists, throw
+from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText
-from .json_documents import Problem, Source, check_object, id_in, mentions_in, read_each, string
+from .json_documents import (
+    Problem,
+    Source,
+    check_object,
+    id_in,
+    json_values,
+    mentions_in,
+    read_each,
+    string,
+)
 
 # The kinds of fields that hold an id, and where they have it.
 FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": "taxonomy"}
@@ -24,12 +31,8 @@ FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": 
 @corpus_formats("label-studio")
 def read_label_studio(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Errors name the number of a task."""
-    try:
-        tasks = json.loads(check_exists(path).read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(Errors.E788.format(path=path, problem=f"no JSON: {error}")) from None
-    records = enumerate(tasks if isinstance(tasks, list) else [tasks], 1)
-    yield from read_each(Source(path, bad), _annotated_text, records)
+    source = Source(path, bad)
+    return read_each(source, _annotated_text, json_values(source))
 
 
 def _annotated_text(task: Any, id_: str) -> Optional[AnnotatedText]:

@@ -26,7 +26,7 @@ from ..storage.lines import (
 )
 
 # Importing a reader registers its format.
-from . import annotation_tools, jsonl, label_studio, pubtator  # noqa: F401
+from . import annotation_tools, label_studio, pubtator  # noqa: F401
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked

@@ -10,19 +10,16 @@ which are searched in the text: a second line with the same words means their se
 without offsets and words adds no mention.
 """
 
-import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ..formats import corpus_formats
-from ..storage.lines import OnBad, PathLike, ignore, line_error, read_lines, throw
+from ..storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, offsets_problem, split_ids
 from .json_documents import Problem, Source
 
 COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
-# The default limit is too small for long texts.
-csv.field_size_limit(1 << 30)
 
 
 @corpus_formats("csv")
@@ -35,8 +32,9 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
     """Yield the documents of a table with named columns. Its first line names them.
 
     Columns are separated by tabs in .tsv files, otherwise by the most frequent of these in the
-    first
-    line: commas, or semicolons. Raises ValueError with file, line and problem at an invalid line.
+    first line: commas, or semicolons.
+
+    Raises ValueError with file, line and problem at an invalid line.
     """
     documents: Dict[str, _Document] = {}
     for number, row in read_rows(source, ("text",)):
@@ -54,28 +52,12 @@ def read_rows(source: Source, required: Tuple[str, ...]) -> Iterator[Tuple[int, 
 
     required: Columns that must be there.
     """
-    path, at = source.path, 0
-
-    def lines() -> Iterator[str]:
-        nonlocal at
-        for number, line in read_lines(path, source.on_error, encoding=source.encoding):
-            at = number
-            yield line + "\n"
-
+    path = source.path
     start = next((line for _, line in read_lines(path, ignore, encoding=source.encoding)), "")
     is_tsv = Path(path).suffix.lower() in (".tsv", ".tab")
     delimiter = "\t" if is_tsv else max(",;", key=start.count)
-    rows = csv.reader(lines(), delimiter=delimiter, strict=True)
     header: Optional[List[str]] = None
-    while True:
-        first = at + 1
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            source.report(at, f"no valid table: {error}.")
-            continue
-        if row is None:
-            break
+    for first, row in read_cells(path, delimiter, source.on_error, source.encoding):
         if not any(cell.strip() for cell in row):
             continue
         if header is None:

@@ -1,8 +1,7 @@
 """New entities as bytes, and checks of what was read. Nothing leads outside."""
 
 import gc
-from dataclasses import fields
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 import numpy as np
 import srsly
@@ -20,7 +19,6 @@ from .store import Clusters, Unlinked
 FORMAT = 2
 # Attributes of ``NewEntities`` beside its mentions and clusters.
 SETTINGS = ("log", "threshold", "fingerprint", "documents")
-FIELDS = tuple(field.name for field in fields(MentionRecord))
 
 
 def pack(mentions: Unlinked, clusters: Clusters, settings: Mapping[str, Any]) -> bytes:
@@ -36,7 +34,7 @@ def pack(mentions: Unlinked, clusters: Clusters, settings: Mapping[str, Any]) ->
         {
             "format": FORMAT,
             "arrays": pack_arrays(arrays),
-            "records": [[getattr(record, name) for name in FIELDS] for record in mentions.records],
+            "records": [record.values for record in mentions.records],
             "nearest": [[list(entity) for entity in row] for row in mentions.nearest],
             "ids": clusters.ids,
             "accepted": list(clusters.accepted.items()),
@@ -56,7 +54,7 @@ def unpack(data: bytes) -> Tuple[Unlinked, Clusters, Dict[str, Any]]:
             raise ValueError(f"format {msg['format']}")
         arrays = unpack_arrays(msg["arrays"])
         mentions = Unlinked(
-            [_record(*values) for values in msg["records"]],
+            list(map(MentionRecord.from_values, msg["records"])),
             arrays["documents"],
             [[NearestEntity(*values) for values in row] for row in msg["nearest"]],
             SpanInputs.from_dict(arrays),
@@ -82,11 +80,6 @@ def unpack(data: bytes) -> Tuple[Unlinked, Clusters, Dict[str, Any]]:
         # srsly turns it off to unpack, and leaves it off where that fails.
         if collects_garbage:
             gc.enable()
-
-
-def _record(key: List[Any], kb_ids: List[str], *texts: str) -> MentionRecord:
-    fingerprint, start, end = key
-    return MentionRecord((str(fingerprint), int(start), int(end)), tuple(kb_ids), *texts)
 
 
 def check_mentions(mentions: Unlinked) -> None:

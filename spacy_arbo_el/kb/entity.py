@@ -67,10 +67,12 @@ class Entity:
         object.__setattr__(self, "frequency", float(self.frequency) + 0.0)
         for name in ("aliases", "types"):
             texts = getattr(self, name)
-            if isinstance(texts, str) or not hasattr(texts, "__iter__"):
+            if isinstance(texts, (str, Mapping)) or not hasattr(texts, "__iter__"):
                 raise ValueError(Errors.E038.format(id=self.id, name=name, value=texts))
             object.__setattr__(self, name, tuple(text for text in texts if text != ""))
         self._check_texts()
+        if not isinstance(self.meta, Mapping):
+            raise ValueError(Errors.E039.format(id=self.id, problem="it is no dict"))
         if not self.title:
             object.__setattr__(self, "title", self.id)
 
@@ -171,7 +173,8 @@ def is_missing(value: Any) -> bool:
 def is_frequency(value: Any) -> bool:
     """Return whether a number fits into a float. Those of NumPy too."""
     try:
-        return isinstance(value, Real) and 0.0 <= float(value) < LARGEST
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        return is_number and 0.0 <= float(value) < LARGEST
     except OverflowError:
         return False
 

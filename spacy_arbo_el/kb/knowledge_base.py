@@ -19,7 +19,6 @@ from ..display import SHOWN_ROWS, counted
 from ..errors import Errors
 from ..pages import html_table
 from ..storage.locks import SharedLock
-from ..storage.revision import Revision
 from . import folder
 from .aliases import prior_probabilities, spacy_candidates
 from .database import Database
@@ -29,9 +28,8 @@ from .entity import Entity
 from .entity_vectors import EntityVectors
 from .importers.common import Records, entities_from
 from .lookup import same_letters, similar_names
-from .storage import AttachedIndex, Contents, Storage, read_contents, restore
+from .storage import Contents, Storage, read_contents, restore
 from .store import EntityStore
-from .texts import DistinctTexts
 from .vectors import VectorRows
 from .verbalizations import Verbalization
 from .verification import check_complete
@@ -138,33 +136,14 @@ class ArboKB(KnowledgeBase):
         return self.vectors.rows
 
     @property
-    def index(self) -> Optional[AttachedIndex]:
-        """A search index over the rows. None if there is none."""
-        return self.vectors.index
-
-    @index.setter
-    def index(self, index: Optional[AttachedIndex]) -> None:
-        self.vectors.index = index
-
-    @property
     def edits(self) -> int:
         """A number that grows with every change."""
         return self.storage.edits
 
     @property
-    def layout(self) -> int:
-        """A number that grows whenever rows get other numbers."""
-        return self.vectors.layout
-
-    @property
     def fingerprint(self) -> str:
         """Fingerprint of the vectors' encoder; "" if none."""
         return self.vectors.fingerprint
-
-    @property
-    def revision(self) -> Revision:
-        """The present state, for values derived from the KB."""
-        return Revision(content=self.edits, layout=self.layout, encoder=self.fingerprint)
 
     @property
     def guard(self) -> SharedLock:
@@ -229,10 +208,6 @@ class ArboKB(KnowledgeBase):
         """
         return self.entities.get(entity_id)
 
-    def ids_of(self, positions: np.ndarray) -> np.ndarray:
-        """Ids of entities, shaped as ``positions``; "" for -1."""
-        return self.entities.ids_of(positions)
-
     def transaction(self) -> AbstractContextManager[None]:
         """Group several edits: all are kept or none."""
         return self.storage.transaction()
@@ -288,18 +263,6 @@ class ArboKB(KnowledgeBase):
         with self.guard.writing():
             return self.vectors.sync(verbalize, encode, fingerprint)
 
-    def owners(self) -> np.ndarray:
-        """Position of each row's entity: (rows,) int64. -1 for none."""
-        return self.vectors.owners()
-
-    def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
-        """All texts, each once. The vectors must be in sync."""
-        return self.vectors.distinct_texts(verbalize)
-
-    def keep_index(self, index: AttachedIndex) -> None:
-        """Store a search index beside its rows. It replaces an older one."""
-        self.vectors.keep_index(index)
-
     # Folders and bytes
 
     @property
@@ -326,7 +289,7 @@ class ArboKB(KnowledgeBase):
         ValueError where another program is editing it, or where the folder holds other files.
         """
         with self.guard.reading():
-            self.storage.write(Path(path), self.rows, self.index)
+            self.storage.write(Path(path), self.rows, self.vectors.index)
 
     def from_disk(
         self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()
@@ -369,12 +332,6 @@ class ArboKB(KnowledgeBase):
     def get_candidates(self, mention: Span) -> List[Candidate]:
         """Entities with a name equal to the mention. Whatever the case, in the order of the KB."""
         return self.get_alias_candidates(mention.text)
-
-    def get_candidates_batch(self, mentions: Iterable[Span]) -> List[List[Candidate]]:
-        """``get_candidates`` of each mention."""
-        texts = [mention.text for mention in mentions]
-        candidates = {text: self.get_alias_candidates(text) for text in dict.fromkeys(texts)}
-        return [candidates[text] for text in texts]
 
     def get_alias_candidates(self, alias: str) -> List[Candidate]:
         """Entities that have the alias. Prior probabilities are shares of their frequencies."""

@@ -20,10 +20,10 @@ from ..storage.files import pack_arrays, unpack_arrays
 from ..storage.locks import SharedLock
 from . import folder
 from .database import Database
-from .manifest import VERSION, index_entry, manifest_problems, new_manifest
+from .manifest import index_entry, new_manifest
 from .store import EntityStore
 from .vectors import VectorFile, VectorRows
-from .verification import open_database, owner_problems, owners_of, schema_problems
+from .verification import check_version, database_problems, open_database, owners_of
 
 # Databases of at most this many bytes are copied into memory when they are opened for reading, and
 # get a checksum when they are closed.
@@ -135,13 +135,11 @@ def restore(data: bytes) -> Contents:
         if str(error).startswith("[arbo-"):
             raise
         raise ValueError(Errors.E013.format(where=where, problem=error)) from error
-    problems = list(schema_problems(database))
-    manifest = {} if problems else database.manifest()
-    if manifest and manifest.get("version") != VERSION:
-        raise ValueError(Errors.E008.format(where=where, found=manifest.get("version")))
-    problems = problems or [*manifest_problems(manifest)] or [*owner_problems(database)]
+    check_version(where, database)
+    problems = database_problems(database)
     if problems:
         raise ValueError(Errors.E019.format(where=where, problems="; ".join(problems)))
+    manifest = database.manifest()
     counts = (manifest["rows"], manifest["width"] if manifest["rows"] else vectors.shape[-1])
     if vectors.shape != counts:
         shapes = (manifest["entities"], vectors.shape)

@@ -43,7 +43,7 @@ def open_database(path: Path, *, writable: bool) -> Database:
     database = Database(path / DATABASE, writable=writable)
     try:
         with database.snapshot():
-            _check_version(path, database)
+            check_version(path, database)
             problems = list(_problems(path, database))
             if not problems and _size(path) <= CHECKED:
                 problems = list(_damages(path, database))
@@ -75,6 +75,15 @@ def verify(path: Path) -> List[str]:
             database.close()
     except (ValueError, OSError) as error:
         return [str(error)]
+
+
+def database_problems(database: Database) -> List[str]:
+    """Problems of the schema, the manifest or the owners of rows."""
+    problems = list(schema_problems(database))
+    if not problems:
+        found = manifest_problems(database.manifest())
+        problems = [f"{DATABASE}: {problem}" for problem in found][:5]
+    return problems or list(owner_problems(database))
 
 
 def schema_problems(database: Database) -> Iterator[str]:
@@ -129,25 +138,23 @@ def check_complete(path: Path) -> None:
     raise ValueError(Errors.E010.format(path=path, missing=DATABASE))
 
 
-def _check_version(path: Path, database: Database) -> None:
+def check_version(where: object, database: Database) -> None:
     """Raise ValueError for a knowledge base of another version."""
     tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
     if tables and database.get("format") == FORMAT and database.get("version") == 2:
-        raise ValueError(Errors.E044.format(path=path))
+        raise ValueError(Errors.E044.format(path=where))
     if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
         found = f"{database.get('version')!r:.20} in {DATABASE}"
-        raise ValueError(Errors.E008.format(where=path, found=found))
+        raise ValueError(Errors.E008.format(where=where, found=found))
 
 
 def _problems(path: Path, database: Database) -> Iterator[str]:
     """Problems that show without reading everything: identities, counts and lengths."""
-    problems = list(schema_problems(database))
-    manifest = {} if problems else database.manifest()
-    problems += [f"{DATABASE}: {problem}" for problem in manifest_problems(manifest)][:5]
-    problems = problems or list(owner_problems(database))
+    problems = database_problems(database)
     if problems:
         yield from problems
         return
+    manifest = database.manifest()
     file = vector_file(path, manifest)
     if file is not None:
         yield from file.problems(manifest["rows"])

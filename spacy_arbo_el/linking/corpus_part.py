@@ -1,6 +1,6 @@
 """Mentions of some documents, stored as one .npz file."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Sequence, Tuple, Union, overload
 
 import numpy as np
@@ -15,7 +15,6 @@ from ..reranking.protocol import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..storage.files import pack_arrays, unpack_arrays
 
-RECORD = tuple(field.name for field in fields(MentionRecord))
 INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
 
 
@@ -125,7 +124,7 @@ def pack_records(records: Sequence[MentionRecord]) -> Tuple[np.ndarray, np.ndarr
     """Pack records as bytes (uint8) with offsets (m + 1,). int64: where each begins and the last
     ends.
     """
-    rows = [srsly.msgpack_dumps([getattr(record, name) for name in RECORD]) for record in records]
+    rows = [srsly.msgpack_dumps(record.values) for record in records]
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     return np.frombuffer(b"".join(rows), dtype=np.uint8), offsets_of(lengths)
 
@@ -153,9 +152,8 @@ class PackedRecords(Sequence[MentionRecord]):
         if isinstance(which, slice):
             return [self[row] for row in range(*which.indices(len(self)))]
         data = self._data[int(self._starts[which]) : int(self._stops[which])]
-        named: Dict[str, Any] = dict(zip(RECORD, srsly.msgpack_loads(data.tobytes())))
-        named.update((name, tuple(named[name])) for name in ("key", "kb_ids"))
-        return MentionRecord(**named)
+        values: Any = srsly.msgpack_loads(data.tobytes())
+        return MentionRecord.from_values(values)
 
 
 def _narrowed(ranked: RankedMentions, n_exemplars: int) -> RankedMentions:

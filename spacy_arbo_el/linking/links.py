@@ -43,7 +43,7 @@ class Wording:
         decisions: Of the same m mentions.
         """
         positions = np.unique(np.append(candidates.ids.ravel(), decisions.entities))
-        ids = dict(zip(positions.tolist(), kb.ids_of(positions).tolist()))
+        ids = dict(zip(positions.tolist(), kb.entities.ids_of(positions).tolist()))
         steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
         entities = sorted(ref for kind, ref in steps if kind == "entity")
         rows = [ref for kind, ref in steps if kind == "exemplar"]

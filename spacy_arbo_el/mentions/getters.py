@@ -6,6 +6,7 @@ from typing import Iterable, List, Optional, Protocol, Sequence, Tuple, runtime_
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import registry
+from spacy.vocab import Vocab
 
 from ..errors import Warnings
 from ..log import warn_once
@@ -86,6 +87,15 @@ def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None
         doc.spans[get_spans.spans_key] = spans
 
 
+def same_tokens(doc: Doc, vocab: Vocab) -> Doc:
+    """A Doc with the same tokens and ``doc_id``, and nothing else."""
+    words = [token.text for token in doc]
+    copy = Doc(vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+    if "doc_id" in doc.user_data:
+        copy.user_data["doc_id"] = doc.user_data["doc_id"]
+    return copy
+
+
 def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Example, bool]:
     """Make an example that predicts gold mentions, unlinked. Those of the reference.
 
@@ -97,11 +107,7 @@ def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Exam
     if [offsets_of_span(s) for s in gold] == [offsets_of_span(s) for s in predicted]:
         return example, False
     # Built over the reference's tokens, so that no mention is lost where tokens differ.
-    doc = Doc(
-        example.reference.vocab,
-        words=[token.text for token in example.reference],
-        spaces=[bool(token.whitespace_) for token in example.reference],
-    )
+    doc = same_tokens(example.reference, example.reference.vocab)
     spans = [Span(doc, span.start, span.end, label=span.label) for span in gold]
     set_mentions(doc, spans, get_spans)
     return Example(doc, example.reference), True

@@ -1,8 +1,8 @@
 """The record of one mention, in plain values. Without the Doc it is from."""
 
 import hashlib
-from dataclasses import dataclass
-from typing import Iterator, List, Sequence, Tuple
+from dataclasses import dataclass, fields
+from typing import Any, Iterator, List, Sequence, Tuple
 
 from spacy.tokens import Doc, Span
 
@@ -49,6 +49,20 @@ class MentionRecord:
     def document(self) -> str:
         """Name of the document. The ``doc_id``, or the fingerprint if there is none."""
         return self.doc_id or self.key[0]
+
+    @property
+    def values(self) -> List[Any]:
+        """The fields in their order, which msgpack can write."""
+        return [getattr(self, name) for name in FIELDS]
+
+    @classmethod
+    def from_values(cls, values: Sequence[Any]) -> "MentionRecord":
+        """A record of ``values`` that msgpack has read."""
+        (document, start, end), kb_ids, *texts = values
+        return cls((document, start, end), tuple(kb_ids), *texts)
+
+
+FIELDS = tuple(field.name for field in fields(MentionRecord))
 
 
 def gold_ids(span: Span) -> Tuple[str, ...]:

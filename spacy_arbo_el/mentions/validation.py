@@ -1,20 +1,15 @@
 """Validation of mention records that were read from bytes."""
 
-from dataclasses import fields
 from typing import Any, Iterable, Sequence
 
 from .record import MentionRecord
-
-# The fields behind the key and the ids.
-TEXTS = tuple(field.name for field in fields(MentionRecord))[2:]
 
 
 def check_records(records: Sequence[MentionRecord]) -> None:
     """ValueError where a field has another type than it should."""
     for record in records:
         check_key(record.key)
-        texts = [*record.kb_ids, *(getattr(record, name) for name in TEXTS)]
-        if not isinstance(record.kb_ids, tuple) or not are_texts(texts):
+        if not are_texts([*record.kb_ids, *record.values[2:]]):
             raise ValueError(f"a mention has something else than texts: {record!r:.80}")
 
 

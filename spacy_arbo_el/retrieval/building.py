@@ -48,7 +48,7 @@ class RetrieverBuilder:
         entities = exemplars.entities(kb)
         usable = np.flatnonzero(exemplars.readable & (entities >= 0))
         return Retriever(
-            EntitySearch(kb.rows, kb.owners(), self._text_index(kb), similarity),
+            EntitySearch(kb.rows, kb.vectors.owners(), self._text_index(kb), similarity),
             self._exemplar_index(exemplars, usable),
             usable,
             entities[usable],
@@ -59,8 +59,8 @@ class RetrieverBuilder:
     def _text_index(self, kb: ArboKB) -> Index:
         source, rows = (kb, kb.vectors.epoch), np.arange(len(kb.rows))
         previous = self._previous(self._texts, source, rows)
-        index = self.settings.index(kb.rows, self.settings.similarity, kb.index, previous)
-        kb.index = index.attached
+        index = self.settings.index(kb.rows, self.settings.similarity, kb.vectors.index, previous)
+        kb.vectors.index = index.attached
         self._texts = _Built(source, rows, index)
         return index
 

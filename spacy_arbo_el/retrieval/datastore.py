@@ -77,7 +77,7 @@ class Datastore:
     @property
     def revision(self) -> Revision:
         """The present state."""
-        return Revision(self.content, self.kb.layout, self.encoder.fingerprint)
+        return Revision(self.content, self.kb.vectors.layout, self.encoder.fingerprint)
 
     @contextmanager
     def reading(self) -> Iterator[Retriever]:
@@ -237,9 +237,9 @@ class Datastore:
         if not self.is_current:
             self.changed()
         if not self.kb.in_sync or self.kb.fingerprint != fingerprint:
-            layout = self.kb.layout
+            layout = self.kb.vectors.layout
             n_texts = self.kb.sync(self.settings.verbalization, self._encode_texts, fingerprint)
-            self.content += self.kb.layout != layout
+            self.content += self.kb.vectors.layout != layout
             self._retriever = None
         self._edits = self.kb.edits
         n_mentions = self.exemplars.sync(self.encoder.encode_mentions, fingerprint)

@@ -55,7 +55,7 @@ def encode_unknown(encoder: Encoder, known: ArboKB, verbalization: Verbalization
     usable = known.in_sync and known.rows.dtype == "float32"
     if not usable or known.fingerprint != encoder.fingerprint:
         return partial(encode_texts, encoder)
-    own = known.distinct_texts(verbalization)
+    own = known.vectors.distinct_texts(verbalization)
     row_of = dict(zip(own.texts, own.rows.tolist()))
 
     def encode(texts: Sequence[Text]) -> np.ndarray:

@@ -191,7 +191,7 @@ class ExemplarStore:
         return known
 
     def to_bytes(self) -> bytes:
-        records = [[list(r.key), list(r.kb_ids), *_texts_of(r)] for r in self.records]
+        records = [record.values for record in self.records]
         arrays = {"vectors": self.vectors, **self.inputs.to_dict()}
         return srsly.msgpack_dumps(
             {"records": records, "arrays": pack_arrays(arrays), "fingerprint": self.fingerprint}
@@ -200,27 +200,10 @@ class ExemplarStore:
     def from_bytes(self, data: bytes) -> "ExemplarStore":
         msg = srsly.msgpack_loads(data)
         arrays = unpack_arrays(msg["arrays"])
-        self._set_records(
-            [
-                MentionRecord(tuple(key), tuple(kb_ids), *texts)
-                for key, kb_ids, *texts in msg["records"]
-            ]
-        )
+        self._set_records(list(map(MentionRecord.from_values, msg["records"])))
         self.inputs = SpanInputs.from_dict(arrays)
         self._set_vectors(arrays["vectors"])
         self.fingerprint = msg["fingerprint"]
         if not len(self) == len(self.inputs) == len(self.vectors):
             raise ValueError(Errors.E302.format(records=len(self), inputs=len(self.inputs)))
         return self
-
-
-def _texts_of(record: MentionRecord) -> List[str]:
-    """Text fields of a record, in order. Those behind its key and ids."""
-    return [
-        record.text,
-        record.before,
-        record.after,
-        record.label,
-        record.normalized,
-        record.doc_id,
-    ]

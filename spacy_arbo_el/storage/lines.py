@@ -1,18 +1,33 @@
 """Reading of text files line by line; storable text."""
 
+import csv
 import gzip
 import io
 import json
 import zlib
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional, Tuple, Union, cast
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Union,
+    cast,
+)
 
 from ..errors import Errors
 
 PathLike = Union[str, Path]
 # Takes the error of a line that can't be read: raises it, or keeps it and continues.
 OnBad = Callable[[ValueError], None]
+# The default limit is too small for long texts.
+csv.field_size_limit(1 << 30)
 # Characters of what an error says about a line.
 MAX_PROBLEM = 500
 
@@ -176,6 +191,35 @@ def read_records(
             bad(line_error(path, number, problem))
             continue
         yield number, record
+
+
+def read_cells(
+    path: PathLike, delimiter: str, bad: OnBad = throw, encoding: str = "utf8"
+) -> Iterator[Tuple[int, List[str]]]:
+    """Yield the cells of each row of CSV. With the number of its first line; also of empty ones.
+
+    bad: What to do with the error of an invalid row, which is then left out.
+    encoding: See ``read_lines``.
+    """
+    first = last = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal first, last
+        for last, line in read_lines(path, bad, encoding=encoding):
+            first = first or last
+            yield line + "\n"
+
+    rows = csv.reader(lines(), delimiter=delimiter, strict=True)
+    while True:
+        first = 0
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            bad(line_error(path, last, f"no valid table: {error}."))
+            continue
+        if row is None:
+            return
+        yield first, row
 
 
 def _no_number(name: str) -> None:

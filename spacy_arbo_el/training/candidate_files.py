@@ -76,7 +76,7 @@ class CandidatesFile:
             "format": FORMAT,
             "pipeline": self.pipeline,
             "corpus": self.corpus,
-            "ids": self.kb.ids_of(positions).tolist(),
+            "ids": self.kb.entities.ids_of(positions).tolist(),
             "arrays": pack_arrays(arrays),
         }
         write_file(self.path, seal(_KIND, srsly.msgpack_dumps(content)))

@@ -209,11 +209,11 @@ class Trainer:
         """
         datastore = self.datastore
         kb, exemplars, settings = datastore.kb, datastore.exemplars, datastore.settings
-        entities = kb, kb.edits, kb.layout, settings.verbalization
+        entities = kb, kb.edits, kb.vectors.layout, settings.verbalization
         if earlier is not None and earlier.entities == entities:
             texts, inputs = earlier.texts, earlier.text_inputs
         else:
-            texts = kb.distinct_texts(settings.verbalization)
+            texts = kb.vectors.distinct_texts(settings.verbalization)
             inputs = datastore.encoder.read_texts(texts.texts)
         table = GoldTable(exemplars.records, kb, texts, inputs.lengths[inputs.passage])
         cache = EmbeddingCache(settings.similarity, texts.vectors(kb.rows), exemplars.vectors)

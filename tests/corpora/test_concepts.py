@@ -1,31 +1,26 @@
-from spacy_arbo_el.corpora.concepts import concept_map_of, normalise_ids, strip_prefix
+import pytest
+
+from spacy_arbo_el.corpora.convert import concept_map_of, normalise_ids
 from spacy_arbo_el.kb.entity import Entity
 
-
-def test_strip_prefix_of_omim_and_mesh():
-    assert strip_prefix(" OMIM:104300 ") == "104300"
-    assert strip_prefix("MESH:D000544") == "D000544"
-    assert strip_prefix("mesh:D000544") == "D000544"
-    assert strip_prefix("DOID:7") == "DOID:7"
+CONCEPTS = {"C1": "C1", "264300": "C1", "D2": "D2", "OMIM:98": "X"}
 
 
-def test_ids_are_mapped_to_their_concepts():
-    concepts = {"C1": "C1", "264300": "C1", "D2": "D2"}
-    assert normalise_ids(["OMIM:264300"], concepts) == ("C1",)
-    assert normalise_ids(["D2", "264300", "C1"], concepts) == ("D2", "C1")
-    assert normalise_ids(["-1", "", "NIL"], concepts) == ()
-
-
-def test_id_missing_from_the_map_is_kept_without_its_prefix():
-    assert normalise_ids(["OMIM:99", "MESH:D9"], {"1": "1"}) == ("99", "D9")
-
-
-def test_id_with_its_prefix_is_looked_up_first():
-    assert normalise_ids(["OMIM:99"], {"OMIM:99": "X"}) == ("X",)
-
-
-def test_without_a_map_ids_are_unchanged():
-    assert normalise_ids(("OMIM:99", "Q1")) == ("OMIM:99", "Q1")
+@pytest.mark.parametrize(
+    ("ids", "concepts", "expected"),
+    [
+        (["OMIM:264300"], CONCEPTS, ("C1",)),
+        (["D2", "264300", "C1"], CONCEPTS, ("D2", "C1")),
+        (["-1", "", "NIL"], CONCEPTS, ()),
+        # One that is missing from the map is kept without its prefix.
+        ([" OMIM:99 ", "mesh:D9", "DOID:7"], CONCEPTS, ("99", "D9", "DOID:7")),
+        # One with its prefix is looked up first.
+        (["OMIM:98"], CONCEPTS, ("X",)),
+        (["OMIM:99", "Q1"], None, ("OMIM:99", "Q1")),
+    ],
+)
+def test_ids_are_mapped_to_their_concepts(ids, concepts, expected):
+    assert normalise_ids(ids, concepts) == expected
 
 
 def test_concept_map_of_entities_prefers_their_own_ids():

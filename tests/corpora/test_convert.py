@@ -5,11 +5,9 @@ import pytest
 import spacy
 from hypothesis import given
 from spacy.tokens import Doc, DocBin
-from spacy.training import Example
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.convert import convert_corpus, select
-from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import to_doc
 
 from .strategies import annotated_texts
@@ -28,44 +26,22 @@ def text_of(text, *mentions):
 
 
 @given(annotated_texts())
-def test_every_mention_keeps_its_exact_offsets(nlp, text):
-    doc = to_doc(nlp, text)
-    assert doc.text == text.text
-    assert [described(span) for span in doc.spans["mentions"]] == [
-        expected(mention) for mention in text.mentions
-    ]
-    for span, mention in zip(doc.spans["mentions"], text.mentions):
-        assert span.text == text.text[mention.start : mention.end]
-    assert {described(ent) for ent in doc.ents} <= {expected(m) for m in text.mentions}
-
-
-@given(annotated_texts())
-def test_spacy_file_keeps_text_spans_and_doc_id(nlp, text):
-    doc = to_doc(nlp, text)
-    data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-    (again,) = DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab)
-    assert again.text == text.text
-    assert [described(span) for span in again.spans["mentions"]] == [
-        described(span) for span in doc.spans["mentions"]
-    ]
-    assert [described(ent) for ent in again.ents] == [described(ent) for ent in doc.ents]
-    assert again.user_data["doc_id"] == text.id
-
-
-@given(annotated_texts())
-def test_tokens_are_split_but_never_merged(nlp, text):
-    starts = {token.idx for token in nlp.make_doc(text.text)}
-    assert starts <= {token.idx for token in to_doc(nlp, text)}
-
-
-@given(annotated_texts())
-def test_doc_ents_are_the_longest_mentions_without_overlap(nlp, text):
+def test_every_mention_keeps_its_exact_offsets_also_in_a_file(nlp, text):
     counts = Counter()
     doc = to_doc(nlp, text, counts=counts)
-    assert len(doc.ents) + counts["overlapping"] == len(text.mentions)
-    for span in doc.spans["mentions"]:
-        over = [ent for ent in doc.ents if ent.start < span.end and span.start < ent.end]
-        assert any(len(ent) >= len(span) for ent in over)
+    assert {token.idx for token in nlp.make_doc(text.text)} <= {token.idx for token in doc}
+    data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    (again,) = DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab)
+    assert again.user_data["doc_id"] == text.id
+    for one in (doc, again):
+        assert one.text == text.text
+        assert list(map(described, one.spans["mentions"])) == list(map(expected, text.mentions))
+        assert {described(ent) for ent in one.ents} <= {expected(m) for m in text.mentions}
+        # The longest without overlap.
+        assert len(one.ents) + counts["overlapping"] == len(text.mentions)
+        for span in one.spans["mentions"]:
+            over = [ent for ent in one.ents if ent.start < span.end and span.start < ent.end]
+            assert any(len(ent) >= len(span) for ent in over)
 
 
 def test_without_mentions_the_tokens_are_those_of_the_tokenizer(nlp):
@@ -124,13 +100,6 @@ def test_with_a_spans_key_doc_ents_is_empty(nlp):
     assert not doc.ents
     assert list(doc.spans) == ["sc"]
     assert [span.kb_id_ for span in doc.spans["sc"]] == ["Q1", "NIL"]
-
-
-def test_converted_documents_can_be_aligned(nlp):
-    text = text_of("x-ray  of\n\nG6PDs", (0, 1, "X"), (10, 14, "Y", ("Q1",)))
-    reference = to_doc(nlp, text)
-    example = Example(nlp.make_doc(text.text), reference)
-    assert example.alignment.y2x.lengths.sum()
 
 
 def test_tokenizer_that_changes_the_text_is_an_error():
@@ -202,12 +171,9 @@ def test_convert_pubtator_leaves_duplicates_out(nlp, write, tmp_path):
     assert (counts["docs"], counts["duplicates"], counts["mentions"]) == (1, 1, 1)
 
 
-def test_unknown_format_is_an_error_that_lists_the_formats(nlp, write, tmp_path):
+def test_an_unknown_format_and_a_corpus_without_documents_are_errors(nlp, write, tmp_path):
     with pytest.raises(ValueError, match="no corpus format 'conll'.*'jsonl'.*'pubtator'"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="conll", nlp=nlp)
-
-
-def test_corpus_without_documents_is_an_error(nlp, write, tmp_path):
     with pytest.raises(ValueError, match="no documents to write to .*o.spacy"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="jsonl", nlp=nlp)
     assert not (tmp_path / "o.spacy").exists()
@@ -223,10 +189,6 @@ def test_failed_conversion_keeps_the_previous_file(nlp, write, tmp_path):
         convert_corpus(good, out, format="jsonl", nlp=nlp)
     assert out.read_bytes() == before
     assert list(out.parent.iterdir()) == [out]
-
-
-def test_write_docbin_returns_the_number_of_documents(nlp, tmp_path):
-    assert write_docbin([nlp("a"), nlp("b")], tmp_path / "o.spacy") == 2
 
 
 @pytest.mark.parametrize(("add", "warned"), [(0, False), (-1, True)])

@@ -33,28 +33,18 @@ def test_lone_surrogate_is_no_text():
     assert not is_text(1)
 
 
-def test_failed_write_keeps_the_previous_file_and_leaves_no_other(write, tmp_path):
-    path = write("old")
-    with pytest.raises(KeyboardInterrupt), replacing(path) as file:
-        file.write(b"ne")
-        raise KeyboardInterrupt
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_replacing_creates_folders_and_replaces_files(tmp_path):
-    path = tmp_path / "a" / "b" / "file"
+@pytest.mark.parametrize("name", ["file", "a/b/file", "link"])
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, name):
+    path, target = tmp_path / name, tmp_path / "target"
+    if name == "link":
+        target.write_bytes(b"old")
+        path.symlink_to(target)
     for content in (b"one", b"two"):
         with replacing(path) as file:
             file.write(content)
+        with pytest.raises(KeyboardInterrupt), replacing(path) as file:
+            file.write(b"ne")
+            raise KeyboardInterrupt
         assert path.read_bytes() == content
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_replacing_keeps_symbolic_links(write, tmp_path):
-    target, link = write("old"), tmp_path / "link"
-    link.symlink_to(target)
-    with replacing(link) as file:
-        file.write(b"new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
+    assert set(path.parent.iterdir()) == ({path, target} if name == "link" else {path})
+    assert path.is_symlink() == (name == "link")

@@ -115,7 +115,7 @@ def test_tasks_of_label_studio_without_annotations_are_left_out_and_wrong_ones_s
     wrong = {"data": {"text": TEXT}, "annotations": [{"result": [{"value": 3}]}]}
     with pytest.raises(ValueError, match="line 2"):
         read(write, json.dumps([tasks[1], wrong]), "label-studio")
-    with pytest.raises(ValueError, match="no JSON"):
+    with pytest.raises(ValueError, match="line 1: no valid JSON"):
         read(write, "[", "label-studio")
 
 

@@ -7,9 +7,7 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.corpora.hidden import BARE, HiddenDev, HiddenSettings, without_names
 from spacy_arbo_el.corpora.names import Dictionary, key_of
@@ -18,6 +16,8 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.words import words_of
+
+from ..commands import run
 
 NLP = spacy.blank("en")
 ENTITIES = [
@@ -146,10 +146,6 @@ def test_no_entity_has_two_names(tmp_path):
 # The command
 
 
-def run(*arguments):
-    return CliRunner().invoke(arbo_cli, ["silver", *map(str, arguments)])
-
-
 @pytest.fixture
 def world(tmp_path):
     write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
@@ -166,8 +162,7 @@ def arguments(folder):
 
 
 def test_hidden_names_are_nowhere_but_in_the_dev_set(world):
-    result = run(*arguments(world), "--hide", 1)
-    assert result.exit_code == 0, result.output
+    run("silver", *arguments(world), "--hide", 1)
     train, dev = (list(read_docs(world / f"{name}.spacy", NLP.vocab)) for name in ("train", "dev"))
     kb = ArboKB.for_reading(world / "hidden")
     names = {key_of(name) for entity in kb.entities for name in entity.names}
@@ -183,12 +178,11 @@ def test_hidden_names_are_nowhere_but_in_the_dev_set(world):
 
 
 def test_a_knowledge_base_is_not_replaced_without_asking(world):
-    assert run(*arguments(world)).exit_code == 0
+    run("silver", *arguments(world))
     before = (world / "dev.spacy").read_bytes()
-    result = run(*arguments(world), "--seed", 1)
-    assert result.exit_code == 1 and "E034" in result.output
+    assert "E034" in run("silver", *arguments(world), "--seed", 1, code=1)
     assert (world / "dev.spacy").read_bytes() == before
-    assert run(*arguments(world), "--replace").exit_code == 0
+    run("silver", *arguments(world), "--replace")
 
 
 @pytest.mark.parametrize(
@@ -201,11 +195,9 @@ def test_a_knowledge_base_is_not_replaced_without_asking(world):
     ],
 )
 def test_bad_settings(world, more, error):
-    result = run(*arguments(world), *more)
-    assert result.exit_code == 1 and error in result.output
+    assert error in run("silver", *arguments(world), *more, code=1)
     assert not (world / "train.spacy").exists()
 
 
 def test_a_dev_set_needs_its_knowledge_base(world):
-    result = run(*arguments(world)[:-2])
-    assert result.exit_code == 1 and "--hidden-kb" in result.output
+    assert "--hidden-kb" in run("silver", *arguments(world)[:-2], code=1)

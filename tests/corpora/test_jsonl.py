@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
-from spacy_arbo_el.corpora.jsonl import read_jsonl
+from spacy_arbo_el.corpora.json_documents import read_jsonl
 
 from .strategies import annotated_texts
 
@@ -95,36 +95,3 @@ def test_every_annotated_text_is_read_as_it_was(tmp_path, texts):
         lines.append(json.dumps({"id": text.id, "text": text.text, "mentions": mentions}))
     path.write_text("\n".join(lines), encoding="utf8")
     assert list(read_jsonl(path)) == texts
-
-
-VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-2, 20), st.floats(), st.text(max_size=5)),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=4,
-)
-MENTIONS = st.fixed_dictionaries(
-    {"start": VALUES, "end": VALUES, "label": VALUES, "kb_id": VALUES},
-    optional={"cluster": VALUES},
-)
-OFFSETS = st.fixed_dictionaries(
-    {"start": st.integers(-1, 5), "end": st.integers(-1, 5)}, optional={"kb_id": st.just("Q1")}
-).map(lambda offsets: {"label": "X", "kb_id": None, **offsets})
-RECORDS = st.fixed_dictionaries(
-    {"id": VALUES | st.just("d"), "text": VALUES | st.just("a é b")},
-    optional={"mentions": VALUES | st.lists(MENTIONS | OFFSETS, max_size=2)},
-)
-CONTENTS = st.one_of(
-    st.binary(max_size=60),
-    st.lists(RECORDS, max_size=3).map(lambda r: "\n".join(map(json.dumps, r)).encode()),
-)
-
-
-@given(CONTENTS)
-def test_any_bytes_are_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
-    path = tmp_path / "fuzz.jsonl"
-    path.write_bytes(content)
-    try:
-        for text in read_jsonl(path):
-            assert all(0 <= m.start < m.end <= len(text.text) for m in text.mentions)
-    except ValueError as err:
-        assert f"{path}, line " in str(err)

@@ -1,12 +1,11 @@
 import pytest
 import spacy
 from hypothesis import given
-from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.util import registry
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
-from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import to_doc
 from spacy_arbo_el.corpora.reader import MentionCorpus
 
@@ -35,7 +34,8 @@ def ids(examples):
 
 
 def test_predicted_documents_have_mentions_without_links(corpus):
-    for example in MentionCorpus(corpus)(spacy.blank("en")):
+    config = {"corpus": {"@readers": "spacy-arbo-el.MentionCorpus.v1", "path": str(corpus)}}
+    for example in registry.resolve(config)["corpus"](spacy.blank("en")):
         x, y = example.predicted, example.reference
         assert x.text == y.text
         assert [(t.text, t.whitespace_) for t in x] == [(t.text, t.whitespace_) for t in y]
@@ -86,23 +86,10 @@ def test_shuffled_order_depends_on_the_seed(corpus, nlp):
     assert all(sorted(order) == ["d0", "d1", "d2", "d3", "d4"] for order in passes(1))
 
 
-def test_each_pass_gives_new_documents(corpus, nlp):
-    reader = MentionCorpus(corpus)
-    first, second = (list(reader(nlp)) for _ in range(2))
-    first[0].predicted.ents = []
-    assert second[0].predicted.ents
-
-
 def test_empty_documents_are_skipped(nlp, tmp_path):
     path = tmp_path / "o.spacy"
     write_docbin([nlp(""), nlp("a")], path)
     assert [example.text for example in MentionCorpus(path)(nlp)] == ["a"]
-
-
-def test_reader_is_registered(corpus, nlp):
-    config = {"corpus": {"@readers": "spacy-arbo-el.MentionCorpus.v1", "path": str(corpus)}}
-    reader = registry.resolve(config)["corpus"]
-    assert len(list(reader(nlp))) == 5
 
 
 def test_components_see_the_mentions_in_nlp_evaluate(corpus):
@@ -119,22 +106,10 @@ def test_components_see_the_mentions_in_nlp_evaluate(corpus):
     assert seen == [[("anti-G6PD", "")]] * 5
 
 
-def test_missing_path_is_an_error(nlp):
+def test_a_path_without_a_corpus_is_an_error(nlp, tmp_path):
     with pytest.raises(ValueError, match="has no path. Set it in the config"):
         MentionCorpus(None)
-
-
-def test_path_without_corpus_is_an_error(nlp, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"dev\.spacy does not exist. Convert"):
         list(MentionCorpus(tmp_path / "dev.spacy")(nlp))
     with pytest.raises(FileNotFoundError, match=r"\*\.spacy does not exist. The folder holds no"):
         list(MentionCorpus(tmp_path)(nlp))
-
-
-@given(st.binary(max_size=40), st.integers(0, 400))
-def test_damaged_file_is_an_error_with_its_path(nlp, corpus, noise, cut):
-    path = corpus.with_name("damaged.spacy")
-    for content in (noise, corpus.read_bytes()[:cut]):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"damaged\.spacy is no valid \.spacy file"):
-            list(read_docs(path, nlp.vocab))

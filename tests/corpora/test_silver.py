@@ -9,15 +9,15 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Span
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
 from spacy_arbo_el.corpora.names import Dictionary
 from spacy_arbo_el.corpora.read import read_plain_documents
 from spacy_arbo_el.corpora.silver import SilverSettings, choose, scanned, write_chosen
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
+
+from ..commands import run
 
 ENTITIES = [
     Entity("all", "acute lymphatic leukaemia", aliases=["ALL", "leukaemia"], types=["Disease"]),
@@ -173,24 +173,14 @@ def test_command(tmp_path):
     lines = [f"A cold day {number}." for number in range(50)]
     (tmp_path / "texts" / "a.txt").write_text("\n".join([*lines, "", "The flu."]))
     (tmp_path / "drop.txt").write_text("a.txt:52\n")
-    paths = [
-        "silver",
-        tmp_path / "texts",
-        "--kb",
-        tmp_path / "kb.jsonl",
-        "-o",
-        tmp_path / "s.spacy",
-    ]
-    arguments = [*paths, "--per-name", 3, "--exclude", tmp_path / "drop.txt"]
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    output = " ".join(result.output.split())
-    assert result.exit_code == 0, output
+    paths = ["--kb", tmp_path / "kb.jsonl", "-o", tmp_path / "s.spacy"]
+    more = ["--per-name", 3, "--exclude", tmp_path / "drop.txt"]
+    output = run("silver", tmp_path / "texts", *paths, *more)
     assert "3 documents, 3 mentions of 1 entities by 1 names" in output
     assert "47 mentions of names that have enough" in output and "cold (50)" in output
     assert len(list(read_docs(tmp_path / "s.spacy", NLP.vocab))) == 3
-    arguments = ["silver", tmp_path / "kb.jsonl", "--format", "pubtator", *paths[2:]]
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 1 and "kb.jsonl, line 1" in " ".join(result.output.split())
+    printed = run("silver", tmp_path / "kb.jsonl", "--format", "pubtator", *paths, code=1)
+    assert "kb.jsonl, line 1" in printed
 
 
 def plain_docs(path, texts):
@@ -205,12 +195,9 @@ def test_documents_without_ids_are_split_as_lines_of_text_are(tmp_path):
     source = plain_docs(tmp_path / "texts.spacy", texts)
     ids = [doc.user_data["doc_id"] for doc in read_plain_documents(source, NLP)]
     assert ids == [f"texts.spacy:{i + 1}" for i in range(40)]
-    command = ["silver", str(source), "--kb", str(tmp_path / "kb.jsonl")]
     outputs = [tmp_path / name for name in ("train.spacy", "dev.spacy", "hidden")]
-    for option, path in zip(("--output", "--dev", "--hidden-kb"), outputs):
-        command += [option, str(path)]
-    result = CliRunner().invoke(arbo_cli, command)
-    assert result.exit_code == 0, result.output
+    paths = [part for pair in zip(("--output", "--dev", "--hidden-kb"), outputs) for part in pair]
+    run("silver", source, "--kb", tmp_path / "kb.jsonl", *paths)
     train, dev = (
         {doc.user_data["doc_id"] for doc in read_docs(path, NLP.vocab)} for path in outputs[:2]
     )
@@ -221,8 +208,8 @@ def test_nothing_is_written_where_one_part_has_no_mention(tmp_path):
     write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
     source = plain_docs(tmp_path / "texts.spacy", ["The flu and leukaemia."])
     for seed in range(8):
-        command = ["silver", str(source), "--kb", str(tmp_path / "kb.jsonl"), "--seed", str(seed)]
+        command = ["silver", source, "--kb", tmp_path / "kb.jsonl", "--seed", seed]
         for option in ("--output", "--dev", "--hidden-kb"):
-            command += [option, str(tmp_path / f"out{option}.spacy")]
-        assert CliRunner().invoke(arbo_cli, command).exit_code == 1
+            command += [option, tmp_path / f"out{option}.spacy"]
+        run(*command, code=1)
         assert {path.name for path in tmp_path.iterdir()} == {"kb.jsonl", "texts.spacy"}

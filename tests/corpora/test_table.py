@@ -8,7 +8,7 @@ from spacy.tokens import Span
 
 from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.corpora.annotated import LABEL
-from spacy_arbo_el.corpora.jsonl import read_jsonl
+from spacy_arbo_el.corpora.json_documents import read_jsonl
 from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.table import cell
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
-from spacy_arbo_el.corpora.jsonl import read_jsonl
+from spacy_arbo_el.corpora.json_documents import read_jsonl
 from spacy_arbo_el.discovery.entities import NewEntity, to_html
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.mentions.record import text_fingerprint

@@ -75,4 +75,4 @@ def vectors(path):
     """The vectors of a knowledge base, whose they are, and the encoder they are of."""
     kb = ArboKB.for_reading(path)
     assert kb.in_sync and kb.fingerprint
-    return kb.rows.array().tobytes(), kb.owners().tolist(), kb.fingerprint
+    return kb.rows.array().tobytes(), kb.vectors.owners().tolist(), kb.fingerprint

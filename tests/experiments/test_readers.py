@@ -9,7 +9,7 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.util import import_file
 
-from spacy_arbo_el.corpora.concepts import concept_map_of
+from spacy_arbo_el.corpora.convert import concept_map_of
 from spacy_arbo_el.kb.importers import ImportReport
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 

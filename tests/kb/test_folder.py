@@ -95,6 +95,30 @@ def test_a_changed_row_of_an_entity_is_detected(tmp_path):
     assert "entities.sqlite" in refused(path)
 
 
+def until_killed(work, seconds):
+    """Have a child work until it is killed, so many seconds after its first tick.
+
+    work: Function that is given a function to call at each tick.
+    RETURNS: How often it ticked after the first time.
+    """
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(read)
+        work(lambda: os.write(write, b"."))
+        os._exit(0)
+    os.close(write)
+    assert os.read(read, 1) == b"."
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    ticks = 0
+    while chunk := os.read(read, 4096):
+        ticks += len(chunk)
+    os.close(read)
+    return ticks
+
+
 # The same edits are made in a process that is killed and in one that is not killed.
 def edit(kb, number):
     rng = random.Random(number)
@@ -126,25 +150,15 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
     for kills in range(5 * wanted):
         if kills >= wanted and number > wanted and between:
             break  # later on a busy machine, on which few edits are made between two kills
-        read, write = os.pipe()
-        child = os.fork()
-        if not child:
-            os.close(read)
-            with ArboKB.open(path) as kb:
-                os.write(write, b"o")
-                for current in range(number, number + 1000):
+
+        def work(tick, first=number):
+            with ArboKB.open(path) as kb:  # also after a writer was killed
+                tick()
+                for current in range(first, first + 1000):
                     edit(kb, current)
-                    os.write(write, b".")
-            os._exit(0)
-        os.close(write)
-        assert os.read(read, 1) == b"o", "it opens after a writer was killed"
-        time.sleep(rng.random() * 0.1)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        done = 0
-        while chunk := os.read(read, 4096):
-            done += len(chunk)
-        os.close(read)
+                    tick()
+
+        done = until_killed(work, rng.random() * 0.1)
         for current in range(number, number + done):
             edit(model, current)
         number += done
@@ -166,27 +180,17 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
 def test_a_process_killed_at_any_point_of_a_save(tmp_path, attacks):
     path = build(tmp_path / "kb", 50)
     rng, done = random.Random(2), 0
+
+    def work(tick):
+        kb = ArboKB.for_reading(path)
+        for i in range(len(kb), 10_000):
+            kb.add(Entity(f"e{i}", f"name {i}"))
+            kb.sync(Names(), encode, "x")
+            kb.to_disk(path)
+            tick()
+
     for _ in range(attacks(10, 200)):
-        read, write = os.pipe()
-        child = os.fork()
-        if not child:
-            os.close(read)
-            kb = ArboKB.for_reading(path)
-            for i in range(len(kb), 10_000):
-                kb.add(Entity(f"e{i}", f"name {i}"))
-                kb.sync(Names(), encode, "x")
-                kb.to_disk(path)
-                os.write(write, b".")
-            os._exit(0)
-        os.close(write)
-        assert os.read(read, 1) == b"."
-        time.sleep(rng.random() * 0.1)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        before, done = done, done + 1
-        while chunk := os.read(read, 4096):
-            done += len(chunk)
-        os.close(read)
+        before, done = done, done + 1 + until_killed(work, rng.random() * 0.1)
         assert verify(path) == []
         count = len(ArboKB.for_reading(path))
         assert 50 + done <= count <= 50 + done + 1

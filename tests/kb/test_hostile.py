@@ -57,61 +57,74 @@ def refused_everywhere(kb, name):
 ENTRY = {"file": "index-1.faiss", "suffix": ".faiss", "size": 9, "crc": 0, "rows": 8, "kind": "x"}
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {**ENTRY, "file": "../precious.faiss"},
-        {**ENTRY, "file": "{precious}"},
-        {**ENTRY, "file": "index-1.faiss/../../precious.faiss"},
-        {**ENTRY, "file": "entities.sqlite"},
-        {**ENTRY, "file": "index-1.faiss\n"},
-        {**ENTRY, "file": 7},
-        {**ENTRY, "suffix": ".faiss/../../../precious"},
-        {**ENTRY, "size": "9"},
-        {**ENTRY, "size": 1 << 80},
-        ["index-1.faiss"],
-        "index-1.faiss",
-    ],
-)
-def test_an_index_in_another_place_is_refused(kb, precious, entry):
-    if isinstance(entry, dict) and entry["file"] == "{precious}":
-        entry["file"] = str(precious)
+def manifest(key, value):
+    return "INSERT OR REPLACE INTO manifest VALUES (?, ?)", (key, value)
+
+
+def owners(*numbers):
+    return b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)
+
+
+EDITS = [
+    *(
+        manifest("index", json.dumps(entry))
+        for entry in (
+            {**ENTRY, "file": "../precious.faiss"},
+            {**ENTRY, "file": "/precious.faiss"},
+            {**ENTRY, "file": "index-1.faiss/../../precious.faiss"},
+            {**ENTRY, "file": "entities.sqlite"},
+            {**ENTRY, "file": "index-1.faiss\n"},
+            {**ENTRY, "file": 7},
+            {**ENTRY, "suffix": ".faiss/../../../precious"},
+            {**ENTRY, "size": "9"},
+            {**ENTRY, "size": 1 << 80},
+            ["index-1.faiss"],
+            "index-1.faiss",
+        )
+    ),
+    manifest("files", "1/../../precious"),
+    *(manifest("files", value) for value in (-1, 1.5, None)),
+    *(manifest("index", value) for value in ("nonsense", "[" * 100_000)),
+    manifest("settled", "0 UNION SELECT 1"),
+    *(manifest("rows", value) for value in (-1, 1 << 62)),
+    *(manifest("width", value) for value in (1 << 39, 0)),
+    manifest("positions", 3),
+    manifest("generation", "many"),
+    manifest("uuid", "x" * 10_000_000),
+    *(manifest("dtype", value) for value in ("O", "float64")),
+    *(manifest("encoder", value) for value in (7, b"bytes")),
+    manifest("indexes", "1"),
+    *(
+        ("UPDATE owner SET positions = ?", (value,))
+        for value in (
+            *(owners(*range(7), last) for last in (8, -2, 1 << 62)),
+            *(b"", b"x", "text", 7.5),
+        )
+    ),
+    *(
+        (statement, ())
+        for statement in (
+            "UPDATE owned SET first = 1000000",
+            "UPDATE owned SET first = -1 WHERE position = 2",
+            "UPDATE owned SET count = -5",
+            "INSERT INTO dead VALUES (-9, 3)",
+            "UPDATE text SET row = row + 9223372036854770000",
+            "UPDATE name SET position = 1000000",
+            "INSERT INTO type VALUES ('x', -2)",
+            "UPDATE owner SET first = 1",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: repr(edit)[:60])
+def test_impossible_values_are_refused(kb, precious, edit):
+    """Names of files elsewhere, numbers out of range, values of another type."""
     with edited(kb) as database:
-        database.execute("UPDATE manifest SET value = ? WHERE key = 'index'", (json.dumps(entry),))
+        assert database.execute("SELECT positions FROM owner").fetchone()[0]
+        database.execute(*edit)
+    assert len(refused(kb)) < 1000
     refused_everywhere(kb, "entities.sqlite")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("files", "1/../../precious"),
-        ("files", -1),
-        ("files", 1.5),
-        ("files", None),
-        ("index", "nonsense"),
-        ("index", "[" * 100_000),
-        ("settled", "0 UNION SELECT 1"),
-        ("rows", -1),
-        ("rows", 1 << 62),
-        ("width", 1 << 39),
-        ("width", 0),
-        ("positions", 3),
-        ("generation", "many"),
-        ("uuid", "x" * 10_000_000),
-        ("dtype", "O"),
-        ("dtype", "float64"),
-        ("encoder", 7),
-        ("encoder", b"bytes"),
-        ("indexes", "1"),
-    ],
-)
-def test_impossible_values_of_the_manifest_are_refused(kb, precious, key, value):
-    with edited(kb) as database:
-        database.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", (key, value))
-    message = refused(kb)
-    assert len(message) < 1000 and verify(kb)
-    with pytest.raises((ValueError, OSError), match=r"^\[arbo-E0"):
-        ArboKB.open(kb)
 
 
 @pytest.mark.parametrize(
@@ -195,48 +208,6 @@ def test_other_headers_are_refused(kb, header):
     data = (kb / "vectors-1.bin").read_bytes()
     (kb / "vectors-1.bin").write_bytes(header + data[4096:])
     refused_everywhere(kb, "vectors-1.bin")
-
-
-def owners(*numbers):
-    return b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)
-
-
-@pytest.mark.parametrize(
-    "positions",
-    [
-        owners(*range(7), 8),
-        owners(*range(7), -2),
-        owners(*range(7), 1 << 62),
-        b"",
-        b"x",
-        "text",
-        7.5,
-    ],
-)
-def test_owners_that_are_no_entities_are_refused(kb, positions):
-    with edited(kb) as database:
-        assert database.execute("SELECT positions FROM owner").fetchone()[0]
-        database.execute("UPDATE owner SET positions = ?", (positions,))
-    refused_everywhere(kb, "entities.sqlite")
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE owned SET first = 1000000",
-        "UPDATE owned SET first = -1 WHERE position = 2",
-        "UPDATE owned SET count = -5",
-        "INSERT INTO dead VALUES (-9, 3)",
-        "UPDATE text SET row = row + 9223372036854770000",
-        "UPDATE name SET position = 1000000",
-        "INSERT INTO type VALUES ('x', -2)",
-        "UPDATE owner SET first = 1",
-    ],
-)
-def test_rows_and_positions_out_of_range_are_refused(kb, statement):
-    with edited(kb) as database:
-        database.execute(statement)
-    refused_everywhere(kb, "entities.sqlite")
 
 
 @pytest.mark.parametrize("column", ["aliases", "types", "meta", "title", "frequency", "id"])

@@ -11,7 +11,6 @@ from spacy.util import registry
 from spacy_arbo_el.kb import encoding
 from spacy_arbo_el.kb.database import Database
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.folder import KB_FOLDER
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import (
     Names,
@@ -20,7 +19,6 @@ from spacy_arbo_el.kb.verbalizations import (
     soft_limit,
     verbalization_identity,
 )
-from spacy_arbo_el.storage.folders import replacing_folder
 
 
 class Encoder:
@@ -48,7 +46,7 @@ def texts_of_rows(kb):
     """The texts of all rows that belong to an entity, by row."""
     texts = {}
     for position, entity in kb.entities.items():
-        rows = np.flatnonzero(kb.owners() == position)
+        rows = np.flatnonzero(kb.vectors.owners() == position)
         texts.update(zip(rows.tolist(), Names()(entity)))
         assert len(rows) == len(Names()(entity))
     return texts
@@ -85,7 +83,7 @@ def test_equal_texts_have_equal_vectors(kb):
 
 def test_distinct_texts_and_entities_refer_to_each_other(kb):
     kb.sync(Names(), Encoder(), "x")
-    distinct = kb.distinct_texts(Names())
+    distinct = kb.vectors.distinct_texts(Names())
     for position in range(len(kb)):
         start, end = distinct.entity_offsets[position : position + 2]
         for text in distinct.entity_rows[start:end]:
@@ -172,16 +170,6 @@ class Limited:
         return [(entity.title[: self.limit], "")]
 
 
-def test_the_revision_changes_with_edits_rows_and_encoder(kb):
-    before = kb.revision
-    assert before == kb.revision and before.encoder == ""
-    kb.sync(Names(), Encoder(), "x")
-    encoded = kb.revision
-    assert encoded.encoder == "x" and encoded.layout > before.layout
-    kb.add(Entity("d", "fever"))
-    assert kb.revision.content > encoded.content and kb.revision.layout == encoded.layout
-
-
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
@@ -209,8 +197,8 @@ def test_methods_of_spacys_knowledge_bases(kb):
     assert [c.entity_ for c in candidates] == ["a", "b"] and candidates[0].prior_prob == 0.5
     assert kb.get_prior_prob("a", "cold") == 0.5 and kb.get_prior_prob("c", "cold") == 0.0
     assert kb.get_alias_candidates("nothing") == []
-    batch = kb.get_candidates_batch([doc[1:2], doc[2:3], doc[1:2]])
-    assert [[c.entity_ for c in group] for group in batch] == [["a", "b"], [], ["a", "b"]]
+    batch = kb.get_candidates_batch([doc[1:2], doc[2:3]])
+    assert [[c.entity_ for c in group] for group in batch] == [["a", "b"], []]
     assert kb.contains_entity("a") and kb.contains_alias("FLU") and not kb.contains_alias("x")
     assert kb.get_size_entities() == 3 and kb.get_entity_strings() == ["a", "b", "c"]
     assert kb.entity_vector_length == 3 and len(kb.get_vectors(["a", "b"])) == 2
@@ -226,29 +214,6 @@ def test_invalid_vectors_are_refused_and_change_nothing(kb, bad):
     with pytest.raises(ValueError, match="shape|NaN"):
         kb.sync(Names(), lambda texts: bad, "x")
     assert len(kb.rows) == 0 and not kb.in_sync
-
-
-def test_to_disk_and_to_bytes_keep_entities_and_vectors(kb, tmp_path):
-    kb.sync(Names(), Encoder(), "x")
-    kb.to_disk(tmp_path / "kb")
-    vocab = spacy.blank("en").vocab
-    for again in (
-        ArboKB(vocab).from_disk(tmp_path / "kb"),
-        ArboKB(vocab).from_bytes(kb.to_bytes()),
-    ):
-        assert list(again) == list(kb) and again.in_sync and again.fingerprint == "x"
-        np.testing.assert_array_equal(again.rows.array(), kb.rows.array())
-        assert again.sync(Names(), Encoder(), "x") == 0
-
-
-def test_a_save_that_fails_leaves_the_old_folder(kb, tmp_path):
-    kb.to_disk(tmp_path / "kb")
-    with pytest.raises(OSError, match="disk full"):  # noqa: SIM117
-        with replacing_folder(tmp_path / "kb", KB_FOLDER) as folder:
-            (folder / "entities.sqlite").write_bytes(b"new")
-            raise OSError("disk full")
-    assert len(ArboKB(spacy.blank("en").vocab).from_disk(tmp_path / "kb")) == 3
-    assert [path.name for path in tmp_path.iterdir()] == ["kb"]
 
 
 def test_a_later_format_version_is_refused(kb, tmp_path):

@@ -117,7 +117,7 @@ def check(kb, oracle):
     assert kb.entities.redirects() == oracle.redirects
     ids = [f"e{i}" for i in range(6)]
     places = kb.entities.positions_of(ids)
-    assert [kb.ids_of(places)[i] or None for i in range(6)] == [oracle.find(i) for i in ids]
+    assert [id_ or None for id_ in kb.entities.ids_of(places)] == [oracle.find(i) for i in ids]
     assert places.tolist() == [kb.entities.position(i) for i in ids]
     folded = {n.casefold() for e in oracle.entities.values() for n in e.names}
     assert kb.get_size_aliases() == len(folded)
@@ -130,14 +130,14 @@ def check(kb, oracle):
         candidates = [c.entity_ for c in kb.get_alias_candidates(name.upper())]
         assert name.upper().casefold() != name or sorted(candidates) == sorted(expected)
     for kind in "TU":
-        ids = kb.ids_of(kb.entities.of_types([kind])).tolist()
+        ids = kb.entities.ids_of(kb.entities.of_types([kind])).tolist()
         expected = [e.id for e in oracle.entities.values() if not e.types or kind in e.types]
         assert sorted(ids) == sorted(expected)
 
 
 def check_vectors(kb):
     kb.sync(Names(), encode, "x")
-    owners, vectors = kb.owners(), kb.rows.array()
+    owners, vectors = kb.vectors.owners(), kb.rows.array()
     for position, entity in kb.entities.items():
         expected = encode(Names()(entity))
         np.testing.assert_array_equal(vectors[owners == position], expected)
@@ -299,18 +299,6 @@ def test_removing_an_entity_with_an_id_that_leads_to_it():
     kb.database.rows("INSERT INTO trigram (trigram) VALUES ('integrity-check')")
 
 
-def test_a_folder_that_is_being_edited_is_not_replaced(tmp_path):
-    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
-    other = ArboKB(Vocab(), [Entity("z", "Z")])
-    with ArboKB.open(tmp_path / "kb") as writer:
-        with pytest.raises(ValueError, match="being edited by another program"):
-            other.to_disk(tmp_path / "kb")
-        writer.add(Entity("b", "B"))
-    assert len(ArboKB.for_reading(tmp_path / "kb")) == 2
-    other.to_disk(tmp_path / "kb")
-    assert [entity.id for entity in ArboKB.for_reading(tmp_path / "kb")] == ["z"]
-
-
 @pytest.mark.parametrize("copied", [True, False])
 def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
     monkeypatch.setattr(storage, "IN_MEMORY", 1 << 26 if copied else 0)
@@ -368,16 +356,18 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(600))
         writer.sync(Names(), by_number, "x")
-        writer.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
+        writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader = ArboKB.for_reading(tmp_path / "kb")
-        assert reader.index.about["rows"] == 600
+        assert reader.vectors.index.about["rows"] == 600
         writer.remove([f"e{i}" for i in range(300)])
         writer.sync(Names(), by_number, "y")
-        assert reader.reload_if_changed() and reader.index is None and len(reader.rows) == 300
+        assert (
+            reader.reload_if_changed() and reader.vectors.index is None and len(reader.rows) == 300
+        )
         assert not list((tmp_path / "kb").glob("index*"))
-        writer.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
+        writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         assert [p.name for p in (tmp_path / "kb").glob("index*")] == ["index-2.faiss"]
-        assert reader.reload_if_changed() and reader.index.about["rows"] == 300
+        assert reader.reload_if_changed() and reader.vectors.index.about["rows"] == 300
 
 
 def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
@@ -385,11 +375,11 @@ def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(300))
         writer.sync(Names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
-        writer.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
+        writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader = ArboKB.for_reading(tmp_path / "kb")
         reader.to_disk(tmp_path / "with")
-        writer.keep_index(FaissIndex("IVF6,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
+        writer.vectors.keep_index(FaissIndex("IVF6,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader.to_disk(tmp_path / "without")
     assert verify(tmp_path / "with") == verify(tmp_path / "without") == []
-    assert ArboKB.for_reading(tmp_path / "with").index.about["kind"] == "IVF4,SQ8"
-    assert ArboKB.for_reading(tmp_path / "without").index is None
+    assert ArboKB.for_reading(tmp_path / "with").vectors.index.about["kind"] == "IVF4,SQ8"
+    assert ArboKB.for_reading(tmp_path / "without").vectors.index is None

@@ -8,8 +8,6 @@ from spacy_arbo_el.kb.importers import read_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names, NoText, Parts, TitleDescription
 
-from .test_importers import write  # noqa: F401  fixtures
-
 UNNAMED = Entity("D7", types=("Disease",), meta={"unnamed": True})
 DESCRIBED = Entity("D8", description="An illness.", meta={"unnamed": True})
 
@@ -22,26 +20,19 @@ def test_an_unnamed_entity_has_its_id_as_title_and_no_names():
 
 
 @pytest.mark.parametrize(
-    "verbalize",
-    [TitleDescription(), Names(), Names(types=True, description=True), Parts(types=True), NoText()],
-    ids=repr,
-)
-def test_an_unnamed_entity_without_description_has_no_text(verbalize):
-    assert verbalize(UNNAMED) == []
-
-
-@pytest.mark.parametrize(
     ("verbalize", "texts"),
     [
         (TitleDescription(), [("", "An illness.")]),
         (Names(), []),
-        (Names(description=True), [("", "An illness.")]),
-        (Parts(), [("", "An illness.")]),
+        (Names(types=True), []),
+        (Names(types=True, description=True), [("", "An illness.")]),
+        (Parts(types=True), [("", "An illness.")]),
         (Parts(description=False), []),
+        (NoText(), []),
     ],
 )
-def test_the_description_of_an_unnamed_entity_is_its_text(verbalize, texts):
-    assert verbalize(DESCRIBED) == texts
+def test_an_unnamed_entity_has_the_text_of_its_description(verbalize, texts):
+    assert verbalize(UNNAMED) == [] and verbalize(DESCRIBED) == texts
 
 
 def test_a_merge_with_a_named_entity_gives_it_its_names():
@@ -60,6 +51,6 @@ def test_no_name_leads_to_an_unnamed_entity():
     assert kb.get("D7") == UNNAMED and kb.get_size_aliases() == 1
 
 
-def test_lines_of_jsonl_may_say_that_an_entity_has_no_name(write):  # noqa: F811
+def test_lines_of_jsonl_may_say_that_an_entity_has_no_name(write):
     (entity,) = read_entities_jsonl(write('{"id": "Q1", "unnamed": true}'))
     assert entity.names == []

@@ -20,8 +20,10 @@ def old(tmp_path):
     """A knowledge base as version 2 wrote it, in a pipeline, and what it holds."""
     path = build(tmp_path / "model" / "linker" / "kb", 8)
     kb = ArboKB.for_reading(path)
-    expected = list(kb), kb.rows.array(), kb.owners(), state(path)
-    (path / "owners-1.bin").write_bytes(bytes(HEADER) + kb.owners().tobytes() + b"more rows")
+    expected = list(kb), kb.rows.array(), kb.vectors.owners(), state(path)
+    (path / "owners-1.bin").write_bytes(
+        bytes(HEADER) + kb.vectors.owners().tobytes() + b"more rows"
+    )
     (path / "manifest.json").write_text(json.dumps({"version": 2}))
     database = Database(path / "entities.sqlite")
     database.rows("DROP TABLE owner")
@@ -42,7 +44,7 @@ def test_an_older_knowledge_base_is_named_with_the_command_and_upgraded(old):
     kb = ArboKB.for_reading(path)
     assert list(kb) == entities
     np.testing.assert_array_equal(kb.rows.array(), vectors)
-    np.testing.assert_array_equal(kb.owners(), owners)
+    np.testing.assert_array_equal(kb.vectors.owners(), owners)
 
 
 @pytest.mark.parametrize("name", ["owners-1.bin", "vectors-1.bin", "entities.sqlite"])

@@ -54,12 +54,12 @@ def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):
     folder = tmp_path / "model" / "arbo_linker" / "kb"
     again = spacy.load(tmp_path / "model")
     kb = again.get_pipe("arbo_linker").kb
-    assert kb.index.source == folder / "index-1.faiss" or callable(kb.index.source)
+    assert kb.vectors.index.source == folder / "index-1.faiss" or callable(kb.vectors.index.source)
     assert candidates(again, TEXT)[:5] == expected
     # A new entity is retrieved at once, without building the index again.
     kb.add(Entity("new", "zorblat", "a thing"))
     assert candidates(again, "A [zorblat|new] appeared.")[0] == "new"
-    assert kb.index.about["rows"] == len(many) + len(ENTITIES)
+    assert kb.vectors.index.about["rows"] == len(many) + len(ENTITIES)
     kb.remove("new")
     assert "new" not in candidates(again, "A [zorblat|new] appeared.")
     (folder / "index-1.faiss").write_bytes(b"x" * (folder / "index-1.faiss").stat().st_size)

@@ -200,7 +200,7 @@ def test_another_verbalization_on_loading_counts(nlp, tmp_path):
     names = {"@misc": "spacy-arbo-el.Names.v1", "description": False}
     config = {"components.arbo_linker.retriever.verbalization": names}
     linker = spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker")
-    texts = linker.kb.distinct_texts(linker.datastore.settings.verbalization).texts
+    texts = linker.kb.vectors.distinct_texts(linker.datastore.settings.verbalization).texts
     assert ("quicksilver", "") in texts and len(texts) < len(linker.kb.rows)
 
 

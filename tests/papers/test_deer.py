@@ -39,7 +39,7 @@ def world_of(seed, similarity=Dot):
     vectors = {name: rng.integers(-2, 3, 3).astype(np.float32) for name in dict.fromkeys(texts)}
     kb.sync(Names(), lambda pairs: np.array([vectors[name] for name, _ in pairs]), "hand")
     records = [MentionRecord((str(i), 0, 1), ids, "x") for i, ids in enumerate(GOLD)]
-    distinct = kb.distinct_texts(Names())
+    distinct = kb.vectors.distinct_texts(Names())
     table = GoldTable(records, kb, distinct, np.ones(len(distinct), dtype=np.int64))
     mentions = rng.integers(-2, 3, (len(GOLD), 3)).astype(np.float32)
     return table, EmbeddingCache(similarity(), distinct.vectors(kb.rows), mentions), distinct, kb

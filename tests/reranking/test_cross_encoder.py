@@ -435,7 +435,7 @@ def test_explain_names_the_cross_encoder_where_it_turned_a_link(nlp):
             assert ("cross-encoder" in str(explanation)) == is_turned
             assert ("cross-encoder" in explanation._repr_html_()) == is_turned
             if is_turned:
-                assert linker.kb.ids_of(np.array([old]))[0] in explanation.reranked
+                assert linker.kb.entities.ids_of(np.array([old]))[0] in explanation.reranked
             named.append(is_turned)
     assert any(named) and not all(named)
 

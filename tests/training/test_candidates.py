@@ -44,7 +44,7 @@ def test_neighbours_have_no_exemplars_of_their_document(nlp):
             neighbours.exemplars.scores[row], vectors[row, expected], atol=1e-5
         )
         owners = [store.records[number].kb_ids[0] for number in found]
-        assert linker.kb.ids_of(neighbours.exemplar_entities[row]).tolist() == owners
+        assert linker.kb.entities.ids_of(neighbours.exemplar_entities[row]).tolist() == owners
     assert with_own.exemplars.width == count
     own = [store.row(record.key) for record in batch.records]
     assert (with_own.exemplars.ids == np.array(own)[:, None]).any(axis=1).all()

@@ -63,7 +63,7 @@ def world():
     windows = SpanInputs.one_span_each(one, np.arange(len(records) + 1), one * 0, one * 0, one * 0)
     exemplars.extend(records, windows)
     exemplars.sync(lambda inputs: np.array([v for *_, v in MENTIONS], np.float32), "hand")
-    texts = kb.distinct_texts(Names())
+    texts = kb.vectors.distinct_texts(Names())
     table = GoldTable(exemplars.records, kb, texts, np.arange(1, 5))
     return table, EmbeddingCache(Dot(), texts.vectors(kb.rows), exemplars.vectors)
 
@@ -162,7 +162,7 @@ def names():
     """A table whose entities have several names: text i is the i-th of ``strings``."""
     kb = ArboKB(Vocab(), [Entity(k, v[0], "", v[1:]) for k, v in NAMES.items()])
     kb.sync(Names(), lambda texts: np.eye(len(texts), 9, dtype="f"), "hand")
-    texts = kb.distinct_texts(Names())
+    texts = kb.vectors.distinct_texts(Names())
     strings = [title for title, _ in texts.texts]
     records = [
         MentionRecord(("0", 0, 1), ("flu",), "FLU"),
@@ -352,7 +352,7 @@ def test_mentions_of_merged_entities_are_mentions_of_one():
     kb.sync(Names(), lambda texts: np.eye(3, dtype=np.float32), "hand")
     kb.merge("b", "a")
     kb.sync(Names(), lambda texts: np.eye(len(texts), 3, dtype=np.float32), "hand")
-    texts = kb.distinct_texts(Names())
+    texts = kb.vectors.distinct_texts(Names())
     table = GoldTable(records, kb, texts, np.ones(len(texts)))
     assert table.cluster.tolist() == [0, 0, 0, 1, 2]
     same = table.same_entity(np.arange(5))

@@ -97,7 +97,7 @@ def test_student_comes_nearer_to_its_teacher(teacher, target, width, gain):
 def test_lessons_are_the_vectors_of_the_teacher(teacher):
     linker, student = find_linker(teacher), DualEncoder(student_of())
     names = name_lessons(linker, student)
-    texts = linker.kb.distinct_texts(linker.datastore.settings.verbalization)
+    texts = linker.kb.vectors.distinct_texts(linker.datastore.settings.verbalization)
     assert len(names.inputs) == len(texts) == len(names.vectors)
     assert np.allclose(np.linalg.norm(names.vectors, axis=1), 1, atol=1e-5)
     docs = [without_links(annotated(teacher, text)) for text in TRAIN]

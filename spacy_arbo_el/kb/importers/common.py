@@ -9,7 +9,7 @@ from typing import Counter as CounterType
 
 from ...errors import Errors, Warnings
 from ...storage.lines import PathLike, is_storable, line_error
-from ..entity import NIL, OPTIONAL, Entity, is_frequency, is_missing, json_of
+from ..entity import OPTIONAL, Entity, is_missing
 
 Records = Union[Entity, Mapping[str, Any], Iterable[Union[Entity, Mapping[str, Any]]]]
 FIELDS = ("id", *OPTIONAL)
@@ -148,8 +148,13 @@ def at_line(path: PathLike, number: int) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        _, _, problem = str(error).rpartition("[arbo-")
-        raise line_error(path, number, problem.partition("] ")[2] or str(error)) from None
+        raise line_error(path, number, problem_in(error)) from None
+
+
+def problem_in(error: ValueError) -> str:
+    """The message of an error, without its code."""
+    _, _, problem = str(error).rpartition("[arbo-")
+    return problem.partition("] ")[2] or str(error)
 
 
 class Entries:
@@ -196,58 +201,20 @@ class Entries:
             return Entity(ids[0], title, description, tuple(aliases), kinds, **others)
 
 
-def problem_of(record: Dict[str, Any]) -> str:
-    """Error in an entity's record; "" if valid."""
-    if not is_storable(record.get("id")) or not record["id"].strip() or record["id"] == NIL:
-        return f"'id' must be a non-empty string and not 'NIL' (got {record.get('id')!r:.40})."
-    if "|" in record["id"]:
-        return f"'id' must not hold '|', which joins composite ids (got {record['id']!r:.40})."
-    for key in ("title", "description"):
-        if not is_storable(record.get(key, "")):
-            return f"{key!r} of {record['id']!r} must be a string of whole characters without NUL."
-    for key in ("aliases", "types"):
-        if not is_strings(record.get(key, [])):
-            return f"{key!r} of {record['id']!r} must be a list of strings without NUL."
-    frequency = record.get("frequency", 0)
-    if isinstance(frequency, bool) or not is_frequency(frequency):
-        return f"'frequency' of {record['id']!r} must be a number from 0 up."
-    if not isinstance(record.get("meta", {}), dict):
-        return f"'meta' of {record['id']!r} must be an object."
-    if not _is_json(_meta_of(record)):
-        return (
-            f"the other fields of {record['id']!r} must have finite numbers and whole characters."
-        )
-    return ""
+def entity_of(record: Mapping[str, Any]) -> Entity:
+    """The entity of a record. Keys that are no fields go to ``meta``.
 
-
-def is_strings(value: Any) -> bool:
-    return isinstance(value, list) and all(map(is_storable, value))
-
-
-def _is_json(meta: Dict[str, Any]) -> bool:
-    """Return whether values can be stored. 1e999 and "\\ud83d" cannot."""
-    try:
-        return not meta or bool(json_of(meta))
-    except ValueError:
-        return False
-
-
-def _meta_of(record: Dict[str, Any]) -> Dict[str, Any]:
-    other = {key: value for key, value in record.items() if key not in FIELDS}
-    return {**record.get("meta", {}), **other}
-
-
-def entity_of(record: Dict[str, Any]) -> Entity:
-    """The entity of a valid record."""
-    return Entity(
-        id=record["id"],
-        title=record.get("title", ""),
-        description=record.get("description", ""),
-        aliases=tuple(record.get("aliases", ())),
-        types=tuple(record.get("types", ())),
-        frequency=record.get("frequency", 0.0),
-        meta=_meta_of(record),
-    )
+    ValueError where a value is not that of the field, or ``meta`` can't be written as JSON.
+    """
+    values = {key: record[key] for key in FIELDS if key in record}
+    others = {key: value for key, value in record.items() if key not in FIELDS}
+    meta = values.get("meta", {})
+    if isinstance(meta, Mapping):
+        values["meta"] = {**meta, **others}
+    entity = Entity(**{"id": None, **values})
+    if entity.meta:
+        entity.meta_json()
+    return entity
 
 
 def entities_from(source: Any) -> Iterator[Entity]:
@@ -269,13 +236,13 @@ def entities_from(source: Any) -> Iterator[Entity]:
     for number, record in enumerate(source, 1):
         if isinstance(record, Entity):
             yield record
-        elif isinstance(record, Mapping):
-            values = reader.read(record)
-            problem = problem_of(values)
-            if problem:
-                raise ValueError(Errors.E041.format(number=number, problem=problem.rstrip(".")))
-            yield entity_of(values)
-        else:
-            problem = f"it is a {type(record).__name__}, not an Entity or a dict"
-            raise ValueError(Errors.E041.format(number=number, problem=problem))
+            continue
+        try:
+            if not isinstance(record, Mapping):
+                raise ValueError(f"it is a {type(record).__name__}, not an Entity or a dict")
+            entity = entity_of(reader.read(record))
+        except ValueError as error:
+            problem = problem_in(error).rstrip(".")
+            raise ValueError(Errors.E041.format(number=number, problem=problem)) from None
+        yield entity
     reader.warn()

@@ -16,7 +16,7 @@ from ...storage.lines import (
     throw,
 )
 from ..entity import Entity
-from .common import Entries, ImportReport, RecordReader, entity_of, problem_of
+from .common import Entries, ImportReport, RecordReader, at_line, entity_of
 
 
 @entity_formats("jsonl")
@@ -71,18 +71,15 @@ def entities_of_records(
     """The entities of records with their line numbers, see ``read_entities_jsonl``."""
     entries, reader = Entries(path, None), RecordReader()
     for number, line in records:
-        record = reader.read(line)
-        problem = problem_of(record)
-        if problem:
-            bad(line_error(path, number, problem))
-            continue
         try:
+            with at_line(path, number):
+                entity = entity_of(reader.read(line))
             if unique:
-                entries.check_new(record["id"], number)
+                entries.check_new(entity.id, number)
         except ValueError as error:
             bad(error)
             continue
-        yield entity_of(record)
+        yield entity
     reader.warn()
 
 

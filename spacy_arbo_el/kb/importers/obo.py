@@ -23,7 +23,6 @@ def read_obo(
     report: Optional[ImportReport] = None,
     *,
     scopes: Tuple[str, ...] = ("EXACT",),
-    type_name: str = "",
     encoding: str = "utf8",
     bad: OnBad = throw,
 ) -> Iterator[Entity]:
@@ -37,7 +36,6 @@ def read_obo(
     path: The file.
     report: Gets the number of terms left out, and the ids that lead to others.
     scopes: The scopes of synonyms that become aliases: EXACT, NARROW, BROAD or RELATED.
-    type_name: The type of all terms; by default their namespace.
     encoding: That of the file.
     bad: What to do with the error of an invalid line or term.
     """
@@ -52,7 +50,7 @@ def read_obo(
         if kind != "Term":
             continue
         try:
-            kind = type_name or _one(tags, "namespace") or namespace
+            kind = _one(tags, "namespace") or namespace
             term = _read_term(entries, number, tags, scopes, kind)
         except ValueError as error:
             bad(error)

@@ -1,14 +1,14 @@
 """Entities from tables. CSV, TSV and dictionaries, with columns of any names."""
 
-import csv
 import re
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...formats import entity_formats
-from ...storage.lines import OnBad, PathLike, ignore, line_error, read_lines, throw
-from ..entity import Entity
+from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
+from ..entity import Entity, is_frequency
 from .common import (
     FIELDS,
     LISTS,
@@ -17,11 +17,7 @@ from .common import (
     at_line,
     entity_of,
     fields_of,
-    problem_of,
 )
-
-# The default limit is too small for long descriptions.
-csv.field_size_limit(1 << 30)
 
 # What separates columns, where the name of the file does not say it: the most frequent one.
 DELIMITERS = (",", ";", "|")
@@ -67,29 +63,25 @@ def read_table(
     reader, several = RecordReader(), _repeated(table.rows(ignore), fields)
     merged: Dict[str, Tuple[int, Dict]] = {}
     for number, row in table.rows(bad):
-        record = _record(row, table.header, fields, separator)
-        if table.delimiter == OF_DICTIONARIES:
-            record["id"], *others = record["id"].split("|")
-            report.redirect(others, record["id"])
-        problem = record.pop("problem", "") or problem_of(record)
-        if not problem and record["id"] in several:
-            first, known = merged.setdefault(record["id"], (number, record))
-            problem = _merge(known, record, first) if known is not record else ""
-            if not problem:
-                continue
-        if problem:
-            bad(line_error(path, number, problem))
+        try:
+            with at_line(path, number):
+                record = _record(row, table.header, fields, separator)
+                if table.delimiter == OF_DICTIONARIES:
+                    record["id"], *others = record["id"].split("|")
+                    report.redirect(others, record["id"])
+                entity = entity_of(record)
+                if record["id"] in several:
+                    _merge(*merged.setdefault(record["id"], (number, record)), record)
+                    continue
+        except ValueError as error:
+            bad(error)
             continue
-        yield _entity(record, reader, path, number)
-    for number, record in merged.values():
-        yield _entity(record, reader, path, number)
+        reader.note(record, record["meta"])
+        yield entity
+    for _, record in merged.values():
+        reader.note(record, record["meta"])
+        yield entity_of(record)
     reader.warn()
-
-
-def _entity(record: Dict, reader: RecordReader, path: PathLike, number: int) -> Entity:
-    reader.note(record, record["meta"])
-    with at_line(path, number):
-        return entity_of(record)
 
 
 class _Table:
@@ -144,29 +136,9 @@ class _Table:
 
     def _split(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
         """(first line, cells) of each row."""
-        if not self._quotes:
-            for number, line in self._lines(bad):
-                yield number, line.split(self.delimiter)
-            return
-        first = last = 0
-
-        def lines() -> Iterator[str]:
-            nonlocal first, last
-            for last, line in self._lines(bad):
-                first = first or last
-                yield line + "\n"
-
-        rows = csv.reader(lines(), delimiter=self.delimiter, strict=True)
-        while True:
-            first = 0
-            try:
-                row = next(rows, None)
-            except csv.Error as error:
-                bad(line_error(self.path, last, f"no valid table: {error}."))
-                continue
-            if row is None:
-                return
-            yield first, row
+        if self._quotes:
+            return read_cells(self.path, self.delimiter, bad, self.encoding)
+        return ((number, line.split(self.delimiter)) for number, line in self._lines(bad))
 
 
 def _delimiter_of(path: PathLike, line: str) -> str:
@@ -189,14 +161,16 @@ def _repeated(rows: Iterator[Tuple[int, List[str]]], fields: Mapping[int, str]) 
     return repeated
 
 
-def _merge(known: Dict, record: Dict, line: int) -> str:
-    """Add another row of an entity. The error, "" if none.
+def _merge(line: int, known: Dict, record: Dict) -> None:
+    """Add another row of an entity. ValueError where its description is another one.
 
     line: That of the first row.
     """
+    if known is record:
+        return
     about, other = known.get("description", ""), record.get("description", "")
     if about and other and about != other:
-        return (
+        raise ValueError(
             f"the entity id {record['id']!r} was used before, in line {line}, with another "
             "description. Merge the two entries, or give one of them another id."
         )
@@ -208,7 +182,6 @@ def _merge(known: Dict, record: Dict, line: int) -> str:
     known["types"] = list(dict.fromkeys([*known.get("types", ()), *record.get("types", ())]))
     known["frequency"] = max(known.get("frequency", 0.0), record.get("frequency", 0.0))
     known["meta"] = {**record["meta"], **known["meta"]}
-    return ""
 
 
 def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Dict[int, str]:
@@ -241,10 +214,15 @@ def _record(
             parts = (part.strip() for part in cell.split(separator))
             record[field] = [part for part in parts if part]
         elif field == "frequency":
-            try:
-                record[field] = float(cell or 0)
-            except ValueError:
-                record["problem"] = f"{header[place]!r} must be a number (got {cell!r:.40})."
+            record[field] = _frequency(cell, header[place])
         else:
             record[field] = cell
     return record
+
+
+def _frequency(cell: str, column: str) -> float:
+    with suppress(ValueError):
+        frequency = float(cell or 0)
+        if is_frequency(frequency):
+            return frequency
+    raise ValueError(f"{column!r} must be a number from 0 up (got {cell!r:.40}).")

@@ -26,7 +26,6 @@ def read_wikidata(
     *,
     languages: Tuple[str, ...] = ("en",),
     types: Tuple[str, ...] = (),
-    sitelinks: int = 0,
     type_names: bool = False,
 ) -> Iterator[Entity]:
     """Yield items of a Wikidata dump, one at a time. A .json, .json.gz or .json.bz2 file.
@@ -43,7 +42,6 @@ def read_wikidata(
     languages: The languages of label, description and aliases. The first one that an item has
         counts. Names in ``mul``, which are for all languages, are joined with them.
     types: Only items of these types are imported; empty for all.
-    sitelinks: Only items with at least so many articles are imported.
     type_names: Whether types are names of classes: of those in P31 and P279 ("subclass of") that
         the file has. It is then read three times. Models can read names, ids say nothing to them.
     """
@@ -51,7 +49,7 @@ def read_wikidata(
     names = _names_of_classes(path, languages) if type_names else None
     for number, item in _items(path):
         with _as_item(path, number):
-            entity = _entity(item, report, languages, types, sitelinks, names)
+            entity = _entity(item, report, languages, types, names)
         if entity is not None:
             yield entity
 
@@ -104,7 +102,6 @@ def _entity(
     report: ImportReport,
     languages: Tuple[str, ...],
     types: Tuple[str, ...],
-    sitelinks: int,
     names: Optional[Dict[str, str]],
 ) -> Optional[Entity]:
     """Make an item's entity; None if left out. names: Of classes, by their ids."""
@@ -123,10 +120,6 @@ def _entity(
     if types and not set(types) & set(kinds):
         report.skip("of another type")
         return None
-    articles = len(item.get("sitelinks") or {})
-    if articles < sitelinks:
-        report.skip(f"fewer than {sitelinks} articles")
-        return None
     if names is not None:
         kinds = list(dict.fromkeys(names[kind] for kind in _classes(item) if names.get(kind)))
     descriptions = _in_languages(item.get("descriptions"), languages)
@@ -136,8 +129,9 @@ def _entity(
     if not all(map(is_storable, (id_, title, about, *further, *kinds))):
         report.skip("half a character or NUL in its text")
         return None
+    articles = float(len(item.get("sitelinks") or {}))
     aliases = tuple(name for name in dict.fromkeys(further) if name and name != title)
-    return Entity(id_, title, about, aliases, tuple(kinds), float(articles))
+    return Entity(id_, title, about, aliases, tuple(kinds), articles)
 
 
 def _in_languages(values: Any, languages: Tuple[str, ...]) -> List[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from spacy.util import registry
 
 from ...arrays import AppendOnly, TopK
-from ...devices import default_device, on_gpu, torch
+from ...devices import default_device, torch
 from ...errors import Errors
 from ...extras import imported_on_first_use
 from ...kb.storage import AttachedIndex
@@ -31,9 +31,8 @@ Candidates = Tuple[np.ndarray, np.ndarray]
 class FlatIndex:
     """Exact search over raw vectors, without training or rebuilding.
 
-    On a CPU it multiplies matrices in torch, or in NumPy without torch. FAISS would give the same
-    rows, and took 2 to 3 times as long (``benchmarks/search.py``). Where thinc has a GPU, the
-    search runs on it: with FAISS if that is ``faiss-gpu``, else with torch.
+    It multiplies matrices in torch, on the GPU where thinc has one, or in NumPy without torch. On a
+    CPU, FAISS would give the same rows, and took 2 to 3 times as long (``benchmarks/search.py``).
 
     vectors: (n, width) float32, prepared, finite. On a GPU, a copy of them is searched.
     """
@@ -45,7 +44,6 @@ class FlatIndex:
     def _use(self, rows: AppendOnly, similarity: Similarity, largest_norm: float) -> None:
         self._rows, self.similarity, self._largest_norm = rows, similarity, largest_norm
         self.attached: Optional[AttachedIndex] = None
-        self._on_gpu: Any = None
         self._on_device: Any = None
 
     @property
@@ -107,8 +105,6 @@ class FlatIndex:
         return rescoring.best(rows, paired, k), last
 
     def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> Candidates:
-        if allowed is None and on_gpu() and faiss_has_gpu():
-            return _nearest_faiss_gpu(self, queries, k)
         metric = self.similarity.metric
         if torch is None:
             nearest = exact.nearest_in_numpy(queries, self.vectors, k, metric, allowed)
@@ -118,21 +114,6 @@ class FlatIndex:
             forbid = None if allowed is None else exact.forbid_mask(~allowed)
             nearest = exact.nearest(queries, self._on_device, k, metric, forbid)
         return nearest.ids, nearest.scores
-
-
-def _nearest_faiss_gpu(  # pragma: no cover - needs a GPU
-    index: FlatIndex, queries: np.ndarray, k: int
-) -> Candidates:
-    inner = index.similarity.metric == "ip"
-    if index._on_gpu is None:
-        build = faiss.GpuIndexFlatIP if inner else faiss.GpuIndexFlatL2
-        resources = faiss.StandardGpuResources()
-        on_gpu = build(resources, index.vectors.shape[1])
-        on_gpu.add(index.vectors)
-        # The resources must live as long as the index.
-        index._on_gpu = (on_gpu, resources)
-    distances, rows = index._on_gpu[0].search(queries, k)
-    return rows, (distances if inner else -distances)
 
 
 def faiss_has_gpu() -> bool:
