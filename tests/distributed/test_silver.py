@@ -10,8 +10,8 @@ from spacy_arbo_el.corpora.names import Dictionary
 from spacy_arbo_el.corpora.silver import SilverSettings, write_chosen
 from spacy_arbo_el.distributed.silver import SilverJob, scanned_in_shards
 
+from ..commands import run
 from .silver_texts import ENTITIES, contents, write_dictionary, write_texts
-from .test_serial import run
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,6 @@ def kb(tmp_path_factory):
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
     return write_texts(tmp_path_factory.mktemp("texts"))
-
-
-def command(texts, kb, output, *options):
-    return run("silver", texts, "--kb", kb, "--output", output, *options)
 
 
 @pytest.mark.parametrize("options", [{}, {"format": "jsonl"}])
@@ -41,7 +37,8 @@ def test_mentions_of_shards_are_those_of_one_process(tmp_path, texts, kb, option
     excluded = tmp_path / "ids"
     excluded.write_text("j1\ns3\na.txt:2\n")
     arguments = ["--format", "jsonl"] if options.get("format") else []
-    command(given, kb, tmp_path / "one.spacy", "--per-name", 2, "--exclude", excluded, *arguments)
+    arguments += ["--per-name", 2, "--exclude", excluded]
+    run("silver", given, "--kb", kb, "--output", tmp_path / "one.spacy", *arguments)
     nlp = spacy.blank("en")
     dictionary = Dictionary.build(nlp, ENTITIES)
     job = SilverJob.of([given], kb, tmp_path / "run", excluded, size=4, **options)

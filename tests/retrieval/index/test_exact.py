@@ -34,38 +34,32 @@ def small_blocks(n):
         exact.BLOCK["cpu"] = before
 
 
-@given(st.integers(0, 10**6), st.integers(0, 6), st.integers(0, 8), st.integers(0, 10),
-       st.sampled_from(["ip", "l2"]))  # fmt: skip
-def test_nearest_leaves_out_what_is_forbidden(seed, m, n, k, metric):
-    rng = np.random.default_rng(seed)
+@given(
+    seed=st.integers(0, 10**6),
+    sizes=st.tuples(st.integers(0, 6), st.integers(0, 8), st.integers(0, 10)),
+    metric=st.sampled_from(["ip", "l2"]),
+    left_out=st.sampled_from(["none", "rows", "pairs"]),
+    in_torch=st.booleans(),
+)
+def test_nearest_leaves_out_what_is_forbidden(seed, sizes, metric, left_out, in_torch):
+    (m, n, k), rng = sizes, np.random.default_rng(seed)
     # Small whole numbers: ties, and no rounding.
     queries = rng.integers(-2, 3, (m, 3)).astype(np.float32)
     vectors = rng.integers(-2, 3, (n, 3)).astype(np.float32)
-    mask, pairs = rng.random((m, n)) < 0.3, rng.random((m, n)) < 0.3
+    mask = rng.random((m, n) if left_out == "pairs" else n) < 0.3 * (left_out != "none")
+    pairs = rng.random((m, n)) < 0.3 * in_torch
 
     def forbid(scores, start):
         exact.forbid_mask(mask)(scores, start)
         exact.forbid_pairs(*np.nonzero(pairs))(scores, start)
 
     with small_blocks(n):
-        nearest = exact.nearest(queries, torch.from_numpy(vectors), k, metric, forbid)
+        if in_torch:
+            nearest = exact.nearest(queries, torch.from_numpy(vectors), k, metric, forbid)
+        else:
+            allowed = None if left_out == "none" else ~mask
+            nearest = exact.nearest_in_numpy(queries, vectors, k, metric, allowed)
     check(nearest, queries, vectors, k, metric, mask | pairs)
-
-
-@given(st.integers(0, 10**6), st.integers(0, 6), st.integers(0, 8), st.integers(0, 10),
-       st.sampled_from(["ip", "l2"]), st.sampled_from(["none", "rows", "pairs"]))  # fmt: skip
-def test_nearest_in_numpy(seed, m, n, k, metric, left_out):
-    rng = np.random.default_rng(seed)
-    queries = rng.integers(-2, 3, (m, 3)).astype(np.float32)
-    vectors = rng.integers(-2, 3, (n, 3)).astype(np.float32)
-    shapes = {"none": (0,), "rows": (n,), "pairs": (m, n)}
-    mask = rng.random(shapes[left_out]) < 0.3
-    allowed = None if left_out == "none" else ~mask
-    with small_blocks(n):
-        nearest = exact.nearest_in_numpy(queries, vectors, k, metric, allowed)
-    if left_out == "none":
-        mask = np.zeros(n, dtype=bool)
-    check(nearest, queries, vectors, k, metric, np.broadcast_to(mask, (m, n)))
 
 
 def check(nearest, queries, vectors, k, metric, forbidden):
@@ -82,13 +76,6 @@ def check(nearest, queries, vectors, k, metric, forbidden):
     assert not (
         np.concatenate([forbidden, np.zeros((m, 1), bool)], axis=1)[np.arange(m)[:, None], rows]
     ).any()
-
-
-def test_one_mask_forbids_rows_for_all_queries():
-    vectors = np.eye(4, dtype=np.float32)
-    forbid = exact.forbid_mask(np.array([True, False, False, True]))
-    nearest = exact.nearest(vectors, torch.from_numpy(vectors), 4, "ip", forbid)
-    assert nearest.ids.tolist() == [[1, 2, -1, -1], [1, 2, -1, -1], [2, 1, -1, -1], [1, 2, -1, -1]]
 
 
 @pytest.mark.parametrize("similarity", [Cosine(), NegativeSquaredEuclidean()])
