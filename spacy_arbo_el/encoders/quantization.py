@@ -96,22 +96,17 @@ def _flat_scales(
     """
     exact = _normalized(transformer, passages)
     least = _difference(_normalized(quantize(transformer, found), passages), exact)
-    differences = {}
-    names = {id(layer): name for name, layer in linears_of(transformer).items()}
-    for module in transformer.modules():
-        name = names.get(id(feed_forward(module)[1]), "")
-        if name in inputs:
-            read = inputs[name]
-            flat = {name: _scales(read.low, read.high, torch.ones_like(read.low))}
-            changed = quantize(transformer, {**found, **flat})
-            differences[name] = _difference(_normalized(changed, passages), exact) - least, flat
-    taken: Dict[str, Tensor] = {}
-    total = 0.0
-    for difference, flat in sorted(differences.values(), key=lambda one: one[0]):
-        total += max(difference, 0.0)
-        if total <= FLAT_DIFFERENCE:
-            taken.update(flat)
-    return taken
+    name_of = {id(layer): name for name, layer in linears_of(transformer).items()}
+    behind = (name_of.get(id(feed_forward(module)[1])) for module in transformer.modules())
+    names = [name for name in behind if name in inputs]
+    # Large channels are in the first layers most of all.
+    for kept in sorted({len(names) * third // 3 for third in range(3)}):
+        reads = {name: inputs[name] for name in names[kept:]}
+        flat = {n: _scales(r.low, r.high, torch.ones_like(r.low)) for n, r in reads.items()}
+        changed = quantize(transformer, {**found, **flat})
+        if _difference(_normalized(changed, passages), exact) - least <= FLAT_DIFFERENCE:
+            return flat
+    return {}
 
 
 def _normalized(transformer: nn.Module, passages: List[Tensor]) -> Tensor:
