@@ -11,6 +11,7 @@ import sys
 # Documents of MedMentions that have about so many mentions.
 DOCUMENTS = {"5k": 110, "20k": 440, "80k": 1760}
 STEPS = 480
+LIMIT = ["--corpora.train.limit"]
 
 
 def main(train: str, dev: str, output: str, metrics: str) -> None:
