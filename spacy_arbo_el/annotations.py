@@ -1,4 +1,4 @@
-"""What a Doc carries after linking.
+"""Annotations of a Doc after linking.
 
 - ``kb_id_`` of the spans that were linked, and for ``doc.ents`` of their tokens: the entity's id,
   or "NIL", as in spaCy.

@@ -98,7 +98,7 @@ class TopK:
         return self.scores_at(self.columns_of(ids), np.full((len(self), 1), -np.inf, np.float32))
 
     def scores_or_least(self, ids: np.ndarray) -> np.ndarray:
-        """As ``scores_of``, with ``least`` for an id that doesn't occur."""
+        """Scores of ids, with ``least`` for missing ones. As ``scores_of``."""
         return self.scores_at(self.columns_of(ids), self.least)
 
     def scores_at(self, columns: np.ndarray, missing: np.ndarray) -> np.ndarray:

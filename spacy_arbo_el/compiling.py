@@ -31,7 +31,7 @@ class Compiled:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has been compiled for some types already."""
+        """Return whether it has been compiled for some types already."""
         return bool(self.compiled.overloads)
 
     def __getattr__(self, name: str) -> Any:

@@ -89,7 +89,7 @@ def split(text: str) -> Dict[str, str]:
 
 
 def _comment(text: str) -> str:
-    """What stands above the first section."""
+    """Find the comment above the first section."""
     return re.split(r"^\[", text, maxsplit=1, flags=re.M)[0]
 
 
@@ -106,7 +106,7 @@ def in_order(text: str) -> str:
 
 
 def _place(name: str) -> Tuple[object, ...]:
-    """Where a section stands. The parts of a list, those below a ``*``, keep their order."""
+    """Position of a section. The parts of a list, those below a ``*``, keep their order."""
     parts = name.split(".")
     above = ["", *parts]
     names = ["" if parent == "*" else part for parent, part in zip(above, parts)]

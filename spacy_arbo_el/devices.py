@@ -1,4 +1,4 @@
-"""Where searches run, and with how many threads. Torch need not be installed.
+"""Devices and threads of searches. Torch need not be installed.
 
 ``torch`` is None where it isn't: linking with an encoder that is no transformer needs none.
 """
@@ -19,7 +19,7 @@ def default_device() -> Any:
 
 
 def on_gpu() -> bool:
-    """Whether thinc's device is a GPU that torch can use."""
+    """Return whether thinc's device is a torch GPU."""
     return torch is not None and default_device().type == "cuda"
 
 

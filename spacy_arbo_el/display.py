@@ -1,4 +1,4 @@
-"""What people see of objects: short texts and data frames."""
+"""Display of objects as short texts and data frames."""
 
 from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Sequence
 

@@ -50,7 +50,7 @@ def link_row(mention: Dict[str, Any], link: Link) -> Dict[str, Any]:
 
 
 def links_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFrame":
-    """As ``links_to_dicts``, as a data frame: one row per mention."""
+    """Convert links to a data frame, one row per mention. See ``links_to_dicts``."""
     return make_frame(links_to_dicts(docs, **settings), LINK, "links_to_dicts(docs)")
 
 
@@ -81,7 +81,7 @@ def candidates_to_dicts(
 
 
 def candidates_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFrame":
-    """As ``candidates_to_dicts``, as a data frame: one row per candidate."""
+    """Convert candidates to a data frame, one row each. See ``candidates_to_dicts``."""
     return make_frame(candidates_to_dicts(docs, **settings), CANDIDATE, "candidates_to_dicts(docs)")
 
 

@@ -175,12 +175,12 @@ class ArboLinker(TrainablePipe):
 
     @property
     def mentions(self) -> MentionSettings:
-        """Which spans are linked."""
+        """Selection of the spans that are linked."""
         return self.reader.settings
 
     @property
     def similarity(self) -> Similarity:
-        """How vectors are compared."""
+        """Similarity that vectors are compared by."""
         return self.datastore.settings.similarity
 
     @property
@@ -250,7 +250,7 @@ class ArboLinker(TrainablePipe):
 
     @property
     def feedback(self) -> Feedback:
-        """What people say of mentions: ``learn``, ``reject_link``, ``forget``, and exemplars."""
+        """Facet for corrections: ``learn``, ``reject_link``, ``forget``, and exemplars."""
         self.encoder.require_ready(self.name)
         return Feedback(self.reader, self.datastore, self.stages.corrections)
 
@@ -270,7 +270,7 @@ class ArboLinker(TrainablePipe):
     def link_docs(
         self, docs: Iterable[Doc], stages: Optional[LinkingStages] = None
     ) -> List[DocLinks]:
-        """As ``predict``, without adding to ``new_entities``.
+        """Link docs without adding to ``new_entities``. See ``predict``.
 
         stages: The stages to link with; by default the linker's own.
         """
@@ -310,7 +310,8 @@ class ArboLinker(TrainablePipe):
 
     @property
     def stream(self) -> bool:
-        """Whether ``nlp(doc)`` and ``nlp.pipe`` add to ``new_entities``. Off until it is set.
+        """Return whether ``nlp(doc)`` and ``nlp.pipe`` add to ``new_entities``. Off until it is
+        set.
 
         Each mention that no entity fits joins the most similar new entity, or begins one. What a
         document gets depends on the documents before it, not on batches.
@@ -336,7 +337,7 @@ class ArboLinker(TrainablePipe):
         self.streaming.new_entities = value
 
     def _acceptance(self) -> Acceptance:
-        """What moves new entities to the knowledge base and back."""
+        """The acceptance of new entities, and its undoing."""
         require_ready = partial(self.encoder.require_ready, self.name)
         corrections, stored = self.stages.corrections, self.streaming.new_entities
         said = corrections.forget_outdated, corrections.is_learned
@@ -448,7 +449,7 @@ class ArboLinker(TrainablePipe):
         self.encoder.weights_changed()
 
     def training_state(self) -> bytes:
-        """What a checkpoint keeps of training beside the weights."""
+        """State of training that checkpoints keep besides weights."""
         self.datastore.complete()
         state = {"exemplars": self.exemplars.to_bytes(), "trainer": self.trainer.state()}
         return srsly.msgpack_dumps(state)

@@ -149,7 +149,7 @@ def _load(path: Union[str, Path], **settings: Any) -> Language:
 def _load_older(
     path: Path, *, config: Any = None, exclude: Iterable[str] = (), **settings: Any
 ) -> Language:
-    """As ``spacy.load``, without removed settings that have no effect."""
+    """Load without removed settings that have no effect. As ``spacy.load``."""
     overrides = dict_to_dot(config or {}, for_overrides=True)
     kept = drop_removed(load_config(path / CONFIG, overrides=overrides), path / CONFIG)
     meta = get_model_meta(path)

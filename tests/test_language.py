@@ -29,8 +29,11 @@ BANNED = (
     "by hand",
 )
 PATTERN = re.compile(rf"\b({'|'.join(BANNED)})\b", re.I)
-# Aim at ten; a longer sentence than this says two things.
-MOST_WORDS = 20
+MOST_WORDS = 10
+# A docstring begins with a verb or a noun.
+NOT_FIRST = ("what", "how", "which", "where", "why", "whether", "as", "from", "those", "when")
+# Files with docstrings that are not yet so; none may be added.
+LATER = ("quantized.py", "quantization.py", "batching.py")
 
 
 def plain(text):
@@ -50,13 +53,15 @@ def test_no_banned_phrase(paths):
     assert not found
 
 
-def test_the_first_sentence_of_a_docstring_is_short():
-    long = [
+def test_docstrings_begin_with_a_short_sentence_and_a_verb_or_a_noun():
+    found = [
         (str(path.relative_to(ROOT)), sentence)
         for path in ROOT.glob("spacy_arbo_el/**/*.py")
+        if path.name not in LATER
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8")))
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         for sentence in [re.split(r"(?<=\.)\s|\n\n", ast.get_docstring(node) or "")[0]]
-        if len(sentence.split()) > MOST_WORDS
+        for words in [sentence.split()]
+        if len(words) > MOST_WORDS or (words and words[0].lower() in NOT_FIRST)
     ]
-    assert not long
+    assert not found

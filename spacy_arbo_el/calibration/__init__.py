@@ -1,1 +1,1 @@
-"""From similarities to probabilities. One scale for all kinds of evidence."""
+"""Conversion of similarities to probabilities. One scale for all kinds of evidence."""

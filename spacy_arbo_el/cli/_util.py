@@ -55,7 +55,7 @@ def visible(text: object) -> str:
 
 
 def visible_lines(text: object) -> str:
-    """As ``visible``, for a text of several lines."""
+    """Make a text of several lines ``visible``."""
     return "\n".join(map(visible, str(text).split("\n")))
 
 

@@ -1,4 +1,4 @@
-"""What most commands take: a pipeline first, then documents. Each is recognised where they swap."""
+"""Common arguments: a pipeline first, then documents. Each is recognised where they swap."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -52,7 +52,7 @@ def check_annotated(path: Path) -> None:
 
 
 def is_pipeline(path: Path) -> bool:
-    """Whether a folder holds a saved pipeline."""
+    """Return whether a folder holds a saved pipeline."""
     return (path / "config.cfg").is_file() and (path / "meta.json").is_file()
 
 

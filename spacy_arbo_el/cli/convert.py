@@ -77,7 +77,7 @@ def convert_command(
 
 
 def _concept_map(kb: Path) -> Dict[str, str]:
-    """From further id to the id of the entity."""
+    """Map further ids to the ids of their entities."""
     from spacy.vocab import Vocab
 
     from ..corpora.convert import concept_map_of

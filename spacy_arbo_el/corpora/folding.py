@@ -119,7 +119,7 @@ def kind_of(char: str) -> int:
 
 
 def _is_joined(before: str, after: str, kinds: Tuple[int, ...]) -> bool:
-    """Whether two characters are of one word. kinds: Those of which words are."""
+    """Return whether two characters are of one word. kinds: Those of which words are."""
     kind = kind_of(after)
     return kind == MARK or (kind in kinds and kind_of(before) in (*kinds, MARK))
 

@@ -43,7 +43,7 @@ DEV, TRAIN = "dev", "train"
 
 @dataclass(frozen=True)
 class HiddenSettings:
-    """How the dev set is made.
+    """Settings of the dev set.
 
     docs: The share of the documents that are in the dev set, and not in the training corpus.
     entities: Of the entities with several names that the dev set mentions: the share that loses
@@ -67,7 +67,7 @@ class HiddenSettings:
 
 
 class HiddenReport(NamedTuple):
-    """What the dev set has.
+    """Contents of the dev set.
 
     silver: The mentions in texts.
     in_text: How many of these are of hidden names.

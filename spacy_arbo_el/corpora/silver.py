@@ -38,7 +38,7 @@ FREQUENT = 10
 
 @dataclass(frozen=True)
 class SilverSettings:
-    """How silver mentions are chosen.
+    """Settings that choose silver mentions.
 
     per_name: The most mentions of one name, chosen at random; 0 for all.
     seed: Determines which mentions of a frequent name are kept.
@@ -53,7 +53,7 @@ class SilverSettings:
 
 
 class SilverReport(NamedTuple):
-    """What was written, and what was left out.
+    """Counts of written and skipped mentions.
 
     counts: The numbers of documents ("docs") and mentions written, of entities and names with a
         mention, and of what was left out by the keys of ``REASONS``.
@@ -66,7 +66,7 @@ class SilverReport(NamedTuple):
 
     @property
     def left_out(self) -> Dict[str, int]:
-        """How many were left out, by what they are."""
+        """Counts of skipped documents and mentions, by kind."""
         return {text: self.counts[reason] for reason, text in REASONS.items()}
 
 
@@ -87,7 +87,7 @@ def scanned(
     exclude: Container[str] = (),
     hidden: Container[int] = (),
 ) -> Iterator["Scan"]:
-    """What names documents have, as long as the context lasts.
+    """Scan documents for names, within a context.
 
     Nothing but the tokens of the documents and their ids is used: annotations cannot be reached.
     The documents are read once. What they contain waits in a temporary folder.

@@ -32,7 +32,7 @@ class Borders:
         self.ends: List[int] = offsets.sum(axis=1).tolist()
 
     def may_be(self, offset: int) -> bool:
-        """Whether a name can begin or end there."""
+        """Return whether a name can begin or end there."""
         if self._is_between(offset):
             return True
         before, after = self.text[offset - 1], self.text[offset]

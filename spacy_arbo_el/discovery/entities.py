@@ -65,7 +65,7 @@ class NewEntity:
 
     @property
     def documents(self) -> int:
-        """How many documents mention it."""
+        """Number of documents that mention it."""
         return len({record.key[0] for record in self.members})
 
     def __repr__(self) -> str:

@@ -84,7 +84,7 @@ class Discovery:
         return np.hstack([by_vector, by_ngrams]).astype(np.float32)
 
     def feature_similarity(self, similarity: Similarity) -> Similarity:
-        """How features are compared, given how vectors are compared."""
+        """Similarity of features, given that of vectors."""
         return Cosine() if self.ngram_weight else similarity
 
     def nearest(

@@ -144,7 +144,7 @@ class NewEntities:
 
     @locked
     def resolve(self, entity_id: str) -> str:
-        """What a new entity has become.
+        """Resolve a new entity to its present state.
 
         RETURNS: Its present id, the id of the entity of the knowledge base that it was accepted
             as, or "" where it was rejected. KeyError where there never was a new entity of this id.
@@ -297,7 +297,7 @@ class NewEntities:
         return self.take_back() if self.acceptance is None else self.acceptance().undo(self)
 
     def take_back(self, *, acceptances: bool = False) -> Entry:
-        """As ``undo``, without the knowledge base.
+        """Undo a decision outside of the knowledge base. As ``undo``.
 
         acceptances: Whether to take back an acceptance all the same; else that is an error.
         """
@@ -313,7 +313,7 @@ class NewEntities:
 
     @locked
     def decided(self) -> Decided:
-        """What the next discovery must keep."""
+        """Decisions that the next discovery must keep."""
         return Verdicts(self.rows, self.clusters, self.history).decided()
 
     @locked
@@ -408,7 +408,7 @@ class NewEntities:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NewEntities":
-        """What ``to_bytes`` gave; ValueError where the bytes are something else."""
+        """Load the result of ``to_bytes``; ValueError if invalid. The bytes are something else."""
         mentions, clusters, settings = unpack(data)
         self = cls(settings["threshold"], settings["fingerprint"])
         self.documents, self.history = settings["documents"], History(settings["log"])

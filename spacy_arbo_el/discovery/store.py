@@ -41,7 +41,7 @@ class Unlinked:
 
     @property
     def keys(self) -> List[MentionKey]:
-        """What identifies each mention."""
+        """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
     @property
@@ -106,7 +106,8 @@ class Rows:
         return self._inputs[0]
 
     def features(self, discovery: Discovery) -> np.ndarray:
-        """What mentions are compared by: (n, width) float32. Those of new rows only are computed.
+        """Features that mentions are compared by: (n, width) float32. Those of new rows only are
+        computed.
 
         discovery: Its ``features``.
         """
@@ -219,7 +220,7 @@ class Clusters:
         return self._numbers[cluster_id]
 
     def id_now(self, number: int) -> str:
-        """What a cluster has become.
+        """Present id of a cluster.
 
         RETURNS: Its present id, the id of the entity that it was accepted as, or "" where it was
             rejected.

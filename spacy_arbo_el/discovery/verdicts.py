@@ -234,7 +234,7 @@ class Verdicts:
     # The next discovery
 
     def decided(self) -> Decided:
-        """What the next discovery must keep."""
+        """Decisions that the next discovery must keep."""
         clusters = self.clusters
         names = [
             name

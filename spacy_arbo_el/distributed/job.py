@@ -34,7 +34,7 @@ PLACES = ("model", "corpus", "output")
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a shard.
+    """The outcome of a shard.
 
     shard: Its number.
     worker: The host and process that linked it.

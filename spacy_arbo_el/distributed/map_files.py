@@ -88,7 +88,7 @@ def do_files(
     output: Output,
     ray: Optional[RaySettings] = None,
 ) -> None:
-    """As ``map_files``, to the end."""
+    """Run ``map_files`` to the end."""
     for _ in map_files(make, job, shards, output, ray):
         pass
 

@@ -131,7 +131,7 @@ class Arranged:
 
     @classmethod
     def of(cls, job: Job) -> "Arranged":
-        """What ``arrange_mentions`` wrote."""
+        """Load the result of ``arrange_mentions``."""
         return cls(**json.loads((job.folder / ARRANGED).read_text(encoding="utf8")))
 
     def documents(self, shard: Shard) -> slice:

@@ -43,7 +43,7 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """What its files are called: ``part-000012``."""
+        """Base name of its files: ``part-000012``."""
         return f"part-{self.number:06d}"
 
     @property

@@ -37,7 +37,7 @@ PLACES = ("texts", "kb", "output", "exclude")
 
 @dataclass(frozen=True)
 class SilverJob:
-    """Which names are sought in which documents.
+    """A search for names in documents.
 
     texts: Files and folders of raw text.
     kb: The knowledge base, or a JSONL file of entities.
@@ -110,7 +110,7 @@ class SilverJob:
                     number += 1
 
     def read(self, shard: Shard) -> Found:
-        """What was found in a shard."""
+        """Read the findings of a shard."""
         found, arrays = Found(), unpack_arrays(self.hits_of(shard).read_bytes())
         for name in Found.ARRAYS:
             getattr(found, name).extend(arrays[name].tolist())
@@ -156,7 +156,7 @@ class SilverWorker:
 def scanned_in_shards(
     job: SilverJob, dictionary: Dictionary, ray: Optional[RaySettings] = None
 ) -> Scan:
-    """What names documents have, found by workers; see ``corpora.silver.scanned``.
+    """Scan documents for names by workers. See ``corpora.silver.scanned``.
 
     It needs the folder of the run as long as it is used. A killed run resumes.
 

@@ -34,7 +34,7 @@ from .worker import PipelineWorker
 
 @dataclass(frozen=True)
 class TextJob:
-    """Which texts are encoded, and by which pipeline.
+    """An encoding of texts by a pipeline.
 
     model: The folder of the pipeline.
     output: The folder of the run.

@@ -75,7 +75,7 @@ class DualEncoder:
 
     @property
     def is_ready(self) -> bool:
-        """Whether both towers have their weights."""
+        """Return whether both towers have their weights."""
         sized = all(self.model.get_ref(tower).has_dim("nO") for tower in TOWERS)
         return sized and all(_has_weights(node) for node in self.model.walk())
 
@@ -130,14 +130,14 @@ class DualEncoder:
     def read_mentions(
         self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
-        """As ``Encoder.read_mentions``."""
+        """Read mentions with the encoder. See ``Encoder.read_mentions``."""
         check_offsets(texts, text_of, offsets)
         return self._reader("mention").read_mentions(
             self.model.get_ref("mention"), texts, text_of, offsets
         )
 
     def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
-        """As ``Encoder.read_texts``."""
+        """Read texts with the encoder. See ``Encoder.read_texts``."""
         reader, tower = self._reader("entity"), self.model.get_ref("entity")
         blocks = range(0, len(texts), TEXT_BLOCK)
         return SpanInputs.concat(
@@ -145,11 +145,13 @@ class DualEncoder:
         )
 
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        """As ``Encoder.encode_mentions``."""
+        """Encode mentions with the encoder. See ``Encoder.encode_mentions``."""
         return self._predict("mention", inputs)
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
-        """As ``Encoder.encode_texts``. Texts of equal word pieces, as in another case, run once."""
+        """Encode texts with the encoder. See ``Encoder.encode_texts``. Texts of equal word
+        pieces, as in another case, run once.
+        """
         keys = inputs.keys()
         number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         if len(number) == len(inputs):

@@ -126,7 +126,7 @@ class SpanInputs:
         return batch
 
     def keys(self) -> List[Tuple[bytes, bytes]]:
-        """What identifies each span: equal for spans with equal vectors."""
+        """Keys of spans, equal for equal vectors."""
         bounds = zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist())
         passages = [self.ids[start:end].tobytes() for start, end in bounds]
         places = np.stack([self.first, self.last, self.marker], axis=1)

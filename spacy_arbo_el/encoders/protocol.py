@@ -18,7 +18,7 @@ class Encoder(Protocol):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the encoder has its weights."""
+        """Return whether the encoder has its weights."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Encoder(Protocol):
 
 
 class TowerReader(Protocol):
-    """How a tower reads text. It stands in ``model.attrs["reader"]`` of the tower's thinc model.
+    """Reader of a tower's text. It stands in ``model.attrs["reader"]`` of the tower's thinc model.
 
     A tower is a thinc ``Model[SpanInputs, Floats2d]`` with one row of output for each span. The
     ``repr`` of its reader is part of the encoder's fingerprint: make it a frozen dataclass.
@@ -63,9 +63,9 @@ class TowerReader(Protocol):
     def read_mentions(
         self, model: Any, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
-        """As ``Encoder.read_mentions``; ``model`` is the tower."""
+        """Read mentions; ``model`` is the tower. See ``Encoder.read_mentions``."""
         ...
 
     def read_texts(self, model: Any, texts: Sequence[Text]) -> SpanInputs:
-        """As ``Encoder.read_texts``; ``model`` is the tower."""
+        """Read texts; ``model`` is the tower. See ``Encoder.read_texts``."""
         ...

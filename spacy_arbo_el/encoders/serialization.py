@@ -91,7 +91,7 @@ def save_transformer(
 def load_transformer(
     message: Mapping[str, Any], attention: str
 ) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module, Optional[Scales]]:
-    """What ``dump_transformer`` gave, unpacked.
+    """Unpack the result of ``dump_transformer``.
 
     Raises ValueError where it is anything else.
 

@@ -49,7 +49,7 @@ class EncoderShim(HFShim):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether there are weights."""
+        """Return whether there are weights."""
         return self._model is not None
 
     @property
@@ -110,7 +110,7 @@ class EncoderShim(HFShim):
 
     @property
     def allows_padding(self) -> bool:
-        """Whether padding changes vectors by less than 1e-5 in prediction."""
+        """Return whether padding changes vectors by less than 1e-5. In prediction."""
         return self.device.type == "cpu" and self._precision_kind(training=False) != "bfloat16"
 
     def predict(self, inputs: ArgsKwargs) -> Any:
@@ -265,7 +265,7 @@ def precision_kind(
 
 
 def depends_on_batch(device: torch.device) -> bool:
-    """Whether bfloat16 gives a passage another vector in another batch.
+    """Return whether bfloat16 makes vectors depend on their batch.
 
     That is so on CPUs with AMX: the kernel that oneDNN chooses depends on the number of rows.
     """

@@ -1,4 +1,4 @@
-"""Where the weights of transformers lie: looked up without torch."""
+"""Places of transformers' weights, found without torch."""
 
 from ..errors import Errors
 

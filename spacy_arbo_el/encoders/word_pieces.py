@@ -140,7 +140,7 @@ class WordPieceTokenizer:
         return readable & ((n_unknown == 0) | (n_letters > 0))
 
     def _have_letters(self, ids: np.ndarray) -> np.ndarray:
-        """Which known word pieces have a letter."""
+        """Known word pieces that have a letter."""
         distinct, place = np.unique(ids, return_inverse=True)
         names = self.tokenizer.convert_ids_to_tokens(distinct.tolist())
         letters = [any(c.isalpha() for c in name) for name in names]
@@ -185,7 +185,7 @@ def _is_of_word(character: str) -> bool:
 
 
 def _symbol_borders(word: str) -> List[int]:
-    """Where letters and symbols meet inside a word."""
+    """Borders between letters and symbols inside a word."""
     kinds = [_is_of_word(character) for character in word]
     return [i for i in range(1, len(word)) if kinds[i] != kinds[i - 1]]
 

@@ -32,7 +32,7 @@ MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 
 @dataclass(frozen=True)
 class Finding:
-    """What may hurt, or what was looked for in vain.
+    """A problem that was found, or looked for in vain.
 
     what: What it is, in the plural.
     count: How many there are.
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class KBSurvey:
-    """What the entities of a knowledge base have.
+    """Contents of a knowledge base's entities.
 
     size: The number of entities.
     described: The number of those with a description.
@@ -94,7 +94,7 @@ def check_corpus(train: GoldCorpus, kb: ArboKB, dev: Optional[GoldCorpus]) -> Li
 
 
 def check_kb(kb: ArboKB, survey: KBSurvey) -> List[Finding]:
-    """What may hurt in a knowledge base."""
+    """Find problems in a knowledge base."""
     pairs = survey.duplicates
     first = sorted({one for pair in pairs[:EXAMPLES] for one in pair})
     titles = {one: kb.get(one).title for one in first}

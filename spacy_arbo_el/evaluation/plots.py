@@ -61,7 +61,7 @@ def plot_thresholds(rows: Sequence[Row], best: int) -> "Figure":
 
 
 def plot_reliability(parts: Mapping[str, Reliability]) -> "Figure":
-    """How often links are right, by their probability. On the diagonal, probabilities are true.
+    """Plot how often links are right, by probability. On the diagonal, probabilities are true.
 
     The area of a point is the share of the mentions in its bin.
 
@@ -96,7 +96,7 @@ def plot_recall(rows: Mapping[str, Mapping[str, Any]]) -> "Figure":
 
 
 def plot_cluster_sizes(sizes: Mapping[str, Sequence[int]]) -> "Figure":
-    """How many clusters have at least so many mentions.
+    """Plot numbers of clusters by least number of mentions.
 
     sizes: The sizes of the clusters, by the name of the method, such as those of
         ``linker.new_entities`` or of gold clusters.

@@ -196,7 +196,7 @@ def scores_of(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
 
 
 def seen_by(linker: ArboLinker) -> Seen:
-    """What the linker has exemplars of."""
+    """Collect what the linker has exemplars of."""
     return Seen.of(linker.kb, linker.exemplars.records)
 
 

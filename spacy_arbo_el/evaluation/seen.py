@@ -15,7 +15,7 @@ SAMPLES = 1000
 
 
 class Seen(NamedTuple):
-    """What a linker has exemplars of.
+    """Entities and surface forms with exemplars.
 
     ids: The ids of entities.
     strings: Surface forms, case-folded.
@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, kb: ArboKB, records: Sequence[MentionRecord]) -> "Seen":
-        """What these exemplars show."""
+        """Collect from exemplars."""
         groups = current_ids(kb, [record.kb_ids for record in records])
         strings = frozenset(record.text.casefold() for record in records)
         return cls(frozenset(kb_id for ids in groups for kb_id in ids), strings)

@@ -102,7 +102,9 @@ def _doubtful_offsets(spans: Sequence[Span], tokenizer: Optional[Tokenizer]) -> 
 
 
 def _cuts(text: str, place: int) -> bool:
-    """Whether a place is within a word, or a number. Scripts without case may have no spaces."""
+    """Return whether a place is within a word or number. Scripts without case may have no
+    spaces.
+    """
     if not 0 < place < len(text):
         return False
     before, after = text[place - 1], text[place]

@@ -93,7 +93,7 @@ class WrongLink:
         return named(self.predicted, self.titles.get(self.predicted, ""))
 
     def explained(self, threshold: float) -> Explanation:
-        """Why it is wrong. threshold: The linker's, to say what fell below it."""
+        """Reason of the wrong link. threshold: The linker's, to say what fell below it."""
         reason = self.kind
         if self.rank:
             score = shown_probability(self.link.scores[self.rank - 1])

@@ -32,7 +32,7 @@ class Explainer:
     threshold: float
 
     def explain(self, span: Span, kb_id: Optional[str] = None) -> Explanation:
-        """Why a mention is linked so. Its document is linked anew, with its other mentions.
+        """Explain a mention's link. Its document is linked anew, with its other mentions.
 
         span: One of the document's mentions, or any other span.
         kb_id: An entity that was expected.
@@ -50,7 +50,7 @@ class Explainer:
     def _explain_mention(
         self, span: Span, spans: Sequence[Span], row: int, kb_id: Optional[str]
     ) -> Explanation:
-        """As ``explain``, for the mention ``spans[row]`` of a document."""
+        """Explain the mention ``spans[row]`` of a document. See ``explain``."""
         linked = self.stages.link([spans], self.threshold)
         link = linked.links[row]
         ids = {link.kb_id, *link.ids[:SHOWN]} - {NIL}
@@ -99,7 +99,7 @@ class Explainer:
         return (pair, parts) if parts else ((), {})
 
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
-        """Why a mention is not linked to an entity."""
+        """Reason for a mention's missing link to an entity."""
         datastore = self.stages.datastore
         if kb_id == NIL:
             return (
@@ -143,7 +143,7 @@ class Explainer:
         )
 
     def _not_chosen(self, link: Link, rank: int) -> str:
-        """Why a candidate was not linked to."""
+        """Reason for which a candidate was not linked to."""
         score = link.scores[rank]
         place = f"candidate number {rank + 1} with a probability of {shown_probability(score)}"
         if link.is_nil and score < self.threshold:

@@ -1,4 +1,4 @@
-"""Why a mention is linked so. The data that text and HTML show."""
+"""Explain a mention's link. The data that text and HTML show."""
 
 from dataclasses import dataclass, field
 from typing import Iterator, Mapping, Optional, Tuple

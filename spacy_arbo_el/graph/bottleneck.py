@@ -200,7 +200,7 @@ def minimax(
 
 
 def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
-    """As ``minimax``, from checked arrays."""
+    """Compute ``minimax`` from checked arrays."""
     n_entities, n_mentions, source, target, weight = graph
     # Large arrays are allocated by NumPy, see ``incoming``.
     first = np.zeros(n_mentions + 2, np.int64)

@@ -9,7 +9,7 @@ from .arguments import Graph
 
 
 class Forest(NamedTuple):
-    """At most one edge into each mention.
+    """A forest with at most one edge into each mention.
 
     parent: (M,) int32, the node each mention hangs under, -1 if there is none.
     edge: (M,) int64, which of the input's edges that is, -1 if there is none.

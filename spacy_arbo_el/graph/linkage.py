@@ -141,6 +141,6 @@ def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
 
 
 def undirected_of(graph: Graph, threshold: np.float32) -> Forest:
-    """As ``undirected``, from checked arrays."""
+    """Compute ``undirected`` from checked arrays."""
     kept = linkage_edges(graph, threshold)
     return Forest(*_orient(graph.n_entities, graph.n_mentions, graph.source, graph.target, kept))

@@ -1,4 +1,4 @@
-"""From arrays to links in one call."""
+"""Links from arrays in one call."""
 
 from typing import NamedTuple
 

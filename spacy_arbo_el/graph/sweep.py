@@ -102,7 +102,7 @@ def _joins_of_mentions(graph: Graph, thresholds: np.ndarray, leftover: str) -> J
 
 
 def _directed(graph: Graph, thresholds: np.ndarray, method: str, leftover: str) -> np.ndarray:
-    """As ``_nested``, where a directed method assigns the entities."""
+    """Nested clusters with entities assigned by a directed method. See ``_nested``."""
     n_entities, n_mentions, source, target, weight = graph
     forest = minimax_of(graph, thresholds[-1])
     nearest, reached = trace(n_entities, forest.parent, weights_of(graph, forest))

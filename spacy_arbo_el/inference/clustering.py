@@ -115,7 +115,7 @@ class _Nodes:
         return np.concatenate(sources), np.concatenate(targets), np.concatenate(weights)
 
     def path(self, links: graph.Links, mention: int) -> List[Step]:
-        """From the entity of a linked mention to the mention."""
+        """Steps from a linked mention's entity to the mention."""
         n_entities = len(self.entities)
         steps: List[Step] = []
         exemplar, node = -1, n_entities + mention

@@ -1,4 +1,4 @@
-"""What an inference procedure is, and what it decides."""
+"""Decisions, and the protocol of inference procedures."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, List, NamedTuple, Protocol, Sequence, runtime_checkable
@@ -62,7 +62,7 @@ class Paths(Sequence[List[Step]]):
 
 @runtime_checkable
 class Inference(Protocol):
-    """From ranked candidates to links.
+    """A procedure that turns ranked candidates into links.
 
     Of the candidates of a mention it looks at the first ``MAX_CONSIDERED`` at most: a corpus that
     is linked in one graph keeps no more. A procedure is a frozen dataclass. It may also have the

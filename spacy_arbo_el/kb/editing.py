@@ -123,7 +123,7 @@ class EntityEditor:
         return count
 
     def _existing(self, ids: List[str]) -> Set[str]:
-        """Those of the ids that are an entity's own."""
+        """Existing ids that are an entity's own."""
         rows = self.database.rows(f"SELECT id FROM entity WHERE id {IN}", (json.dumps(ids),))
         return {entity_id for (entity_id,) in rows}
 

@@ -127,7 +127,7 @@ class Entity:
 
     @property
     def _more_aliases(self) -> str:
-        """How many aliases are not shown."""
+        """Number of aliases that are not shown."""
         rest = len(self.aliases) - SHOWN_ALIASES
         return f", … and {rest} more" if rest > 0 else ""
 

@@ -53,7 +53,7 @@ class EntityVectors:
 
     @property
     def in_sync(self) -> bool:
-        """Whether every entity has the vectors of its present texts."""
+        """Return whether every entity's vectors are up to date."""
         return not self._invalid and not self.storage.database.rows("SELECT 1 FROM dirty LIMIT 1")
 
     def owners(self) -> np.ndarray:
@@ -114,7 +114,7 @@ class EntityVectors:
         yield from encoding.new_texts(entities, dirty, verbalize, stored=True)
 
     def _is_of_another(self, fingerprint: str) -> bool:
-        """Whether the vectors come from another encoder."""
+        """Return whether the vectors come from another encoder."""
         return len(self.rows) > 0 and self.fingerprint != fingerprint
 
     def _mark_changed(self, verbalize: Verbalization, identity: str) -> None:

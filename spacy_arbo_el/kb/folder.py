@@ -97,7 +97,7 @@ def find(path: Path) -> Path:
 
 
 def is_of_spacy(path: Path) -> bool:
-    """Whether a folder was written by spaCy's ``InMemoryLookupKB``."""
+    """Return whether a folder was written by spaCy's ``InMemoryLookupKB``."""
     return all((path / name).is_file() for name in SPACY_FILES)
 
 

@@ -154,7 +154,7 @@ class ArboKB(KnowledgeBase):
 
     @property
     def in_sync(self) -> bool:
-        """Whether every entity has the vectors of its present texts."""
+        """Return whether every entity's vectors are up to date."""
         return self.vectors.in_sync
 
     # Entities
@@ -267,7 +267,7 @@ class ArboKB(KnowledgeBase):
 
     @property
     def has_changed_outside(self) -> bool:
-        """Whether another program has edited the folder that was read."""
+        """Return whether another program has edited the folder."""
         return self.storage.changed_folder() is not None
 
     def reload_if_changed(self) -> bool:

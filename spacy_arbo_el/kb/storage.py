@@ -45,7 +45,7 @@ class AttachedIndex:
 
     @property
     def can_be_written(self) -> bool:
-        """Whether its file still exists. A writer may have replaced it by another."""
+        """Return whether its file still exists. A writer may have replaced it by another."""
         return not isinstance(self.source, Path) or self.source.is_file()
 
     def write(self, path: Path) -> str:
@@ -125,7 +125,7 @@ def map_rows(path: Path, database: Database) -> VectorRows:
 
 
 def restore(data: bytes) -> Contents:
-    """What ``Storage.to_bytes`` wrote, in memory; ValueError where it is damaged."""
+    """Load the result of ``Storage.to_bytes`` into memory. ValueError where it is damaged."""
     where = "the bytes given"
     try:
         parts = dict(srsly.msgpack_loads(data))

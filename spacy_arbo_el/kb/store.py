@@ -42,7 +42,7 @@ class EntityStore:
 
     @property
     def positions(self) -> int:
-        """How many positions have been assigned. All are below this number."""
+        """Number of assigned positions. All are below this number."""
         return self.database.get("positions") or 0
 
     def __iter__(self) -> Iterator[Entity]:

@@ -108,7 +108,7 @@ class Parts:
 
     @property
     def is_title_alone(self) -> bool:
-        """Whether no part is added to titles."""
+        """Return whether no part is added to titles."""
         return not (self.description or self.types or self.aliases or self.paragraph)
 
     def __call__(self, entity: Entity) -> List[Text]:
@@ -153,7 +153,7 @@ def _one_text(entity: Entity, rest: str) -> List[Text]:
 
 
 def verbalization_identity(verbalize: Verbalization) -> str:
-    """What identifies a verbalization with its settings: its ``repr``.
+    """Identity of a verbalization with its settings: its ``repr``.
 
     "" where it is unknown, since the ``repr`` of a plain function has only its address in memory.
     """

@@ -78,7 +78,7 @@ def verify(path: Path) -> List[str]:
 
 
 def database_problems(database: Database) -> List[str]:
-    """Problems of the schema, the manifest or the owners of rows."""
+    """Problems of schema, manifest or owners of rows."""
     problems = list(schema_problems(database))
     if not problems:
         found = manifest_problems(database.manifest())

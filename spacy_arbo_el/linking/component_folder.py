@@ -44,7 +44,7 @@ SAVED = FolderKind(
 
 @dataclass(frozen=True)
 class Saved:
-    """What was read of a save.
+    """Data that was read from a save.
 
     parts: The bytes of each part that was asked for.
     encoder: The fingerprint of the encoder, "" where it had no weights.

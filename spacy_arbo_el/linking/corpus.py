@@ -87,7 +87,7 @@ class CorpusLinker:
         return list(self.link_stream(lambda: docs, threshold=threshold))
 
     def link_stream(self, read: ReadDocs, *, threshold: Optional[float] = None) -> Iterator[Doc]:
-        """As ``link``, without all docs in memory.
+        """Link a stream of docs with little memory. See ``link``.
 
         read: Function that gives the documents, the same each time it is called. It is called
             twice.
@@ -114,7 +114,7 @@ class CorpusLinker:
         threshold: Optional[float] = None,
         write: Callable[[Doc], None] = lambda doc: None,
     ) -> NewEntities:
-        """As ``discover``, without all docs in memory.
+        """Discover in a stream of docs with little memory. See ``discover``.
 
         read: As for ``link_stream``.
         write: Is given each document with its links.

@@ -65,7 +65,7 @@ def write_mentions(folder: Path, read: ReadParts) -> None:
 
 
 def read_mentions(folder: Path) -> CorpusMentions:
-    """What ``write_mentions`` wrote, mapped."""
+    """Map the result of ``write_mentions``."""
     arrays = MappedArrays(folder)
     places = FilePlaces(arrays["places"])
     records = _records(folder, arrays["record_starts"], arrays["record_stops"])
@@ -80,7 +80,7 @@ def _records(folder: Path, starts: np.ndarray, stops: np.ndarray) -> PackedRecor
 
 
 class _Layout:
-    """Where the mentions of each part go.
+    """Places of the mentions of each part.
 
     folder: Where the files are put. The records are written here.
     parts: All parts.

@@ -61,7 +61,7 @@ class CorpusPart:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "CorpusPart":
-        """What ``to_bytes`` gave."""
+        """Load the result of ``to_bytes``."""
         arrays = unpack_arrays(data)
         bounds, counts = arrays["record_bounds"], arrays["counts"].tolist()
         records = list(PackedRecords(arrays["records"], bounds[:-1], bounds[1:]))

@@ -21,7 +21,7 @@ CERTAIN_LOGIT = 40.0
 
 
 class Correction(NamedTuple):
-    """What was said about a mention.
+    """A correction of a mention.
 
     kb_id: The entity that it is, "" for none in the knowledge base, None where only entities were
         rejected.

@@ -73,7 +73,7 @@ def _steps(paths: Sequence[List[Step]]) -> Tuple[np.ndarray, ...]:
 
 
 def read_decisions(folder: Path) -> CorpusDecisions:
-    """What ``write_decisions`` wrote, mapped."""
+    """Map the result of ``write_decisions``."""
     arrays = MappedArrays(folder)
     entities, bounds = arrays["entities"], arrays["step_bounds"]
     kinds, refs, logits = (arrays[f"step_{name}"] for name in ("kinds", "refs", "logits"))

@@ -119,5 +119,5 @@ class Feedback:
 
 
 def key_of(span: Span) -> MentionKey:
-    """What identifies a mention."""
+    """Key that identifies a mention."""
     return keys_of([span])[0]

@@ -242,7 +242,7 @@ def check_threshold(value: float) -> float:
 
 
 def pickled_parts(linker: Any, settings: Dict[str, Any]) -> Tuple[Any, ...]:
-    """What ``rebuild`` makes the same linker of in another process.
+    """Parts from which ``rebuild`` makes the same linker. In another process.
 
     settings: The keyword arguments of its constructor.
     """

@@ -88,7 +88,7 @@ class LinkingStages:
 
     @property
     def context(self) -> RankingContext:
-        """What the reranker can look at."""
+        """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
         return RankingContext(self.datastore, self.calibration, n_candidates)
 
@@ -175,7 +175,9 @@ class LinkingStages:
     def rank(
         self, spans: Sequence[Sequence[Span]], n_mentions: Optional[int] = None
     ) -> RankedMentions:
-        """From spans to ranked candidates. n_mentions: As in ``retrieve``."""
+        """Rank candidates of spans. From spans to ranked candidates. n_mentions: As in
+        ``retrieve``.
+        """
         return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
 
     def rank_encoded(
@@ -184,7 +186,9 @@ class LinkingStages:
         n_mentions: Optional[int] = None,
         allowed: Optional[AllowedEntities] = None,
     ) -> RankedMentions:
-        """From vectors to ranked candidates. n_mentions, allowed: As in ``retrieve``."""
+        """Rank candidates of encoded mentions. From vectors to ranked candidates. n_mentions,
+        allowed: As in ``retrieve``.
+        """
         with self.datastore.reading():
             return self.rerank(batch, self.retrieve(batch, n_mentions, allowed))
 

@@ -35,7 +35,7 @@ class Stream:
 
     @property
     def is_on(self) -> bool:
-        """Whether documents add to ``new_entities``."""
+        """Return whether documents add to ``new_entities``."""
         return self.process is not None
 
     def turn(self, on: bool) -> None:

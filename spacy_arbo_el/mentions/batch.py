@@ -47,7 +47,7 @@ class MentionBatch:
 
     @property
     def keys(self) -> List[MentionKey]:
-        """What identifies each mention."""
+        """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
     @property

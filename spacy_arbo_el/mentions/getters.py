@@ -1,4 +1,4 @@
-"""Which spans of a Doc are mentions."""
+"""Getters of mentions from a Doc."""
 
 from dataclasses import dataclass
 from typing import Iterable, List, Optional, Protocol, Sequence, Tuple, runtime_checkable
@@ -88,7 +88,7 @@ def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None
 
 
 def same_tokens(doc: Doc, vocab: Vocab) -> Doc:
-    """A Doc with the same tokens and ``doc_id``, and nothing else."""
+    """A Doc with the same tokens and ``doc_id`` only."""
     words = [token.text for token in doc]
     copy = Doc(vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
     if "doc_id" in doc.user_data:

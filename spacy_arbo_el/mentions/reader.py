@@ -1,4 +1,4 @@
-"""From Docs to batches of mentions."""
+"""Reading of Docs into batches of mentions."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ VALUES = ("CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME")
 @registry.misc("spacy-arbo-el.Mentions.v1")
 @dataclass(frozen=True)
 class MentionSettings:
-    """Which spans are linked, and how they are read.
+    """Settings for choosing and reading mentions.
 
     getter: Which spans of a Doc are mentions: ``doc.ents``, or a group of ``doc.spans``.
     normalizer: What surface forms are read as, such as abbreviations written out; None for the
@@ -165,7 +165,7 @@ class MentionReader:
         return ReadTexts(texts, offsets)
 
     def inputs_of(self, read: ReadTexts) -> SpanInputs:
-        """What the mentions of texts are encoded from."""
+        """Encoder inputs of the mentions of texts."""
         text_of = np.repeat(np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets])
         offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *read.offsets])
         return self.encoder.read_mentions(read.texts, text_of, offsets)

@@ -77,7 +77,7 @@ def text_fingerprint(text: str) -> str:
 
 
 def keys_of(spans: Sequence[Span]) -> List[MentionKey]:
-    """What identifies each of the spans of one Doc."""
+    """Keys that identify the spans of one Doc."""
     fingerprint = text_fingerprint(spans[0].doc.text) if spans else ""
     return [(fingerprint, *offsets_of_span(span)) for span in spans]
 

@@ -21,5 +21,5 @@ def check_key(key: Any) -> None:
 
 
 def are_texts(values: Iterable[Any]) -> bool:
-    """Whether all values are strings."""
+    """Return whether all values are strings."""
     return all(isinstance(value, str) for value in values)

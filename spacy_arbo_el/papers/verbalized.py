@@ -180,7 +180,7 @@ class IterativePrediction:
 
     @property
     def rounds(self) -> int:
-        """How many times mentions are encoded again at most."""
+        """Most rounds of encoding mentions again."""
         return int(np.ceil(1 / self.share)) - 1
 
     def revise_step(
@@ -190,7 +190,7 @@ class IterativePrediction:
         spans: Sequence[Sequence[Span]],
         rows: np.ndarray,
     ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
-        """As in ``RevisesTraining``: the inputs of texts with links."""
+        """Inputs of texts with links. See ``RevisesTraining``."""
         if self.training is None:
             return rows, None
         return read_with_links(self.limit, self.training, stages, trainer, spans, rows)
@@ -202,7 +202,9 @@ class IterativePrediction:
         batch: MentionBatch,
         min_logit: float,
     ) -> MentionBatch:
-        """As in ``Revises``. The batch with the vectors of the last round."""
+        """Revise vectors by links written into the text. See ``Revises``. The batch with the
+        vectors of the last round.
+        """
         counts = np.bincount(batch.documents, minlength=batch.n_documents)
         if not (counts > 1).any():
             return batch
@@ -267,6 +269,6 @@ def _surest(
 
 
 def _different(before: SpanInputs, after: SpanInputs, mentions: np.ndarray) -> np.ndarray:
-    """Those of some mentions that are not read as before."""
+    """Mentions that are read differently than before."""
     keys = zip(before.take(mentions).keys(), after.take(mentions).keys())
     return mentions[np.array([old != new for old, new in keys], dtype=bool)]

@@ -267,7 +267,7 @@ class CrossEncoder:
         return srsly.msgpack_dumps(parts)
 
     def from_bytes(self, data: bytes) -> "CrossEncoder":
-        """What was trained and fitted. Raises ValueError where it needs other settings."""
+        """Load what was trained and fitted. Raises ValueError where it needs other settings."""
         if not data:
             ranker = self.ranker.from_bytes(b"")
             nothing = CrossEncoderFit()

@@ -70,7 +70,7 @@ class CrossEncoderFit:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "CrossEncoderFit":
-        """What ``to_bytes`` gave. Raises ValueError where a number is not finite."""
+        """Load the result of ``to_bytes``. Raises ValueError where a number is not finite."""
         arrays = unpack_arrays(data)
         curve, weights = arrays["curve"], arrays["weights"].tobytes()
         if curve.shape != (3,) or not np.isfinite(curve).all():

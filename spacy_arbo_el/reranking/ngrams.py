@@ -16,7 +16,7 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class NgramCounts(NamedTuple):
-    """How often each n-gram occurs in ``n`` strings.
+    """Counts of each n-gram in ``n`` strings.
 
     keys: (k,) uint64, the keys of all n-grams, ascending, each once. A key is a hash of 64 bits.
     bounds: (n + 1,) int64, the n-grams of string i are at ``bounds[i]`` to ``bounds[i + 1]``.

@@ -86,7 +86,7 @@ class PairScorer:
 
     @property
     def tokenizer(self) -> WordPieceTokenizer:
-        """What cuts the texts of entities into word pieces."""
+        """The tokenizer of entities' texts."""
         return shim_of(self.tower).word_pieces
 
     def cached(self) -> "PairScorer":
@@ -140,7 +140,7 @@ class PairScorer:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "PairScorer":
-        """What ``to_bytes`` gave. Raises ValueError where it is anything else."""
+        """Load the result of ``to_bytes``. Raises ValueError where it is anything else."""
         content: Any = srsly.msgpack_loads(data)
         # One that reads several candidates together is of an earlier version.
         if content["format"] != FORMAT or content.get("of_sets"):

@@ -59,7 +59,7 @@ class PretrainedWeights:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "PretrainedWeights":
-        """What ``to_bytes`` gave. Raises ValueError where it is damaged."""
+        """Load the result of ``to_bytes``. Raises ValueError where it is damaged."""
         try:
             arrays = unpack_arrays(data)
             weights = RankerWeights.from_bytes(arrays["weights"].tobytes())

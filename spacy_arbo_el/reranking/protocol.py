@@ -146,7 +146,7 @@ class Reranker(Protocol):
         ...
 
     def to_bytes(self) -> bytes:
-        """What it has learned; empty for nothing."""
+        """Serialize what it has learned; empty for nothing."""
         ...
 
     def from_bytes(self, data: bytes) -> Any:

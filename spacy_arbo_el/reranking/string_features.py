@@ -145,7 +145,7 @@ class FeatureReader:
 
     @property
     def n_words(self) -> int:
-        """How many words have a number."""
+        """Number of numbered words."""
         return len(self._words)
 
 

@@ -90,7 +90,7 @@ class CorpusSearch:
 
     @classmethod
     def from_disk(cls, folder: Path, vectors: np.ndarray) -> "CorpusSearch":
-        """What ``to_disk`` wrote. The cells stay in their file, which is mapped.
+        """Load the result of ``to_disk``. The cells stay in their file, which is mapped.
 
         vectors: Those that the search was built over.
         """

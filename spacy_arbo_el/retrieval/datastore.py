@@ -133,7 +133,7 @@ class Datastore:
         return self._derived.get(name, self.content, build, update)
 
     def has_type(self, name: str) -> bool:
-        """Whether an entity has this type."""
+        """Return whether an entity has this type."""
         kb = self.kb
         types = self._derived.get(
             "types", (kb, kb.edits), lambda: frozenset(kb.entities.type_counts())
@@ -203,7 +203,7 @@ class Datastore:
 
     @property
     def _is_fresh(self) -> bool:
-        """Whether the last refresh still holds."""
+        """Return whether the last refresh still holds."""
         fingerprint = self.encoder.fingerprint
         return (
             self._retriever is not None

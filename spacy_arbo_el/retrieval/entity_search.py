@@ -44,7 +44,7 @@ class AllowedEntities:
         return cls(allowed.label_numbers, allowed.masks & ~left_out)
 
     def allows(self, mention: int, entity: int) -> bool:
-        """Whether a mention may be linked to an entity."""
+        """Return whether a mention may be linked to an entity."""
         masks = self.masks[self.label_numbers[mention]]
         return entity < len(masks) and bool(masks[entity])
 

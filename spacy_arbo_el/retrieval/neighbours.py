@@ -1,4 +1,4 @@
-"""What a search finds for mentions."""
+"""Neighbours that a search finds for mentions."""
 
 from dataclasses import dataclass, replace
 from typing import Optional, Sequence

@@ -13,7 +13,7 @@ from .similarity import Similarity
 @registry.misc("spacy-arbo-el.Retriever.v1")
 @dataclass(frozen=True)
 class RetrieverSettings:
-    """How candidates of a mention are searched.
+    """Settings of the search for candidates.
 
     The defaults suit most knowledge bases. This changes how many candidates are found::
 

@@ -28,7 +28,7 @@ SIMILAR = (3, 0.5)
 
 
 class Property(BaseModel):
-    """What another column of the table says. v: Texts; of an entity its name, or its id."""
+    """A value of another column of the table. v: Texts; of an entity its name, or its id."""
 
     pid: str
     v: List[str]
@@ -170,7 +170,7 @@ def _folded(entity: Entity) -> Set[str]:
 
 
 def _features(query: Query, entity: Entity) -> Dict[str, Union[bool, float]]:
-    """What a client can decide by itself with."""
+    """Features that clients can decide with."""
     text, words = query.texts[0], set(words_of(query.texts[0]))
     others = [set(words_of(name)) for name in entity.names]
     shared = [len(words & other) / len(words | other) for other in others if words | other]

@@ -157,7 +157,7 @@ class Deciding:
 
 
 def said(error: Exception) -> str:
-    """What an error says. The text of a KeyError has quotes."""
+    """Message of an error. The text of a KeyError has quotes."""
     return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
 
 

@@ -81,7 +81,7 @@ class Links:
         return next(same, None) or doc.char_span(*key[1:], alignment_mode="expand")
 
     def entry_of(self, row: LinkRow, kb_id: str) -> Dict[str, Any]:
-        """What the journal says of a decision on a mention."""
+        """Journal entry of a decision on a mention."""
         span, (fingerprint, start, end) = self.span(row.key), row.key
         verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
         about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}

@@ -35,7 +35,7 @@ class Metrics:
 
 
 class Counts:
-    """What has been counted. Threads may call all methods.
+    """Counts of requests and mentions. Threads may call all methods.
 
     paths: The paths that are counted by themselves; all others are "other".
     """

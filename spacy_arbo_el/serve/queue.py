@@ -82,7 +82,7 @@ class Filters:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "Filters":
-        """Those of an address. Raises ValueError for a value that can't be."""
+        """Filters of an address. Raises ValueError for a value that can't be."""
         values = {}
         for name, default in vars(cls()).items():
             text = query.get(name, "").strip()
@@ -95,7 +95,7 @@ class Filters:
         return cls(**values)
 
     def query(self) -> Dict[str, str]:
-        """What differs from the defaults, for an address."""
+        """Query of an address with values beside the defaults."""
         plain = vars(Filters())
         return {name: str(v) for name, v in vars(self).items() if v != plain[name]}
 

@@ -70,7 +70,7 @@ _QUERIES, _EXTENSION = TypeAdapter(Dict[str, Query]), TypeAdapter(Extension)
 
 
 def address(rules: Rules) -> str:
-    """What people paste into OpenRefine."""
+    """Address to paste into OpenRefine."""
     return rules.origins[0] + RECONCILE + rules.secret("reconcile")
 
 
@@ -176,7 +176,7 @@ class Reconciliation:
         return {"meta": [{"id": pid, "name": names.get(pid, pid)} for pid in ids], "rows": rows}
 
     def manifest(self, request: Request) -> Dict[str, Any]:
-        """What the service offers, and where."""
+        """Describe the service's offers and addresses."""
         origin = str(self.rules.origin_of(request))
         own = {"service_url": origin + self.path}
         kinds = ("entity", "type", "property")
@@ -204,7 +204,7 @@ class Reconciliation:
         }
 
     def suggest(self, request: Request) -> Response:
-        """What begins with, or resembles, what people type."""
+        """Suggest values that begin with, or resemble, a prefix."""
         prefix = request.query_params.get("prefix", "").strip()
         skipped = request.query_params.get("cursor", "0")
         if not skipped.isdecimal() or len(skipped) > 4:

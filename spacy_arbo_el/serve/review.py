@@ -26,7 +26,7 @@ RELINKED, SIMILAR = 100, 6
 
 
 class Review:
-    """What the pages show and do. Threads may call all methods at the same time.
+    """Contents and actions of the pages. Threads may call all methods at the same time.
 
     model: The folder of the pipeline. new: A file of ``arbo discover`` to take up.
     """

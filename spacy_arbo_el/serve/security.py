@@ -42,7 +42,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """Where a server listens, its secret, and what it takes.
+    """Rules of a server: addresses, secret, and limits.
 
     url: The address by which browsers reach it, where that is another than of ``host``: behind a
         proxy, or with a port that a container's runtime maps.
@@ -69,7 +69,9 @@ class Rules:
         return [*([self.url.rstrip("/")] if self.url else []), *found]
 
     def origin_of(self, request: Request) -> Optional[str]:
-        """By which of our addresses a client asks. None for another, such as one of a rebinding."""
+        """Find the own address that a client asks by. None for another, such as one of a
+        rebinding.
+        """
         host = request.headers.get("host", "")
         return next((one for one in self.origins if urlsplit(one).netloc == host), None)
 

@@ -31,7 +31,7 @@ AddEntities = Callable[[List[Dict[str, Any]]], Any]
 
 @dataclass(frozen=True)
 class Operation:
-    """What can be asked for. body, answer: Classes of JSON; None for no body, and for text.
+    """An operation of the service. body, answer: Classes of JSON; None for no body, and for text.
 
     is_open: Whether it needs no token.
     """
@@ -140,7 +140,7 @@ class Service:
         return [described, *routes]
 
     def _json(self, function: Callable, model: Type[BaseModel], request: Request) -> Response:
-        """What a function says to the body of a request."""
+        """Answer with a function's result for the request's body."""
         try:
             return JSONResponse(function(model.model_validate_json(request.scope["body"])))
         except ValidationError as error:

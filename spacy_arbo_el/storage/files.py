@@ -149,7 +149,9 @@ def leftovers(target: Path) -> List[Path]:
 
 @contextlib.contextmanager
 def abandoned(path: Path) -> Iterator[bool]:
-    """Whether no process is writing a temporary file or folder. Locked within the block if so."""
+    """Return whether no process writes a temporary file or folder. Locked within the block if
+    so.
+    """
     descriptor: Optional[int] = None
     if CAN_LOCK:
         with contextlib.suppress(OSError):

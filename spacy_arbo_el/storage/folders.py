@@ -31,7 +31,7 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class FolderKind:
-    """What folders of a kind hold. Only a folder that holds nothing else is replaced.
+    """Contents of a kind of folder. Only a folder that holds nothing else is replaced.
 
     noun: What messages call such a folder, such as "a pipeline".
     names: Function from an existing folder to a regular expression of all names that may be in it
@@ -86,7 +86,7 @@ def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
 
 
 def _is_working_directory(folder: Path) -> bool:
-    """Whether the process is in the folder or below it."""
+    """Return whether the process works in or below a folder."""
     try:
         working = Path.cwd()
     except OSError:  # it was removed

@@ -152,7 +152,7 @@ def _unpacked(file: BinaryIO, path: PathLike, count: Optional[int]) -> Iterator[
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """At most the first ``size`` bytes of a file. None where there is no plain file."""
+    """Read up to the first ``size`` bytes of a file. None where there is no plain file."""
     # To open a pipe would wait for a writer.
     if path.is_symlink() or not path.is_file():
         return b""
@@ -234,7 +234,7 @@ def json_kind(value: Any) -> str:
 
 
 def is_text(value: object) -> bool:
-    """Whether the value is a string that can be encoded.
+    """Return whether the value is an encodable string.
 
     JSON can contain a lone surrogate (``"\\ud83d"``), which is half a character. spaCy fails on it
     later, with an unclear message.

@@ -75,7 +75,7 @@ class SharedLock:
 
     @property
     def is_writing(self) -> bool:
-        """Whether the present thread has the lock as a writer."""
+        """Return whether this thread has the lock as writer."""
         return self._writer == threading.get_ident()
 
     @contextmanager

@@ -31,7 +31,7 @@ class Checksum:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What was written into a folder.
+    """List of what was written into a folder.
 
     files: The checksum of each file.
     about: What else is known of them, JSON-serialisable.
@@ -48,7 +48,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes, format: str, version: int) -> "Manifest":
-        """What ``to_bytes`` gave; ValueError where it is something else."""
+        """Load the result of ``to_bytes``; ValueError if invalid. It is something else."""
         try:
             content: Dict[str, Any] = dict(srsly.json_loads(data.decode("utf8")))
             if (content.get("format"), content.get("version")) != (format, version):

@@ -36,7 +36,7 @@ class CandidatesFile:
     corpus: str
 
     def find(self) -> Optional[TrainingCandidates]:
-        """What the file has; None where there is no file.
+        """Read the file; None without one.
 
         Raises ValueError where it has the candidates of others, or is damaged.
         """
@@ -115,5 +115,5 @@ def pipeline_fingerprint(linker: ArboLinker, count: int) -> str:
 
 
 def _numbers(table: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Where each position is among ``positions``; -1 stays."""
+    """Places of positions among ``positions``; -1 stays."""
     return np.where(table >= 0, np.searchsorted(positions, table), -1)

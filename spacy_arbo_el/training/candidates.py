@@ -42,7 +42,7 @@ class TrainingCandidates:
     recall: np.ndarray
 
     def take(self, rows: np.ndarray) -> "TrainingCandidates":
-        """Those of the given mentions."""
+        """Take some of the mentions."""
         return TrainingCandidates(
             self.candidates[rows],
             self.scores[rows],

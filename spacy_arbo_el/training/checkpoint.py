@@ -44,7 +44,7 @@ class Pipeline(Protocol):
 
 
 class History(NamedTuple):
-    """What a run of training has done so far.
+    """History of a run of training.
 
     step: The last step.
     evaluations: All evaluations so far.

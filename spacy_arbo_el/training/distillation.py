@@ -25,7 +25,7 @@ DOCUMENTS = 64
 
 @dataclass(frozen=True)
 class DistillationSettings:
-    """How a student is trained.
+    """Settings of a student's training.
 
     target: "vectors" for the teacher's vectors, of the same width, by the squared error between
         vectors of length 1; "similarities" for its similarities within a batch.
@@ -234,7 +234,7 @@ LOSSES = {"vectors": vector_loss, "similarities": similarity_loss}
 
 
 def agreement(student: Model, lessons: Sequence[Lessons], target: str) -> float:
-    """How near the student is to the teacher, see ``Report``."""
+    """Agreement of student and teacher. See ``Report``."""
     encoder = DualEncoder(student)
     mentions, names = lessons
     own = np.concatenate(

@@ -1,4 +1,4 @@
-"""What training optimizes."""
+"""The objective of training."""
 
 from dataclasses import dataclass
 from typing import Optional, Protocol, Sequence, runtime_checkable
@@ -73,7 +73,7 @@ class Objective:
 
     @property
     def chosen_queries(self) -> Queries:
-        """What chooses the queries."""
+        """Selection of the queries."""
         return self.queries or MentionQueries()
 
     def targets(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> Batch:
@@ -90,7 +90,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class ObjectiveSum:
-    """What ``objective_sum`` gives.
+    """A sum of objectives. See ``objective_sum``.
 
     terms: The objectives.
     refresh: When all texts and mentions are encoded again; None for once per epoch.

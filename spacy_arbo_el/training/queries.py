@@ -18,7 +18,7 @@ class Queries(Protocol):
 
     @property
     def needs_mentions(self) -> bool:
-        """Whether a batch without mentions gives no queries."""
+        """Return whether a batch without mentions gives no queries."""
         ...
 
     def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:

@@ -39,7 +39,7 @@ LINE = 20
 @registry.misc("spacy-arbo-el.RerankerTraining.v1")
 @dataclass(frozen=True)
 class RerankerTraining:
-    """How a cross-encoder is trained.
+    """Settings of a cross-encoder's training.
 
     Use it in the config of ``arbo rerank``::
 

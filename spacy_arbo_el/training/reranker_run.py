@@ -138,7 +138,7 @@ class RerankerRun:
         return LabelledMentions(MentionBatch.concat(parts), table)
 
     def _begin(self, train: Sequence[Doc], dev: Sequence[Doc]) -> RunSettings:
-        """What the run begins with."""
+        """Begin the run."""
         inputs = {
             "the documents to train on": fingerprint_of_docs(train),
             "the documents to evaluate on": fingerprint_of_docs(dev),

@@ -27,7 +27,7 @@ Step = Tuple[Dict[str, Any], Optional[bool]]
 
 
 class RunSettings(NamedTuple):
-    """What a run begins with.
+    """Settings that a run begins with.
 
     config: Its config, as spaCy writes it.
     inputs: Fingerprints of what the config does not say, by name: the content of the knowledge
@@ -39,7 +39,7 @@ class RunSettings(NamedTuple):
 
     @classmethod
     def of(cls, nlp: Language, config: str, dev: Iterable[Example]) -> "RunSettings":
-        """What the run of an initialized pipeline begins with.
+        """Settings of an initialized pipeline's run.
 
         config: The config.
         dev: The examples that are evaluated on.
@@ -148,7 +148,7 @@ def check_same_settings(checkpoint: Checkpoint, settings: RunSettings) -> None:
 
 
 def has_same_start(checkpoint: Checkpoint, settings: RunSettings) -> bool:
-    """Whether the run of a checkpoint began with the same."""
+    """Return whether a checkpoint's run began with the same."""
     history = checkpoint.history
     is_same_config = not _different_keys(history.config, settings.config)
     return history.inputs == settings.inputs and is_same_config

@@ -17,7 +17,7 @@ Backward = Callable[[np.ndarray], np.ndarray]
 
 
 class Scalars(NamedTuple):
-    """What logits are computed with: ``scale * similarity + offset``."""
+    """Scale and offset of logits: ``scale * similarity + offset``."""
 
     scale: float
     offset: float

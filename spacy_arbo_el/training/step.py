@@ -84,7 +84,7 @@ class RevisedInputs:
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """What a step has encoded.
+    """Encoded nodes of a step.
 
     texts: Rows of texts.
     text_vectors: (len(texts), width) float32, raw.

@@ -1,4 +1,4 @@
-"""How long training steps take."""
+"""Timing of training steps."""
 
 from typing import NamedTuple
 

@@ -38,7 +38,7 @@ from .timer import StepTimer
 
 @dataclass(frozen=True)
 class _TrainingData:
-    """What training derives from the datastore.
+    """Data that training derives from the datastore.
 
     content: The content of the datastore that it belongs to.
     entities: The state of the knowledge base that it belongs to.
@@ -95,12 +95,12 @@ class Trainer:
 
     @property
     def refresh(self) -> CacheRefresh:
-        """When all texts and mentions are encoded again."""
+        """Refreshes, in which all texts and mentions are encoded again."""
         return self.objective.refresh or CacheRefresh()
 
     @property
     def needs_mentions(self) -> bool:
-        """Whether a step without mentions has nothing to train on."""
+        """Return whether steps without mentions train nothing."""
         return all(term.chosen_queries.needs_mentions for term in self.objective.terms)
 
     def step(self, rows: np.ndarray, revised: Optional[RevisedInputs] = None) -> Tuple[float, int]:
@@ -236,7 +236,7 @@ class Trainer:
         return digest.hexdigest()
 
     def state(self) -> Dict[str, int]:
-        """How far training is, for a checkpoint."""
+        """State of training, for a checkpoint."""
         refreshes = self._data.cache.refreshes if self._data is not None else 0
         return {"seen": self.seen, "total": self.total, "refreshes": refreshes}
 

@@ -125,7 +125,7 @@ def _word_piece_table(path: Path) -> np.ndarray:
 
 
 def settings_of(model: Model) -> Dict[str, Any]:
-    """What an encoder's weights are for."""
+    """Settings that an encoder's weights depend on."""
     mention = model.get_ref("mention")
     table, reader = mention.get_ref("table"), mention.attrs["reader"]
     return {

@@ -29,7 +29,7 @@ SHOWN_KEYS = 8
 
 
 def fields_of(keys: Iterable[str]) -> Dict[str, str]:
-    """From key to field. Keys that belong to no field are left out."""
+    """Fields of entities by key. Keys that belong to no field are left out."""
     keys = list(keys)
     found = {key: key for key in keys if key in FIELDS}
     by_name = {key.lower(): key for key in reversed(keys)}
@@ -106,7 +106,7 @@ MOST_PLACES = 5
 
 
 class ImportReport:
-    """What happened during an import. A reader fills it while it yields entities.
+    """Report of an import. A reader fills it while it yields entities.
 
     count: The number of entities imported.
     skipped: The number of entries left out, by reason.

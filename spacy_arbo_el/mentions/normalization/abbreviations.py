@@ -56,7 +56,7 @@ class ExpandAbbreviations:
 
 
 def _occurrences(text: str, shorts: Collection[str]) -> Iterator[Tuple[int, int, bool]]:
-    """Where abbreviations stand, and whether a number follows.
+    """Places of abbreviations, with a mark for following numbers.
 
     Not by one regular expression of all abbreviations: it would try each at each word, which takes
     the square of the length of a text that defines many.

@@ -44,7 +44,7 @@ def normalizer_chain(*normalizers: Normalizer) -> NormalizerChain:
 
 
 def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
-    """Which characters are inside a mention, (len(text) + 1,) bool.
+    """Mark characters inside a mention: (len(text) + 1,) bool.
 
     Mentions of more than ``MAX_LENGTH`` characters are no names, so they are left unchanged: the
     text does not grow without bound.

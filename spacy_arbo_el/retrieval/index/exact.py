@@ -55,7 +55,7 @@ def nearest_in_numpy(
     metric: str,
     allowed: Optional[np.ndarray] = None,
 ) -> TopK:
-    """As ``nearest``, where torch is not installed.
+    """Search without torch, in NumPy. See ``nearest``.
 
     allowed: (n,) bool for all queries, or (m, n) bool; None for all rows.
     """

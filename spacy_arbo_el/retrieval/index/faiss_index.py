@@ -163,7 +163,7 @@ def _set_clustering(part: Any) -> None:
 
 
 def _must_be_exact() -> bool:
-    """Whether FAISS is missing, or can't use the GPU. Warns if so."""
+    """Return whether FAISS is missing, or can't use the GPU. Warns if so."""
     if faiss is None:
         warnings.warn(Warnings.W301)
         return True

@@ -1,4 +1,4 @@
-"""What an index over vectors is, and what builds one."""
+"""Protocols of indexes over vectors and their builders."""
 
 from typing import Optional, Protocol, runtime_checkable
 
