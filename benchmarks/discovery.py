@@ -26,7 +26,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.discovery.grouping import Discovery
-from spacy_arbo_el.evaluation.clusters import cluster_scores
+from spacy_arbo_el.evaluation.clusters import b_cubed
 from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.record import gold_ids
@@ -168,8 +168,9 @@ def main() -> None:
             (only,) = method(dev.take(unseen), np.array([distance]))
             settings += [(gold[unseen], labels[unseen]), (gold[unseen], only)]
         for expected, predicted in settings:
-            scores = cluster_scores(expected.tolist(), predicted.tolist())
-            cells += [f"{scores['ari']:.3f}", f"{scores['b3_f']:.3f}"]
+            numbers = (np.unique(one, return_inverse=True)[1] for one in (expected, predicted))
+            b3_f = b_cubed(*numbers)[2]
+            cells += [f"{adjusted_rand_score(expected, predicted):.3f}", f"{b3_f:.3f}"]
         cells += ["–"] * (6 - len(cells))
         if len(methods) > 1:
             name += f" ({NGRAM_WEIGHTS[methods.index(method)]:g})"

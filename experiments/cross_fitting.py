@@ -18,17 +18,16 @@ import numpy as np
 
 from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
+from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.linker import ArboLinker, find_linker
-from spacy_arbo_el.pipelines import load_pipeline
-from spacy_arbo_el.training.candidate_files import CandidatesFile, pipeline_fingerprint
+from spacy_arbo_el.pipelines import load_pipeline, save_pipeline
 from spacy_arbo_el.training.candidates import (
     TrainingCandidates,
     annotated_mentions,
     make_candidates,
 )
 from spacy_arbo_el.training.reranker import RerankerTraining, fit_weight
-from spacy_arbo_el.training.reranker_run import CANDIDATES
-from spacy_arbo_el.training.resume import fingerprint_of_docs
+from spacy_arbo_el.training.reranker_run import RerankerRun, read_config, set_reranker
 
 COUNT = RerankerTraining().n_candidates
 
@@ -76,10 +75,12 @@ def main(model: str, config: str, train: str, dev: str, output: str, settings: L
     unseen = fit_weight(candidates_of(Path(model), Path(dev), linker))
     table = joined(tables, [np.float32(fit_weight(table) / unseen) for table in tables])
     ordered = [*halves[0], *halves[1]]
-    write_docbin(ordered, folder / "train.spacy")
-    names = pipeline_fingerprint(linker, COUNT), fingerprint_of_docs(ordered)
-    CandidatesFile(folder / CANDIDATES, linker.kb, *names).write(table)
-    run("rerank", model, folder / "train.spacy", dev, "--output", folder)
+    dev_docs, sections = list(read_docs(Path(dev), nlp.vocab)), read_config(None, {})
+    training = RerankerRun(nlp, sections, folder)
+    reranker = training.train(ordered, dev_docs, candidates=table)
+    set_reranker(nlp, linker, reranker, sections["reranker"])
+    calibrate_pipeline(nlp, dev_docs)
+    save_pipeline(nlp, folder / "model-last")
 
 
 if __name__ == "__main__":

@@ -412,7 +412,6 @@ class Errors(metaclass=_Coded):
     )
 
     # Evaluation and discovery: E7xx
-    E701 = "There are {gold} gold labels but {predicted} predicted labels. Give one per mention."
     E703 = (
         "There is no new entity {id!r}. If there was one, it has been accepted, rejected or merged "
         "since: linker.new_entities.log records it. `arbo new list` and linker.new_entities.ids "
@@ -615,11 +614,6 @@ class Errors(metaclass=_Coded):
         "a cross-encoder reads. Choose a model with the same vocabulary, or leave the name empty "
         "to start from the linker's encoder."
     )
-    E876 = (
-        "{path} has the candidates of another {what}. Remove it to create them again, or use the "
-        "earlier {what}."
-    )
-    E877 = "{path} is not a readable file of candidates: {problem}. Remove it to create them again."
     E878 = (
         "None of the {count} annotated training mentions has a gold entity in the knowledge base, "
         "so a cross-encoder can't be trained."

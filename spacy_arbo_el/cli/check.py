@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
-from .arguments import check_annotated
+from .arguments import LANG, check_annotated
 
 if TYPE_CHECKING:
     from ..evaluation.data_check import Finding
@@ -20,7 +20,7 @@ def check_command(
     kb_path: Path = Arg(..., metavar="KB", help="Folder of a knowledge base, or file of entities"),
     dev: Optional[Path] = Opt(None, "--dev", help="Annotated .spacy file to evaluate on"),
     spans_key: str = Opt("", "--spans-key", help="Group of doc.spans; by default, doc.ents"),
-    lang: str = Opt("en", "--lang", "-l", help="Language of the tokenizer for raw text"),
+    lang: str = LANG,
     # fmt: on
 ) -> None:
     """Find problems in a corpus and a KB.

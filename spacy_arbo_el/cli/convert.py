@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
-from .arguments import CODE
+from .arguments import CODE, EXCLUDE
 
 # Not read from the registry: readers are not imported for help.
 FORMATS = (
@@ -27,9 +27,7 @@ def convert_command(
         "-c",
         help="Knowledge base whose further ids are mapped to the main ones",
     ),
-    exclude: Optional[Path] = Opt(
-        None, "--exclude", "-x", help="File with ids of documents to leave out, one per line"
-    ),
+    exclude: Optional[Path] = EXCLUDE,
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
     skip_bad: bool = Opt(
         False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tupl
 from ..errors import Errors
 
 if TYPE_CHECKING:
+    from ..discovery.entities import NewEntity
     from ..discovery.new_entities import NewEntities
     from ..linker import ArboLinker
 
@@ -29,10 +30,14 @@ def write_decisions(new_entities: "NewEntities", path: Path) -> None:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow((*COLUMNS, *FILLED))
     for one in new_entities:
-        nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
-        counts = len(one.members), one.documents, f"{one.cohesion:.2f}"
-        rows.writerow((one.id, cell(one.name), *counts, cell(nearest), *[""] * len(FILLED)))
+        rows.writerow((*map(cell, described(one)), *[""] * len(FILLED)))
     write_file(path, text.getvalue().encode("utf8"))
+
+
+def described(one: "NewEntity") -> Tuple[object, ...]:
+    """The values of ``COLUMNS``."""
+    nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
+    return one.id, one.name, len(one.members), one.documents, f"{one.cohesion:.2f}", nearest
 
 
 def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:

@@ -13,8 +13,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._util import errors_for_people, visible
-from .arguments import CODE, MODEL, check_data, open_model
-from .dependent_options import check_needs
+from .arguments import CODE, MODEL, check_data, check_needs, open_model
 from .documents import (
     DOCUMENTS,
     ENCODING,

@@ -16,8 +16,7 @@ from wasabi import msg
 from ..errors import Errors
 from ..storage.lines import throw
 from ._util import visible
-from .arguments import check_data, check_model
-from .dependent_options import check_needs
+from .arguments import check_data, check_model, check_needs
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker

@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people
-from .arguments import CODE, DATA, open_model
+from .arguments import CODE, DATA, GPU, LIMIT, open_model
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -49,8 +49,8 @@ def evaluate_command(
     report: Optional[Path] = Opt(
         None, "--report", help="HTML page with the tables and figures; needs matplotlib"
     ),
-    limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
-    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    limit: int = LIMIT,
+    gpu_id: int = GPU,
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -73,7 +73,6 @@ def evaluate_command(
       python -m spacy arbo evaluate out/model-best dev.spacy --labels ids.txt
     """
     from rich.console import Console
-    from spacy.cli._util import setup_gpu
 
     from ..evaluation.plots import check_plots
     from ..evaluation.reliability import Reliability, reliability_of_links
@@ -88,7 +87,6 @@ def evaluate_command(
     from ..evaluation.wrong_links import summary, wrong_links
     from ..linker import find_linker
 
-    setup_gpu(gpu_id)
     n_labels: Optional[int] = None
     rows: Dict[str, Dict[str, Any]] = {}
     reliabilities: Dict[str, Reliability] = {}

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, List, Optional, Sequence
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
-from .arguments import CODE
+from ._util import errors_for_people, print_table
+from .arguments import CODE, load_linker
 
 if TYPE_CHECKING:
     import numpy as np
-    from rich.table import Table
 
     from ..kb.vectors import VectorRows
     from ..linker import ArboLinker
@@ -53,7 +52,6 @@ def index_command(
     """
     from ..retrieval.index.faiss_index import FaissIndex
     from ..retrieval.similarity import Cosine
-    from .kb_edit import load_linker
 
     if exemplars and (model is None or path or keep):
         msg.fail("--exemplars takes a pipeline by --model, no folder and no --keep.", exits=1)
@@ -134,7 +132,6 @@ def _print_comparison(
     RETURNS: Without those that would be exact.
     """
     import numpy as np
-    from rich.console import Console
 
     from ..retrieval.index.benchmark import measure
 
@@ -142,33 +139,24 @@ def _print_comparison(
         searched = np.flatnonzero(usable)
         some = np.linspace(0, len(searched) - 1, min(n_queries, len(searched))).astype(int)
         mentions = similarity.prepare(rows.take(searched[some]))
-    table = _new_table()
-    results: List[Measurement] = []
     allowed = None if usable.all() else usable
-    for result in measure(rows, similarity, mentions, builders, usable=allowed):
-        _add_row(table, result)
-        results.append(result)
-    Console(width=130).print(table)
+    results = list(measure(rows, similarity, mentions, builders, usable=allowed))
+    columns = ("Index", "Recall@1", "Recall@64", "ms", "× exact", "Build s", "MB")
+    print_table(columns, map(_cells, results))
     if not results:
         msg.info("Exact search is best for so few vectors: spacy-arbo-el.FlatIndex.v1")
     return results
 
 
-def _new_table() -> "Table":
-    from rich.table import Table
-
-    return Table("Index", "Recall@1", "Recall@64", "ms", "× exact", "Build s", "MB")
-
-
-def _add_row(table: "Table", result: "Measurement") -> None:
-    table.add_row(
+def _cells(result: "Measurement") -> List[str]:
+    return [
         f"{result.builder.factory} {result.builder.search}",
         *(f"{result.recall[count]:.4f}" for count in (1, 64)),
         f"{result.milliseconds:.3f}",
         f"{result.speedup:.1f}",
         f"{result.build_seconds:.1f}" if result.build_seconds else "–",
         f"{result.index.size() / 1e6:.1f}",
-    )
+    ]
 
 
 def _mention_vectors(linker: "ArboLinker", corpus: Path, count: int) -> "np.ndarray":

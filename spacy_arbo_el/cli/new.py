@@ -11,9 +11,9 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people, plain, visible
+from ._util import errors_for_people, print_table, visible
 from .arguments import CODE
-from .decisions import write_decisions
+from .decisions import described, write_decisions
 from .saved_new_entities import edited_new_entities, read_new_entities
 
 if TYPE_CHECKING:
@@ -56,23 +56,15 @@ def list_command(
     Example:
       python -m spacy arbo new list with_new --output decisions.csv
     """
-    from rich.console import Console
-    from rich.table import Table
-
     with errors_for_people():
         new_entities = read_new_entities(model)
         if output is not None:
             write_decisions(new_entities, output)
             msg.good(f"{output}: {len(new_entities)} new entities")
             return
-    table = Table(title=f"{len(new_entities)} new entities", title_justify="left")
-    for column in ("id", "name", "mentions", "documents", "cohesion", "nearest in the KB"):
-        table.add_column(column, overflow="fold")
-    for one in new_entities[:limit]:
-        nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
-        counts = str(len(one.members)), str(one.documents), f"{one.cohesion:.2f}"
-        table.add_row(*map(plain, (one.id, one.name, *counts, nearest)))
-    Console(width=130).print(table)
+    columns = ("id", "name", "mentions", "documents", "cohesion", "nearest in the KB")
+    rows = map(described, new_entities[:limit])
+    print_table(columns, rows, f"{len(new_entities)} new entities")
 
 
 @new_cli.command("show")

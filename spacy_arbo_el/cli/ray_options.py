@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Optional
 
 from spacy.cli._util import Opt
 
-from .dependent_options import check_needs
+from .arguments import check_needs
 
 if TYPE_CHECKING:
     from ..distributed.on_ray import RaySettings

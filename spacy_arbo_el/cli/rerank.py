@@ -9,7 +9,15 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
-from .arguments import CODE, MODEL, check_annotated, check_model
+from .arguments import (
+    CODE,
+    CONFIG,
+    GPU,
+    MODEL,
+    RESUME,
+    check_annotated,
+    check_model,
+)
 
 
 def rerank_command(
@@ -18,14 +26,12 @@ def rerank_command(
     model: Path = MODEL,
     train: Path = Arg(..., help="Annotated .spacy to train on, such as the pipeline's own corpus"),
     dev: Path = Arg(..., help="Annotated .spacy to fit probabilities on"),
-    output: Path = Opt(
-        ..., "--output", "-o", help="Folder for model-last, candidates and checkpoint"
-    ),
-    config: Optional[Path] = Opt(None, "--config", "-c", help="Config; by default the package's"),
+    output: Path = Opt(..., "--output", "-o", help="Folder for model-last and the checkpoint"),
+    config: Optional[Path] = CONFIG,
     limit: int = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit"),
-    resume: bool = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint"),
+    resume: bool = RESUME,
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: after each epoch only"),
-    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
+    gpu_id: int = GPU,
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -40,8 +46,6 @@ def rerank_command(
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked \\
         --training.max_epochs 1 --reranker.n_reranked 16
     """
-    from spacy.cli._util import setup_gpu
-
     from ..corpora.docbin import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
     from ..linker import find_linker
@@ -50,7 +54,6 @@ def rerank_command(
     from ..training.reranker_run import RerankerRun, read_config, set_reranker
 
     saved, overrides = output / "model-last", config_overrides(ctx)
-    setup_gpu(gpu_id)
     bound_caches()
     with errors_for_people(only_coded=True):
         check_model(model)

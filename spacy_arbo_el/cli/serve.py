@@ -11,8 +11,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._util import errors_for_people, visible
-from .arguments import CODE, check_model, open_model
-from .dependent_options import check_needs
+from .arguments import CODE, check_model, check_needs, open_model
 from .documents import Reading, document_reader
 
 WHY = "the decisions are on the mentions of its documents"

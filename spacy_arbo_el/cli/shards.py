@@ -8,8 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors, Warnings
 from ._util import visible
-from .arguments import check_data, check_model
-from .dependent_options import check_needs
+from .arguments import check_data, check_model, check_needs
 from .documents import check_finder
 
 if TYPE_CHECKING:

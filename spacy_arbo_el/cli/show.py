@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Optional, Set,
 from spacy.cli._util import Opt
 from spacy.tokens import Doc, Span
 
-from ._util import errors_for_people, plain
+from ._util import errors_for_people, plain, print_table
 from .arguments import CODE, DATA, MODEL, open_model
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ..annotations import Link
     from ..linker import ArboLinker
 
@@ -47,8 +45,8 @@ def show_command(
         docs = linker.corpus.link(example.predicted for example in examples)
     for number, doc in enumerate(docs[:limit], 1):
         console.print(f"\n[bold]{number}.[/bold]", plain(doc.text))
-        console.print(_links_table(doc, linker))
-    console.print(_new_entities_table(docs, linker))
+        _print_links(doc, linker)
+    _print_new_entities(docs, linker)
 
 
 def _links(doc: Doc, linker: "ArboLinker") -> Iterator[Tuple[Span, "Link"]]:
@@ -58,9 +56,12 @@ def _links(doc: Doc, linker: "ArboLinker") -> Iterator[Tuple[Span, "Link"]]:
             yield span, link
 
 
-def _new_entities_table(docs: Iterable[Doc], linker: "ArboLinker") -> "Table":
-    from rich.table import Table
+def _print_links(doc: Doc, linker: "ArboLinker") -> None:
+    rows = ((span.text, *_link_cells(link, linker)) for span, link in _links(doc, linker))
+    print_table(("mention", "link", "entity", "probability", "evidence"), rows)
 
+
+def _print_new_entities(docs: Iterable[Doc], linker: "ArboLinker") -> None:
     texts: Dict[str, Counter] = defaultdict(Counter)
     documents: Dict[str, Set[int]] = defaultdict(set)
     for number, doc in enumerate(docs):
@@ -68,25 +69,13 @@ def _new_entities_table(docs: Iterable[Doc], linker: "ArboLinker") -> "Table":
             if link.cluster:
                 texts[link.cluster][span.text] += 1
                 documents[link.cluster].add(number)
-    table = Table(title="\nDiscovered: not in the knowledge base", title_justify="left")
-    for column in ("new entity", "mentions", "documents", "names"):
-        table.add_column(column, overflow="fold")
+    rows = []
     for cluster in sorted(texts, key=lambda cluster: -sum(texts[cluster].values())):
         names = ", ".join(f"{text} ({count})" for text, count in texts[cluster].most_common())
         total = sum(texts[cluster].values())
-        table.add_row(plain(cluster), str(total), str(len(documents[cluster])), plain(names))
-    return table
-
-
-def _links_table(doc: Doc, linker: "ArboLinker") -> "Table":
-    from rich.table import Table
-
-    table = Table(show_edge=False)
-    for column in ("mention", "link", "entity", "probability", "evidence"):
-        table.add_column(column, overflow="fold")
-    for span, link in _links(doc, linker):
-        table.add_row(*map(plain, (span.text, *_link_cells(link, linker))))
-    return table
+        rows.append((cluster, total, len(documents[cluster]), names))
+    columns = ("new entity", "mentions", "documents", "names")
+    print_table(columns, rows, "\nDiscovered: not in the knowledge base")
 
 
 def _link_cells(link: "Link", linker: "ArboLinker") -> List[str]:

@@ -21,9 +21,8 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
-from .arguments import CODE
+from .arguments import CODE, EXCLUDE, LANG, check_needs
 from .convert import FORMATS
-from .dependent_options import check_needs
 from .ray_options import CPUS, RAY, WORKERS, ray_settings
 
 if TYPE_CHECKING:
@@ -45,9 +44,7 @@ def silver_command(
     kb: Path = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary"),
     output: Path = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them"),
     per_name: int = Opt(20, "--per-name", help="The most mentions of one name; 0 for all"),
-    exclude: Optional[Path] = Opt(
-        None, "--exclude", "-x", help="File with ids of documents to leave out, one per line"
-    ),
+    exclude: Optional[Path] = EXCLUDE,
     format: str = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}"),
     dev: Optional[Path] = Opt(
         None, "--dev", help="Dev set to write as .spacy, with hidden and other names"
@@ -58,7 +55,7 @@ def silver_command(
     hide: float = Opt(HIDE, "--hide", help="Share of the dev set's entities with a hidden name"),
     dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of the documents in the dev set"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
-    lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
+    lang: str = LANG,
     seed: int = Opt(0, "--seed", help="Seed of the random choice"),
     ray: Optional[str] = RAY,
     workers: int = WORKERS,

@@ -1,6 +1,5 @@
 """``arbo train``: ``spacy train`` with checkpoints."""
 
-import logging
 from pathlib import Path
 from typing import Optional
 
@@ -9,6 +8,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
+from .arguments import GPU, RESUME, SHORT_CODE, VERBOSE
 
 
 def train_command(
@@ -16,11 +16,11 @@ def train_command(
     ctx: typer.Context,
     config: Path = Arg(..., help="Training config", exists=True),
     output: Path = Opt(..., "--output", "-o", help="Folder for model-best and model-last"),
-    resume: bool = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint"),
+    resume: bool = RESUME,
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at each evaluation only"),
-    code: Optional[Path] = Opt(None, "--code", "-c", help="Python file with registered functions"),
-    verbose: bool = Opt(False, "--verbose", "-V", help="Show debug messages"),
-    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU number, -1 for the CPU"),
+    code: Optional[Path] = SHORT_CODE,
+    verbose: bool = VERBOSE,
+    gpu_id: int = GPU,
     # fmt: on
 ) -> None:
     """Train as spacy train does, with checkpoints.
@@ -34,17 +34,13 @@ def train_command(
         --paths.dev dev.spacy --paths.kb kb
     """
     from spacy import util
-    from spacy.cli._util import import_code, setup_gpu, show_validation_error
+    from spacy.cli._util import show_validation_error
     from spacy.training.initialize import init_nlp
 
     from ..removed import drop_removed
     from ..training.loop import train
 
-    if verbose:
-        util.logger.setLevel(logging.DEBUG)
     overrides = config_overrides(ctx)
-    import_code(code)
-    setup_gpu(gpu_id)
     with errors_for_people(only_coded=True):
         with show_validation_error(config):
             settings = util.load_config(config, overrides=overrides, interpolate=False)

@@ -3,20 +3,18 @@
 from pathlib import Path
 from typing import List, Optional
 
-from spacy.cli._util import Arg, Opt
+from spacy.cli._util import Opt
 from wasabi import msg
 
 from ._util import errors_for_people
-from .arguments import CODE, MODEL, check_annotated, check_model
+from .arguments import CODE, HELD_OUT, MODEL, OUTPUT, changed_pipeline
 
 
 def tune_command(
     # fmt: off
     model: Path = MODEL,
-    data: Path = Arg(..., help="Annotated .spacy that the linker was not trained on"),
-    output: Optional[Path] = Opt(
-        None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
-    ),
+    data: Path = HELD_OUT,
+    output: Optional[Path] = OUTPUT,
     drop: float = Opt(
         0.0,
         "--drop",
@@ -60,24 +58,19 @@ def tune_command(
     from ..evaluation.plots import check_figure, plot_thresholds, save_figure
     from ..evaluation.tuning import as_csv, as_table, store, tune
     from ..linker import find_linker
-    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
+    from ..pipelines import load_pipeline
     from ..storage.files import write_file
 
     with errors_for_people():
-        check_model(model)
-        check_annotated(data)
         if plot is not None:
             check_figure(plot)
-    with errors_for_people(), changing_pipeline(output or model):
-        nlp = load_pipeline(model)
-        docs = list(read_docs(data, nlp.vocab))
+    with changed_pipeline(model, output, data) as nlp:
+        # The saved knowledge base has all its entities.
+        trial = load_pipeline(model) if drop else nlp
+        docs = list(read_docs(data, trial.vocab))
         counts = {"n_exemplars": n_exemplars, "n_mentions": n_mentions}
-        result = tune(find_linker(nlp), docs, drop, seed, score, discovery_score, **counts)
-        if drop:
-            # The saved knowledge base has all its entities.
-            nlp = load_pipeline(model)
+        result = tune(find_linker(trial), docs, drop, seed, score, discovery_score, **counts)
         store(nlp, result)
-        save_pipeline(nlp, output or model)
         if curve is not None:
             write_file(curve, as_csv(result.linking).encode("utf8"))
         if plot is not None:

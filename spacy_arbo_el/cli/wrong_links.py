@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._util import errors_for_people, visible_lines
-from .arguments import CODE, DATA, MODEL, open_model
+from .arguments import CODE, DATA, GPU, LIMIT, MODEL, open_model
 
 # How many pairs of entities are printed.
 N_CONFUSIONS = 10
@@ -21,8 +21,8 @@ def errors_command(
     output: List[Path] = Opt(
         ..., "--output", "-o", help="What to write: an .html page or a .csv table; may be repeated"
     ),
-    limit: int = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit"),
-    gpu_id: int = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU"),
+    limit: int = LIMIT,
+    gpu_id: int = GPU,
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -36,14 +36,11 @@ def errors_command(
     Example:
       python -m spacy arbo errors out/model-best dev.spacy -o errors.html -o errors.csv
     """
-    from spacy.cli._util import setup_gpu
-
     from ..evaluation.report import annotated_examples, own_outcomes
     from ..evaluation.wrong_links import as_csv, confusions, summary, to_html, wrong_links
     from ..linker import find_linker
     from ..storage.files import write_file
 
-    setup_gpu(gpu_id)
     with errors_for_people():
         for path in output:
             if path.suffix.lower() not in (".html", ".csv"):

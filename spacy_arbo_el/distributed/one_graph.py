@@ -40,11 +40,10 @@ from spacy.util import minibatch
 from ..arrays import TopK
 from ..inference.decisions import Decisions
 from ..linking.corpus import BATCH, CorpusLinks
-from ..linking.corpus_files import read_mentions, write_mentions
+from ..linking.corpus_files import FOLDER, read_mentions, write_mentions
 from ..linking.corpus_mentions import CorpusMentions
 from ..linking.corpus_part import CorpusPart
 from ..linking.decision_files import read_decisions, write_decisions
-from ..linking.mapped_arrays import FOLDER
 from ..retrieval.corpus_search import CorpusSearch
 from ..storage.files import pack_arrays, unpack_arrays, write_file
 from ..storage.folders import replacing_folder

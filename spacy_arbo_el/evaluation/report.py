@@ -3,9 +3,8 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
 
-from jinja2 import Environment, PackageLoader
 from rich.table import Table
 from spacy.language import Language
 from spacy.training import Example
@@ -20,6 +19,7 @@ from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..mentions.labels import check_some_annotated
 from ..mentions.record import gold_ids
+from ..pages import page
 from ..reranking.best_evidence import BestEvidence
 from ..reranking.pair_rerankers import PairReranker
 from .calibrate import fit_calibration
@@ -116,15 +116,16 @@ def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str,
 
 
 def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
+    """The rows of ``ROWS``, and two for a trained cross-encoder."""
     rows = {
         "names alone": with_inference(stages, Independent(n_exemplars=0)),
         "without the graph": with_inference(stages, Independent(n_exemplars=8)),
     }
-    if isinstance(stages.reranker, PairReranker):
-        # It needs torch, which not every pipeline does.
-        from .cross_encoder import rows_of_cross_encoder
-
-        rows.update(rows_of_cross_encoder(stages))
+    reranker: Any = stages.reranker
+    if isinstance(stages.reranker, PairReranker) and reranker.scorer is not None:
+        rows["without the cross-encoder"] = replace(stages, reranker=reranker.ranker)
+        by_scores = replace(reranker, as_feature=False)
+        rows["by the scores, not in the ranker"] = replace(stages, reranker=by_scores)
     return {**rows, CONFIGURED: stages}
 
 
@@ -209,15 +210,21 @@ def scores_with_seen(results: List[Outcome], seen: Seen) -> Dict[str, Any]:
     return {**score_outcomes(results), **recall, **score_by_seen(results, seen), **interval}
 
 
-def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
-    """Rows of scores as a table for the terminal."""
+def table_of_numbers(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table for the terminal. Each row begins with what it is called by."""
     table = Table(title=title, title_justify="left")
     table.add_column("", no_wrap=True)
-    for column in COLUMNS:
+    for column in columns:
         table.add_column(column, justify="right")
-    for name, scores in rows.items():
-        table.add_row(name, *(_cell(scores.get(key)) for key in COLUMNS.values()))
+    for row in rows:
+        table.add_row(*row)
     return table
+
+
+def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
+    """Rows of scores as a table for the terminal."""
+    cells = ((n, *(_cell(row.get(key)) for key in COLUMNS.values())) for n, row in rows.items())
+    return table_of_numbers(title, COLUMNS, cells)
 
 
 def as_page(
@@ -231,11 +238,9 @@ def as_page(
     notes: Paragraphs under the table.
     figures: Elements of SVG, by their titles.
     """
-    environment = Environment(loader=PackageLoader(__package__), autoescape=True)
     cells = [(n, [_cell(row.get(key)) for key in COLUMNS.values()]) for n, row in rows.items()]
-    return environment.get_template("report.html").render(
-        title=title, columns=list(COLUMNS), rows=cells, notes=notes, figures=figures
-    )
+    table = {"columns": list(COLUMNS), "rows": cells}
+    return page("report", title=title, notes=notes, figures=figures, **table)
 
 
 def _cell(value: Any) -> str:

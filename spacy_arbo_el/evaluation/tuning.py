@@ -16,6 +16,7 @@ from ..linker import ArboLinker, find_linker, name_of_linker
 from ..linking.stages import LinkingStages
 from .calibrate import Fitted, fit_calibration
 from .holdout import remove_entities, with_removed_as_nil
+from .report import table_of_numbers
 from .thresholds import (
     DISCOVERY_SCORES,
     LINKING_SCORES,
@@ -191,13 +192,10 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 def as_table(rows: Sequence[Row], best: int, title: str) -> Table:
     """Some of the rows as a table for the terminal. The best one is marked."""
-    table = Table(title=title, title_justify="left")
     columns = [column for column in rows[0] if column != "mentions"]
-    table.add_column("")
-    for column in columns:
-        table.add_column(column, justify="right")
     shown = {*np.linspace(0, len(rows) - 1, TABLE_ROWS).round().astype(int).tolist(), best}
-    for number in sorted(shown):
-        marker = "→" if number == best else ""
-        table.add_row(marker, *(f"{rows[number][column]:.4g}" for column in columns))
-    return table
+    cells = (
+        ("→" if number == best else "", *(f"{rows[number][column]:.4g}" for column in columns))
+        for number in sorted(shown)
+    )
+    return table_of_numbers(title, columns, cells)

@@ -11,10 +11,9 @@ from typing import Any, Callable, Dict, Iterable, Sequence, Tuple
 import numpy as np
 
 from ..arrays import offsets_of, resized_table
-from ..storage.folders import replacing_folder
+from ..storage.folders import FolderKind, replacing_folder
 from .corpus_mentions import CorpusMentions, canonical_order, numbered
 from .corpus_part import CorpusPart, PackedRecords, mentions_of, pack_records
-from .mapped_arrays import FOLDER, MappedArrays
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]
@@ -30,6 +29,20 @@ _TABLES = frozenset(
         for values in ("ids", "scores")
     ]
 )
+
+
+FOLDER = FolderKind("values of a corpus", lambda folder: r"[a-z_]+\.(npy|bin|json|faiss)")
+
+
+class MappedArrays:
+    """The arrays of a folder, mapped. Changes would stay in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        path = self._folder / f"{name}.npy"
+        return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 
 class FilePlaces(Sequence[range]):

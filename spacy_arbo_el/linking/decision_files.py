@@ -9,7 +9,7 @@ from ..arrays import offsets_of
 from ..inference.decisions import Decisions, Paths, Step
 from ..storage.folders import replacing_folder
 from .corpus import CorpusDecisions
-from .mapped_arrays import FOLDER, MappedArrays
+from .corpus_files import FOLDER, MappedArrays
 
 # What kinds of steps are written as.
 KINDS = ("entity", "exemplar", "mention")

@@ -19,7 +19,7 @@ from ..settings import check_positive
 from ..training.cache import EmbeddingCache
 from ..training.negatives import Negatives
 from ..training.positives import mentions_of, parents
-from ..training.sampling import random_generator
+from ..training.queries import random_generator
 from ..training.table import GoldTable
 
 

@@ -14,7 +14,7 @@ from ..mentions.normalization.text import replace as edited
 from ..mentions.reader import ReadTexts
 from ..mentions.record import keys_of
 from ..settings import check_count, check_part, check_share
-from ..training.sampling import random_generator
+from ..training.queries import random_generator
 from ..training.step import RevisedInputs
 
 if TYPE_CHECKING:

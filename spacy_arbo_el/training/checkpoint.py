@@ -23,12 +23,11 @@ from thinc.util import to_numpy
 
 from ..errors import Errors
 from ..storage.files import write_file
-from .checksummed import seal, unseal
+from ..storage.manifest import Checksum
 
 FORMAT = 3
 MOMENTS = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
-_KIND = "checkpoint"
 _STATE = "state"
 _MODEL, _MORE = "model", "more"
 
@@ -104,7 +103,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
     if not path.is_file():
         return None
     try:
-        arrays = load(unseal(_KIND, path.read_bytes()))
+        arrays = load(_verified(path.read_bytes()))
         state = json.loads(arrays.pop(_STATE).tobytes())
         if state["format"] != FORMAT:
             raise ValueError(f"its format is {state['format']}, not {FORMAT}")
@@ -149,7 +148,22 @@ def _write(
 ) -> None:
     state = {"format": FORMAT, "counts": counts, "history": history._asdict()}
     text = json.dumps(state, default=float).encode("utf8")
-    write_file(path, seal(_KIND, save({**arrays, _STATE: _as_array(text)})))
+    content = save({**arrays, _STATE: _as_array(text)})
+    write_file(path, _first_line(content) + content)
+
+
+def _verified(data: bytes) -> bytes:
+    """Content behind the first line. ValueError for a wrong checksum."""
+    start = len(_first_line(b""))
+    content = data[start:]
+    if data[:start] != _first_line(content):
+        raise ValueError("it is damaged, or of another version")
+    return content
+
+
+def _first_line(content: bytes) -> bytes:
+    """What the file is, and a checksum of what follows."""
+    return f"spacy-arbo-el checkpoint {Checksum.of(content).hash}\n".encode()
 
 
 def _trained(nlp: Pipeline) -> Iterator[Tuple[str, Any]]:

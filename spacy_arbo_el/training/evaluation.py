@@ -59,7 +59,8 @@ def create_evaluation(
             as_saved, held_out = callback.calibrate_and_score(nlp)
         score, scores = create_evaluation_callback(as_saved, corpus, weights)()
         if held_out:
-            scores.update({name: held_out[name] for name in held_out if name in scores})
+            known = {name: value for name, value in held_out.items() if value is not None}
+            scores.update({name: value for name, value in known.items() if name in scores})
             score = sum(
                 scores.get(name, 0.0) * weight for name, weight in weights.items() if weight
             )

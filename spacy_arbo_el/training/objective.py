@@ -13,9 +13,43 @@ from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
 from .queries import MentionQueries, Queries
-from .refresh import CacheRefresh
 from .step import Batch
 from .table import GoldTable
+
+NEVER = -1
+
+
+@registry.misc("spacy-arbo-el.CacheRefresh.v1")
+@dataclass(frozen=True)
+class CacheRefresh:
+    """When training encodes all texts and mentions again.
+
+    The default is once per epoch. A smaller interval keeps the vectors closer to the present
+    encoder. It costs time, since each refresh encodes the knowledge base and all mentions::
+
+        [components.arbo_linker.objective.refresh]
+        @misc = "spacy-arbo-el.CacheRefresh.v1"
+        every = 20000
+
+    every: The number of mentions to train on between two refreshes. 0 for an epoch, which is as
+        many as have a gold id; -1 for never.
+    on_the_fly: Whether the vectors that a training step computes replace the cached ones.
+    """
+
+    every: int = 0
+    on_the_fly: bool = True
+
+    def __post_init__(self) -> None:
+        if self.every < NEVER:
+            raise ValueError(Errors.E604.format(value=self.every))
+
+    def is_due(self, seen: int, epoch_size: int) -> bool:
+        """Whether to refresh now.
+
+        seen: The number of mentions trained on since the last refresh.
+        epoch_size: The number of mentions in an epoch.
+        """
+        return self.every != NEVER and seen >= (self.every or epoch_size)
 
 
 @runtime_checkable

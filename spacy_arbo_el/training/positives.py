@@ -1,6 +1,7 @@
 """Nodes that queries of a step should approach."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Callable, Tuple
 
 import numpy as np
@@ -10,9 +11,9 @@ from .. import graph
 from ..arrays import first_of_each, take_or
 from ..errors import Errors
 from ..graph.positives import ENTITY
-from ..settings import check_count
+from ..settings import check_choice, check_count
 from .cache import EmbeddingCache
-from .sampling import random_generator
+from .queries import random_generator
 from .table import GoldTable
 
 # (queries (q,), table, cache) -> (q, p) int64 nodes, -1 for none; queries are nodes
@@ -37,12 +38,26 @@ class ArborescencePositives:
 
     with_entity: Whether a mention whose parent is another mention gets its entity as a second
         positive. This is not in the paper.
+    mentions: Which gold mentions are in the graph of a mention: "all" of the cluster, or as the
+        paper's restrictions have it (§3.2), the "nearest" one (1-NN) or a "random" one (1-RAND),
+        which is drawn from NumPy's global random state.
     """
 
     with_entity: bool = False
+    mentions: str = "all"
+
+    def __post_init__(self) -> None:
+        check_choice("positives.mentions", self.mentions, ("all", "nearest", "random"))
 
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return parents(graph.gold_parents, self.with_entity, queries, table, cache)
+        return parents(self._find_parents(), self.with_entity, queries, table, cache)
+
+    def _find_parents(self) -> Callable[..., np.ndarray]:
+        if self.mentions == "all":
+            return graph.gold_parents
+        if self.mentions == "nearest":
+            return graph.gold_parents_1nn
+        return partial(graph.gold_parents_1rand, rng=random_generator())
 
 
 @registry.misc("spacy-arbo-el.EntityPositives.v1")
@@ -73,25 +88,20 @@ class SynonymPositives:
         @misc = "spacy-arbo-el.SynonymPositives.v1"
         n = 1
 
+    Names are drawn from NumPy's global random state, which ``[training.seed]`` sets and a
+    checkpoint saves.
+
     n: The number of names.
-    least_similar: Whether to take the least similar names by cached vectors, from which there is
-        most to learn. Otherwise names are drawn from NumPy's global random state, which
-        ``[training.seed]`` sets and a checkpoint saves.
     """
 
     n: int = 1
-    least_similar: bool = False
 
     def __post_init__(self) -> None:
         check_count("positives.n", self.n, least=1)
 
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         row, text = table.synonym_pairs(queries)
-        if self.least_similar:
-            left, right = cache.vectors(queries[row]), cache.texts[text][:, None]
-            rank = cache.similarity.paired(left, right)[:, 0]
-        else:
-            rank = random_generator().random(len(row))
+        rank = random_generator().random(len(row))
         order = np.lexsort((rank, row))
         places = first_of_each(row[order], text[order], len(queries), self.n)
         return take_or(text[order], places, -1)

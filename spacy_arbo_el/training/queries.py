@@ -8,8 +8,12 @@ from spacy.util import registry
 
 from ..errors import Errors
 from ..settings import check_count
-from .sampling import random_generator
 from .table import GoldTable
+
+
+def random_generator() -> np.random.Generator:
+    """A generator seeded by NumPy's global state. A checkpoint saves that state."""
+    return np.random.default_rng(np.random.randint(2**31 - 1))
 
 
 @runtime_checkable

@@ -1,10 +1,10 @@
 """A run of ``arbo rerank``. A cross-encoder for a trained pipeline, in a folder."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
@@ -17,10 +17,8 @@ from ..mentions.batch import MentionBatch
 from ..removed import drop_removed
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
-from .candidate_files import CandidatesFile, pipeline_fingerprint
 from .candidates import TrainingCandidates, annotated_mentions, make_candidates
 from .checkpoint import Checkpoint, read_checkpoint, write_finished
-from .chosen_mentions import mentions_to_train_on
 from .reranker import (
     LabelledMentions,
     RerankerTrainer,
@@ -30,7 +28,7 @@ from .reranker import (
 from .resume import RunSettings, check_same_settings, fingerprint_of_docs, has_same_start
 
 _CONFIG = FOLDER / "reranker.cfg"
-CANDIDATES, CHECKPOINT = "candidates.bin", "checkpoint.bin"
+CHECKPOINT = "checkpoint.bin"
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class RerankerRun:
 
     nlp: The trained pipeline. The encoder of its linker stays as it is.
     config: With the sections ``reranker`` and ``training``, and no variables.
-    folder: For the candidates and the checkpoint.
+    folder: For the checkpoint.
     report: Takes the lines of the log.
     """
 
@@ -54,12 +52,19 @@ class RerankerRun:
         return find_linker(self.nlp)
 
     def train(
-        self, train: Sequence[Doc], dev: Sequence[Doc], *, resume: bool = False, every: int = 0
+        self,
+        train: Sequence[Doc],
+        dev: Sequence[Doc],
+        *,
+        candidates: Optional[TrainingCandidates] = None,
+        resume: bool = False,
+        every: int = 0,
     ) -> CrossEncoder:
         """The trained cross-encoder. How its scores count is not fitted yet.
 
         train: Annotated documents to learn from.
         dev: Annotated documents to evaluate on after each epoch.
+        candidates: Those of the mentions of ``train``; None for the linker's own.
         resume: Whether to continue from the checkpoint of the folder. Without one a new run starts.
         every: Steps between checkpoints; 0 for one after each epoch only.
         """
@@ -75,7 +80,7 @@ class RerankerRun:
         with linker.datastore.reading():
             held_out = self._labelled(dev, training.n_candidates)
             weight = fit_weight(held_out.table)
-            learned = self._labelled(train, training.n_candidates, self.folder / CANDIDATES)
+            learned = self._labelled(train, training.n_candidates, candidates)
             self.report(_recall_line(learned.table))
             weight = weight if training.residual else 0.0
             chosen = mentions_to_train_on(learned, weight, training)
@@ -120,21 +125,12 @@ class RerankerRun:
         )
 
     def _labelled(
-        self, docs: Sequence[Doc], count: int, path: Optional[Path] = None
+        self, docs: Sequence[Doc], count: int, table: Optional[TrainingCandidates] = None
     ) -> LabelledMentions:
-        """The annotated mentions of documents with their candidates.
-
-        path: The file to keep candidates in; None for no file.
-        """
-        linker = self.linker
-        parts = annotated_mentions(linker.stages, docs)
-        make = partial(make_candidates, linker.stages, parts, count)
-        if path is None:
-            table = make()
-        else:
-            pipeline, corpus = pipeline_fingerprint(linker, count), fingerprint_of_docs(docs)
-            file = CandidatesFile(path, linker.kb, pipeline, corpus)
-            table = file.find_or_make(make, self.report)
+        """The annotated mentions of documents with their candidates."""
+        stages = self.linker.stages
+        parts = annotated_mentions(stages, docs)
+        table = table or make_candidates(stages, parts, count)
         return LabelledMentions(MentionBatch.concat(parts), table)
 
     def _begin(self, train: Sequence[Doc], dev: Sequence[Doc]) -> RunSettings:
@@ -177,3 +173,43 @@ def _recall_line(table: TrainingCandidates) -> str:
         f"Training candidates: recall@1 {first:.4f}, recall@{count} {among:.4f} without the "
         f"exemplars of the mention's document; with them {first_with:.4f} and {among_with:.4f}"
     )
+
+
+def mentions_to_train_on(
+    learned: LabelledMentions, weight: float, training: RerankerTraining
+) -> LabelledMentions:
+    """Select annotated mentions whose gold entity is a candidate.
+
+    Of a document's mentions with the same string and entities, the first is taken. A model that
+    learns what to add to the log-odds is not trained where vectors are sure of the gold entity,
+    since there is little to add. A model with separate scores learns from all.
+
+    learned: Annotated mentions with the candidates that were retrieved.
+    weight: That of the retriever's log-odds.
+    training: The settings.
+
+    Raises ValueError if there are none.
+    """
+    rows, table = learned.table.with_gold()
+    if not len(rows):
+        raise ValueError(Errors.E878.format(count=len(learned)))
+    first = _first_of_each(learned.batch.take(rows))
+    rows, table = rows[first], table.take(first)
+    if training.residual and training.sure < 1.0:
+        unsure = np.flatnonzero(table.gold_probability(weight) < training.sure)
+        if not len(unsure):
+            raise ValueError(Errors.E883.format(count=len(rows), sure=training.sure))
+        rows, table = rows[unsure], table.take(unsure)
+    return LabelledMentions(learned.batch.take(rows), table)
+
+
+def _first_of_each(batch: MentionBatch) -> np.ndarray:
+    """First mention of each string and entities per document. (n,) int64.
+
+    Two of them say little more than one. Trained on both, a model learns the string's entity in
+    this document by heart.
+    """
+    first: Dict[Any, int] = {}
+    for place, record in enumerate(batch.records):
+        first.setdefault((record.key[0], record.normalized.lower(), record.kb_ids), place)
+    return np.array(list(first.values()), dtype=np.int64)

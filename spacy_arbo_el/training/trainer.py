@@ -1,7 +1,7 @@
 """Trains the dual encoder. A batch -> queries, positives, negatives, loss, gradients."""
 
 import hashlib
-import time
+import warnings
 from dataclasses import dataclass
 from itertools import chain
 from typing import (
@@ -11,29 +11,29 @@ from typing import (
     Optional,
     Protocol,
     Sequence,
+    Set,
     Tuple,
     runtime_checkable,
 )
 
 import numpy as np
 from spacy.tokens import Span
-from thinc.api import Model
+from thinc.api import Model, Optimizer
 
 from ..arrays import TopK
+from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..kb.texts import DistinctTexts
 from ..linking.stages import LinkingStages
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
 from .memory import release_memory
-from .objective import TrainingObjective
-from .refresh import CacheRefresh
+from .objective import CacheRefresh, TrainingObjective
 from .scalars import attach_scalars
 from .step import RevisedInputs, Term, train_step
 from .table import GoldTable
-from .timer import StepTimer
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,6 @@ class Trainer:
     datastore: The knowledge base and the exemplars.
     objective: How queries, positives and negatives are chosen, the loss, and when all texts and
         mentions are encoded again.
-    timer: How long the steps take.
     seen: The number of queries trained on since the last refresh, of the first objective.
     total: The number of mentions trained on.
     """
@@ -88,7 +87,6 @@ class Trainer:
         self.model = model
         self.datastore = datastore
         self.objective = objective
-        self.timer = StepTimer()
         self.seen = 0
         self.total = 0
         self._data: Optional[_TrainingData] = None
@@ -116,11 +114,9 @@ class Trainer:
             raise ValueError(Errors.E504.format(name=self.name))
         data = self._current_data()
         mentions = np.unique(rows[data.table.cluster[rows] >= 0])
-        start = time.perf_counter()
         terms = self._terms(mentions, data)
         if not terms:
             return 0.0, 0
-        chosen = time.perf_counter()
         loss, encoded = train_step(
             self.model,
             terms,
@@ -139,7 +135,6 @@ class Trainer:
                 mentions_read, vectors = mentions_read[as_stored], vectors[as_stored]
             data.cache.update_mentions(mentions_read, vectors)
         self.total += len(mentions)
-        self.timer.add(chosen - start, time.perf_counter() - chosen)
         return loss, sum(len(term.batch.queries) for term in terms)
 
     def predicted_entities(self, rows: np.ndarray) -> TopK:
@@ -280,3 +275,26 @@ class RevisesTraining(Protocol):
         RETURNS: The rows of the mentions that are left, and what replaces the stored inputs.
         """
         ...
+
+
+# Transformers are fine-tuned with 1e-5 to 2e-4. spaCy's default is 1e-3.
+LIMIT = 5e-4
+# The identities of optimizers: they can be neither hashed by content nor referred to weakly.
+_warned_of: Set[int] = set()
+
+
+def warn_of_high_rate(name: str, model: Model, optimizer: Optimizer) -> None:
+    """Warn of learning rates too high for pretrained encoders.
+
+    An optimizer is warned of once.
+
+    name: Of the component.
+    model: The dual encoder.
+    """
+    rate = getattr(optimizer, "learn_rate", 0.0)
+    is_high = isinstance(rate, (int, float)) and rate > LIMIT
+    if not is_high or not any(model.get_ref(tower).attrs.get("pretrained") for tower in TOWERS):
+        return
+    if id(optimizer) not in _warned_of:
+        _warned_of.add(id(optimizer))
+        warnings.warn(Warnings.W530.format(name=name, rate=rate, limit=LIMIT))

@@ -1,9 +1,8 @@
 """Options that would have no effect are refused."""
 
 import pytest
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
+from ..commands import run
 
 SILVER = "silver texts --kb kb -o silver.spacy"
 
@@ -23,8 +22,6 @@ SILVER = "silver texts --kb kb -o silver.spacy"
 )
 def test_options_that_need_others(command, option, other, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(arbo_cli, command.split())
-    output = " ".join(result.output.split())
-    assert result.exit_code == 1 and "E896" in output
-    assert option in output and f"needs {other}:" in output
+    said = run(*command.split(), code=1)
+    assert "E896" in said and option in said and f"needs {other}:" in said
     assert not list(tmp_path.iterdir())

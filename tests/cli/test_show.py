@@ -1,11 +1,7 @@
 """Links in tables."""
 
-import io
-
-from rich.console import Console
-
 from spacy_arbo_el.annotations import Evidence, Link, annotate
-from spacy_arbo_el.cli.show import _links_table, _new_entities_table
+from spacy_arbo_el.cli.show import _print_links, _print_new_entities
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.getters import EntSpans
 
@@ -22,7 +18,7 @@ class FakeLinker:
     cfg = {"extension": "arbo"}
 
 
-def test_names_in_tables_are_no_markup_and_do_not_control_the_terminal():
+def test_names_in_tables_are_no_markup_and_do_not_control_the_terminal(capsys):
     import spacy
 
     doc = annotated(spacy.blank("en"), "Some [pyrene|x] and [other|y].")
@@ -31,10 +27,9 @@ def test_names_in_tables_are_no_markup_and_do_not_control_the_terminal():
     links = [Link("E[1]", 0.9, evidence=[step, step]), new]
     offsets = [(ent.start_char, ent.end_char) for ent in doc.ents]
     annotate(doc, dict(zip(offsets, links)), EntSpans(), "arbo", True)
-    output = io.StringIO()
-    console = Console(file=output, width=130, force_terminal=True, color_system=None)
-    console.print(_links_table(doc, FakeLinker))
-    console.print(_new_entities_table([doc], FakeLinker))
+    _print_links(doc, FakeLinker)
+    _print_new_entities([doc], FakeLinker)
+    output = capsys.readouterr().out
     for text in ("benzo[a]pyrene [/bold]\\x1b[2J", "E[1]", "[red]x[/red]", "NEW-[bold]"):
-        assert text in output.getvalue()
-    assert "\x1b[2J" not in output.getvalue()
+        assert text in output
+    assert "\x1b[2J" not in output

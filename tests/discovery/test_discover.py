@@ -4,20 +4,20 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
 from spacy_arbo_el.corpora.json_documents import read_jsonl
 from spacy_arbo_el.discovery.entities import NewEntity, to_html
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.mentions.record import text_fingerprint
 
+from ..commands import output as invoke
 from ..linker.conftest import build
 from ..linker.world import DEV, annotated, without_links
 
@@ -121,9 +121,7 @@ def test_arbo_discover_and_arbo_link_write_new_entities(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     docs = [annotated(nlp, text) for text in [*DEV, *NEW]]
     write_docbin(docs, tmp_path / "c.spacy")
-    arguments = ["discover", tmp_path / "model", tmp_path / "c.spacy", "-o", tmp_path / "n.jsonl"]
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 0, result.output
+    invoke("discover", tmp_path / "model", tmp_path / "c.spacy", "-o", tmp_path / "n.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
     first_document = text_fingerprint(docs[len(DEV)].text)
     assert lines[0]["name"] == "Zorblat"
@@ -135,16 +133,7 @@ def test_arbo_discover_and_arbo_link_write_new_entities(nlp, tmp_path):
     clusters = [doc.ents[0]._.arbo.cluster for doc in linked[len(DEV) :]]
     assert len(set(clusters[:3])) == len(set(clusters[3:])) == 1 and clusters[0] != clusters[3]
     assert linked[0].ents[0].kb_id_ == "planet"
-    result = CliRunner().invoke(
-        arbo_cli, ["link", str(tmp_path / "model"), "nothing", "-o", "x.spacy"]
-    )
-    assert result.exit_code == 1 and "nothing" in result.output
-
-
-def invoke(*arguments):
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 0, result.output
-    return result.output
+    assert "nothing" in fail("link", tmp_path / "model", "nothing", "-o", "x.spacy")
 
 
 def test_arbo_link_takes_folders_and_mentions_of_the_pipeline(tmp_path):
@@ -162,10 +151,7 @@ def test_arbo_link_takes_folders_and_mentions_of_the_pipeline(tmp_path):
     assert [span.text for span in spans] == ["Zorblat"] and spans[0].id_.startswith("NEW-")
 
 
-def fail(*arguments, **settings):
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)), **settings)
-    assert result.exit_code == 1, result.output
-    return result.output
+fail = partial(invoke, code=1)
 
 
 @pytest.fixture(scope="module")

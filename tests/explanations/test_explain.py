@@ -1,15 +1,14 @@
 """Every reason that ``explain`` can give."""
 
 import pytest
-from typer.testing import CliRunner
 
 from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.explanations.html import render_evidence
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.reranking.features import FEATURES
 
+from ..commands import run
 from ..linker.conftest import build as build_hashed
 from ..linker.conftest import build_bundled as build
 from ..linker.world import ENTITIES, annotated, without_links
@@ -122,13 +121,10 @@ def test_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     text = "Boats travel up the Amazon."
 
-    def run(*options):
-        arguments = ["explain", str(tmp_path / "model"), text, *options]
-        return CliRunner().invoke(arbo_cli, arguments)
-
-    assert "river (Amazon)" in run("--mention", "Amazon", "--kb-id", "shop").output
-    assert run().exit_code == 1 and "found no mention" in run().output
-    assert "no 'Nile' in the text" in run("--mention", "Nile").output
+    command = "explain", tmp_path / "model", text
+    assert "river (Amazon)" in run(*command, "--mention", "Amazon", "--kb-id", "shop")
+    assert "found no mention" in run(*command, code=1)
+    assert "no 'Nile' in the text" in run(*command, "--mention", "Nile", code=1)
 
 
 TWO = (
@@ -177,6 +173,5 @@ def test_the_command_writes_the_page(nlp, tmp_path):
         "Amazon",
     ]
     arguments += ["--kb-id", "shop", "--page", tmp_path / "page.html"]
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 0 and "shop: candidate number" in result.output, result.output
+    assert "shop: candidate number" in run(*arguments)
     assert "class='step entity'" in (tmp_path / "page.html").read_text()

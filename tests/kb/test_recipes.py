@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+
+from ..commands import run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "knowledge_base.md").read_text(encoding="utf8")
 LINES = PAGE.partition("Recipes for")[2].partition("```\n")[2].partition("```")[0].splitlines()
@@ -87,7 +87,6 @@ def test_recipes(arguments, tmp_path, monkeypatch):
         if line.startswith("cut "):
             subprocess.run(line, shell=True, check=True)
     options = [argument.strip('"') for argument in arguments]
-    result = CliRunner().invoke(arbo_cli, ["kb", "build", *options])
-    assert result.exit_code == 0, result.output
+    run("kb", "build", *options)
     kb = ArboKB.for_reading(tmp_path / "kb")
     assert {entity.id: tuple(entity.names) for entity in kb} == FILES[source][1]

@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
-import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
-from spacy_arbo_el.encoders.passages import PassageReader
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.pipelines import save_pipeline
 
+from ..commands import run
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples, without_links
 
@@ -52,27 +49,6 @@ def test_documents_are_linked(nlp, expected):
     assert np.mean([a == b for a, b in zip(got, gold)]) >= 0.75
     inputs = nlp.get_pipe("arbo_linker").reader.read_docs(plain(nlp)).inputs
     assert inputs.passages < len(inputs) and inputs.lengths.max() <= 48
-
-
-@pytest.mark.parametrize("batch_size", [1, 2, 5, 64])
-def test_call_equals_pipe(nlp, expected, batch_size):
-    assert links(nlp.pipe(plain(nlp), batch_size=batch_size)) == expected
-
-
-def test_two_processes(nlp, expected):
-    assert links(nlp.pipe(plain(nlp), n_process=2, batch_size=3)) == expected
-
-
-@pytest.mark.slow
-def test_bytes_and_disk(nlp, expected, tmp_path):
-    other = build(train=[], model=MODEL)
-    other.from_bytes(nlp.to_bytes())
-    assert links(other.pipe(plain(other))) == expected
-    save_pipeline(nlp, tmp_path / "model")
-    loaded = spacy.load(tmp_path / "model")
-    assert links(loaded.pipe(plain(loaded))) == expected
-    reader = loaded.get_pipe("arbo_linker").model.get_ref("mention").attrs["reader"]
-    assert reader == PassageReader(48, 32, 100)
 
 
 def test_exemplars_share_passages(nlp):
@@ -128,6 +104,5 @@ def test_a_split_without_annotation_is_an_error(nlp, tmp_path, texts):
     save_pipeline(nlp, tmp_path / "model")
     docs = [annotated(nlp, text) for text in texts]
     DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
-    arguments = ["evaluate", str(tmp_path / "model"), str(tmp_path / "dev.spacy")]
-    result = CliRunner().invoke(arbo_cli, arguments)
-    assert result.exit_code == 1 and "no annotated mention" in " ".join(result.output.split())
+    said = run("evaluate", tmp_path / "model", tmp_path / "dev.spacy", code=1)
+    assert "no annotated mention" in said

@@ -1,7 +1,6 @@
 """Entities that have labelled mentions and no text (MOLEMAN, §3)."""
 
 import spacy
-from thinc.api import Adam
 
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.kb import KBFromCorpus
@@ -26,15 +25,3 @@ def test_links_without_any_text_of_entities(tmp_path):
     doc = nlp(annotated(nlp, DEV[0]))
     evidence = doc.ents[0]._.arbo.evidence
     assert [step.kind for step in evidence][:2] == ["entity", "exemplar"]
-
-
-def test_training_and_round_trip_without_any_text(tmp_path):
-    negatives = {"@misc": "spacy-arbo-el.HardNegatives.v1", "k": 4, "mention_share": 1.0}
-    nlp = build(retriever={"verbalization": NO_TEXT}, objective={"negatives": negatives})
-    loss = nlp.update(examples(nlp, TRAIN), sgd=Adam(1e-4))["arbo_linker"]
-    assert loss > 0
-    before = nlp.evaluate(examples(nlp, DEV))
-    nlp.to_disk(tmp_path / "model")
-    again = spacy.load(tmp_path / "model")
-    after = again.evaluate(examples(again, DEV))
-    assert after["arbo_acc"] == before["arbo_acc"] > 0

@@ -35,11 +35,6 @@ def test_mentions_at_the_very_start_and_end(shared_nlp):
     assert all(ent.kb_id_ for ent in doc.ents)
 
 
-def test_a_doc_that_is_one_mention(shared_nlp):
-    doc = shared_nlp(without_links(annotated(shared_nlp, "[quicksilver|metal]")))
-    assert doc.ents[0].kb_id_ == "metal"
-
-
 @pytest.mark.slow
 def test_a_doc_of_20_000_tokens(shared_nlp):
     words = [
@@ -115,11 +110,6 @@ def test_training_with_an_empty_kb():
     assert nlp(without_links(annotated(nlp, DEV[0]))).ents[0].kb_id_ == "NIL"
 
 
-def test_duplicate_entity_ids():
-    with pytest.raises(ValueError, match="'river' occurs twice"):
-        build([*ENTITIES, ENTITIES[2]])
-
-
 @pytest.mark.parametrize("bad", ["", "  ", "NIL", None, 7])
 def test_unusable_entity_ids(bad):
     with pytest.raises(ValueError, match="no usable id"):
@@ -143,26 +133,12 @@ def test_no_warning_when_all_gold_ids_are_in_the_kb():
         build()
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.5])
-def test_threshold_that_is_no_probability(threshold):
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        build(threshold=threshold)
-
-
 @pytest.mark.parametrize(
     "curves", [{"entity": [0.0, 1.0]}, {"entity": [1.0]}, {"nonsense": [1.0, 0.0]}]
 )
 def test_unusable_calibration(curves):
     with pytest.raises(ValueError, match="calibration"):
         build(calibration=curves)
-
-
-def test_kb_loader_of_the_wrong_kind(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    with pytest.raises(ValueError, match="function from a Vocab"):
-        linker.set_kb(3)
-    with pytest.raises(ValueError, match="needs an ArboKB"):
-        linker.set_kb(lambda vocab: vocab)
 
 
 def test_kb_path_that_does_not_exist(tmp_path):

@@ -4,12 +4,11 @@ import os
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from spacy_arbo_el import save_pipeline
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.docbin import write_docbin
 
+from ..commands import run
 from .saved import count_calls, run_and_kill, tiny_pipeline
 from .world import DEV, annotated
 
@@ -45,8 +44,7 @@ def test_arbo_link_killed_at_each_call(place, tmp_path, name, attacks):
 
     def link(threshold="1.0"):
         options = ["--output", str(output), "--threshold", threshold]
-        arguments = ["link", str(place / "model"), str(place / "dev.spacy"), *options]
-        assert CliRunner().invoke(arbo_cli, arguments).exit_code == 0
+        run("link", place / "model", place / "dev.spacy", *options)
 
     def is_new_after_kill_at(number):
         link("0.0")

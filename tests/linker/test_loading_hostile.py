@@ -374,16 +374,7 @@ def use(linker, nlp):
         new.merge(new.ids[0], new.ids[1])
     linker.stream = True
     try:
-        linker.predict(
-            [
-                without_links(
-                    annotated(
-                        nlp,
-                        "A [zorb|x] met [Quorn Ltd|x] there.",
-                    )
-                )
-            ]
-        )
+        linker.predict([without_links(annotated(nlp, "A [zorb|x] met [Quorn Ltd|x] there."))])
     finally:
         linker.stream = False
 

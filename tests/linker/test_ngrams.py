@@ -48,32 +48,11 @@ def trained():
     return nlp, losses
 
 
-def links(nlp, **settings):
-    docs = [without_links(annotated(nlp, text)) for text in (*TRAIN, *DEV)]
-    return [[(ent.text, ent._.arbo) for ent in doc.ents] for doc in nlp.pipe(docs, **settings)]
-
-
 def test_training_lowers_the_loss_and_links_training_mentions(trained):
     nlp, losses = trained
     assert losses[-1] < 0.5 * losses[0]
     scores = nlp.evaluate(examples(nlp, TRAIN))
     assert scores["arbo_recall_at_1"] > 0.9
-
-
-def test_links_are_the_same_after_saving_and_for_any_batch(trained, tmp_path):
-    nlp, _ = trained
-    expected = links(nlp)
-    assert links(nlp, batch_size=1) == expected
-    nlp.to_disk(tmp_path / "model")
-    assert links(spacy.load(tmp_path / "model")) == expected
-    read = build(**TYPED).from_bytes(nlp.to_bytes())
-    assert links(read) == expected
-
-
-@pytest.mark.slow
-def test_links_are_the_same_in_other_processes(trained):
-    nlp, _ = trained
-    assert links(nlp, n_process=2, batch_size=3) == links(nlp)
 
 
 @pytest.mark.slow

@@ -3,14 +3,12 @@
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
-from spacy.training import Example
-from thinc.api import Adam
 
 from spacy_arbo_el import links_to_dicts
 from spacy_arbo_el.kb.entity import Entity
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
-from .conftest import HASHED, PLAIN, build
+from .conftest import build
 from .world import DEV, TRAIN, annotated, without_links
 
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
@@ -27,28 +25,6 @@ def links(docs):
 @pytest.fixture(scope="module")
 def expected(shared_nlp):
     return links(shared_nlp.pipe(plain(shared_nlp)))
-
-
-@pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 64])
-def test_call_equals_pipe(shared_nlp, expected, batch_size):
-    assert links(shared_nlp.pipe(plain(shared_nlp), batch_size=batch_size)) == expected
-    if batch_size == 1:
-        assert links(map(shared_nlp, plain(shared_nlp))) == expected
-
-
-def test_to_disk_and_back(shared_nlp, expected, tmp_path):
-    shared_nlp.to_disk(tmp_path / "model")
-    again = spacy.load(tmp_path / "model")
-    assert links(again.pipe(plain(again))) == expected
-    again.to_disk(tmp_path / "model")
-    assert links(spacy.load(tmp_path / "model").pipe(plain(again))) == expected
-
-
-def test_to_bytes_and_back(shared_nlp, expected):
-    again = spacy.blank("en")
-    linker = again.add_pipe("arbo_linker", config={**PLAIN, "model": HASHED})
-    linker.from_bytes(shared_nlp.get_pipe("arbo_linker").to_bytes())
-    assert links(again.pipe(plain(again))) == expected
 
 
 def test_exclude(shared_nlp, tmp_path):
@@ -89,11 +65,6 @@ def test_loads_without_the_original_folder(tmp_path, monkeypatch):
     assert links(spacy.load(tmp_path / "model").pipe(plain(nlp))) == before
 
 
-@pytest.mark.slow
-def test_n_process(shared_nlp, expected):
-    assert links(shared_nlp.pipe(plain(shared_nlp), n_process=2, batch_size=3)) == expected
-
-
 def test_pickle_for_spawned_processes(shared_nlp, expected):
     import pickle
 
@@ -117,19 +88,6 @@ def test_docs_keep_their_links(shared_nlp):
     fourth = next(iter(DocBin().from_bytes(bare).get_docs(shared_nlp.vocab)))
     assert fourth.ents[0]._.arbo is None and fourth.ents[0].kb_id_ == link.kb_id
     assert doc[:].as_doc(copy_user_data=True).ents[0]._.arbo == link
-
-
-def test_settings_changed_at_run_time_are_saved(nlp, tmp_path):
-    nlp.get_pipe("arbo_linker").threshold = 0.25
-    nlp.to_disk(tmp_path / "model")
-    assert spacy.load(tmp_path / "model").get_pipe("arbo_linker").threshold == 0.25
-
-
-def test_config_given_on_loading_wins(nlp, tmp_path):
-    nlp.get_pipe("arbo_linker").threshold = 0.25
-    nlp.to_disk(tmp_path / "model")
-    again = spacy.load(tmp_path / "model", config={"components.arbo_linker.threshold": 0.75})
-    assert again.get_pipe("arbo_linker").threshold == 0.75
 
 
 def test_select_pipes(shared_nlp):
@@ -182,19 +140,6 @@ def test_a_second_linker_links_what_the_first_left_nil(key):
         build(overwrite="NIL")
 
 
-def test_damaged_pipelines_are_refused(nlp, tmp_path):
-    nlp.get_pipe("arbo_linker").kb.add(Entity("x", "X-ray"))
-    nlp.to_disk(tmp_path / "model")
-    folder = tmp_path / "model" / "arbo_linker" / "kb"
-    vectors = (folder / "vectors-1.bin").read_bytes()
-    (folder / "vectors-1.bin").write_bytes(vectors[:-100])
-    with pytest.raises(ValueError, match="vectors-1.bin is cut off after 8 of 9 rows"):
-        spacy.load(tmp_path / "model")
-    (folder / "entities.sqlite").unlink()
-    with pytest.raises(ValueError, match="entities.sqlite missing"):
-        spacy.load(tmp_path / "model")
-
-
 def test_another_verbalization_on_loading_counts(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     names = {"@misc": "spacy-arbo-el.Names.v1", "description": False}
@@ -202,23 +147,3 @@ def test_another_verbalization_on_loading_counts(nlp, tmp_path):
     linker = spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker")
     texts = linker.kb.vectors.distinct_texts(linker.datastore.settings.verbalization).texts
     assert ("quicksilver", "") in texts and len(texts) < len(linker.kb.rows)
-
-
-def test_vectors_wider_than_the_transformer(tiny_bert, tmp_path):
-    """A pooling that gives two vectors in one: trained, saved and loaded."""
-    pooling = {"@misc": "spacy-arbo-el.FirstLastPooling.v1"}
-    tower = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
-    tower.update(window=32, pooling=pooling, precision="float32")
-    settings = {"model": {"mention": tower}}
-    nlp = build(train=TRAIN[:6], **settings)
-    linker = nlp.get_pipe("arbo_linker")
-    docs = [annotated(nlp, text) for text in TRAIN[:4]]
-    nlp.update([Example(doc, doc.copy()) for doc in docs], sgd=Adam(1e-4))
-    linker.refresh()
-    assert linker.kb.rows.width == linker.exemplars.vectors.shape[1] == 32
-    nlp.to_disk(tmp_path / "model")
-    copy = build(train=[], **settings)
-    copy.get_pipe("arbo_linker").from_bytes(linker.to_bytes())
-    expected = links(nlp.pipe(plain(nlp)))
-    for again in (spacy.load(tmp_path / "model"), copy):
-        assert links(again.pipe(plain(again))) == expected

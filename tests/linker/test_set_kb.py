@@ -83,12 +83,6 @@ def test_the_folder_of_a_pipeline_says_which_folder_inside_to_use(linker, tmp_pa
     linker.set_kb(inner)
 
 
-def test_adding_a_known_id_names_upsert(linker):
-    linker.set_kb(ENTITIES)
-    with pytest.raises(ValueError, match=r"E002.*upsert"):
-        linker.kb.add(ENTITIES[0])
-
-
 @pytest.mark.parametrize("source", [3, None, b"kb", lambda vocab: "kb", OtherKB])
 def test_what_no_knowledge_base_can_be_made_of(linker, source):
     with pytest.raises(ValueError, match="E50[23]"):

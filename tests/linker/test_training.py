@@ -13,7 +13,7 @@ from thinc.api import Adam
 
 from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.training.refresh import CacheRefresh
+from spacy_arbo_el.training.objective import CacheRefresh
 
 from ..systems import SOURCES, load_system, write_system
 from .conftest import build, build_bundled, learned_scalars
@@ -304,7 +304,6 @@ def test_spacy_train_with_the_configs(system, paths, tiny_bert, tmp_path):
             known = {*settings} if isinstance(settings, dict) else set()
             for name in {"window", "text", "passage"} & known:
                 overrides[f"components.arbo_linker.model.{tower}.{name}"] = 24
-    overrides["training.logger.progress_bar"] = False
     if system.startswith("biocom"):
         # The corpus has 8 concepts, and few contexts of each.
         overrides["training.batcher.n_concepts"] = 4

@@ -85,14 +85,6 @@ def test_learn_nil_and_reject_links(nlp):
     assert ids(nlp, TEXT) == ["river"]
 
 
-def test_the_threshold_does_not_overrule_a_correction(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    linker.threshold = 0.9999
-    assert ids(nlp, TEXT) == ["NIL"]
-    linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
-    assert ids(nlp, TEXT) == ["cat"]
-
-
 def test_learn_raises_for_an_unknown_entity(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]

@@ -241,13 +241,6 @@ def test_evidence_names_other_documents():
     assert others[0].id.count(":") == 2 and steps[-1].document == ""
 
 
-def test_another_order_in_the_second_pass_raises(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    orders = iter([DEV, DEV[::-1]])
-    with pytest.raises(ValueError, match="second time"):
-        list(linker.corpus.link_stream(lambda: docs_of(nlp, next(orders))))
-
-
 def test_repeated_texts_have_one_id(nlp):
     linker = nlp.get_pipe("arbo_linker")
     linker.discovery = replace(linker.discovery, method="strong", threshold=1.0)

@@ -17,7 +17,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.log import warn_once
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
-from spacy_arbo_el.reranking.cross_encoder import CrossEncoder, cross_encoder
+from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
 from spacy_arbo_el.reranking.pair_rerankers import cached
 from spacy_arbo_el.reranking.pair_scorer import PairScorer, check_scores
@@ -297,19 +297,12 @@ def test_a_transformer_without_token_types_reads_pairs(kind, tmp_path):
     assert not np.array_equal(after.candidates.scores, before.candidates.scores)
 
 
-def test_another_vocabulary_is_refused(tiny, tmp_path):
-    source = tiny.model.get_ref("mention")
-    other = save_tiny(tmp_path / "mpnet", "mpnet")
+def test_transformers_that_cannot_read_the_pairs_are_refused(tiny, tmp_path):
+    source, other = tiny.model.get_ref("mention"), save_tiny(tmp_path / "mpnet", "mpnet")
     with pytest.raises(ValueError, match="E875"):
         PairScorer.create(source, 40, "", name=str(other))
-
-
-def test_a_pair_that_the_transformer_cannot_read_is_refused(tiny):
     with pytest.raises(ValueError, match="E206.*4096.*window \\+ text"):
-        PairScorer.create(tiny.model.get_ref("mention"), 4096, "")
-
-
-def test_an_encoder_that_is_no_transformer_is_refused():
+        PairScorer.create(source, 4096, "")
     with pytest.raises(ValueError, match="E874"):
         PairScorer.create(build_hashed_encoder(), 40, "")
 
@@ -438,9 +431,3 @@ def test_explain_names_the_cross_encoder_where_it_turned_a_link(nlp):
                 assert linker.kb.entities.ids_of(np.array([old]))[0] in explanation.reranked
             named.append(is_turned)
     assert any(named) and not all(named)
-
-
-def test_it_is_a_frozen_dataclass_with_its_settings_as_repr():
-    reranker = cross_encoder(feature_ranker(pretrained=False))
-    assert isinstance(reranker, CrossEncoder) and "scorer" not in repr(reranker)
-    assert reranker == cross_encoder(feature_ranker(pretrained=False))

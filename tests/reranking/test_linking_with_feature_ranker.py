@@ -59,22 +59,6 @@ def test_links_do_not_depend_on_the_batch():
         assert score == pytest.approx(other_score, abs=1.1e-4)
 
 
-def test_an_added_entity_is_linked_by_its_name_at_once():
-    nlp = fitted()
-    nlp.get_pipe("arbo_linker").kb.add(Entity("zyx", "Zyxwvut"))
-    assert nlp(annotated(nlp, "A trip to [Zyxwvut|zyx] is long.")).ents[0].kb_id_ == "zyx"
-
-
-def test_encoder_settings_given_on_loading_replace_the_saved_ones(tmp_path):
-    nlp = build()
-    nlp.to_disk(tmp_path)
-    setting = {"components.arbo_linker.model.mention.predict_tokens": 64}
-    again = spacy.load(tmp_path, config=setting)
-    tower = again.get_pipe("arbo_linker").model.get_ref("mention")
-    assert tower.attrs["predict_tokens"] == 64
-    assert nlp.get_pipe("arbo_linker").model.get_ref("mention").attrs["predict_tokens"] == 0
-
-
 def test_cross_validation_leaves_the_linker_unchanged():
     nlp = fitted()
     linker = nlp.get_pipe("arbo_linker")

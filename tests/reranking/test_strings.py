@@ -66,39 +66,6 @@ def test_the_most_similar_string_of_each_entity(names, data):
             assert nearest[i, j] == 0
 
 
-def test_ngrams_distinguish_names_that_differ_in_one_character():
-    index = index_of([["C6 deficiency"], ["C7 deficiency"]], [[], ["C7-deficient"]])
-    names, surface_forms = index.similarity(["C7-deficient"], np.array([[0, 1]])).ngrams
-    assert names[0, 1] > names[0, 0] and surface_forms[0].tolist() == pytest.approx([0, 1])
-
-
-def test_words_and_numbers():
-    names = [["neoplasia, multiple endocrine"], ["multiple endocrine neoplasms type 1"]]
-    index = index_of(names, [["MEN"], []])
-    similarity = index.similarity(["multiple endocrine neoplasia 1"], np.array([[0, 1]]))
-    assert similarity.numbers.tolist() == [[[0, 1]], [[0, 0]]]
-    assert similarity.words[0, 0].tolist() == pytest.approx([3 / 4, 3 / 6])
-
-
-def test_words_are_compared_in_the_singular():
-    index = index_of([["neoplasms, breast"]])
-    assert index.similarity(["breast neoplasm"], np.array([[0]])).words[0, 0, 0] == 1
-
-
-def test_similarity_does_not_depend_on_blocks_of_mentions():
-    names = [[f"name {i}"] for i in range(40)]
-    index = index_of(names, [[] for _ in names])
-    mentions = [f"name {i % 40}" for i in range(600)]
-    entities = np.array([[i % 40] for i in range(600)])
-    similarity = index.similarity(mentions, entities)
-    assert similarity.ngrams[0] == pytest.approx(np.ones((600, 1)))
-
-
-def test_entities_without_any_string():
-    index = index_of([[]], [[]])
-    assert index.similarity(["a"], np.array([[0, -1]])).words[0].tolist() == [[0, 0]]
-
-
 def test_the_lengths_of_ngrams_are_settings():
     """By single characters an anagram is the same string; by pairs of them it is not."""
     for min_ngram, max_ngram, expected in ((1, 1, 1.0), (3, 3, 0.0)):

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import fix_random_seed
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.names import spans_to_read
 from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.encoders.ngrams.towers import build_ngram_encoder
@@ -23,6 +20,7 @@ from spacy_arbo_el.training.distillation import (
     name_lessons,
 )
 
+from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, annotated, parse, without_links
@@ -170,28 +168,24 @@ subwords = 4
 """
 
 
-def run_command(teacher, folder, config, texts="An apple.\nQuicksilver and the Amazon River.\n"):
+def distilled(
+    teacher, folder, config, texts="An apple.\nQuicksilver and the Amazon River.\n", code=0
+):
     teacher.to_disk(folder / "teacher")
     (folder / "student.cfg").write_text("[components]\n\n[components.arbo_linker]\n" + config)
     (folder / "raw.txt").write_text(texts)
-    names = ("teacher", "-c", "student.cfg", "-t", "raw.txt", "-o", "encoder")
-    arguments = [name if name.startswith("-") else str(folder / name) for name in names]
-    return CliRunner().invoke(arbo_cli, ["distill", *arguments, "--steps", "5"])
+    options = ["-c", folder / "student.cfg", "-t", folder / "raw.txt", "-o", folder / "encoder"]
+    return run("distill", folder / "teacher", *options, "--steps", 5, code=code)
 
 
 def test_command_writes_an_encoder_that_a_config_can_start_from(teacher, tmp_path):
-    result = run_command(teacher, tmp_path, CONFIG.format(width=WIDTH))
-    assert result.exit_code == 0, result.output
-    assert "mean cosine" in result.output
+    assert "mean cosine" in distilled(teacher, tmp_path, CONFIG.format(width=WIDTH))
     read = build_ngram_encoder(width=WIDTH, **SIZES, start=str(tmp_path / "encoder"))
     read.initialize()
     assert DualEncoder(read).fingerprint != DualEncoder(student_of()).fingerprint
 
 
 def test_command_says_what_is_wrong(teacher, tmp_path):
-    result = run_command(teacher, tmp_path, CONFIG.format(width=7))
-    assert result.exit_code == 1 and "arbo-E855" in result.output
+    assert "arbo-E855" in distilled(teacher, tmp_path, CONFIG.format(width=7), code=1)
     assert not (tmp_path / "encoder").exists()
-    spacy.util.load_config(tmp_path / "student.cfg")
-    result = run_command(teacher, tmp_path, CONFIG.format(width=WIDTH), texts="")
-    assert result.exit_code == 1 and "arbo-E" in result.output
+    assert "arbo-E" in distilled(teacher, tmp_path, CONFIG.format(width=WIDTH), texts="", code=1)

@@ -49,7 +49,6 @@ def settings_of(paths, **more):
         "training.max_epochs": 3,
         "training.eval_frequency": 4,
         "training.dropout": 0.0,
-        "training.logger.progress_bar": False,
         **{f"components.arbo_linker.model.mention.{name}": 24 for name in ("window", "text")},
         **more,
     }

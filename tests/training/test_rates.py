@@ -5,12 +5,12 @@ import warnings
 import pytest
 from thinc.api import Adam, Model
 
-from spacy_arbo_el.training.rates import warn_of_high_rate
+from spacy_arbo_el.training.trainer import warn_of_high_rate
 
 
 @pytest.fixture(autouse=True)
 def nobody_is_warned_yet(monkeypatch):
-    monkeypatch.setattr("spacy_arbo_el.training.rates._warned_of", set())
+    monkeypatch.setattr("spacy_arbo_el.training.trainer._warned_of", set())
 
 
 def encoder(pretrained):

@@ -10,9 +10,7 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Config
-from typer.testing import CliRunner
 
-from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import gold_positions
@@ -20,12 +18,12 @@ from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.reranking import pair_scorer
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.training.candidates import TrainingCandidates
-from spacy_arbo_el.training.chosen_mentions import mentions_to_train_on
 from spacy_arbo_el.training.losses import set_loss
 from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, fit_weight
-from spacy_arbo_el.training.reranker_run import RerankerRun, read_config
+from spacy_arbo_el.training.reranker_run import RerankerRun, mentions_to_train_on, read_config
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
+from ..commands import run as arbo
 from ..linker.conftest import build, build_tiny
 from ..linker.world import DEV, TRAIN, annotated, docs_of
 
@@ -142,7 +140,7 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, mo
         run(nlp, tmp_path / "cut", every=3, **settings)
     lines = []
     resumed = run(nlp, tmp_path / "cut", lines.append, resume=True, every=3, **settings)
-    assert "Resuming after step 6" in lines and any("Candidates from" in line for line in lines)
+    assert "Resuming after step 6" in lines
     assert weights(resumed) == weights(whole)
     # Resumed after its last step, it gives the same without a step.
     calls.clear()
@@ -241,12 +239,9 @@ def test_the_command_saves_a_pipeline_that_links_with_its_cross_encoder(tiny_ber
     overrides = {**SETTINGS, "training.max_epochs": 1}
     names = [str(tmp_path / name) for name in ("model", "train.spacy", "dev.spacy")]
     settings = [part for key, value in overrides.items() for part in (f"--{key}", str(value))]
-    command = ["rerank", *names, "--output", str(tmp_path / "out"), *settings]
-    result = CliRunner().invoke(arbo_cli, command)
-    assert result.exit_code == 0, result.output
-    second = CliRunner().invoke(arbo_cli, [*command, "--resume"])
-    assert second.exit_code == 0 and "nothing is left to do" in " ".join(second.output.split())
-    assert "without the exemplars" in " ".join(result.output.split())
+    command = ["rerank", *names, "--output", tmp_path / "out", *settings]
+    assert "without the exemplars" in arbo(*command)
+    assert "nothing is left to do" in arbo(*command, "--resume")
     again = spacy.load(tmp_path / "out" / "model-last")
     reranker = find_linker(again).reranker
     assert reranker.scorer is not None and reranker.fitted.weights is not None

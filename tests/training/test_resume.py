@@ -86,7 +86,6 @@ def overrides(tmp_path_factory, tiny_bert):
         # So that nothing depends on when vectors were encoded.
         "components.arbo_linker.objective.refresh.every": 1,
         "training.batcher.size": 2,
-        "training.logger.progress_bar": False,
     }
 
 
