@@ -113,7 +113,7 @@ def evaluate_command(
     for label, reliability in reliabilities.items():
         notes.append(f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}")
         notes.append(f"{label}: {CONFIGURED}, {errors[label]} (arbo errors lists them)")
-    Console(width=130).print(as_table(rows, title))
+    Console(width=160).print(as_table(rows, title))
     msg.text(ROWS)
     for note in notes:
         msg.info(note)

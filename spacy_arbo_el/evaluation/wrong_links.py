@@ -246,7 +246,7 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
     kinds = ", ".join(f"{kind} {len(group)}" for kind, group in by_kind(wrong).items())
     traits = Counter(trait for one in wrong for trait in one.traits)
     hard = ", ".join(f"{trait} {traits[trait]}" for trait in TRAITS if traits[trait])
-    return f"{text}: {kinds}" + (f"\nAmong them: {hard}" if hard else "")
+    return f"{text}: {kinds}" + (f".\nAmong them: {hard}" if hard else "")
 
 
 def as_csv(wrong: Iterable[WrongLink]) -> str:
