@@ -158,13 +158,6 @@ def rows_by_key(entities: EntityStore, keys: List[int]) -> Dict[int, int]:
     return dict(entities.database.rows(statement, (wanted,)))
 
 
-def encode_changed(
-    entities: EntityStore, positions: List[int], verbalize: Verbalization, encoder: TextEncoder
-) -> EntityVectorRows:
-    """Encode entities with changed texts into new rows."""
-    return encode_items(changed_items(entities, positions, verbalize), verbalize, encoder)
-
-
 def changed_items(entities: EntityStore, positions: List[int], verbalize: Verbalization) -> Items:
     """Entities whose texts differ from the encoded ones."""
     items = list(entities.at_all(positions).items())

@@ -142,7 +142,8 @@ class EntityVectors:
         while dirty := encoding.next_dirty(self.storage.entities):
             encoder = encoding.TextEncoder(encode, self.rows, self.storage.entities)
             try:
-                part = encoding.encode_changed(self.storage.entities, dirty, verbalize, encoder)
+                changed = encoding.changed_items(self.storage.entities, dirty, verbalize)
+                part = encoding.encode_items(changed, verbalize, encoder)
             except BaseException:
                 self._invalid = not self.in_sync
                 raise

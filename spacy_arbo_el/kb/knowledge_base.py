@@ -1,13 +1,13 @@
 """The knowledge base. Entities that can be edited, in memory or in a folder.
 
 ``ArboKB`` delegates: ``storage.py`` has the database and its folder, ``editing.py`` the edits of
-entities, ``entity_vectors.py`` their vectors, ``aliases.py`` what spaCy's other components ask for.
+entities, and ``entity_vectors.py`` their vectors.
 """
 
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Mapping, Optional, Union
+from typing import Any, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 from spacy.kb import Candidate, KnowledgeBase
@@ -20,7 +20,6 @@ from ..errors import Errors
 from ..pages import html_table
 from ..storage.locks import SharedLock
 from . import folder
-from .aliases import prior_probabilities, spacy_candidates
 from .database import Database
 from .editing import EntityEditor
 from .encoding import Encode
@@ -334,13 +333,39 @@ class ArboKB(KnowledgeBase):
         return self.get_alias_candidates(mention.text)
 
     def get_alias_candidates(self, alias: str) -> List[Candidate]:
-        """Entities that have the alias. Prior probabilities are shares of their frequencies."""
-        priors = prior_probabilities(self.entities, alias)
-        return spacy_candidates(self, self.entities, priors, alias)
+        """Entities that have the alias. Prior probabilities are shares of their frequencies.
+
+        An entity whose vector is not up to date has an empty one.
+        """
+        strings = self.vocab.strings
+        return [
+            Candidate(
+                kb=self,
+                entity_hash=strings.add(entity.id),
+                entity_freq=entity.frequency,
+                entity_vector=self._vector_or_empty(entity.id),
+                alias_hash=strings.add(alias),
+                prior_prob=prior,
+            )
+            for entity, prior in self._priors(alias)
+        ]
 
     def get_prior_prob(self, entity: str, alias: str) -> float:
-        priors = dict(prior_probabilities(self.entities, alias))
-        return priors.get(self.entities.position(entity), 0.0)
+        now = self.entities.current_ids([entity])[entity]
+        return next((prior for named, prior in self._priors(alias) if named.id == now), 0.0)
+
+    def _priors(self, alias: str) -> List[Tuple[Entity, float]]:
+        """Entities that have the alias, with their shares of the frequencies."""
+        named = self.entities.at_all(self.entities.with_name(alias.casefold()))
+        found = [entity for _, entity in sorted(named.items())]
+        total = sum(entity.frequency for entity in found)
+        return [(one, one.frequency / total if total else 1 / len(found)) for one in found]
+
+    def _vector_or_empty(self, entity_id: str) -> List[float]:
+        try:
+            return self.get_vector(entity_id).tolist()
+        except ValueError:
+            return []
 
     def contains_entity(self, entity: str) -> bool:
         return entity in self.entities

@@ -33,32 +33,25 @@ class KBWithOntologies:
     path: The folder of the knowledge base, or a JSONL file of entities; null for the ontologies
         alone.
     ontologies: Files in OBO format.
-    scopes: The scopes of synonyms that become names: EXACT, NARROW, BROAD or RELATED.
     """
 
     def __init__(
         self,
         path: Union[str, Path, None] = None,
         ontologies: Sequence[Union[str, Path]] = (),
-        scopes: Sequence[str] = ("EXACT",),
     ) -> None:
         self.path = path
         self.ontologies = list(ontologies)
-        self.scopes = list(scopes)
         if path is None and not self.ontologies:
             raise ValueError(Errors.E613)
 
     def __repr__(self) -> str:
-        return (
-            f"KBWithOntologies(path={self.path!r}, ontologies={self.ontologies!r}, "
-            f"scopes={self.scopes!r})"
-        )
+        return f"KBWithOntologies(path={self.path!r}, ontologies={self.ontologies!r})"
 
     def __call__(self, vocab: Vocab) -> ArboKB:
         kb = ArboKB(vocab) if self.path is None else KBFromPath(ensure_path(self.path))(vocab)
         for ontology in self.ontologies:
-            terms = read_obo(ontology, scopes=tuple(self.scopes))
-            kb = ArboKB(vocab, with_terms(kb, terms))
+            kb = ArboKB(vocab, with_terms(kb, read_obo(ontology)))
         return kb
 
 

@@ -1,8 +1,6 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.pubtator import read_pubtator
@@ -95,39 +93,6 @@ def test_documents_before_an_invalid_line_are_read(write):
     assert next(texts).id == "1"
     with pytest.raises(ValueError, match="line 5"):
         next(texts)
-
-
-LINES = st.one_of(
-    st.sampled_from(
-        ["1|t|Ab c", "1|a|d é", "2|t|", "2|a|", "1\t0\t2\tAb\tX\tD1", "1\tCID\tD1\tD2", "", "x"]
-    ),
-    st.builds(
-        lambda *columns: "\t".join(map(str, columns)),
-        st.sampled_from(["1", "2"]),
-        st.integers(-2, 9),
-        st.integers(-2, 9),
-        st.sampled_from(["Ab", "c", "", "b c"]),
-        st.sampled_from(["X", ""]),
-        st.sampled_from(["D1", "-1", "D1|D2", ""]),
-    ),
-    st.text(max_size=12),
-)
-CONTENTS = st.one_of(
-    st.binary(max_size=60),
-    st.lists(LINES, max_size=8).map(lambda lines: "\n".join(lines).encode("utf8", "ignore")),
-)
-
-
-@given(CONTENTS)
-@pytest.mark.filterwarnings("ignore:.*came before")
-def test_any_bytes_are_valid_documents_or_an_error_with_file_and_line(tmp_path, content):
-    path = tmp_path / "fuzz.txt"
-    path.write_bytes(content)
-    try:
-        for text in read_pubtator(path):
-            assert all(0 <= m.start < m.end <= len(text.text) for m in text.mentions)
-    except ValueError as err:
-        assert f"{path}, line " in str(err)
 
 
 def test_files_of_today(write):
