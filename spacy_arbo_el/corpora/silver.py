@@ -215,7 +215,7 @@ def with_names(
 ) -> Iterator[Doc]:
     """Copy the documents that have mentions, adding to ``found``.
 
-    The other parameters are those of ``write_silver``. ValueError where there are no names.
+    The other parameters are those of ``scanned``. ValueError where there are no names.
     """
     if not dictionary.names:
         raise ValueError(Errors.E840.format(count=dictionary.unusable))

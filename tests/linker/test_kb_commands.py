@@ -143,7 +143,10 @@ def test_index_compares_and_stores_search_indexes(kb, model, tmp_path):
     assert "IVF256,PQ4x4fs nprobe=64" in table and "HNSW32 efSearch=64" in table
     assert "Stored" in succeed("index", tmp_path / "many", "--queries", "50", *lists, "--keep")
     stored = ArboKB.for_reading(tmp_path / "many")
-    assert stored.index.about["rows"] == 12_000 and stored.index.source.name == "index-1.faiss"
+    assert (
+        stored.vectors.index.about["rows"] == 12_000
+        and stored.vectors.index.source.name == "index-1.faiss"
+    )
     succeed("index", tmp_path / "many", "--queries", "50", "--index", "HNSW32 ", "--keep")
     assert [p.name for p in (tmp_path / "many").glob("index*")] == ["index-2.faiss"]
     assert "HNSW32 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")
