@@ -1,11 +1,9 @@
 """Arguments and options that several commands have."""
 
-import logging
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 
-from spacy import util
 from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 
 from ..errors import Errors
@@ -29,12 +27,6 @@ def _use_gpu(gpu_id: int) -> int:
     return gpu_id
 
 
-def _show_debug(verbose: bool) -> bool:
-    if verbose:
-        util.logger.setLevel(logging.DEBUG)
-    return verbose
-
-
 # A pipeline comes first, then documents. Each is recognised where they swap.
 MODEL = Arg(..., help="Pipeline with a linker: a folder, or an installed package")
 DATA = Arg(..., help="Annotated .spacy file, or a folder of them")
@@ -52,7 +44,6 @@ OUTPUT = Opt(
     None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
 )
 RESUME = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint")
-VERBOSE = Opt(False, "--verbose", "-V", help="Show debug messages", callback=_show_debug)
 
 # Files that hold documents or entities, and no pipeline.
 DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")

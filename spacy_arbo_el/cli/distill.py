@@ -24,10 +24,7 @@ def distill_command(
         "vectors", "--target", help="Target: vectors, or similarities for another width"
     ),
     steps: int = Opt(2000, "--steps", help="Number of steps"),
-    batch: int = Opt(128, "--batch", help="Mentions in a step; as many names are added"),
-    rate: float = Opt(0.002, "--rate", help="Highest learning rate"),
     mentions: int = Opt(20000, "--mentions", help="The most mentions that are read"),
-    seed: int = Opt(0, "--seed", help="Seed of the random draws"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -58,7 +55,7 @@ def distill_command(
     overrides = config_overrides(ctx)
     with errors_for_people(only_coded=True):
         check_replaceable(output, NGRAM_ENCODER)
-        settings = DistillationSettings(target, steps, batch, rate, mentions, seed=seed)
+        settings = DistillationSettings(target, steps, mentions=mentions)
         components = load_config(config, overrides=overrides, interpolate=True)["components"]
         section = components["arbo_linker"]["model"]
         student = registry.resolve({"model": section})["model"]
@@ -67,7 +64,7 @@ def distill_command(
         nlp = open_model(model)
         docs = chain.from_iterable(read_documents(path, nlp) for path in texts)
         linker = find_linker(nlp)
-        spans = spans_to_read(docs, nlp, linker.kb.entities, linker.mentions.getter, seed)
+        spans = spans_to_read(docs, nlp, linker.kb.entities, linker.mentions.getter, settings.seed)
         with tqdm(total=steps, unit=" steps", leave=False) as bar:
             report = distill(linker, student, spans, settings, lambda step, loss: _show(bar, loss))
         save_encoder(student, output)

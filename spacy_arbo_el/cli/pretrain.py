@@ -8,7 +8,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
-from .arguments import CODE, CONFIG, ENCODER, GPU, RESUME, VERBOSE
+from .arguments import CODE, CONFIG, ENCODER, GPU, RESUME
 
 
 def pretrain_command(
@@ -21,12 +21,8 @@ def pretrain_command(
     ),
     config: Optional[Path] = CONFIG,
     encoder: str = ENCODER,
-    work: Optional[Path] = Opt(
-        None, "--work", help="Folder for checkpoints; by default OUTPUT.work"
-    ),
     resume: bool = RESUME,
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at the end only"),
-    verbose: bool = VERBOSE,
     gpu_id: int = GPU,
     code: Optional[Path] = CODE,
     # fmt: on
@@ -58,7 +54,8 @@ def pretrain_command(
     )
 
     overrides = {"paths.encoder": encoder, **config_overrides(ctx)}
-    work = work or output.with_name(f"{output.name}.work")
+    # For the checkpoints.
+    work = output.with_name(f"{output.name}.work")
     with errors_for_people(only_coded=True):
         check_replaceable(output, ENCODER)
         with show_validation_error(config):

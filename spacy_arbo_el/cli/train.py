@@ -1,5 +1,6 @@
 """``arbo train``: ``spacy train`` with checkpoints."""
 
+import logging
 from pathlib import Path
 from typing import Optional
 
@@ -8,7 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
-from .arguments import GPU, RESUME, SHORT_CODE, VERBOSE
+from .arguments import GPU, RESUME, SHORT_CODE
 
 
 def train_command(
@@ -19,7 +20,7 @@ def train_command(
     resume: bool = RESUME,
     every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at each evaluation only"),
     code: Optional[Path] = SHORT_CODE,
-    verbose: bool = VERBOSE,
+    verbose: bool = Opt(False, "--verbose", "-V", help="Show debug messages"),
     gpu_id: int = GPU,
     # fmt: on
 ) -> None:
@@ -40,6 +41,8 @@ def train_command(
     from ..removed import drop_removed
     from ..training.loop import train
 
+    if verbose:
+        util.logger.setLevel(logging.DEBUG)
     overrides = config_overrides(ctx)
     with errors_for_people(only_coded=True):
         with show_validation_error(config):

@@ -30,7 +30,6 @@ def tune_command(
     n_mentions: List[int] = Opt(
         [], "--n-mentions", help="Number of other mentions to try there; may be repeated"
     ),
-    discovery_score: str = Opt("ari", "--discovery-score", help="Score for discovery: ari or b3_f"),
     curve: Optional[Path] = Opt(
         None,
         "--curve",
@@ -69,7 +68,7 @@ def tune_command(
         trial = load_pipeline(model) if drop else nlp
         docs = list(read_docs(data, trial.vocab))
         counts = {"n_exemplars": n_exemplars, "n_mentions": n_mentions}
-        result = tune(find_linker(trial), docs, drop, seed, score, discovery_score, **counts)
+        result = tune(find_linker(trial), docs, drop, seed, score, **counts)
         store(nlp, result)
         if curve is not None:
             write_file(curve, as_csv(result.linking).encode("utf8"))

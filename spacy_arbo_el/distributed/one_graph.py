@@ -19,7 +19,7 @@ Between the steps, the folder of the job has these as well:
     search                         the search index, see ``CorpusSearch.to_disk``
     arranged.json                  written after these two
     neighbours/part-000012.npz     the neighbours of the mentions of a shard
-    decided                        the decisions, see ``linking/decision_files.py``
+    decided                        the decisions, see ``linking/corpus_files.py``
     new_entities                   the new entities, as ``NewEntities.to_disk`` writes them
     decided.json                   written after these two
 """
@@ -40,10 +40,15 @@ from spacy.util import minibatch
 from ..arrays import TopK
 from ..inference.decisions import Decisions
 from ..linking.corpus import BATCH, CorpusLinks
-from ..linking.corpus_files import FOLDER, read_mentions, write_mentions
+from ..linking.corpus_files import (
+    FOLDER,
+    read_decisions,
+    read_mentions,
+    write_decisions,
+    write_mentions,
+)
 from ..linking.corpus_mentions import CorpusMentions
 from ..linking.corpus_part import CorpusPart
-from ..linking.decision_files import read_decisions, write_decisions
 from ..retrieval.corpus_search import CorpusSearch
 from ..storage.files import pack_arrays, unpack_arrays, write_file
 from ..storage.folders import replacing_folder

@@ -31,7 +31,6 @@ LINKING_SCORES = (
     "arbo_nil_p",
     "arbo_nil_r",
 )
-DISCOVERY_SCORES = ("ari", "b3_f")
 
 # Scores by name.
 Row = Dict[str, float]

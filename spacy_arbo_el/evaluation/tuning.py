@@ -18,7 +18,6 @@ from .calibrate import Fitted, fit_calibration
 from .holdout import remove_entities, with_removed_as_nil
 from .report import table_of_numbers
 from .thresholds import (
-    DISCOVERY_SCORES,
     LINKING_SCORES,
     DiscoverySweep,
     Row,
@@ -88,7 +87,6 @@ def tune(
     drop: float = 0.0,
     seed: int = 0,
     score: str = "arbo_acc",
-    discovery_score: str = "ari",
     n_exemplars: Sequence[int] = (),
     n_mentions: Sequence[int] = (),
 ) -> TuningResult:
@@ -100,11 +98,9 @@ def tune(
         a mention that is NIL.
     seed: Determines which entities are removed.
     score: The score to tune linking by.
-    discovery_score: The score to tune discovery by.
     n_exemplars, n_mentions: Numbers to try in the linker's inference, before the thresholds.
     """
     check_score(score, LINKING_SCORES)
-    check_score(discovery_score, DISCOVERY_SCORES)
     fitted = None
     with linker.cached_encoder():
         if drop:
@@ -123,8 +119,8 @@ def tune(
             return TuningResult(linking.rows, best, None, 0, fitted, tried)
         discoveries = [replace(linker.discovery, ngram_weight=weight) for weight in NGRAM_WEIGHTS]
         sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
-    best_rows = [best_row(sweep.rows, discovery_score) for sweep in sweeps]
-    scores = [sweep.rows[row][discovery_score] for sweep, row in zip(sweeps, best_rows)]
+    best_rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
+    scores = [sweep.rows[row]["ari"] for sweep, row in zip(sweeps, best_rows)]
     i = int(np.argmax(scores))
     return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted, tried)
 

@@ -22,7 +22,7 @@ NEVER = -1
 @registry.misc("spacy-arbo-el.CacheRefresh.v1")
 @dataclass(frozen=True)
 class CacheRefresh:
-    """When training encodes all texts and mentions again.
+    """Times at which training encodes all texts and mentions again.
 
     The default is once per epoch. A smaller interval keeps the vectors closer to the present
     encoder. It costs time, since each refresh encodes the knowledge base and all mentions::
@@ -44,7 +44,7 @@ class CacheRefresh:
             raise ValueError(Errors.E604.format(value=self.every))
 
     def is_due(self, seen: int, epoch_size: int) -> bool:
-        """Whether to refresh now.
+        """Return whether to refresh now.
 
         seen: The number of mentions trained on since the last refresh.
         epoch_size: The number of mentions in an epoch.

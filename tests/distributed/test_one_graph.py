@@ -9,10 +9,14 @@ from spacy_arbo_el import discover_in_shards, find_linker, link_in_shards, load_
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.distributed import one_graph
 from spacy_arbo_el.distributed.output import rows_of
-from spacy_arbo_el.linking.corpus_files import read_mentions, write_mentions
+from spacy_arbo_el.linking.corpus_files import (
+    read_decisions,
+    read_mentions,
+    write_decisions,
+    write_mentions,
+)
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions
 from spacy_arbo_el.linking.corpus_part import CorpusPart
-from spacy_arbo_el.linking.decision_files import read_decisions, write_decisions
 from spacy_arbo_el.retrieval import corpus_search
 
 from .conftest import GRAPH_THRESHOLD, ordered, rows_in

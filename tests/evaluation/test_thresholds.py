@@ -214,7 +214,7 @@ def test_tune_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")
     arguments = ["tune", tmp_path / "model", tmp_path / "dev.spacy", "-o", tmp_path / "tuned"]
-    arguments += ["--drop", 0.4, "--curve", tmp_path / "curve.csv", "--discovery-score", "b3_f"]
+    arguments += ["--drop", 0.4, "--curve", tmp_path / "curve.csv"]
     arguments += ["--plot", tmp_path / "curve.svg"]
     said = run(*arguments)
     assert "λ for linking" in said and "→" in said
