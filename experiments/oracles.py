@@ -25,7 +25,7 @@ from spacy_arbo_el.mentions.batch import MentionBatch
 from spacy_arbo_el.mentions.labels import annotated_batches, gold_positions
 from spacy_arbo_el.reranking.best_evidence import log_odds_by_vectors
 from spacy_arbo_el.reranking.cross_encoder import CrossEncoder
-from spacy_arbo_el.reranking.pair_rerankers import cached
+from spacy_arbo_el.reranking.protocol import cached
 from spacy_arbo_el.training.candidates import TrainingCandidates
 
 # Candidates of each retriever in a union (§3.4).

@@ -44,8 +44,7 @@ from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .moved import Moved
 from .pages import html_table
-from .reranking.pair_rerankers import cached
-from .reranking.protocol import Reranker
+from .reranking.protocol import Reranker, cached
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever

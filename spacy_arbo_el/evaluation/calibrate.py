@@ -16,8 +16,7 @@ from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of
 from ..reranking.feature_ranker import FeatureRanker
-from ..reranking.pair_rerankers import cached, uncached, unfitted
-from ..reranking.protocol import Ranking, Reranker
+from ..reranking.protocol import Ranking, Reranker, cached, uncached, unfitted
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity

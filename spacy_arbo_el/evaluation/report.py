@@ -21,7 +21,6 @@ from ..mentions.labels import check_some_annotated
 from ..mentions.record import gold_ids
 from ..pages import page
 from ..reranking.best_evidence import BestEvidence
-from ..reranking.pair_rerankers import PairReranker
 from .calibrate import fit_calibration
 from .outcomes import Outcome, outcomes
 from .scorer import recall_at, score_outcomes
@@ -122,7 +121,7 @@ def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
         "without the graph": with_inference(stages, Independent(n_exemplars=8)),
     }
     reranker: Any = stages.reranker
-    if isinstance(stages.reranker, PairReranker) and reranker.scorer is not None:
+    if getattr(reranker, "scorer", None) is not None:
         rows["without the cross-encoder"] = replace(stages, reranker=reranker.ranker)
         by_scores = replace(reranker, as_feature=False)
         rows["by the scores, not in the ranker"] = replace(stages, reranker=by_scores)

@@ -15,7 +15,6 @@ from ..kb.entity import NIL
 from ..linking.stages import LinkingStages
 from ..mentions.getters import offsets_of_span
 from ..reranking.feature_ranker import FeatureRanker
-from ..reranking.pair_rerankers import PairReranker
 from ..reranking.protocol import RankedMentions
 from .explanation import SHOWN, Explanation, outcome_of
 
@@ -72,12 +71,12 @@ class Explainer:
 
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
         """Describe a cross-encoder's changes to a mention. Empty for nothing."""
-        reranker = self.stages.reranker
-        if not isinstance(reranker, PairReranker):
+        turned = getattr(self.stages.reranker, "turned", None)
+        if turned is None:
             return ""
         rows = np.array([row])
         batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)
-        before, after = reranker.turned(batch, neighbours, self.stages.context)[0].tolist()
+        before, after = turned(batch, neighbours, self.stages.context)[0].tolist()
         if before == after:
             return ""
         kb = self.stages.datastore.kb

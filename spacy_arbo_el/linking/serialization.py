@@ -14,7 +14,7 @@ from ..calibration.calibration import Calibration
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
 from ..errors import Errors, Warnings
-from ..reranking.pair_rerankers import kind_of
+from ..reranking.protocol import Reranker
 from ..storage.manifest import Checksum
 from .component_folder import KB, ComponentFolder
 from .corrections import Corrections
@@ -232,6 +232,13 @@ class Serializer:
         new_entities = NewEntities.from_bytes(data)
         check_word_pieces(new_entities.rows.inputs, self.linker.model)
         self.linker.streaming.new_entities = new_entities
+
+
+def kind_of(reranker: Reranker) -> str:
+    """A key that rerankers must share to exchange weights."""
+    settings = getattr(reranker, "learned_with", {})
+    named = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    return type(reranker).__name__ + (f" ({named})" if named else "")
 
 
 def check_threshold(value: float) -> float:

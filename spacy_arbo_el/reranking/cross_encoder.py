@@ -24,9 +24,8 @@ from .entity_strings import EntityStrings
 from .feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from .features import CandidateFeatures
 from .pair_inputs import PairFormat
-from .pair_rerankers import unfitted
 from .pair_scorer import PairScorer
-from .protocol import Ranking, RankingContext, Reranker
+from .protocol import Ranking, RankingContext, Reranker, unfitted
 
 # What separates candidates with equal scores, in log-odds.
 TIE = 1e-5

@@ -152,3 +152,22 @@ class Reranker(Protocol):
     def from_bytes(self, data: bytes) -> Any:
         """The reranker with what ``to_bytes`` gave. Without anything learned for empty bytes."""
         ...
+
+
+# Of rerankers, only one with a cross-encoder has these methods. It needs torch, so it is imported
+# only where a pipeline has one.
+
+
+def cached(reranker: Any) -> Any:
+    """The reranker with cached pair scores, where it reads pairs."""
+    return reranker.cached() if hasattr(reranker, "cached") else reranker
+
+
+def uncached(reranker: Any) -> Any:
+    """The reranker as it was before ``cached``."""
+    return reranker.uncached() if hasattr(reranker, "uncached") else reranker
+
+
+def unfitted(reranker: Any) -> Any:
+    """The reranker without what ``fit`` has learned. The weights of a cross-encoder stay."""
+    return reranker.unfitted() if hasattr(reranker, "unfitted") else reranker.from_bytes(b"")

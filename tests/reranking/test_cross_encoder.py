@@ -19,8 +19,8 @@ from spacy_arbo_el.log import warn_once
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
-from spacy_arbo_el.reranking.pair_rerankers import cached
 from spacy_arbo_el.reranking.pair_scorer import PairScorer, check_scores
+from spacy_arbo_el.reranking.protocol import cached
 
 from ..encoders.numpy_tower import build_hashed_encoder
 from ..linker.conftest import build_tiny
