@@ -10,7 +10,6 @@ from typing import (
     Mapping,
     NamedTuple,
     Optional,
-    Protocol,
     Sequence,
     Tuple,
 )
@@ -35,11 +34,8 @@ _MODEL, _MORE = "model", "more"
 Evaluation = Tuple[float, Dict[str, Any]]
 
 
-class Pipeline(Protocol):
-    """The pipeline to train, by name. SpaCy's ``Language``, or parts that are no components."""
-
-    @property
-    def pipeline(self) -> Sequence[Tuple[str, Any]]: ...
+# The components of a pipeline with their names, or parts that are no components.
+Components = Sequence[Tuple[str, Any]]
 
 
 class History(NamedTuple):
@@ -74,14 +70,14 @@ class Checkpoint(NamedTuple):
     counts: Mapping[str, Mapping[str, int]]
 
 
-def write_checkpoint(path: Path, nlp: Pipeline, optimizer: Optimizer, history: History) -> None:
+def write_checkpoint(path: Path, pipes: Components, optimizer: Optimizer, history: History) -> None:
     """Write a checkpoint over the previous one, atomically."""
     arrays: Dict[str, np.ndarray] = {}
-    for name, pipe in _trained(nlp):
+    for name, pipe in _trained(pipes):
         arrays[_key(_MODEL, name)] = _as_array(pipe.model.to_bytes())
         if hasattr(pipe, "training_state"):
             arrays[_key(_MORE, name)] = _as_array(pipe.training_state())
-    names = _parameter_names(nlp)
+    names = _parameter_names(pipes)
     for moment in MOMENTS:
         for key, values in (getattr(optimizer, moment) or {}).items():
             if key in names:
@@ -114,7 +110,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
     return Checkpoint(path, history._replace(evaluations=evaluations), arrays, state["counts"])
 
 
-def restore_checkpoint(checkpoint: Checkpoint, nlp: Pipeline, optimizer: Optimizer) -> None:
+def restore_checkpoint(checkpoint: Checkpoint, pipes: Components, optimizer: Optimizer) -> None:
     """Load models and optimizer state of a checkpoint. Into a pipeline of its config.
 
     Models read their own bytes, as they do from a saved pipeline.
@@ -123,14 +119,14 @@ def restore_checkpoint(checkpoint: Checkpoint, nlp: Pipeline, optimizer: Optimiz
     """
     arrays = checkpoint.arrays
     try:
-        for name, pipe in _trained(nlp):
+        for name, pipe in _trained(pipes):
             pipe.model.from_bytes(arrays[_key(_MODEL, name)].tobytes())
             if hasattr(pipe, "restore_training_state"):
                 pipe.restore_training_state(arrays[_key(_MORE, name)].tobytes())
     except (ValueError, KeyError) as error:
         raise ValueError(Errors.E605.format(path=checkpoint.path, problem=error)) from None
-    ops: Any = next((pipe.model.ops for _, pipe in _trained(nlp)), None)
-    for key, name in _parameter_names(nlp).items():
+    ops: Any = next((pipe.model.ops for _, pipe in _trained(pipes)), None)
+    for key, name in _parameter_names(pipes).items():
         for moment in MOMENTS:
             values = arrays.get(_key(moment, name))
             if values is not None:
@@ -166,20 +162,20 @@ def _first_line(content: bytes) -> bytes:
     return f"spacy-arbo-el checkpoint {Checksum.of(content).hash}\n".encode()
 
 
-def _trained(nlp: Pipeline) -> Iterator[Tuple[str, Any]]:
+def _trained(pipes: Components) -> Iterator[Tuple[str, Any]]:
     """The components that have a model."""
-    for name, pipe in nlp.pipeline:
+    for name, pipe in pipes:
         if getattr(pipe, "is_trainable", False) and isinstance(pipe.model, Model):
             yield name, pipe
 
 
-def _parameter_names(nlp: Pipeline) -> Dict[Tuple[int, str], str]:
+def _parameter_names(pipes: Components) -> Dict[Tuple[int, str], str]:
     """Map optimizer keys to process-independent names.
 
     The keys contain ids that thinc gives to models in the order in which they are created.
     """
     names = {}
-    for pipe_name, pipe in _trained(nlp):
+    for pipe_name, pipe in _trained(pipes):
         for i, node in enumerate(pipe.model.walk()):
             for name in node.param_names:
                 names[node.id, name] = _key(pipe_name, str(i), name)

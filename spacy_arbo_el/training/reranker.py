@@ -7,11 +7,12 @@ here, and takes no settings for a component that comes from a trained pipeline.
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from types import SimpleNamespace
+from typing import Any, Callable, List, Optional
 
 import numpy as np
 from spacy.util import registry
-from thinc.api import Adam, Model, Optimizer, fix_random_seed, set_dropout_rate, warmup_linear
+from thinc.api import Adam, Optimizer, fix_random_seed, set_dropout_rate, warmup_linear
 
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
@@ -116,19 +117,6 @@ class LabelledMentions:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """The model as checkpoints see it. A part of a pipeline."""
-
-    model: Model
-    is_trainable: bool = True
-
-
-@dataclass(frozen=True)
-class _Parts:
-    pipeline: Sequence[Tuple[str, Any]]
-
-
-@dataclass(frozen=True)
 class RerankerTrainer:
     """Trains the scorer of a cross-encoder, in place.
 
@@ -175,7 +163,7 @@ class RerankerTrainer:
         ends = np.cumsum([len(epoch) for epoch in epochs])
         optimizer = training.optimizer(int(ends[-1]))
         fix_random_seed(training.seed)
-        parts, done = _Parts([(NAME, _Part(self.scorer.model))]), 0
+        parts, done = [(NAME, SimpleNamespace(model=self.scorer.model, is_trainable=True))], 0
         if checkpoint is not None:
             done = checkpoint.history.step
             restore_checkpoint(checkpoint, parts, optimizer)

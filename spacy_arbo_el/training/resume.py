@@ -122,14 +122,14 @@ class ResumableRun:
             del vars(self._nlp)["update"]
         if step is None:
             raise ValueError(Errors.E603.format(path=self._path))
-        restore_checkpoint(checkpoint, self._nlp, self._optimizer)
+        restore_checkpoint(checkpoint, self._nlp.pipeline, self._optimizer)
         self._history = self._history._replace(step=checkpoint.history.step)
         return step
 
     def save(self, step: int) -> None:
         """Write a checkpoint after a step."""
         self._history = self._history._replace(step=step)
-        write_checkpoint(self._path, self._nlp, self._optimizer, self._history)
+        write_checkpoint(self._path, self._nlp.pipeline, self._optimizer, self._history)
 
     def finish(self) -> None:
         """Mark the training as finished, replacing its checkpoint. The last one."""

@@ -155,7 +155,7 @@ def test_checkpoints_keep_scores_exactly(tmp_path):
     nlp = spacy.blank("en")
     scores = [(2 / 3, {"arbo_acc": 1 / 3, "worse": float("nan")}), (0.8333333333333334, {})]
     history = History(7, scores, "c", {"kb": "f"})
-    write_checkpoint(tmp_path / "c", nlp, Adam(0.1), history)
+    write_checkpoint(tmp_path / "c", nlp.pipeline, Adam(0.1), history)
     again = read_checkpoint(tmp_path / "c").history
     assert again.evaluations[0][0] == 2 / 3 and again.evaluations[0][1]["arbo_acc"] == 1 / 3
     assert np.isnan(again.evaluations[0][1]["worse"])

@@ -207,32 +207,30 @@ class Pipe:
         self.model = chain(Linear(2, 2), Linear(2, 2)).initialize()
 
 
-class Pipeline:
-    def __init__(self):
-        self.pipeline = [("pipe", Pipe())]
+def pipes():
+    return [("pipe", Pipe())]
 
 
 def test_checkpoint_of_another_architecture_is_an_error(tmp_path):
-    nlp, other = Pipeline(), Pipeline()
-    write_checkpoint(tmp_path / "c", nlp, Adam(0.1), History(0, [], ""))
-    other.pipeline[0][1].model = Linear(2, 2).initialize()
+    write_checkpoint(tmp_path / "c", pipes(), Adam(0.1), History(0, [], ""))
+    ((_, pipe),) = other = pipes()
+    pipe.model = Linear(2, 2).initialize()
     with pytest.raises(ValueError, match="arbo-E605"):
         restore_checkpoint(read_checkpoint(tmp_path / "c"), other, Adam(0.1))
 
 
 def test_checkpoint_keeps_the_moments_of_the_optimizer(tmp_path):
     """A model has other ids in another process."""
-    nlp, again = Pipeline(), Pipeline()
+    trained, again = pipes(), pipes()
     optimizer, new = Adam(0.1, use_averages=True), Adam(0.1, use_averages=True)
-    model = nlp.pipeline[0][1].model
-    for pipeline, steps in ((nlp, 2), (again, 0)):
-        for step in range(steps):
-            for layer in pipeline.pipeline[0][1].model.layers:
-                layer.set_grad("W", np.full((2, 2), step + 1, dtype="f"))
-            pipeline.pipeline[0][1].model.finish_update(optimizer)
-    write_checkpoint(tmp_path / "c", nlp, optimizer, History(1, [], ""))
+    model = trained[0][1].model
+    for step in range(2):
+        for layer in model.layers:
+            layer.set_grad("W", np.full((2, 2), step + 1, dtype="f"))
+        model.finish_update(optimizer)
+    write_checkpoint(tmp_path / "c", trained, optimizer, History(1, [], ""))
     restore_checkpoint(read_checkpoint(tmp_path / "c"), again, new)
-    for old, layer in zip(model.layers, again.pipeline[0][1].model.layers):
+    for old, layer in zip(model.layers, again[0][1].model.layers):
         for node, its_optimizer in ((old, optimizer), (layer, new)):
             node.set_grad("W", np.ones((2, 2), dtype="f"))
             node.finish_update(its_optimizer)
@@ -245,7 +243,7 @@ def test_checkpoint_keeps_the_moments_of_the_optimizer(tmp_path):
 @pytest.mark.attack
 def test_each_flipped_bit_of_a_checkpoint_is_an_error(tmp_path, attacks):
     path = tmp_path / "c"
-    write_checkpoint(path, Pipeline(), Adam(0.1), History(0, [], ""))
+    write_checkpoint(path, pipes(), Adam(0.1), History(0, [], ""))
     assert isinstance(read_checkpoint(path), Checkpoint)
     whole = path.read_bytes()
     flips = attacks(500, 10000)
