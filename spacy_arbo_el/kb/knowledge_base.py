@@ -355,7 +355,7 @@ class ArboKB(KnowledgeBase):
         return next((prior for named, prior in self._priors(alias) if named.id == now), 0.0)
 
     def _priors(self, alias: str) -> List[Tuple[Entity, float]]:
-        """Entities that have the alias, with their shares of the frequencies."""
+        """Entities with the alias. With their shares of the frequencies."""
         named = self.entities.at_all(self.entities.with_name(alias.casefold()))
         found = [entity for _, entity in sorted(named.items())]
         total = sum(entity.frequency for entity in found)

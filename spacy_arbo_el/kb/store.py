@@ -75,32 +75,24 @@ class EntityStore:
 
     def positions_of(self, ids: Sequence[str]) -> np.ndarray:
         """(n,) int64, ``position`` of each id."""
-        wanted = json.dumps(list(dict.fromkeys(ids)))
-        positions = dict(
-            self.database.rows(
-                f"SELECT old, position FROM redirect JOIN entity ON id = new WHERE old {IN}",
-                (wanted,),
-            )
-        )
-        positions.update(
-            self.database.rows(f"SELECT id, position FROM entity WHERE id {IN}", (wanted,))
-        )
-        return np.array([positions.get(entity_id, -1) for entity_id in ids], dtype=np.int64)
+        found = self._found(ids)
+        return np.array([found.get(one, (-1, one))[0] for one in ids], dtype=np.int64)
 
     def current_ids(self, ids: Iterable[str]) -> Dict[str, str]:
         """Current ids: of the entity, or the id itself. Of the entity that an id leads to."""
         distinct = list(dict.fromkeys(ids))
-        wanted = json.dumps(distinct)
-        present = dict.fromkeys(distinct)
+        found = self._found(distinct)
+        return {one: found.get(one, (-1, one))[1] for one in distinct}
+
+    def _found(self, ids: Iterable[str]) -> Dict[str, Tuple[int, str]]:
+        """Positions and present ids, by id. Without ids that lead to no entity."""
+        wanted = (json.dumps(list(dict.fromkeys(ids))),)
         moved = self.database.rows(
-            f"SELECT old, id FROM redirect JOIN entity ON id = new WHERE old {IN}", (wanted,)
+            f"SELECT old, position, id FROM redirect JOIN entity ON id = new WHERE old {IN}", wanted
         )
-        present.update(moved)
         # An id that an entity has is not followed.
-        present.update(
-            (i, i) for (i,) in self.database.rows(f"SELECT id FROM entity WHERE id {IN}", (wanted,))
-        )
-        return {old: new or old for old, new in present.items()}
+        own = self.database.rows(f"SELECT id, position, id FROM entity WHERE id {IN}", wanted)
+        return {asked: (position, now) for asked, position, now in (*moved, *own)}
 
     def require(self, entity_id: str) -> int:
         """The position of an id. KeyError where there is no such entity."""

@@ -1,5 +1,6 @@
 """Reading of text files line by line; storable text."""
 
+import bz2
 import csv
 import gzip
 import io
@@ -28,6 +29,8 @@ PathLike = Union[str, Path]
 OnBad = Callable[[ValueError], None]
 # The default limit is too small for long texts.
 csv.field_size_limit(1 << 30)
+# Functions that open packed files, by their endings.
+OPENERS: Dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 # Characters of what an error says about a line.
 MAX_PROBLEM = 500
 
@@ -85,7 +88,7 @@ def read_lines(
     lines: Lines = WHOLE,
     encoding: str = "utf8",
 ) -> Iterator[Tuple[int, str]]:
-    """Yield numbered lines of a file, packed or not. From 1, without the ends; packed as .gz.
+    """Yield numbered lines of a file. From 1, without the ends; packed or not (.gz, .bz2).
 
     Only a line feed ends a line, with or without a carriage return before it. Other characters at
     which ``str.splitlines`` splits are part of the text. Raises ValueError with file and line if
@@ -95,13 +98,13 @@ def read_lines(
     lines: The part of the file to read.
     encoding: Such as "cp1252".
     """
-    count = None if lines.stop is None else lines.stop - lines.start
+    path = check_exists(path)
     if not check_encoding(encoding):
         yield from _read_wide_lines(path, encoding)
         return
-    with _open(check_exists(path)) as file:
+    with _open(path) as file:
         file.seek(lines.offset)
-        for number, raw in enumerate(_unpacked(file, path, count), lines.start + 1):
+        for number, raw in _unpacked(file, path, lines):
             if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
                 raw = raw[3:]
             try:
@@ -127,10 +130,10 @@ def check_encoding(encoding: str) -> bool:
         raise ValueError(Errors.E108.format(encoding=encoding)) from None
 
 
-def _read_wide_lines(path: PathLike, encoding: str) -> Iterator[Tuple[int, str]]:
+def _read_wide_lines(path: Path, encoding: str) -> Iterator[Tuple[int, str]]:
     """Read lines of a wide encoding such as UTF-16. In which Excel writes."""
     number = 0
-    with _open(check_exists(path)) as file:
+    with _open(path) as file:
         try:
             for number, line in enumerate(io.TextIOWrapper(file, encoding, newline="\n"), 1):
                 yield number, line.rstrip("\r\n")
@@ -140,15 +143,21 @@ def _read_wide_lines(path: PathLike, encoding: str) -> Iterator[Tuple[int, str]]
 
 
 def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+    return cast(BinaryIO, OPENERS.get(path.suffix, open)(path, "rb"))
 
 
-def _unpacked(file: BinaryIO, path: PathLike, count: Optional[int]) -> Iterator[bytes]:
-    """The first lines of a file."""
+def _unpacked(file: BinaryIO, path: Path, lines: Lines) -> Iterator[Tuple[int, bytes]]:
+    """Numbered lines of a part of a file. From 1."""
+    number = lines.start
+    count = None if lines.stop is None else lines.stop - lines.start
     try:
-        yield from islice(file, count)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise line_error(path, 1, f"no valid gzip: {error}.") from None
+        for number, line in enumerate(islice(file, count), lines.start + 1):
+            yield number, line
+    except (EOFError, zlib.error, OSError) as error:
+        if path.suffix not in OPENERS:
+            raise
+        problem = f"the compressed file is damaged or cut off here ({error})."
+        raise line_error(path, number + 1, problem) from None
 
 
 def read_start(path: Path, size: int) -> bytes:

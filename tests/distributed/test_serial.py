@@ -1,10 +1,8 @@
 """Runs in shards without Ray: the same links as ``nlp.pipe``, parts, restarts, errors."""
 
 import json
-import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -106,27 +104,6 @@ def test_a_run_goes_on_where_it_stopped(make_job, expected):
     job.done_file(Shard(2, ("a",))).unlink()
     assert [report.shard for report in link_in_shards(job)] == [2, 4, 5, 6, 7]
     assert rows_in(job.folder) == expected
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_run_that_is_killed_goes_on_where_it_stopped(make_job, expected, model, corpus, tmp_path):
-    out = tmp_path / "killed"
-    command = [sys.executable, "-m", "spacy", "arbo", "link", model, corpus, "--output", out]
-    command += ["--each", "--shard", 3, "--threshold", THRESHOLD, "--format", "jsonl"]
-    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE)
-    end = time.monotonic() + 60
-    while not list(out.glob("done/part-*.json")):
-        assert process.poll() is None and time.monotonic() < end
-        time.sleep(0.01)
-    process.kill()
-    process.communicate()
-    job = make_job("killed")
-    assert len(job.done()) > 0
-    list(link_in_shards(job))
-    assert rows_in(out) == expected
-    names = [name for _, _, files in os.walk(out) for name in files]
-    assert not [name for name in names if name.endswith(".tmp")]
 
 
 def test_errors_are_counted_and_written_with_their_reasons(make_job, records, tmp_path):

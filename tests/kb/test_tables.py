@@ -106,7 +106,7 @@ def test_the_name_of_a_file_says_its_format(write, name, text):
 
 def test_a_damaged_file_and_other_json(write):
     packed = gzip.compress(b"".join(b'{"id": "%d"}\n' % number for number in range(50)))
-    with pytest.raises(ValueError, match="kb.jsonl.gz, line 1: no valid gzip"):
+    with pytest.raises(ValueError, match=r"kb.jsonl.gz, line \d+: the compressed file is damaged"):
         load_kb(write(packed[:-12], "kb.jsonl.gz"), Vocab())
     with pytest.raises(ValueError, match="a list of objects.*--format wikidata"):
         load_kb(write("[1]", "kb.json"), Vocab())

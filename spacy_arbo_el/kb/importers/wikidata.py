@@ -1,22 +1,18 @@
 """Wikidata as JSON. A dump of one item per line, plain or compressed, or entity data."""
 
-import bz2
-import gzip
 import json
-import zlib
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ...formats import entity_formats
-from ...storage.lines import PathLike, check_exists, is_storable, line_error
+from ...storage.lines import PathLike, check_exists, is_storable, line_error, read_lines
 from ..entity import Entity
 from .common import ImportReport, at_line
 
 # The code of names in all languages.
 ALL = "mul"
-OPENERS: Dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 @entity_formats("wikidata")
@@ -57,8 +53,8 @@ def read_wikidata(
 def _items(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Items of a file with their line numbers."""
     for number, line in _lines(path):
-        line = line.strip().rstrip(b",")
-        if line in (b"", b"[", b"]"):
+        line = line.strip().rstrip(",")
+        if line in ("", "[", "]"):
             continue
         try:
             value = json.loads(line)
@@ -80,21 +76,12 @@ def _as_item(path: Path, number: int) -> Iterator[None]:
         raise line_error(path, number, problem) from None
 
 
-def _lines(path: Path) -> Iterator[Tuple[int, bytes]]:
-    """Numbered lines of a file, compressed or not. From 1.
-
-    An object over several lines is one line: entity data that is indented.
-    """
-    number = 0
-    with OPENERS.get(path.suffix, open)(path, "rb") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                yield number, line + file.read() if line.strip() == b"{" else line
-        except (EOFError, zlib.error, OSError) as error:
-            if path.suffix not in OPENERS:
-                raise
-            problem = f"the compressed file is damaged or cut off here ({error})."
-            raise line_error(path, number + 1, problem) from None
+def _lines(path: Path) -> Iterator[Tuple[int, str]]:
+    """Numbered lines of a file. Indented entity data is one line."""
+    lines = read_lines(path)
+    for number, line in lines:
+        rest = lines if line.strip() == "{" else ()
+        yield number, "\n".join([line, *(later for _, later in rest)])
 
 
 def _entity(
