@@ -36,8 +36,8 @@ def calibrate_command(
         for kind, curve in parts.calibration.to_config().items():
             msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
         if parts.reranker_accuracy is not None:
-            accuracy = f"{parts.reranker_accuracy:.4f} on held-out documents"
-            msg.info(f"{name}, reranker: accuracy {accuracy}")
+            right = f"{parts.reranker_accuracy:.4f} of held-out mentions, NIL included"
+            msg.info(f"{name}, reranker: the first candidate is right for {right}")
 
 
 def _load_uncalibrated(model: Path) -> "Language":
