@@ -25,7 +25,7 @@ def shortened(text: str, length: int = SHOWN_CHARACTERS) -> str:
 
 
 def shown_probability(probability: float) -> str:
-    """Format a probability in two digits. In more where it would look like 0 or 1."""
+    """Format a probability in two digits. More are used where it would look like 0 or 1."""
     is_plain = 0.005 <= probability < 0.995 or probability in (0.0, 1.0)
     return f"{probability:.2f}" if is_plain else f"{probability:.4f}"
 

@@ -1,4 +1,4 @@
-"""Links and their candidates as rows. Of dicts, and of data frames where pandas is installed."""
+"""Links and their candidates as rows. They are dicts, or data frames where pandas is installed."""
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 

@@ -14,7 +14,7 @@ LOG_SECONDS = 60.0
 
 
 def progress(total: int, title: str, unit: str) -> Any:
-    """Progress bars on terminals, log lines elsewhere. In notebooks bars too.
+    """Progress bars on terminals, log lines elsewhere. Notebooks have bars too.
 
     Nothing where the logger is silent.
 
@@ -29,7 +29,7 @@ def progress(total: int, title: str, unit: str) -> Any:
 
 
 class LoggedProgress:
-    """Progress as a log line each minute. With the methods of tqdm that we use.
+    """Progress as a log line each minute. It has the methods of tqdm that we use.
 
     total, title, unit: As in ``progress``.
     """

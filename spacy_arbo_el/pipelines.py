@@ -1,4 +1,6 @@
-"""Saving and loading whole pipelines. In one step, by one program at a time, with clear errors."""
+"""Saving and loading whole pipelines. Each is one step, by one program at a time, with clear
+errors.
+"""
 
 import contextlib
 import json
@@ -93,7 +95,7 @@ def edit_pipeline(path: Union[str, Path], **settings: Any) -> Iterator[Language]
 
 @contextlib.contextmanager
 def changing_pipeline(path: Union[str, Path]) -> Iterator[None]:
-    """Lock a pipeline and its KBs for changes. From loading to saving.
+    """Lock a pipeline and its KBs for changes. The lock holds from loading to saving.
 
     Raises ValueError where another program has it, or where the folder holds other files too.
     """

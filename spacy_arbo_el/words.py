@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def words_of(string: str) -> List[str]:
-    """Words and numbers of a string, normalized. In lower case and in the singular.
+    """Words and numbers of a string, normalized. They are in lower case and singular.
 
     Roman numerals up to IX are numbers.
     """

@@ -1,4 +1,4 @@
-"""Tables of decisions: written, filled in, read and applied. On new entities."""
+"""Tables of decisions: written, filled in, read and applied."""
 
 import csv
 import io

@@ -139,7 +139,7 @@ def _of_spacy(value: Any, id_: str) -> AnnotatedText:
 
 
 def _with_links(mentions: Iterable[AnnotatedMention], links: Any) -> Iterator[AnnotatedMention]:
-    """Read mentions with ids by offsets. From ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
+    """Read mentions with ids by offsets. They look like ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
     check_object(links)
     found: Dict[Tuple[int, int], List[str]] = {}
     for key in links:

@@ -19,9 +19,7 @@ PARTS = FolderKind("a corpus of this format", lambda folder: r"part-\d{6,}\.spac
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Yield the documents of ``.spacy`` files. Of a file, or of all files of a folder. Empty
-    ones are skipped.
-    """
+    """Yield the documents of ``.spacy`` files. Empty ones are skipped."""
     path = check_exists(path, "Convert the corpus first, or correct the path.")
     files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not files:

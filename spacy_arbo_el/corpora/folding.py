@@ -56,7 +56,7 @@ class Folded(NamedTuple):
         return self.origins[before] + ahead, self.origins[after] + beyond
 
     def is_name(self, start: int, end: int) -> bool:
-        """Return whether a stretch begins and ends at words. In scripts with spaces."""
+        """Return whether a stretch begins and ends at words. It applies to scripts with spaces."""
         text = self.text
         if start and _is_joined(text[start - 1], text[start], (WORD, HANGUL)):
             return False

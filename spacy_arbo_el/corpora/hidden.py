@@ -198,8 +198,8 @@ def _one_of_each(groups: Sequence[Sequence[int]], generator: np.random.Generator
 
 
 def _hidden_with(names: List[int], groups: List[List[int]]) -> List[int]:
-    """Names to hide, with some of their groups. For every second name the others of its group
-    too.
+    """Names to hide, with some of their groups. For every second name, the others of its group
+    are hidden too.
     """
     second = zip(names[1::2], groups[1::2])
     return [*names, *(other for name, group in second for other in group if other != name)]

@@ -1,4 +1,4 @@
-"""Reading of files and folders of any format. As annotated text or as Docs.
+"""Reading of files and folders of any format. They become annotated text or Docs.
 
 ``read`` gives the documents of a file as text, ``docs_in`` as Docs without links, with the tokens
 that a ``.spacy`` file has. All commands read with these.
@@ -176,7 +176,7 @@ def plain_docs_in(
 
 
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
-    """List the readable files of a folder by name. Or the file itself.
+    """List the readable files of a folder by name. For a file, the file itself.
 
     any_suffix: Whether they can have any suffix.
     """

@@ -18,7 +18,7 @@ from .docs import unlinked
 # Not a dataclass: spaCy passes readers through pydantic.
 @registry.readers("spacy-arbo-el.MentionCorpus.v1")
 class MentionCorpus:
-    """Reads linking examples from ``.spacy`` files. For training and for evaluation::
+    """Reads linking examples from ``.spacy`` files. They serve training and evaluation::
 
         [corpora.train]
         @readers = "spacy-arbo-el.MentionCorpus.v1"

@@ -47,7 +47,7 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
 
 
 def read_rows(source: Source, required: Tuple[str, ...]) -> Iterator[Tuple[int, Dict[str, str]]]:
-    """Yield line number and cells of each nonempty row. Without the first line; the cells are by
+    """Yield line number and cells of each nonempty row. The first line is skipped; cells are by
     column.
 
     required: Columns that must be there.

@@ -135,7 +135,7 @@ def _member_dict(record: MentionRecord) -> Dict[str, Any]:
 
 
 def new_entity_id(key: MentionKey) -> str:
-    """Make a new entity's id from its first mention. From the mention's key."""
+    """Make a new entity's id from its first mention."""
     place = "{}:{}:{}".format(*key)
     return "NEW-" + hashlib.blake2b(place.encode("utf8"), digest_size=5).hexdigest()
 

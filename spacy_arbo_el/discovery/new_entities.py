@@ -370,7 +370,7 @@ class NewEntities:
         return number
 
     def _named(self, entity: EntityOrId) -> int:
-        """Number of the named entity. Not that of another one that it was merged into."""
+        """Number of the named entity. Merges are not followed."""
         entity_id = id_of_entity(entity)
         number = self._number(entity_id)
         now = self.clusters.ids[number]

@@ -303,7 +303,7 @@ class Verdicts:
     # Ids and keys
 
     def _former(self, number: int, rows: np.ndarray) -> List[int]:
-        """Clusters merged into this one, named by its mentions. In order."""
+        """Clusters merged into this one, named by its mentions."""
         clusters = self.clusters
         numbers = (clusters.number_of(name) for name in self._founded(rows) if name in clusters)
         return sorted(n for n in numbers if n != number and clusters.current(n) == number)

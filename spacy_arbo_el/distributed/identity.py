@@ -25,7 +25,7 @@ BLOCK = 1 << 22
 
 
 def versions() -> Dict[str, str]:
-    """Versions of packages that links depend on. Without builds such as ``+cpu``.
+    """Versions of packages that links depend on. Builds such as ``+cpu`` are left out.
 
     Those that are not installed are left out: a pipeline without a transformer needs no torch.
     """

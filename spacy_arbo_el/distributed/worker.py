@@ -83,7 +83,7 @@ class PipelineWorker:
 def all_or_each(
     change: Callable[[Sequence[Doc]], List[Doc]], docs: Sequence[Doc], bad: OnBadDoc
 ) -> List[Doc]:
-    """The changed documents. Where they can't be changed at once, one by one without bad ones.
+    """The changed documents. If all at once fail, they are changed one by one, without bad ones.
 
     ValueError is what this package and spaCy raise for documents. Other errors are none of theirs.
     """

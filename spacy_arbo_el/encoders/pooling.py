@@ -93,7 +93,8 @@ class SpanMeanPooling:
 @registry.misc("spacy-arbo-el.FirstLastPooling.v1")
 @dataclass(frozen=True)
 class FirstLastPooling:
-    """Concatenates the first and last word piece. Of a mention or a title (VERBALIZED, §3.2).
+    """Concatenates the first and last word piece. They are of a mention or title (VERBALIZED,
+    §3.2).
 
     Vectors are twice as wide as the transformer's, and so are the files of a knowledge base. The
     paper finds it better than the mean of the span. Compare it with ``SpanMeanPooling.v1`` on your

@@ -1,4 +1,4 @@
-"""A transformer and its tokenizer as bytes, and back. From untrusted bytes.
+"""A transformer and its tokenizer as bytes, and back. The bytes need not be trusted.
 
 Nothing is unpickled, no code that comes with a model runs, and no file is written but those that a
 tokenizer is made of, in a temporary folder.
@@ -82,7 +82,7 @@ def dump_transformer(
 def save_transformer(
     folder: Path, tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module
 ) -> None:
-    """Save tokenizer and weights as Hugging Face does. For ``from_pretrained``."""
+    """Save tokenizer and weights as Hugging Face does. ``from_pretrained`` can load them."""
     saved: Any = transformer
     saved.save_pretrained(folder, safe_serialization=True)
     tokenizer.save_pretrained(str(folder))

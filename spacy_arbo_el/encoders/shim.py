@@ -110,7 +110,7 @@ class EncoderShim(HFShim):
 
     @property
     def allows_padding(self) -> bool:
-        """Return whether padding changes vectors by less than 1e-5. In prediction."""
+        """Return whether padding changes vectors by less than 1e-5."""
         return self.device.type == "cpu" and self._precision_kind(training=False) != "bfloat16"
 
     def predict(self, inputs: ArgsKwargs) -> Any:
@@ -236,7 +236,7 @@ def attention_kind() -> str:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Return whether bfloat16 is fast. On a GPU that has it, or a CPU with AVX512-BF16 or AMX."""
+    """Return whether bfloat16 is fast. GPUs may have it, and CPUs with AVX512-BF16 or AMX."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return device.type == "cpu" and (_cpu_has("avx512_bf16") or _cpu_has("amx_tile"))

@@ -157,7 +157,7 @@ class WordPieceTokenizer:
         ]
 
     def _read_in_parts(self, text: str, borders: Sequence[int]) -> _InParts:
-        """Read a text in parts, cut at hidden mentions. Also where a word is unknown.
+        """Read a text in parts, cut at hidden mentions. Unknown words are cut out too.
 
         borders: Characters that mentions begin and end with.
         """
@@ -191,7 +191,9 @@ def _symbol_borders(word: str) -> List[int]:
 
 
 def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:
-    """Return whether borders cut a word piece: (n,) bool. Of the borders (n, k) of a mention."""
+    """Return whether borders cut a word piece: (n,) bool. Borders are (n, k), those of each
+    mention.
+    """
     if not len(located.starts):
         return np.zeros(len(borders), dtype=bool)
     piece = np.searchsorted(located.starts, borders, side="left") - 1

@@ -1,4 +1,4 @@
-"""Baselines that rank entities by surface form alone. In any case."""
+"""Baselines that rank entities by surface form alone. Case does not count."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Sequence, Tuple

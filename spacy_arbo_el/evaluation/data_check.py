@@ -85,7 +85,7 @@ def survey_kb(kb: ArboKB) -> KBSurvey:
 
 
 def check_corpus(train: GoldCorpus, kb: ArboKB, dev: Optional[GoldCorpus]) -> List[Finding]:
-    """Find problems of training mentions, and of dev mentions. Of dev only where it is given."""
+    """Find problems of training mentions, and of dev mentions."""
     mentions = train.mentions + (dev.mentions if dev else [])
     findings = [_absent(kb, mentions), _not_annotated(mentions), _left_out(kb, mentions)]
     findings.extend(_offsets(mentions))

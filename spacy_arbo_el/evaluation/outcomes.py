@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
     @property
     def is_correct(self) -> bool:
-        """Return whether a gold mention is linked right. Or not at all, if it is NIL."""
+        """Return whether a gold mention is linked right. A NIL mention must not be linked."""
         if self.gold is None or self.predicted is None:
             return False
         return self.predicted in self.gold if self.gold else self.predicted == NIL

@@ -1,4 +1,4 @@
-"""Figures of ``arbo tune`` and ``arbo evaluate`` (extra ``plots``). By matplotlib.
+"""Figures of ``arbo tune`` and ``arbo evaluate`` (extra ``plots``). They are drawn by matplotlib.
 
 The arborescence of a document is drawn by ``explanations/arborescence.py``, which needs nothing.
 """

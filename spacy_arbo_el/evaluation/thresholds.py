@@ -1,4 +1,4 @@
-"""Scores at many thresholds, each in one sweep. Of linking and of discovery."""
+"""Scores at many thresholds, each in one sweep."""
 
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence
 

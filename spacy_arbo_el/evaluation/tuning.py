@@ -133,7 +133,7 @@ def _sweep_counts(
     counts: Sequence[int],
     score: str,
 ) -> Dict[int, float]:
-    """Score linking with each value of a setting. At the linker's threshold.
+    """Score linking with each value of a setting.
 
     name: A setting of the linker's inference.
     counts: Its values.

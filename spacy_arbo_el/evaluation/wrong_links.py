@@ -1,4 +1,4 @@
-"""Wrong links on annotated mentions. Where each went wrong, and what was confused with what."""
+"""Wrong links on annotated mentions. Each has a kind, and entities that were confused."""
 
 import csv
 import io
@@ -250,7 +250,7 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
 
 
 def as_csv(wrong: Iterable[WrongLink]) -> str:
-    """Format wrong links as CSV in the order given. With a header."""
+    """Format wrong links as CSV in the order given. There is a header."""
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)

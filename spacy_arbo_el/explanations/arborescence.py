@@ -1,4 +1,4 @@
-"""The arborescence of a document as a drawing. Which mention has its link through which other.
+"""The arborescence of a document as a drawing. It shows through which mention each has its link.
 
 Every link has a path from an entity to its mention. The paths of a document share their first
 steps, so together they are a forest: an entity, its exemplars and mentions under it, and other

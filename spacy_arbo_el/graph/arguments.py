@@ -44,7 +44,7 @@ def _first_fault(
 
 
 def check_graph(n_entities: int, n_mentions: int, source: Any, target: Any, weight: Any) -> Graph:
-    """Validate a graph's arrays as int32 and float32. Without a copy if possible.
+    """Validate a graph's arrays as int32 and float32. They are copied only if needed.
 
     The arguments are those of ``link``. Raises ValueError where shapes or dtypes do not fit, a node
     id is out of range, a weight is NaN, or an edge enters an entity.

@@ -16,7 +16,7 @@ LEFTOVERS = ("weak", "strong", "arborescence")
 
 @numba_jit()
 def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Label weakly connected components: (n_nodes,) int32. By the smallest node."""
+    """Label weakly connected components: (n_nodes,) int32. The label is the smallest node."""
     label = np.arange(n_nodes).astype(np.int32)
     for edge in range(len(source)):
         a = find(label, source[edge])
@@ -31,7 +31,7 @@ def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndar
 
 
 def strong_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Label strongly connected components: (n_nodes,) int32. By the smallest node."""
+    """Label strongly connected components: (n_nodes,) int32. The label is the smallest node."""
     edges = coo_matrix((np.ones(len(source), np.bool_), (source, target)), (n_nodes, n_nodes))
     _, number = connected_components(edges, connection="strong")
     _, smallest, label = np.unique(number, return_index=True, return_inverse=True)

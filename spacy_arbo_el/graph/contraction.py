@@ -297,7 +297,7 @@ def _contract(
 def contract(
     graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Contract cycles of lightest edges until all are rooted. Or dead.
+    """Contract cycles of lightest edges until all are rooted. Nodes that nothing reaches are dead.
 
     edges: The graph's edges, grouped.
     rootless: Whether a node that nothing enters becomes a root. If not, nodes that only such nodes

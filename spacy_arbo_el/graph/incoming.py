@@ -106,7 +106,7 @@ def _sort_groups(first: np.ndarray, keys: np.ndarray) -> None:
 
 
 def incoming(graph: Graph, threshold: np.float32) -> Incoming:
-    """Group edges by target and sort each group. In O(E log k) for k edges into a mention.
+    """Group edges by target and sort each group. It takes O(E log k) for k edges into a mention.
 
     Self loops, edges above the threshold and edges of weight +inf (which are no edges) are left
     out.

@@ -44,7 +44,7 @@ def linkage_joins(graph: Graph, threshold: np.float32) -> Joins:
 
 
 def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
-    """Joins of strong components, by divide and conquer. In O(E log T).
+    """Joins of strong components, by divide and conquer. It takes O(E log T).
 
     The components at the middle threshold divide the edges: those inside a component decide all
     lower thresholds, those between components decide all higher ones.
@@ -107,7 +107,7 @@ def _edge_levels(nodes: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.
 
 
 def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
-    """Joins of mention-only arborescences at all thresholds (§3.5). By one contraction.
+    """Joins of mention-only arborescences at all thresholds (§3.5). One contraction gives them all.
 
     At λ, each node that the contraction has made by then takes its lightest edge, if λ allows it.
     These choices do not depend on λ: a higher λ only adds to them.

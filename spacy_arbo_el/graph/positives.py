@@ -75,7 +75,9 @@ def gold_parents_1nn(
     queries: Optional[np.ndarray] = None,
     metric: str = "ip",
 ) -> np.ndarray:
-    """Parents among entity, query and nearest gold mention (1-NN, §3.2). As ``gold_parents``."""
+    """Parents among entity, query and nearest gold mention (1-NN, §3.2). It is otherwise as
+    ``gold_parents``.
+    """
     vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
     rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
     neighbour = np.full(len(rows), -1, np.int64)
@@ -104,7 +106,8 @@ def gold_parents_1rand(
     queries: Optional[np.ndarray] = None,
     metric: str = "ip",
 ) -> np.ndarray:
-    """Parents among entity, query, random gold mention (1-RAND, §3.2). As ``gold_parents``.
+    """Parents among entity, query, random gold mention (1-RAND, §3.2). It is otherwise as
+    ``gold_parents``.
 
     rng: Draws the mention, uniformly from the others of the query's cluster.
     """
@@ -159,7 +162,7 @@ def _parents_of_three(
 
 
 def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
-    """Similarity of all pairs, exactly symmetric: (n, n) float32. Of vectors (n, d) float32."""
+    """Similarity of all pairs, exactly symmetric: (n, n) float32. Vectors are (n, d) float32."""
     if metric == "ip":
         return vectors @ vectors.T  # NumPy computes one triangle and mirrors it
     centred = vectors - vectors.mean(axis=0)  # small norms, so little is lost in the difference
@@ -171,7 +174,7 @@ def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
 
 
 def similarity_between(left: np.ndarray, right: np.ndarray, metric: str) -> np.ndarray:
-    """Similarity of vectors with other vectors: (m, n) float32. Of (m, d) with (n, d)."""
+    """Similarity of vectors with other vectors: (m, n) float32. Vectors are (m, d) and (n, d)."""
     if metric == "ip":
         return left @ right.T
     middle = right.mean(axis=0)
@@ -236,7 +239,7 @@ def _cluster_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 def _spanning_tree(
     similarity: np.ndarray, entity_similarity: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:
-    """Grow a tree from the entity to all wanted mentions. By Prim's algorithm.
+    """Grow a tree from the entity to all wanted mentions. This is Prim's algorithm.
 
     RETURNS: (n,) int32 parents, correct for mentions in the tree.
     """

@@ -68,7 +68,7 @@ class Clustering:
 
 
 class _Nodes:
-    """Numbers of entities, mentions and exemplars as graph nodes. In that order.
+    """Numbers of entities, mentions and exemplars as graph nodes.
 
     A mention needs only one edge from outside, that from its first candidate. No method would ever
     choose a worse edge from an entity or an exemplar, since the best one can always take its place.

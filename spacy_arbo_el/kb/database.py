@@ -319,7 +319,7 @@ class Database:
 
 
 def page_checksum(chunks: Iterable[bytes]) -> int:
-    """Checksum of a database's pages. Without the place where it is stored itself.
+    """Checksum of a database's pages. The place of the checksum itself is left out.
 
     Each commit also changes the counter of changes, which the header has twice, and the version of
     SQLite.

@@ -108,7 +108,7 @@ def next_dirty(entities: EntityStore, after: int = -1) -> List[int]:
 
 
 def dirty_parts(entities: EntityStore, verbalize: Verbalization) -> Iterator[Items]:
-    """Entities whose texts have changed, in parts. As many at a time as ``next_dirty`` gives.
+    """Entities whose texts have changed, in parts. Parts have the sizes that ``next_dirty`` gives.
 
     None of them may be encoded meanwhile.
     """

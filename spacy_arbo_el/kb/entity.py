@@ -92,7 +92,7 @@ class Entity:
 
     @property
     def is_unnamed(self) -> bool:
-        """Return whether the title is only the id. As ``meta["unnamed"]`` says."""
+        """Return whether the title is only the id. ``meta["unnamed"]`` says so."""
         return self.title == self.id and self.meta.get("unnamed") is True
 
     @property

@@ -66,7 +66,7 @@ class ArboKB(KnowledgeBase):
 
     @classmethod
     def open(cls, path: Union[str, Path], vocab: Optional[Vocab] = None) -> "ArboKB":
-        """Open a folder for writing. In a ``with`` statement or until ``close``.
+        """Open a folder for writing. It is open in a ``with`` statement or until ``close``.
 
         ValueError where another program has it open for writing.
         """
@@ -329,7 +329,9 @@ class ArboKB(KnowledgeBase):
         return self.vectors.of_entity(entity)
 
     def get_candidates(self, mention: Span) -> List[Candidate]:
-        """Entities with a name equal to the mention. Whatever the case, in the order of the KB."""
+        """Entities with a name equal to the mention. Case does not count; they are in the order
+        of the KB.
+        """
         return self.get_alias_candidates(mention.text)
 
     def get_alias_candidates(self, alias: str) -> List[Candidate]:

@@ -77,7 +77,7 @@ def _check_options(read: Callable[..., Any], format: str, given: Iterable[str]) 
 
 
 def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
-    """Add both lines of a duplicated id to an error. Of a JSONL file."""
+    """Add both lines of a duplicated id to an error."""
     lines = [line_of(source, error.id, nth) for nth in (1, 2)]
     if not all(lines):
         return error
@@ -85,7 +85,7 @@ def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
 
 
 def _redirect(kb: ArboKB, redirects: Mapping[str, str]) -> None:
-    """Redirect ids to entities. Without those that exist already or lead nowhere."""
+    """Redirect ids to entities. Those that exist already or lead nowhere are left out."""
     ends = {old: _end(redirects, old) for old in redirects}
     positions = kb.entities.positions_of([*ends, *ends.values()])
     old, new = positions[: len(ends)], positions[len(ends) :]

@@ -1,4 +1,4 @@
-"""Storage of a knowledge base, and its write access. In memory, in a folder or in bytes."""
+"""Storage of a knowledge base, and its write access. It is in memory, in a folder or in bytes."""
 
 import json
 import os
@@ -227,7 +227,7 @@ class Storage:
         self._seal(SUMMED)
 
     def _seal(self, limit: int) -> None:
-        """Seal a small database of a folder with a checksum. Of at most so many bytes."""
+        """Seal a small database of a folder with a checksum."""
         if self.path is None or self.database.sealed or self.database.size() > limit:
             return
         try:

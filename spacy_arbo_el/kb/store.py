@@ -79,7 +79,7 @@ class EntityStore:
         return np.array([found.get(one, (-1, one))[0] for one in ids], dtype=np.int64)
 
     def current_ids(self, ids: Iterable[str]) -> Dict[str, str]:
-        """Current ids: of the entity, or the id itself. Of the entity that an id leads to."""
+        """Current ids: of the entity, or the id itself."""
         distinct = list(dict.fromkeys(ids))
         found = self._found(distinct)
         return {one: found.get(one, (-1, one))[1] for one in distinct}
@@ -158,7 +158,7 @@ class EntityStore:
         return self.with_names([folded]).get(folded, [])
 
     def with_names(self, folded: Sequence[str]) -> Dict[str, List[int]]:
-        """Positions of the entities with each of some names. In order.
+        """Positions of the entities with each of some names.
 
         folded: The names, case folded. Those that no entity has are left out.
         """
@@ -187,8 +187,8 @@ class EntityStore:
         return [position for (position,) in rows]
 
     def of_types(self, types: Iterable[str]) -> np.ndarray:
-        """Positions of entities with or without a type: (n,) int64. Of any of these types or
-        without a type.
+        """Positions of entities with or without a type: (n,) int64. Entities without a type
+        count for all types.
         """
         rows = self.database.rows(
             f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position",

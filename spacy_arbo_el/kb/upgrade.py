@@ -23,7 +23,7 @@ def outdated(path: Path) -> List[Path]:
 
 
 def upgrade(path: Path) -> None:
-    """Replace a KB of version 2 by one of today. With the same identity.
+    """Replace a KB of version 2 by one of today. It keeps its identity.
 
     Its vectors and its index are linked. ValueError where it is damaged.
     """

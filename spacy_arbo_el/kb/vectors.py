@@ -151,7 +151,7 @@ class VectorFile:
         return zlib.crc32(data, crc)
 
     def map(self, count: int) -> np.ndarray:
-        """Map the first rows without reading: (count, width). Of ``dtype``."""
+        """Map the first rows without reading: (count, width). They are of ``dtype``."""
         shape = (count, self.width)
         if not count:
             return np.zeros(shape, dtype=self.dtype)

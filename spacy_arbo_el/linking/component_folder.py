@@ -180,7 +180,7 @@ def _check(about: Mapping[str, Any]) -> None:
 
 
 def _check_identity(path: Path, found: Optional[Tuple[Any, int]], saved: Sequence[Any]) -> None:
-    """Raise ValueError for another KB than the saved one. Or an older state of it.
+    """Raise ValueError for another KB than the saved one. An older state of it is refused too.
 
     found: Its identity; None where it can't be read, of which opening it tells more.
     """

@@ -1,4 +1,4 @@
-"""Mentions of a corpus, and decisions on them, in mapped files.
+"""Mentions of a corpus and decisions in mapped files.
 
 A corpus may have more mentions than fit into memory. Whoever works on some of them, or on some of
 their values, reads only these.
@@ -68,7 +68,7 @@ class FilePlaces(Sequence[range]):
 
 
 def write_mentions(folder: Path, read: ReadParts) -> None:
-    """Write all parts' mentions. As ``CorpusMentions.joined`` joins them.
+    """Write all parts' mentions. ``CorpusMentions.joined`` says how they are joined.
 
     One part is in memory at a time, and some numbers for each mention. A folder that is there is
     replaced in one step.

@@ -115,7 +115,7 @@ def _evidence(
 
 
 def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> List[str]:
-    """Number new entities per document: "new-1", "new-2", …. In order of first mention.
+    """Number new entities per document: "new-1", "new-2", …. They are in order of first mention.
 
     documents: (m,) int64.
     clusters: (m,) int64, -1 for linked mentions.

@@ -249,7 +249,7 @@ def check_threshold(value: float) -> float:
 
 
 def pickled_parts(linker: Any, settings: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Parts from which ``rebuild`` makes the same linker. In another process.
+    """Parts from which ``rebuild`` makes the same linker. Another process unpickles them.
 
     settings: The keyword arguments of its constructor.
     """

@@ -1,4 +1,4 @@
-"""The stages from mentions to links, written once. Whatever links calls these."""
+"""The stages from mentions to links, written once. Everything that links calls these."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Generic, List, Optional, Protocol, Sequence, TypeVar, runtime_checkable
@@ -37,7 +37,9 @@ class LinkedMentions:
 
 @runtime_checkable
 class Revises(Protocol):
-    """An inference procedure that revises vectors. Where documents are linked one at a time."""
+    """An inference procedure that revises vectors. It is used where documents are linked one at
+    a time.
+    """
 
     def revise(
         self,
@@ -175,9 +177,7 @@ class LinkingStages:
     def rank(
         self, spans: Sequence[Sequence[Span]], n_mentions: Optional[int] = None
     ) -> RankedMentions:
-        """Rank candidates of spans. From spans to ranked candidates. n_mentions: As in
-        ``retrieve``.
-        """
+        """Rank candidates of spans. n_mentions: As in ``retrieve``."""
         return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
 
     def rank_encoded(
@@ -186,9 +186,7 @@ class LinkingStages:
         n_mentions: Optional[int] = None,
         allowed: Optional[AllowedEntities] = None,
     ) -> RankedMentions:
-        """Rank candidates of encoded mentions. From vectors to ranked candidates. n_mentions,
-        allowed: As in ``retrieve``.
-        """
+        """Rank candidates of encoded mentions. n_mentions, allowed: As in ``retrieve``."""
         with self.datastore.reading():
             return self.rerank(batch, self.retrieve(batch, n_mentions, allowed))
 
@@ -222,7 +220,7 @@ class LinkingStages:
 
 
 class StagePart(Generic[T]):
-    """An attribute that delegates to a part of ``stages``. That of the same name."""
+    """An attribute that delegates to a part of ``stages``."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

@@ -21,7 +21,7 @@ Identity = Set[str]
 def annotated_batches(
     reader: MentionReader, docs: Iterable[Doc], size: int = 64
 ) -> Iterator[List[List[Span]]]:
-    """Batch the annotated mentions to link. With at least one mention each.
+    """Batch the annotated mentions to link. Each has at least one mention.
 
     reader: Finds the mentions.
     docs: Annotated documents. A mention without a ``kb_id_`` is not annotated.

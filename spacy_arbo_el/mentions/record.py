@@ -1,4 +1,4 @@
-"""The record of one mention, in plain values. Without the Doc it is from."""
+"""The record of one mention, in plain values. It does without the Doc."""
 
 import hashlib
 from dataclasses import dataclass, fields

@@ -47,7 +47,7 @@ def batch_by_concept(
     getter: Optional[SpanGetter] = None,
     sentences: bool = False,
 ) -> Batcher:
-    """Batches of different concepts with some mentions each. From all documents.
+    """Batches of different concepts with some mentions each. They are drawn from all documents.
 
     Use it where positives are mentions, and with in-batch negatives. A concept is a set of gold
     ids::
@@ -142,7 +142,7 @@ class InBatchPositives:
 @registry.losses("spacy-arbo-el.MultiSimilarity.v1")
 @dataclass(frozen=True)
 class MultiSimilarity:
-    """Multi-similarity loss of SapBERT (§2) and BioCoM (§3.2). Over raw similarities.
+    """Multi-similarity loss of SapBERT (§2) and BioCoM (§3.2). Similarities are raw.
 
     Use it for names and synonyms, and for contexts, with cosine similarity::
 
@@ -299,7 +299,7 @@ class ExemplarVote:
         return TopK(owners, log_odds), rows
 
     def votes(self, owners: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
-        """Votes for each voter's entity: (m, k) float64. In its first column.
+        """Votes for each voter's entity: (m, k) float64. They are in its first column.
 
         The other columns of an entity, and those without one, have -inf.
 

@@ -34,7 +34,7 @@ KEPT = "deer"
 @registry.misc("spacy-arbo-el.Fields.v1")
 @dataclass(frozen=True)
 class Fields:
-    """One text per entity, with fields as lines. For ``NgramEncoder.v1`` (DEER, §4.1).
+    """One text per entity, with fields as lines. ``NgramEncoder.v1`` reads them (DEER, §4.1).
 
     The lines of its title are the names, the first one the title itself. The first line of its
     description is the description, and the others are the types::

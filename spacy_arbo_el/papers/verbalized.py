@@ -44,7 +44,7 @@ SMALLEST_SQUARE = 1e-12
 @registry.losses("spacy-arbo-el.OverDistances.v1")
 @dataclass(frozen=True)
 class OverDistances:
-    """A loss over negative Euclidean distances. Not over squared ones (VERBALIZED, §3.3).
+    """A loss over negative Euclidean distances. They are not squared (VERBALIZED, §3.3).
 
     Use it with the similarity ``NegativeSquaredEuclidean.v1``. Candidates are ranked the same by
     both, but the gradients differ. The paper's best system has cross-entropy over distances::
@@ -79,7 +79,7 @@ class OverDistances:
 
 
 def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Negative distances with derivatives, from squared ones. Of negative squared ones (b, n).
+    """Negative distances with derivatives, from squared ones. All are (b, n).
 
     Raise ValueError where a similarity is above 0: it is no negative squared distance.
     """

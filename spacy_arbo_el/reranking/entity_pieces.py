@@ -1,4 +1,4 @@
-"""Word pieces of entities, each tokenized once. Of their names, descriptions and types."""
+"""Word pieces of entities, each tokenized once. The pieces are of names, descriptions and types."""
 
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Sequence, Tuple

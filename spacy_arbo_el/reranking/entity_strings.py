@@ -142,7 +142,7 @@ class EntityStrings:
         return owners
 
     def _read(self, records: Sequence[MentionRecord], changed: np.ndarray) -> None:
-        """Update strings of changed entities from ``_sources``. Which has their current state.
+        """Update strings of changed entities from ``_sources``. It has their current state.
 
         records: The exemplars.
         changed: (e,) int64, each once.

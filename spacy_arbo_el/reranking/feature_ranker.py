@@ -212,7 +212,7 @@ def _alike(entities: np.ndarray) -> np.ndarray:
 def feature_ranker(
     n_reranked: int = 24, min_ngram: int = 1, max_ngram: int = 3, pretrained: bool = True
 ) -> FeatureRanker:
-    """Rank candidates by all similarities at once. Of vectors, n-grams, words and numbers.
+    """Rank candidates by all similarities at once.
 
     The default. A dual encoder confuses similar strings, such as names of diseases. With the
     bundled encoder as it comes, it ranks by weights that were fitted on public corpora. With any

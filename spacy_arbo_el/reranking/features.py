@@ -142,7 +142,7 @@ def _choose_candidates(
 
 
 def _similarity_of(entities: np.ndarray, owners: TopK) -> Tuple[np.ndarray, np.ndarray]:
-    """Similarity and column of each candidate among ``owners``. Of its first occurrence.
+    """Similarity and column of each candidate among ``owners``. The first occurrence counts.
 
     A candidate that does not occur there gets the smallest similarity of the row: it can't be
     larger. Its column is -1.

@@ -46,7 +46,8 @@ class PairScorer:
         name: str = "",
         seed: int = 0,
     ) -> "PairScorer":
-        """Create an untrained scorer with an encoder's word pieces. That of mentions.
+        """Create an untrained scorer with an encoder's word pieces. The encoder is that of
+        mentions.
 
         source: The encoder of mentions, a transformer tower.
         size: The most word pieces of a pair.

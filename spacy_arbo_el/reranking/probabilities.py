@@ -1,4 +1,5 @@
-"""Probabilities of candidates, which sum to at most 1. For each mention, from scores.
+"""Probabilities of candidates, which sum to at most 1. They are computed from scores, for each
+mention.
 
 The probability of a candidate is the probability that any candidate is right, times the candidate's
 share by softmax. So candidates that cannot be told apart share it, and the rest is NIL.
@@ -34,7 +35,7 @@ def log_odds_of(
 def fit_temperature(
     scores: np.ndarray, correct: np.ndarray, weights: np.ndarray
 ) -> Tuple[float, float]:
-    """Find the temperature with most likely correct shares. And how likely these are.
+    """Find the temperature with most likely correct shares. Their likelihood is returned too.
 
     scores: (n, c) float, -inf for none.
     correct: (n, c) bool, at least one for each mention.

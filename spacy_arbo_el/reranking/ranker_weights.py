@@ -1,4 +1,4 @@
-"""Weights of the feature ranker. From features of candidates to log-odds that they are correct.
+"""Weights of the feature ranker. They turn features of candidates into log-odds.
 
 A small network over the features, trained by softmax among the candidates of each mention; then
 probabilities from its scores, fitted on mentions that the network was not trained on.
@@ -72,8 +72,8 @@ class RankerWeights:
         return x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
 
     def contributions(self, candidates: CandidateFeatures, one: int, other: int) -> np.ndarray:
-        """Contribution of each feature to one candidate's lead. Over another one of the first
-        mention.
+        """Contribution of each feature to one candidate's lead. The lead is over another candidate
+        of the first mention.
 
         The gradient is integrated along the line from the inputs of the other to those of the one,
         so that the parts sum to the log of how many times as probable the one is.
@@ -200,7 +200,9 @@ def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray
 
 
 def _inputs(candidates: CandidateFeatures) -> np.ndarray:
-    """Raw inputs of the network: (m, c, 2 f) float32. Not standardised; 0 for no candidate."""
+    """Raw inputs of the network: (m, c, 2 f) float32. They are not standardised; 0 for no
+    candidate.
+    """
     features, valid = candidates.features, candidates.valid[:, :, None]
     largest = np.where(valid, features, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
     below = np.where(valid, features - largest, 0.0)
@@ -213,7 +215,7 @@ def _train(
     shares: np.ndarray,
     start: Optional[RankerWeights] = None,
 ) -> RankerWeights:
-    """Fit all but the curve by L-BFGS. From one fixed start, or from other weights."""
+    """Fit all but the curve by L-BFGS. It starts from one fixed point, or from other weights."""
     if torch is None:
         raise ValueError(Errors.E854)
     useful = correct.any(axis=1) & (candidates.valid.sum(axis=1) > 1)

@@ -295,7 +295,8 @@ def _compare(  # pragma: no cover - compiled
     mention_words: np.ndarray,
     mention_numbers: np.ndarray,
 ) -> None:
-    """Write mentions' best string similarities into ``best``. To the strings of their candidates.
+    """Write mentions' best string similarities into ``best``. The strings are those of their
+    candidates.
 
     The number of the string with the best n-grams is written into ``nearest``.
     """

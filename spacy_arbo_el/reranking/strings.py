@@ -134,7 +134,7 @@ class StringIndex:
         return self._names_with(np.array([entity])).of(entity)
 
     def nearest_names(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:
-        """Each candidate's name most similar to a mention. By n-grams.
+        """Each candidate's name most similar to a mention. Names are compared by n-grams.
 
         strings, entities: As in ``similarity``.
         RETURNS: (m, c) int64, its number in ``names_of``; 0 where none is similar.

@@ -1,4 +1,4 @@
-"""Building of the search, incremental where rows were added. Over a datastore."""
+"""Building of the search, incremental where rows were added."""
 
 from dataclasses import dataclass
 from typing import Hashable, Optional

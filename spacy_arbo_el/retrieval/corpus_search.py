@@ -1,4 +1,4 @@
-"""The nearest other mentions of the mentions of a corpus. Of all of them, or of some at a time.
+"""The nearest other mentions of the mentions of a corpus. All are searched, or some at a time.
 
 The result for a mention depends on the corpus alone, not on the mentions that are searched for
 at the same time. So the search can be saved, and workers can share the mentions among them.
@@ -101,7 +101,7 @@ class CorpusSearch:
 
 
 def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
-    """Nearest other mentions of any document: (m, count). Or (m, m - 1) if there are fewer.
+    """Nearest other mentions of any document: (m, count). It is (m, m - 1) if there are fewer.
 
     vectors: (m, width) float32, prepared.
     """

@@ -107,9 +107,7 @@ class Datastore:
 
     @contextmanager
     def editing(self) -> Iterator[None]:
-        """Hold the datastore for changes, without readers. Of entities, exemplars or what
-        belongs to them.
-        """
+        """Hold the datastore for changes, without readers."""
         while True:
             kb = self.kb
             with kb.guard.writing():

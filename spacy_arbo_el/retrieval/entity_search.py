@@ -17,7 +17,7 @@ Search = Callable[[np.ndarray, int, Optional[np.ndarray]], TopK]
 
 @dataclass(frozen=True)
 class AllowedEntities:
-    """Entities that each mention may be linked to. For ``m`` mentions, by the label of the mention.
+    """Entities that each mention may be linked to. They depend on the labels of the ``m`` mentions.
 
     label_numbers: (m,) int64, the number of each mention's label.
     masks: (labels, positions) bool, whether an entity may be linked to mentions of a label.

@@ -17,7 +17,7 @@ from ..storage.revision import Revision
 
 
 class ExemplarStore:
-    """Labelled mentions with encoder inputs and vectors. In order of arrival.
+    """Labelled mentions with encoder inputs and vectors. They are in order of arrival.
 
     records: The ``n`` mentions, in plain values.
     inputs: The n spans that they are encoded from. A passage may hold several.

@@ -1,4 +1,4 @@
-"""The nearest mentions of mentions. In their document, and among earlier ones.
+"""The nearest mentions of mentions. They are in the same document, or among earlier ones.
 
 ``corpus_search.py`` has those in a corpus.
 """
@@ -153,7 +153,8 @@ def _exact_nearest(
     count: int,
     similarity: Similarity,
 ) -> TopK:
-    """Columns with the largest exact similarities: (b, count). Or fewer; of equals the first.
+    """Columns with the largest exact similarities: (b, count). Fewer if there are fewer; of equals
+    the first count.
 
     queries: (b, width) float32.
     scores: (b, n) float32, similarities from matrix products, whose rounding depends on the size of

@@ -81,8 +81,8 @@ class Similarity:
     def paired_backward(
         self, left: np.ndarray, right: np.ndarray, d_similarity: np.ndarray
     ) -> Tuple[np.ndarray, np.ndarray]:
-        """Gradients of ``paired`` for both sides. With respect to left (n, width) and right (n,
-        k, width).
+        """Gradients of ``paired`` for both sides. They are for left (n, width) and right (n, k,
+        width).
         """
         if self.metric == "ip":
             d_left = np.einsum("nk,nkd->nd", d_similarity, right)

@@ -1,1 +1,1 @@
-"""The review in the browser, and the service. Of new entities, doubtful links and the KB."""
+"""The review in the browser, and the service. It covers new entities, doubtful links and the KB."""

@@ -78,7 +78,7 @@ class Pages:
 
     @pass_context
     def _hidden(self, context: Context, **more: str) -> Markup:
-        """The fields of every form. That it is ours, and the filters."""
+        """The fields of every form. They carry the form's secret and the filters."""
         values = {"csrf": self.rules.secret("form"), "back": urlencode(context["back"]), **more}
         field = Markup('<input type="hidden" name="{}" value="{}">')
         return Markup("").join(field.format(*pair) for pair in values.items() if pair[1])

@@ -208,7 +208,7 @@ def values_of(entity: Entity, name: str) -> Tuple[Any, ...]:
 
 
 def _allowed(datastore: Datastore, queries: Sequence[Query]) -> Optional[AllowedEntities]:
-    """Entities of the types asked for; None for all. And those without a type."""
+    """Entities of the types asked for; None for all. Entities without a type are allowed too."""
     asked = [(tuple(query.type), query.type_strict == "all") for query in queries]
     if not (datastore.settings.match_types or any(types for types, _ in asked)):
         return None

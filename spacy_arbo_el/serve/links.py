@@ -91,9 +91,7 @@ class Links:
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
-    """Decisions on new entities as CSV, with time and name. In order, as ``arbo new apply``
-    reads them.
-    """
+    """Decisions on new entities as CSV, with time and name. ``arbo new apply`` reads them."""
     text = io.StringIO(newline="")
     rows = csv.DictWriter(text, ("id", *FILLED, "at", "by"), lineterminator="\n")
     rows.writeheader()

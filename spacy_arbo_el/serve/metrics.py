@@ -15,7 +15,7 @@ MEDIA_TYPE = "text/plain; version=0.0.4"
 
 
 class Metrics:
-    """ASGI middleware that counts requests by path and status. And their seconds.
+    """ASGI middleware that counts requests by path and status. It counts their seconds too.
 
     app: The application.
     counts: Where they are counted.

@@ -162,7 +162,7 @@ class Queue:
 
 
 def next_id(rows: Sequence[Row], before: Optional[Row], sort: str) -> str:
-    """Id of the next row; "" for none. Of the first if that row is gone."""
+    """Id of the next row; "" for none. If that row is gone, it is that of the first."""
     place = SORTS[sort](before) if before is not None else ()
     after = (row for row in rows if SORTS[sort](row) > place)
     return next((row.id for row in (*islice(after, 1), *rows) if row != before), "")

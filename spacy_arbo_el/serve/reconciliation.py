@@ -231,7 +231,7 @@ class Reconciliation:
         ]
 
     def _entities(self, prefix: str, count: int) -> List[Entity]:
-        """Entities of this id, name prefix or similar name. In this order."""
+        """Entities of this id, name prefix or similar name. They come in this order."""
         kb = self.linker.kb
         if not prefix:
             return list(islice(kb, count))

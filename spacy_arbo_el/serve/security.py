@@ -69,14 +69,14 @@ class Rules:
         return [*([self.url.rstrip("/")] if self.url else []), *found]
 
     def origin_of(self, request: Request) -> Optional[str]:
-        """Find the own address that a client asks by. None for another, such as one of a
+        """Find the own address that a client asks by. None for a foreign one, as after a
         rebinding.
         """
         host = request.headers.get("host", "")
         return next((one for one in self.origins if urlsplit(one).netloc == host), None)
 
     def has_secret(self, path: str) -> bool:
-        """Return whether a path below ``RECONCILE`` has the secret. That of those who may ask."""
+        """Return whether a path below ``RECONCILE`` has the secret."""
         return same(path.split("/")[2], self.secret("reconcile"))
 
     def secret(self, purpose: str) -> str:

@@ -55,7 +55,8 @@ def unpack_arrays(data: bytes) -> Dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Write to a file that replaces ``path`` on success. When the block ends without an error.
+    """Write to a file that replaces ``path`` on success. That happens when the block ends without
+    an error.
 
     It has a temporary name in the same folder until then, and the folder is created if necessary.
     On an error the old file stays as it was. The file is on the disk when the block has ended.
@@ -138,7 +139,7 @@ def _remove(path: Path) -> None:
 
 
 def leftovers(target: Path) -> List[Path]:
-    """Temporary files and folders beside ``target``. In use or abandoned."""
+    """Temporary files and folders beside ``target``. They may be in use."""
     name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{32}\.tmp")
     try:
         entries = os.listdir(target.parent)

@@ -96,7 +96,8 @@ def _is_working_directory(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def replacing_folder(path: PathLike, kind: FolderKind) -> Iterator[Path]:
-    """Write to a folder that replaces ``path`` on success. When the block ends without an error.
+    """Write to a folder that replaces ``path`` on success. That happens when the block ends without
+    an error.
 
     Nothing is replaced but a folder of the same kind or an empty one; see ``check_replaceable``.
     It has a temporary name until the end. On an error the old folder stays as it was. Everything
@@ -151,7 +152,7 @@ def exchange(left: Path, right: Path) -> bool:
 
 
 def restore(target: Path) -> None:
-    """Restore a folder whose replacement was killed. When it had no name for a moment.
+    """Restore a folder whose replacement was killed. It had no name for a moment.
 
     Where another program is replacing it at this moment, wait until it is there.
     """

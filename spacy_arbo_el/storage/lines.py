@@ -121,7 +121,7 @@ def encoding_name(encoding: str) -> str:
 
 
 def check_encoding(encoding: str) -> bool:
-    """Return whether a line feed is one byte. As in most encodings. ValueError for an unknown
+    """Return whether a line feed is one byte. It is in most encodings. ValueError for an unknown
     one.
     """
     try:
@@ -131,7 +131,7 @@ def check_encoding(encoding: str) -> bool:
 
 
 def _read_wide_lines(path: Path, encoding: str) -> Iterator[Tuple[int, str]]:
-    """Read lines of a wide encoding such as UTF-16. In which Excel writes."""
+    """Read lines of a wide encoding such as UTF-16. Excel writes in it."""
     number = 0
     with _open(path) as file:
         try:
@@ -147,7 +147,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _unpacked(file: BinaryIO, path: Path, lines: Lines) -> Iterator[Tuple[int, bytes]]:
-    """Numbered lines of a part of a file. From 1."""
+    """Numbered lines of a part of a file. Numbers begin at 1."""
     number = lines.start
     count = None if lines.stop is None else lines.stop - lines.start
     try:
@@ -175,7 +175,7 @@ def read_records(
     lines: Lines = WHOLE,
     encoding: str = "utf8",
 ) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Yield line numbers and JSON objects, skipping empty lines. From 1.
+    """Yield line numbers and JSON objects, skipping empty lines. Numbers begin at 1.
 
     Raises ValueError with file and line if a line is not a JSON object.
 

@@ -69,7 +69,7 @@ class SharedLock:
 
     @property
     def is_reading(self) -> bool:
-        """Return whether this thread has the lock, either way. As a reader or as a writer."""
+        """Return whether this thread has the lock, either way."""
         thread = threading.get_ident()
         return self._writer == thread or thread in self._readers
 

@@ -33,8 +33,7 @@ class CorpusMention(NamedTuple):
 
 @registry.batchers("spacy-arbo-el.batch_by_mention.v1")
 def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
-    """Batches of mentions drawn at random (paper, §A.1). From all documents; the arborescence
-    paper.
+    """Batches of mentions drawn at random (paper, §A.1). They are of all documents.
 
     Mentions of one document repeat its entities, so that a batch of few documents has few different
     ones. Other components of the pipeline train on the whole documents::
@@ -82,7 +81,7 @@ def labelled_mentions(
 
 
 def examples_of(mentions: Sequence[CorpusMention], corpus: Sequence[Example]) -> List[Example]:
-    """Examples of mentions, each once. With references that name the mentions."""
+    """Examples of mentions, each once. References name the mentions."""
     offsets: Dict[int, List[Tuple[int, int]]] = defaultdict(list)
     for mention in mentions:
         offsets[mention.example].append(mention.offsets)

@@ -1,4 +1,6 @@
-"""Cached vectors from which positives and negatives are chosen. Of all texts and mentions."""
+"""Cached vectors from which positives and negatives are chosen. They are of all texts and
+mentions.
+"""
 
 from typing import Any, Dict, NamedTuple
 
@@ -9,7 +11,7 @@ from ..retrieval.similarity import Similarity
 
 
 class KeptPairs(NamedTuple):
-    """Pairs of mentions and texts, kept over refreshes. By a part of the objective.
+    """Pairs of mentions and texts, kept over refreshes. A part of the objective keeps them.
 
     refresh: How many refreshes there were when it last sought some.
     pairs: (2, p) int64, numbers of mentions and of texts.
@@ -86,7 +88,7 @@ class EmbeddingCache:
     def follow(
         self, earlier: "EmbeddingCache", texts: np.ndarray, mentions: np.ndarray, keep: bool
     ) -> None:
-        """Keep the objective's state from an earlier cache. Of its parts.
+        """Keep the objective's state from an earlier cache.
 
         texts, mentions: For each row that of the earlier cache, -1 for none.
         keep: Whether vectors are taken over too.

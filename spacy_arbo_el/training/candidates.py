@@ -57,7 +57,7 @@ class TrainingCandidates:
         return is_gold(self.candidates, self.gold)
 
     def gold_probability(self, weight: float) -> np.ndarray:
-        """Retriever's softmax probability of gold entities: (m,) float64. Over its candidates.
+        """Retriever's softmax probability of gold entities: (m,) float64.
 
         weight: What the log-odds are multiplied by.
         """

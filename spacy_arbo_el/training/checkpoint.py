@@ -111,7 +111,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
 
 
 def restore_checkpoint(checkpoint: Checkpoint, pipes: Components, optimizer: Optimizer) -> None:
-    """Load models and optimizer state of a checkpoint. Into a pipeline of its config.
+    """Load models and optimizer state of a checkpoint. The pipeline must be of its config.
 
     Models read their own bytes, as they do from a saved pipeline.
 
@@ -158,7 +158,7 @@ def _verified(data: bytes) -> bytes:
 
 
 def _first_line(content: bytes) -> bytes:
-    """What the file is, and a checksum of what follows."""
+    """Header line with the kind and checksum of the content."""
     return f"spacy-arbo-el checkpoint {Checksum.of(content).hash}\n".encode()
 
 

@@ -1,4 +1,4 @@
-"""Distillation: an n-gram student learns a pipeline's vectors. Without labels."""
+"""Distillation: an n-gram student learns a pipeline's vectors. It needs no labels."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -55,7 +55,7 @@ class DistillationSettings:
 
 
 class Lessons(NamedTuple):
-    """The student's inputs, and the teacher's vectors. Of mentions or of names.
+    """The student's inputs, and the teacher's vectors. They are of mentions or of names.
 
     inputs: n spans, as the student reads them.
     vectors: (n, teacher's width) float32, of length 1.

@@ -1,4 +1,4 @@
-"""The evaluations in a training. Of the pipeline as it would be saved, with warnings."""
+"""The evaluations in a training. The pipeline is scored as it would be saved, with warnings."""
 
 import math
 import warnings
@@ -26,7 +26,7 @@ NOTES = (
 
 
 def describe(nlp: Language) -> None:
-    """Fill a pipeline's empty description and notes. In ``meta``.
+    """Fill a pipeline's empty description and notes.
 
     ``spacy package`` makes a model card of them, with the scores of the last evaluation.
     """

@@ -143,7 +143,7 @@ def _resolve_settings(training: Dict[str, Any], use_gpu: int) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class _PipelineWriter:
-    """Saves a pipeline in training, with averaged weights. Where the optimizer has any.
+    """Saves a pipeline in training, with averaged weights. The optimizer averages them, if it does.
 
     Each folder is replaced in one step, so that both are whole whenever training is stopped.
 

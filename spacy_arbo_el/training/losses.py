@@ -137,7 +137,7 @@ def softmax_positive_negative(
 
 
 def _log_one_minus(log_p: np.ndarray) -> np.ndarray:
-    """Convert log p to log(1 - p): (b, n). As the log of the sum over the other targets."""
+    """Convert log p to log(1 - p): (b, n). It is the log of the sum over the other targets."""
     size = log_p.shape[1]
     others = np.where(np.eye(size, dtype=bool), -np.inf, log_p[:, None, :])
     top = others.max(axis=2, initial=-np.inf)
@@ -162,7 +162,7 @@ def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -
 
 
 def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray]:
-    """Mean cross entropy over candidate sets, with gradient. Of a softmax over the candidates of
+    """Mean cross entropy over candidate sets, with gradient. The softmax is over the candidates of
     each mention.
 
     scores: (m, k) float, -inf for no candidate.

@@ -23,7 +23,7 @@ TEXTS_PER_ENTITY = 4
 @registry.misc("spacy-arbo-el.HardNegatives.v1")
 @dataclass(frozen=True)
 class HardNegatives:
-    """Most similar wrong entities and mentions (paper, §2.3). By cached vectors.
+    """Most similar wrong entities and mentions (paper, §2.3). Vectors are cached ones.
 
     The default. Half of each is the paper's choice; ``mention_share = 0.0`` gives its k-NN
     negatives baseline, and suits queries that are names::

@@ -84,7 +84,7 @@ def check_one_encoder(linker: ArboLinker) -> None:
 
 
 def save_encoder(linker: ArboLinker, output: Path) -> None:
-    """Save a linker's transformer as Hugging Face does. Into a folder."""
+    """Save a linker's transformer as Hugging Face does."""
     check_one_encoder(linker)
     shim = shim_of(linker.model.get_ref("mention"))
     with replacing_folder(output, ENCODER) as folder:

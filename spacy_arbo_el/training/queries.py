@@ -62,7 +62,8 @@ class MentionQueries:
 @registry.misc("spacy-arbo-el.NameQueries.v1")
 @dataclass(frozen=True)
 class NameQueries:
-    """Names of entities, drawn at random in each step. Whatever the batch (SapBERT, BioSyn).
+    """Names of entities, drawn at random in each step. They do not depend on the batch (SapBERT,
+    BioSyn).
 
     Use it with ``SynonymPositives``, so that entities without mentions in the training corpus are
     trained as well. It needs a verbalization with several texts per entity, such as ``Names``::

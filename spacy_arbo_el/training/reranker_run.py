@@ -33,7 +33,7 @@ CHECKPOINT = "checkpoint.bin"
 
 @dataclass(frozen=True)
 class RerankerRun:
-    """A cross-encoder's training run in a folder. For a pipeline's linker.
+    """A cross-encoder's training run in a folder.
 
     nlp: The trained pipeline. The encoder of its linker stays as it is.
     config: With the sections ``reranker`` and ``training``, and no variables.
@@ -101,14 +101,18 @@ class RerankerRun:
         return reranker
 
     def has_ended(self, train: Sequence[Doc], dev: Sequence[Doc]) -> bool:
-        """Return whether a folder holds the same, finished run. With the same settings and data."""
+        """Return whether a folder holds the same, finished run. Settings and data must be the
+        same.
+        """
         checkpoint = read_checkpoint(self.folder / CHECKPOINT)
         if checkpoint is None or not checkpoint.history.is_finished:
             return False
         return has_same_start(checkpoint, self._begin(train, dev))
 
     def finish(self) -> None:
-        """Mark the run as finished, replacing its checkpoint. When its result is saved."""
+        """Mark the run as finished, replacing its checkpoint. It is called once the result is
+        saved.
+        """
         checkpoint = read_checkpoint(self.folder / CHECKPOINT)
         if checkpoint is not None:
             write_finished(checkpoint.path, checkpoint.history)

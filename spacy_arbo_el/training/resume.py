@@ -86,13 +86,14 @@ class ResumableRun:
         self._history = History(-1, [], *settings)
 
     def evaluate(self) -> Evaluation:
-        """Evaluate the pipeline, or replay the recorded evaluation. Of the resumed run."""
+        """Evaluate the pipeline, or replay the recorded evaluation."""
         evaluation = self._recorded.pop(0) if self._recorded else self._evaluator()
         self._history.evaluations.append(evaluation)
         return evaluation
 
     def steps(self, steps: Iterator[Tuple[Any, Dict[str, Any], Optional[bool]]]) -> Iterator[Step]:
-        """Yield the loop's reports, with a final evaluation. Of each step that is trained.
+        """Yield the loop's reports, with a final evaluation. There is a report for each trained
+        step.
 
         spaCy does not score the steps after the last regular evaluation, and so never keeps them
         as the best.

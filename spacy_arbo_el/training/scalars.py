@@ -1,4 +1,4 @@
-"""Learned scale and offset from similarities to logits. And how training changes them."""
+"""Learned scale and offset from similarities to logits. Training changes them."""
 
 from typing import Any, Callable, NamedTuple, Tuple
 

@@ -1,6 +1,4 @@
-"""A training step from nodes to gradients. From the nodes of a batch to gradients in the
-encoders.
-"""
+"""A training step from nodes to gradients."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Sequence, Tuple
@@ -106,7 +104,7 @@ def train_step(
     similarity: Similarity,
     revised: Optional[RevisedInputs] = None,
 ) -> Tuple[float, EncodedBatch]:
-    """Compute a step's loss, leaving gradients in the model. For ``finish_update``.
+    """Compute a step's loss, leaving gradients in the model. ``finish_update`` uses them.
 
     Each distinct node is one span, and each passage is encoded once, however many spans it has and
     however many objectives use it.
@@ -143,7 +141,8 @@ def train_step(
 def _loss_of(
     term: Term, model: Model, nodes: np.ndarray, vectors: np.ndarray, similarity: Similarity
 ) -> Tuple[float, np.ndarray]:
-    """Weighted mean loss of an objective, with gradient. With respect to all vectors.
+    """Weighted mean loss of an objective, with gradient. The gradient is with respect to all
+    vectors.
 
     nodes: (n,) int64, ascending.
     vectors: (n, width) float32, prepared.

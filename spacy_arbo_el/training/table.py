@@ -1,4 +1,4 @@
-"""The gold labels of training. Which mentions, entities and texts belong to each other."""
+"""The gold labels of training. It says which mentions, entities and texts belong together."""
 
 from functools import cached_property
 from typing import Dict, Hashable, Iterable, Sequence, Tuple, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class GoldTable:
-    """Gold labels of ``n`` mentions, over ``r`` distinct texts. Of a knowledge base.
+    """Gold labels of ``n`` mentions, over ``r`` distinct texts.
 
     Texts and mentions are numbered as nodes: 0 to r-1 are the texts, r to r+n-1 the mentions.
 
@@ -135,7 +135,7 @@ class GoldTable:
         return (ids @ ids.T).toarray() > 0
 
     def synonym_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Pairs (i, text) with other texts of the same entity. That of ``nodes[i]``.
+        """Pairs (i, text) with other texts of the same entity.
 
         Names that differ only in upper and lower case are the same. A mention has its normalized
         surface form as a name.

@@ -138,7 +138,7 @@ class Trainer:
         return loss, sum(len(term.batch.queries) for term in terms)
 
     def predicted_entities(self, rows: np.ndarray) -> TopK:
-        """Entity of each nearest text, with similarity. By cached vectors.
+        """Entity of each nearest text, with similarity. Vectors are cached ones.
 
         rows: (b,) int64, rows of mentions in the exemplar store.
         """

@@ -1,4 +1,4 @@
-"""Tokenize texts and hash their n-grams. For all characters of many texts at once.
+"""Tokenize texts and hash their n-grams. All characters of many texts are processed at once.
 
 A hash is that of a polynomial in the code points, modulo 2^64. With the sums of its terms from the
 first character on, the hash of any substring is the difference of two of them.
@@ -139,7 +139,7 @@ class SubstringHashes:
         return cls(sums, _powers(INVERSE, len(codes) + 1))
 
     def __call__(self, starts: np.ndarray, ends: np.ndarray, salt: np.ndarray) -> np.ndarray:
-        """Hash substrings and a salt: (n,) int64. Of ``HASH_BITS``."""
+        """Hash substrings and a salt: (n,) int64. They have ``HASH_BITS``."""
         polynomial = (self.sums[ends] - self.sums[starts]) * self.inverses[starts]
         mixed = mix(mix(polynomial) + salt.astype(np.uint64))
         return (mixed >> np.uint64(64 - HASH_BITS)).astype(np.int64)

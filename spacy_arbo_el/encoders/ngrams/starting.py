@@ -38,7 +38,8 @@ def random_projection(width: int, inner: int, seed: int) -> np.ndarray:
 
 
 def identity_block(width: int, inner: int, place: int, others: float, noise: float) -> np.ndarray:
-    """Initial weights that pass on one input: (width, inner). And a share of the others.
+    """Initial weights that pass on one input: (width, inner). A share of the others is passed on
+    too.
 
     inner: A multiple of the width: inputs of that width beside each other.
     place: Which of the inputs is passed on.

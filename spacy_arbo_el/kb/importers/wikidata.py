@@ -130,7 +130,7 @@ def _in_languages(values: Any, languages: Tuple[str, ...]) -> List[Any]:
 
 
 def _classes(item: Dict[str, Any]) -> List[str]:
-    """Ids of the classes of an item. Of those it is an instance or a subclass of."""
+    """Ids of the classes of an item. The item is an instance or a subclass of them."""
     claims = item.get("claims") or {}
     return [*_values(claims, "P31"), *_values(claims, "P279")]
 

@@ -1,4 +1,6 @@
-"""Normalization of Greek letters, ligatures, dashes and line breaks. To plain characters."""
+"""Normalization of Greek letters, ligatures, dashes and line breaks. They become plain
+characters.
+"""
 
 import re
 import unicodedata

@@ -78,7 +78,7 @@ class AmericanSpelling:
 
 
 def _in_case_of(new: str, old: str) -> str:
-    """Write ``new`` in the case of ``old``. In upper case, capitalized or in lower case."""
+    """Write ``new`` in the case of ``old``. That is upper case, capitalized or lower case."""
     if old.isupper():
         return new.upper()
     return new.capitalize() if old[0].isupper() else new

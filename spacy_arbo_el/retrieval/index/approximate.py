@@ -33,7 +33,7 @@ SUFFIX = ".faiss"
 
 @dataclass(frozen=True)
 class FaissWriter:
-    """Writes a FAISS index to a file. In the format for CPUs."""
+    """Writes a FAISS index to a file. The format is that for CPUs."""
 
     index: Any
 

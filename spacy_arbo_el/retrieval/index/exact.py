@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by matrix products. In torch on any device, or in NumPy."""
+"""Exact nearest neighbours by matrix products. They run in torch on any device, or in NumPy."""
 
 from typing import Any, Callable, List, Optional
 

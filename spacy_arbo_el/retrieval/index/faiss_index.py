@@ -143,7 +143,7 @@ def _trial_width(factory: str) -> int:
 
 
 def _check(part: Any) -> None:
-    """Raise RuntimeError for a part that cannot be searched. Of a FAISS index."""
+    """Raise RuntimeError for a part that cannot be searched."""
     if isinstance(part, faiss.IndexIVF) and not 1 <= part.nprobe < 1 << 31:
         raise RuntimeError("nprobe must be at least 1")
     if isinstance(part, faiss.IndexHNSW):

@@ -93,7 +93,8 @@ class FlatIndex:
     def _search(
         self, queries: np.ndarray, wide: int, k: int, allowed: Optional[np.ndarray]
     ) -> Tuple[TopK, np.ndarray]:
-        """The k nearest of ``wide`` candidates. And the similarity of the last candidate.
+        """The k nearest of ``wide`` candidates. The similarity of the last candidate is returned
+        too.
 
         The similarities of candidates come from matrix products, whose rounding depends on the
         other queries.
