@@ -91,7 +91,7 @@ TABLES = {
         "The default, untrained",
         '`nlp.add_pipe("arbo_linker")` and `set_kb`, with a threshold of 0.4. *Names alone* is the '
         "nearest name. The weights of the ranker were fitted on training sets of NCBI, BC5CDR and "
-        "CRAFT, and on wned-wiki and reddit-posts, so these two are not held out. The mentions of NEL "
+        "CRAFT, and on wned-wiki and reddit-posts, so these two are not held out. Mentions of NEL "
         "that have no entity are namesakes of entities: the default links nearly all of them, and "
         "its probabilities are far too high there. Calibrate on such a corpus.",
     ),

@@ -69,12 +69,6 @@ NEAREST_PAIRS = removed("NearestPairs.v1", _SCORER, "n_right", "n_wrong", "n_sea
 _MENTIONS = 'Use ArborescencePositives.v1 with mentions = "{}".'
 NEAREST_MENTION = removed("Arborescence1NNPositives.v1", _MENTIONS.format("nearest"), "with_entity")
 RANDOM_MENTION = removed("Arborescence1RandPositives.v1", _MENTIONS.format("random"), "with_entity")
-PROGRESS = removed(
-    "Progress.v1",
-    'Use spacy.ConsoleLogger.v3 with progress_bar = "eval". It has a column for each score of '
-    "training.score_weights, those with the weight 0.0 too.",
-    "progress_bar",
-)
 
 SETTINGS: Dict[str, str] = {
     "mention_scorer": _SCORER,

@@ -1,0 +1,39 @@
+"""The table that a training prints."""
+
+import io
+import re
+
+import spacy
+
+from spacy_arbo_el.training.progress import HEADER, Progress
+
+
+def test_a_line_per_evaluation_with_the_mean_loss_and_a_star_for_the_best():
+    nlp, printed = spacy.blank("en"), io.StringIO()
+    log_step, finalize = Progress()(nlp, printed, io.StringIO())
+    for step, score in enumerate((0.5, None, 0.4, 0.6)):
+        if score is None:
+            log_step(None)
+            continue
+        checkpoints = [(one, i) for i, one in enumerate((0.5, 0.4, 0.6)[: step or 1])]
+        scores = {"arbo_acc": score, "arbo_recall_at_1": None}
+        log_step(
+            {
+                "epoch": 0,
+                "step": step,
+                "losses": {"arbo_linker": 3.0},
+                "score": score,
+                "other_scores": scores,
+                "checkpoints": checkpoints,
+            }
+        )
+    finalize()
+    lines = printed.getvalue().splitlines()
+    assert lines[0].split() == list(HEADER) and len(lines) == 5
+    rows = [line.split() for line in lines[2:]]
+    assert [row[2] for row in rows] == ["3.0000", "1.5000", "3.0000"], "two steps before the second"
+    assert [row[3] for row in rows] == ["50.00", "40.00", "60.00"] and rows[0][5] == "-"
+    assert [row[7] for row in rows] == ["0.500*", "0.400", "0.600*"]
+    assert re.fullmatch(r"0:00:0\d", rows[-1][-1])
+    # The step that an evaluation follows is not timed: there is one other before the second.
+    assert [row[8] == "-" for row in rows] == [True, False, True]
