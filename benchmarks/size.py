@@ -19,7 +19,7 @@ LIMITS = Path(__file__).with_suffix(".json")
 # Files outside the packages, by what they belong to.
 COMPONENT = ("linker", "factory", "__init__")
 STORAGE = ("pipelines",)
-SHOW = ("annotations", "display", "frames", "markup", "pages")
+SHOW = ("annotations", "display", "frames", "pages")
 # Packages that count as one.
 TOGETHER = {"explanations": "show", "serve": "show", "calibration": "inference"}
 BUDGETS = {

@@ -13,7 +13,18 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._util import errors_for_people, visible
-from .arguments import CODE, MODEL, check_data, check_needs, open_model
+from .arguments import (
+    CODE,
+    CPUS,
+    GPUS,
+    MODEL,
+    RAY,
+    WORKERS,
+    check_data,
+    check_needs,
+    open_model,
+    ray_settings,
+)
 from .documents import (
     DOCUMENTS,
     ENCODING,
@@ -25,7 +36,6 @@ from .documents import (
     hint_at_empty_kb,
     labels_of,
 )
-from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
 from .shards import (
     DEFAULT_SHARD,
     EACH,

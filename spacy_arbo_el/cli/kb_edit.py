@@ -11,8 +11,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
-from .arguments import CODE, KB, load_linker
-from .ray_options import CPUS, GPUS, RAY, WORKERS, ray_settings
+from .arguments import CODE, CPUS, GPUS, KB, RAY, WORKERS, load_linker, ray_settings
 
 if TYPE_CHECKING:
     from ..kb.entity import Entity

@@ -21,9 +21,8 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
-from .arguments import CODE, EXCLUDE, LANG, check_needs
+from .arguments import CODE, CPUS, EXCLUDE, LANG, RAY, WORKERS, check_needs, ray_settings
 from .convert import FORMATS
-from .ray_options import CPUS, RAY, WORKERS, ray_settings
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -1,8 +1,9 @@
 """Scores at many thresholds, each in one sweep."""
 
-from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
 from spacy.tokens import Doc, Span
 
@@ -15,7 +16,6 @@ from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold
 from ..mentions.record import gold_ids
 from .calibrate import same_entity_edges
-from .clusters import b_cubed, rates
 
 # The probabilities that are tried.
 THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(3)
@@ -204,3 +204,31 @@ def _scores(threshold: float, linked: np.ndarray, correct: np.ndarray, has_gold:
 def _rates(name: str, correct: Any, predicted: Any, gold: Any) -> Row:
     """Precision, recall and F1 from counts."""
     return rates(name, *(float(correct / n) if n else 0.0 for n in (predicted, gold)))
+
+
+def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, float]:
+    """B³ precision, recall and F1 of clusters. Of n > 0 mentions.
+
+    gold: (n,) int64, the number of each mention's gold cluster, from 0.
+    predicted: (n,) int64, the number of its predicted cluster, from 0.
+    """
+    # The number of mentions that each pair of clusters has in common.
+    overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))
+    overlap.sum_duplicates()
+    common = overlap.tocoo()
+    squares = common.data**2 / len(gold)
+    precision = float((squares / np.bincount(predicted)[common.col]).sum())
+    recall = float((squares / np.bincount(gold)[common.row]).sum())
+    return precision, recall, f1(precision, recall)
+
+
+def rates(name: str, precision: float, recall: float) -> Dict[str, float]:
+    """Precision, recall and F1 with suffixes "_p", "_r", "_f"."""
+    scores = precision, recall, f1(precision, recall)
+    return {f"{name}_{kind}": float(score) for kind, score in zip("prf", scores)}
+
+
+def f1(precision: float, recall: float) -> float:
+    """The harmonic mean; 0 for two zeros."""
+    total = precision + recall
+    return 2 * precision * recall / total if total else 0.0

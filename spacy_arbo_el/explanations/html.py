@@ -1,7 +1,10 @@
 """Linked Docs as HTML. Drawn by displaCy, with the evidence for each link under them."""
 
+import re
 import unicodedata
+from html import escape
 from typing import Any, Dict, Iterable, List, Optional
+from urllib.parse import quote
 
 from markupsafe import Markup
 from spacy import displacy
@@ -9,12 +12,18 @@ from spacy.tokens import Doc, Span
 
 from ..annotations import Link, links_of
 from ..display import shown_probability
+from ..errors import Errors
 from ..kb.entity import NIL
-from ..markup import NO_ADDRESS, check_template, escaped, web_address
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
 from ..pages import page as render
 from .arborescence import draw_arborescence
 from .explanation import Explanation, outcome_of
+
+_WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
+# Where an address has no meaning in a link, as displaCy writes it.
+NO_ADDRESS = "#"
+# The characters that an address may have; all others are quoted.
+_OF_ADDRESSES = ":/?#[]@!$&'()*+,;=%~"
 
 
 def to_displacy(
@@ -141,3 +150,27 @@ def without_overlap(spans: Iterable[Span]) -> List[Span]:
         if not kept or span.start_char >= kept[-1].end_char:
             kept.append(span)
     return kept
+
+
+def escaped(text: object) -> str:
+    """Escape a text for HTML elements and quoted attributes.
+
+    Half characters (lone surrogates), which no file can hold, become question marks.
+    """
+    return escape(str(text).encode("utf8", "replace").decode("utf8"), quote=True)
+
+
+def check_template(template: str) -> None:
+    """Raise an error unless a template gives web addresses."""
+    if not template.startswith("{}") and not _WEB.match(template.replace("{}", "x")):
+        raise ValueError(Errors.E750.format(value=template))
+
+
+def web_address(template: str, kb_id: str) -> str:
+    """Address of an entity for an attribute. "#" where it is none of the web.
+
+    template: ``{}`` stands for the id.
+    """
+    kb_id = kb_id.encode("utf8", "replace").decode("utf8")
+    address = template.replace("{}", quote(kb_id, safe=_OF_ADDRESSES))
+    return escaped(address) if _WEB.match(address) else NO_ADDRESS

@@ -10,14 +10,13 @@ from sklearn.metrics import adjusted_rand_score
 from spacy.training import Example
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.evaluation.clusters import b_cubed
 from spacy_arbo_el.evaluation.holdout import (
     remove_entities,
     restrict_entities,
     with_removed_as_nil,
 )
 from spacy_arbo_el.evaluation.report import CONFIGURED
-from spacy_arbo_el.evaluation.thresholds import best_row, sweep_discovery, sweep_linking
+from spacy_arbo_el.evaluation.thresholds import b_cubed, best_row, sweep_discovery, sweep_linking
 from spacy_arbo_el.evaluation.tuning import as_csv, store, tune
 from spacy_arbo_el.mentions.record import gold_ids
 

@@ -11,8 +11,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.annotations import Evidence, Link, annotate, register_extension
 from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity, to_html
-from spacy_arbo_el.explanations.html import render_evidence, to_displacy
-from spacy_arbo_el.markup import web_address
+from spacy_arbo_el.explanations.html import render_evidence, to_displacy, web_address
 from spacy_arbo_el.mentions.getters import EntSpans
 from spacy_arbo_el.mentions.record import MentionRecord
 
