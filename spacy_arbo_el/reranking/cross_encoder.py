@@ -54,12 +54,8 @@ class Scored(NamedTuple):
 class CrossEncoder:
     """Scores the first candidates by reading them with the mention. See ``cross_encoder``.
 
-    ranker: Ranks the candidates before.
-    n_reranked: How many candidates of a mention are scored. The others follow them.
-    as_feature: Whether the score is one more feature of the ranker, or ranks by itself.
-    sure: Mentions whose first candidate has at least this probability before are left unchanged.
-    window: The most word pieces of the mention's part.
-    text: The most word pieces of the entity's part.
+    The other settings are those of ``cross_encoder``.
+
     scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
     vector_curves: The curves of the retriever's log-odds that are added to the scores; None
         for separate scores. The scorer was trained with them, so they stay when the linker is

@@ -37,11 +37,8 @@ GAP = 1e-3
 class FeatureRanker:
     """Scores candidates by a small network over their features. See ``feature_ranker``.
 
-    n_reranked: How many candidates of a mention get features and scores. The others follow them.
-    min_ngram: The length of the shortest n-grams that strings are compared by.
-    max_ngram: The length of the longest n-grams.
-    pretrained: Whether the weights that come with the package stand in for ``weights`` where they
-        suit the encoder.
+    The other settings are those of ``feature_ranker``.
+
     weights: What ``fit`` has learned. Without any weights, it ranks as ``BestEvidence`` does.
     """
 
