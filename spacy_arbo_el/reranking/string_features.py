@@ -8,11 +8,11 @@ as much as the strings
 that it changes.
 """
 
-from typing import Dict, FrozenSet, Hashable, Iterator, NamedTuple, Sequence, Tuple, TypeVar
+from typing import Dict, FrozenSet, Hashable, Iterator, List, NamedTuple, Sequence, Tuple, TypeVar
 
 import numpy as np
 
-from ..arrays import AppendOnly, offsets_of
+from ..arrays import AppendOnly, offsets_of, take_or
 from ..compiling import numba_jit
 from ..words import numbers_among, words_of
 from .ngrams import BLOCK, NgramCounts, count_ngrams
@@ -190,6 +190,9 @@ class StringTable:
 
     def __init__(self, reader: FeatureReader):
         self._reader = reader
+        self._of: Dict[int, List[str]] = {}
+        # Whether each entity's strings are known.
+        self._has = np.zeros(0, dtype=bool)
         # The first row of each entity's strings, and how many they are.
         self._first = np.zeros(0, dtype=np.int64)
         self._count = np.zeros(0, dtype=np.int64)
@@ -210,12 +213,28 @@ class StringTable:
         rows = self._numbers.length
         return 1 - self._count.sum() / rows if rows else 0.0
 
-    def replace(self, entities: np.ndarray, groups: Sequence[Sequence[str]]) -> None:
+    def has(self, entities: np.ndarray) -> np.ndarray:
+        """(e,) bool, whether the strings of each entity are known. There may be none."""
+        known = self._has
+        return take_or(known, np.where(entities < len(known), entities, -1), False)
+
+    def of(self, entity: int) -> List[str]:
+        """The strings of an entity, in order; may be empty."""
+        return self._of.get(entity, [])
+
+    def forget(self, entities: np.ndarray) -> None:
+        """Remove the strings of entities, which are not known any more."""
+        known = entities[self.has(entities)]
+        self.replace(known, [[] for _ in known])
+        self._has[known] = False
+
+    def replace(self, entities: np.ndarray, groups: Sequence[List[str]]) -> None:
         """Give entities other strings.
 
         entities: (e,) int64, each once.
-        groups: The strings of each of them.
+        groups: The strings of each of them, each once.
         """
+        self._of.update(zip(entities.tolist(), groups))
         self._make_room(int(entities.max(initial=-1)) + 1)
         counts = np.array([len(strings) for strings in groups], dtype=np.int64)
         self._first[entities] = self._numbers.length + offsets_of(counts)[:-1]
@@ -229,37 +248,27 @@ class StringTable:
         self._counts = self._counts.with_rows(features.counts)
         self._words = self._words.with_rows(features.words)
         self._numbers = self._numbers.with_rows(features.numbers)
+        # Last: another thread may compare with them from now on.
+        has = np.append(self._has, np.zeros(len(self._count) - len(self._has), dtype=bool))
+        has[entities] = True
+        self._has = has
 
     def _make_room(self, n_entities: int) -> None:
-        missing = n_entities - len(self._count)
-        if missing > 0:
-            zeros = np.zeros(missing, dtype=np.int64)
-            self._first = np.concatenate([self._first, zeros])
-            self._count = np.concatenate([self._count, zeros])
+        zeros = np.zeros(max(n_entities - len(self._count), 0), dtype=np.int64)
+        self._first = np.append(self._first, zeros)
+        self._count = np.append(self._count, zeros)
 
-    def most_similar(
+    def compared(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
-    ) -> np.ndarray:
-        """(4, m, c) float32: the fields of ``StringSimilarity``.
+    ) -> Tuple[np.ndarray, np.ndarray]:
+        """Compare mentions with the strings of their candidates.
 
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
+        RETURNS: (4, m, c) float32, the fields of ``StringSimilarity``. And (m, c) int64, the number
+            of the most similar string by n-grams among those of the entity; 0 where none has an
+            n-gram in common.
         """
-        return self._compared(mentions, entities, weights)[0]
-
-    def nearest(
-        self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
-    ) -> np.ndarray:
-        """Each candidate's most similar string, by n-grams.
-
-        RETURNS: (m, c) int64, the number of the string among those of the entity; 0 where none has
-            an n-gram in common. The parameters are those of ``most_similar``.
-        """
-        return self._compared(mentions, entities, weights)[1]
-
-    def _compared(
-        self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
-    ) -> Tuple[np.ndarray, np.ndarray]:
         best = np.zeros((4, *entities.shape), dtype=np.float32)
         nearest = np.zeros(entities.shape, dtype=np.int64)
         spans = self._ngram_spans.rows, self._word_spans.rows

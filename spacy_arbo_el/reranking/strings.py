@@ -56,9 +56,9 @@ class StringIndex:
     def __init__(self, read_names: ReadNames, min_ngram: int, max_ngram: int):
         self._read_names = read_names
         self._reader = FeatureReader(min_ngram, max_ngram)
-        self._names = _Strings(self._reader)
+        self._names = StringTable(self._reader)
         self._counted: Dict[int, List[str]] = {}
-        self._surface_forms = _Strings(self._reader)
+        self._surface_forms = StringTable(self._reader)
         # The entities that have a surface form, in order.
         self._owners: Dict[str, List[int]] = {}
         self._loading = ForkableLock()
@@ -103,7 +103,7 @@ class StringIndex:
     @property
     def garbage(self) -> float:
         """Share of stored strings that no entity uses any more."""
-        return max(self._names.table.garbage, self._surface_forms.table.garbage)
+        return max(self._names.garbage, self._surface_forms.garbage)
 
     def with_surface_form(self, string: str) -> Sequence[int]:
         """The entities with exactly this surface form, whatever the case."""
@@ -115,10 +115,10 @@ class StringIndex:
         strings: The surface forms of m mentions.
         entities: (m, c) int64, -1 for none.
         """
-        tables = self._names_with(entities).table, self._surface_forms.table
+        tables = self._names_with(entities), self._surface_forms
         mentions = self._reader.read([string.lower() for string in strings])
         weights = self._reader.weights()
-        views = [table.most_similar(mentions, entities, weights) for table in tables]
+        views = [table.compared(mentions, entities, weights)[0] for table in tables]
         return StringSimilarity(*np.stack(views, axis=1))
 
     def load_names(self, entities: np.ndarray) -> None:
@@ -139,20 +139,20 @@ class StringIndex:
         strings, entities: As in ``similarity``.
         RETURNS: (m, c) int64, its number in ``names_of``; 0 where none is similar.
         """
-        table = self._names_with(entities).table
+        table = self._names_with(entities)
         mentions = self._reader.read([string.lower() for string in strings])
-        return table.nearest(mentions, entities, self._reader.weights())
+        return table.compared(mentions, entities, self._reader.weights())[1]
 
-    def _names_with(self, entities: np.ndarray) -> "_Strings":
+    def _names_with(self, entities: np.ndarray) -> StringTable:
         """Names including those of these entities; -1 for none."""
         wanted = np.unique(entities[entities >= 0])
         if self._names.has(wanted).all():
             return self._names
         with self._loading:
             missing = wanted[~self._names.has(wanted)]
-            if len(self._names.table) > MAX_NAMES:
+            if len(self._names) > MAX_NAMES:
                 # Other threads may still compare with the present table.
-                self._names, missing = _Strings(self._reader), wanted
+                self._names, missing = StringTable(self._reader), wanted
             self._names.replace(missing, self._read(missing))
             return self._names
 
@@ -161,46 +161,6 @@ class StringIndex:
         others = np.array([e for e in entities.tolist() if e not in self._counted], dtype=np.int64)
         names = dict(zip(others.tolist(), self._read_names(others) if len(others) else ()))
         return [self._counted.get(e) or _distinct(names.get(e, ())) for e in entities.tolist()]
-
-
-class _Strings:
-    """The strings of some entities, with their features."""
-
-    def __init__(self, reader: FeatureReader):
-        self.table = StringTable(reader)
-        self._of: Dict[int, List[str]] = {}
-        # Whether each entity's strings are known.
-        self._has = np.zeros(0, dtype=bool)
-
-    def has(self, entities: np.ndarray) -> np.ndarray:
-        """(e,) bool, whether the strings of each entity are known. There may be none."""
-        known = self._has
-        if not len(known):
-            return np.zeros(len(entities), dtype=bool)
-        return known[np.minimum(entities, len(known) - 1)] & (entities < len(known))
-
-    def of(self, entity: int) -> List[str]:
-        """The strings of an entity, in order; may be empty."""
-        return self._of.get(entity, [])
-
-    def forget(self, entities: np.ndarray) -> None:
-        known = entities[self.has(entities)]
-        self.replace(known, [[] for _ in known])
-        self._has[known] = False
-
-    def replace(self, entities: np.ndarray, groups: Sequence[List[str]]) -> None:
-        """Give entities other strings, of which each is given once."""
-        for entity, strings in zip(entities.tolist(), groups):
-            if strings:
-                self._of[entity] = strings
-            else:
-                self._of.pop(entity, None)
-        self.table.replace(entities, groups)
-        missing = int(entities.max(initial=-1)) + 1 - len(self._has)
-        # Last: another thread may compare with them from now on.
-        has = np.concatenate([self._has, np.zeros(max(missing, 0), dtype=bool)])
-        has[entities] = True
-        self._has = has
 
 
 def _distinct(strings: Iterable[str]) -> List[str]:
