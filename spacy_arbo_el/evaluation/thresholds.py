@@ -207,7 +207,7 @@ def _rates(name: str, correct: Any, predicted: Any, gold: Any) -> Row:
 
 
 def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, float]:
-    """B³ precision, recall and F1 of clusters. Of n > 0 mentions.
+    """B³ precision, recall and F1 of clusters. There must be a mention.
 
     gold: (n,) int64, the number of each mention's gold cluster, from 0.
     predicted: (n,) int64, the number of its predicted cluster, from 0.
