@@ -2,43 +2,59 @@
 
     python deer_growth.py TRAIN.spacy DEV.spacy OUTPUT METRICS.json
 
-All mentions of TRAIN are names in the knowledge base; 5,000, 20,000 and 80,000 are trained on.
+The surface forms of TRAIN are the names in the knowledge base; 5,000, 20,000 and 80,000 of its
+mentions are trained on.
 """
 
 import subprocess
 import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Counter as Counts
+from typing import Dict
+
+import spacy
+import srsly
+
+from spacy_arbo_el.corpora.docbin import read_docs
 
 # Documents of MedMentions that have about so many mentions.
 DOCUMENTS = {"5k": 110, "20k": 440, "80k": 1760}
-STEPS = 480
+STEPS, NAMES = 480, 6
 LIMIT = ["--corpora.train.limit"]
 
 
+def write_entities(train: str, path: Path) -> None:
+    """Write the entities of a corpus with their most frequent surface forms."""
+    forms: Dict[str, Counts[str]] = defaultdict(Counter)
+    for doc in read_docs(Path(train), spacy.blank("en").vocab):
+        for span in doc.ents:
+            forms[span.kb_id_][span.text] += 1
+    names = {id_: [name for name, _ in found.most_common(NAMES)] for id_, found in forms.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ({"id": i, "title": all_[0], "aliases": all_[1:]} for i, all_ in names.items() if i)
+    srsly.write_jsonl(path, lines)
+
+
 def main(train: str, dev: str, output: str, metrics: str) -> None:
+    entities = Path(output, "entities.jsonl")
+    write_entities(train, entities)
+    arbo("kb", "build", entities, f"{output}/kb", "--replace")
     settings = {
         "paths.train": train,
         "paths.dev": dev,
+        "paths.kb": f"{output}/kb",
         "corpora.dev.limit": 100,
         "training.max_steps": STEPS,
         "training.eval_frequency": STEPS,
         "training.optimizer.learn_rate.total_steps": STEPS + 20,
         # Four rounds of steps of 100 mentions.
         "components.arbo_linker.objective.refresh.every": STEPS * 25,
-        "initialize.components.arbo_linker.kb_loader.@misc": "spacy-arbo-el.KBFromCorpus.v1",
-        "initialize.components.arbo_linker.kb_loader.path": train,
     }
     options = [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
     models = {f"{output}/{name}": limit for name, limit in DOCUMENTS.items()}
     for model, limit in models.items():
-        arbo(
-            "train",
-            "training/deer.cfg",
-            "--output",
-            model,
-            "--corpora.train.limit",
-            limit,
-            *options,
-        )
+        arbo("train", "training/deer.cfg", "--output", model, *options, *LIMIT, limit)
     trained = [f"{model}/model-last" for model in models]
     arbo("evaluate", *trained, dev, "--baselines", "--output", metrics)
 
