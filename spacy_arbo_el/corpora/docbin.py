@@ -73,7 +73,7 @@ def write_docbin(docs: Iterable[Doc], path: PathLike) -> int:
 
     RETURNS: The number of documents.
     """
-    docbin = _packed(docs)
+    docbin = DocBin(docs=docs, store_user_data=True)
     if not len(docbin):
         raise ValueError(Errors.E114.format(path=Path(path)))
     write_file(Path(path), docbin.to_bytes())
@@ -92,21 +92,16 @@ def write_parts(docs: Iterable[Doc], path: Path, part: int = PART) -> int:
     RETURNS: The number of documents.
     """
     if path.suffix == SUFFIX:
-        docbin = _packed(docs)
+        docbin = DocBin(docs=docs, store_user_data=True)
         write_file(path, docbin.to_bytes())
         return len(docbin)
     count = 0
     with replacing_folder(path, PARTS) as folder:
         for number, batch in enumerate(minibatch(docs, part)):
-            (folder / f"part-{number:06d}.spacy").write_bytes(_packed(batch).to_bytes())
+            (folder / f"part-{number:06d}.spacy").write_bytes(
+                DocBin(docs=batch, store_user_data=True).to_bytes()
+            )
             count += len(batch)
         if not count:
             (folder / "part-000000.spacy").write_bytes(DocBin().to_bytes())
     return count
-
-
-def _packed(docs: Iterable[Doc]) -> DocBin:
-    docbin = DocBin(store_user_data=True)
-    for doc in docs:
-        docbin.add(doc)
-    return docbin
