@@ -5,6 +5,7 @@ import pytest
 import spacy
 from hypothesis import given
 from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.convert import convert_corpus, select
@@ -31,7 +32,7 @@ def test_every_mention_keeps_its_exact_offsets_also_in_a_file(nlp, text):
     doc = to_doc(nlp, text, counts=counts)
     assert {token.idx for token in nlp.make_doc(text.text)} <= {token.idx for token in doc}
     data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-    (again,) = DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab)
+    (again,) = DocBin().from_bytes(data).get_docs(Vocab())
     assert again.user_data["doc_id"] == text.id
     for one in (doc, again):
         assert one.text == text.text
