@@ -3,6 +3,7 @@
 Threads share the connection, one statement at a time: another thread never sees half an edit.
 """
 
+import json
 import os
 import sqlite3
 import tempfile
@@ -66,6 +67,9 @@ CREATE TABLE dead (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
 -- The entities that rows belong to, int64: those from ``first`` on. -1 for a row of zeros.
 {OWNER};
 """
+
+# A condition on values that are given as a JSON array, see ``Database.rows_among``.
+IN = "IN (SELECT value FROM json_each(?))"
 
 # Words in SQLite's errors that say that the disk is at fault and not the file.
 OF_THE_DISK = ("full", "locked", "disk I/O", "readonly", "unable to open", "too big")
@@ -160,6 +164,10 @@ class Database:
         """All rows that a statement returns."""
         with self.lock, self.reading():
             return self.connection.execute(statement, values).fetchall()
+
+    def rows_among(self, statement: str, values: Iterable[Any]) -> List[Tuple[Any, ...]]:
+        """All rows that a statement with ``IN`` returns for values."""
+        return self.rows(statement, (json.dumps(list(values)),))
 
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """First value of the first row; None without rows."""

@@ -7,8 +7,9 @@ from typing import Any, Callable, Iterable, List, Mapping, Sequence, Set, TypeVa
 
 from ..errors import Errors
 from ..storage.lines import is_storable
+from .database import IN
 from .entity import Entity
-from .store import BATCH, COLUMNS, IN, EntityStore, row_of
+from .store import BATCH, COLUMNS, EntityStore, row_of
 
 T = TypeVar("T")
 
@@ -100,10 +101,8 @@ class EntityEditor:
 
     def free_rows(self, positions: Sequence[int]) -> None:
         """Take the vectors of entities away from them. Their rows belong to no entity then."""
-        owned = self.database.rows(
-            f"SELECT first, count FROM owned WHERE count AND position {IN}",
-            (json.dumps(list(positions)),),
-        )
+        statement = f"SELECT first, count FROM owned WHERE count AND position {IN}"
+        owned = self.database.rows_among(statement, positions)
         self.database.many("INSERT INTO dead VALUES (?, ?)", owned)
         self.database.many(
             "DELETE FROM text WHERE row >= ? AND row < ? + ?",
@@ -124,7 +123,7 @@ class EntityEditor:
 
     def _existing(self, ids: List[str]) -> Set[str]:
         """Existing ids that are an entity's own."""
-        rows = self.database.rows(f"SELECT id FROM entity WHERE id {IN}", (json.dumps(ids),))
+        rows = self.database.rows_among(f"SELECT id FROM entity WHERE id {IN}", ids)
         return {entity_id for (entity_id,) in rows}
 
     def _add(self, batch: List[Entity]) -> None:
@@ -144,9 +143,8 @@ class EntityEditor:
         self.database.set(positions=start + len(batch), entities=count + len(batch))
 
     def _check_redirects(self, ids: List[str]) -> None:
-        rows = self.database.rows(
-            f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1", (json.dumps(ids),)
-        )
+        statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
+        rows = self.database.rows_among(statement, ids)
         if rows:
             raise ValueError(Errors.E016.format(old=rows[0][0], new=rows[0][1]))
 

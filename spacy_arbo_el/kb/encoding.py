@@ -1,6 +1,5 @@
 """Encoding of entity texts, and ownership of vector rows."""
 
-import json
 from itertools import islice
 from typing import (
     Callable,
@@ -20,7 +19,7 @@ import numpy as np
 from ..arrays import has_vector
 from ..encoders.protocol import Text
 from ..errors import Errors
-from .database import Database
+from .database import IN, Database
 from .entity import Entity
 from .store import EntityStore
 from .texts import keys_of
@@ -134,16 +133,13 @@ def _changed(entities: EntityStore, items: Items, verbalize: Verbalization) -> L
 
 def stored_keys(entities: EntityStore, positions: List[int]) -> Dict[int, List[int]]:
     """The keys of the texts that were encoded, by entity. Entities never encoded are left out."""
-    wanted = (json.dumps(positions),)
-    owned = "owned WHERE position IN (SELECT value FROM json_each(?))"
-    keys: Dict[int, List[int]] = {
-        position: []
-        for (position,) in entities.database.rows(f"SELECT position FROM {owned}", wanted)
-    }
-    for position, key in entities.database.rows(
+    among, owned = entities.database.rows_among, f"owned WHERE position {IN}"
+    encoded = among(f"SELECT position FROM {owned}", positions)
+    keys: Dict[int, List[int]] = {position: [] for (position,) in encoded}
+    for position, key in among(
         f"SELECT position, key FROM (SELECT * FROM {owned}) "
         "JOIN text ON row >= first AND row < first + count ORDER BY row",
-        wanted,
+        positions,
     ):
         keys[position].append(key)
     return keys
@@ -151,11 +147,8 @@ def stored_keys(entities: EntityStore, positions: List[int]) -> Dict[int, List[i
 
 def rows_by_key(entities: EntityStore, keys: List[int]) -> Dict[int, int]:
     """First row of each stored text, by key."""
-    wanted = json.dumps(list(dict.fromkeys(keys)))
-    statement = (
-        "SELECT key, min(row) FROM text WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key"
-    )
-    return dict(entities.database.rows(statement, (wanted,)))
+    statement = f"SELECT key, min(row) FROM text WHERE key {IN} GROUP BY key"
+    return dict(entities.database.rows_among(statement, dict.fromkeys(keys)))
 
 
 def changed_items(entities: EntityStore, positions: List[int], verbalize: Verbalization) -> Items:

@@ -1,10 +1,10 @@
 """Finding entities by similar names."""
 
-import json
 import unicodedata
 from collections import defaultdict
 from typing import Dict, List, Set, Tuple
 
+from .database import IN
 from .store import EntityStore
 
 # The rarest trigrams of a query are looked up, as long as at most this many names contain them.
@@ -82,19 +82,14 @@ def _names_to_compare(entities: EntityStore, wanted: Set[str]) -> List[Tuple[int
         ):
             shared[number] += 1
     numbers = sorted(shared, key=lambda number: (-shared[number], number))[:COMPARED]
-    return entities.database.rows(
-        "SELECT position, folded FROM name WHERE number IN (SELECT value FROM json_each(?))",
-        (json.dumps(numbers),),
-    )
+    statement = f"SELECT position, folded FROM name WHERE number {IN}"
+    return entities.database.rows_among(statement, numbers)
 
 
 def _rarest(entities: EntityStore, wanted: Set[str]) -> List[str]:
     """The rarest trigrams, few enough to look up quickly."""
-    counts = entities.database.rows(
-        "SELECT term, doc FROM trigram_count WHERE term IN (SELECT value FROM json_each(?)) "
-        "ORDER BY doc, term",
-        (json.dumps(sorted(wanted)),),
-    )
+    statement = f"SELECT term, doc FROM trigram_count WHERE term {IN} ORDER BY doc, term"
+    counts = entities.database.rows_among(statement, sorted(wanted))
     chosen: List[str] = []
     postings = 0
     for term, names in counts:

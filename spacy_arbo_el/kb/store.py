@@ -9,15 +9,13 @@ import numpy as np
 
 from ..errors import Errors
 from ..storage.revision import ChangeLog
-from .database import Database
+from .database import IN, Database
 from .entity import Entity
 
 # The number of entities read or written at a time.
 BATCH = 2000
 
 COLUMNS = "position, id, title, description, aliases, types, frequency, meta, crc"
-# A condition on values that are given as a JSON array.
-IN = "IN (SELECT value FROM json_each(?))"
 
 # One row of the table of entities.
 EntityRow = Tuple[Any, ...]
@@ -86,12 +84,13 @@ class EntityStore:
 
     def _found(self, ids: Iterable[str]) -> Dict[str, Tuple[int, str]]:
         """Positions and present ids, by id. Without ids that lead to no entity."""
-        wanted = (json.dumps(list(dict.fromkeys(ids))),)
-        moved = self.database.rows(
-            f"SELECT old, position, id FROM redirect JOIN entity ON id = new WHERE old {IN}", wanted
+        distinct, among = list(dict.fromkeys(ids)), self.database.rows_among
+        moved = among(
+            f"SELECT old, position, id FROM redirect JOIN entity ON id = new WHERE old {IN}",
+            distinct,
         )
         # An id that an entity has is not followed.
-        own = self.database.rows(f"SELECT id, position, id FROM entity WHERE id {IN}", wanted)
+        own = among(f"SELECT id, position, id FROM entity WHERE id {IN}", distinct)
         return {asked: (position, now) for asked, position, now in (*moved, *own)}
 
     def require(self, entity_id: str) -> int:
@@ -120,23 +119,18 @@ class EntityStore:
         entities: Dict[int, Entity] = {}
         positions = iter(positions)
         while batch := list(islice(positions, BATCH)):
-            rows = self.database.rows(statement, (json.dumps(batch),))
-            entities.update(map(self._entity, rows))
+            entities.update(map(self._entity, self.database.rows_among(statement, batch)))
         return entities
 
     def ids_at(self, positions: Sequence[int]) -> Dict[int, str]:
         """Ids by position; positions without an entity are left out."""
-        wanted = json.dumps(list(positions))
-        return dict(
-            self.database.rows(f"SELECT position, id FROM entity WHERE position {IN}", (wanted,))
-        )
+        statement = f"SELECT position, id FROM entity WHERE position {IN}"
+        return dict(self.database.rows_among(statement, positions))
 
     def titles_at(self, positions: Sequence[int]) -> Dict[int, str]:
         """Titles by position; positions without an entity are left out."""
-        wanted = json.dumps(list(positions))
-        rows = self.database.rows(
-            f"SELECT position, title FROM entity WHERE position {IN}", (wanted,)
-        )
+        statement = f"SELECT position, title FROM entity WHERE position {IN}"
+        rows = self.database.rows_among(statement, positions)
         # Rows are not verified here: a damaged one may have something else than a text.
         return {position: str(title) for position, title in rows}
 
@@ -190,10 +184,8 @@ class EntityStore:
         """Positions of entities with or without a type: (n,) int64. Entities without a type
         count for all types.
         """
-        rows = self.database.rows(
-            f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position",
-            (json.dumps([*types, ""]),),
-        )
+        statement = f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position"
+        rows = self.database.rows_among(statement, [*types, ""])
         return np.array([position for (position,) in rows], dtype=np.int64)
 
     def type_counts(self) -> Dict[str, int]:
