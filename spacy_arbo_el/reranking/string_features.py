@@ -223,7 +223,7 @@ class StringTable:
         return self._of.get(entity, [])
 
     def forget(self, entities: np.ndarray) -> None:
-        """Remove the strings of entities, which are not known any more."""
+        """Remove the strings of entities, which are then unknown."""
         known = entities[self.has(entities)]
         self.replace(known, [[] for _ in known])
         self._has[known] = False
