@@ -63,20 +63,14 @@ def test_settings_changed_at_run_time_show_in_the_config_and_are_saved(tiny_nlp,
     assert again.cfg == linker.cfg and again.calibration == linker.calibration
 
 
-@pytest.mark.parametrize("value", [0.0, 0.3, 0.999, 0.5])
-def test_what_is_given_on_loading_wins_whatever_was_saved(tiny_nlp, tmp_path, value):
-    """0.999 is what the pipeline was made with, 0.3 what it was saved with, 0.0 the default."""
-    find_linker(tiny_nlp).threshold = 0.3
-    tiny_nlp.to_disk(tmp_path / "model")
-    again = spacy.load(tmp_path / "model", config={f"components.{NAME}.threshold": value})
-    assert find_linker(again).threshold == value
-    again.to_disk(tmp_path / "again")
-    assert saved_settings(tmp_path / "again")["threshold"] == value
-
-
 @pytest.mark.parametrize(
     "key, value, read",
     [
+        # What the pipeline was made with, saved with, the default, and another one.
+        *(
+            ("threshold", value, lambda linker: linker.threshold)
+            for value in (0.999, 0.3, 0.0, 0.5)
+        ),
         ("overwrite", True, lambda linker: linker.cfg["overwrite"]),
         ("use_gold_ents", True, lambda linker: linker.cfg["use_gold_ents"]),
         ("extension", "arbo", lambda linker: linker.cfg["extension"]),
@@ -90,10 +84,12 @@ def test_what_is_given_on_loading_wins_whatever_was_saved(tiny_nlp, tmp_path, va
 def test_each_setting_can_be_given_on_loading(tiny_nlp, tmp_path, key, value, read):
     linker = find_linker(tiny_nlp)
     linker.cfg.update(overwrite=False, use_gold_ents=False, extension="mine")
-    linker.calibration = Calibration.from_config(CURVES)
+    linker.calibration, linker.threshold = Calibration.from_config(CURVES), 0.3
     tiny_nlp.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model", config={f"components.{NAME}.{key}": value})
     assert read(find_linker(again)) == value
+    again.to_disk(tmp_path / "again")
+    assert saved_settings(tmp_path / "again")["threshold"] == find_linker(again).threshold
     doc = again(without_links(annotated(again, DEV[0])))
     assert doc.ents[0].kb_id_
 
