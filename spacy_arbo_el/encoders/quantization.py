@@ -162,7 +162,7 @@ def _passages(tokenizer: WordPieceTokenizer) -> Iterator[Tensor]:
 
 
 class _Inputs:
-    """What a linear layer reads in passages.
+    """Inputs of a linear layer, read in passages.
 
     size: The number of channels.
     stride: Each so many rows one is kept.

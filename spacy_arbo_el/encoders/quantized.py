@@ -1,4 +1,4 @@
-"""8-bit linear layers, with which a transformer is faster on CPUs.
+"""8-bit linear layers for CPUs.
 
 They run on integer instructions (VNNI, AMX) through oneDNN. Weights have one scale per output.
 Inputs have fixed scales, found once (``quantization.py``) and saved with the weights: a vector
@@ -28,7 +28,10 @@ Scales = Mapping[str, Tensor]
 
 
 def has_fast_int8(device: torch.device) -> bool:
-    """Whether 8-bit layers are fast: on CPUs with VNNI, where this torch has the operation."""
+    """True where 8-bit layers are fast.
+
+    That is on CPUs with VNNI, with a torch that has the operation.
+    """
     supported = (
         getattr(torch.cpu, "_is_vnni_supported", bool)() and torch.backends.mkldnn.is_available()
     )
@@ -36,7 +39,7 @@ def has_fast_int8(device: torch.device) -> bool:
 
 
 def quantize(transformer: nn.Module, scales: Scales) -> nn.Module:
-    """A copy with 8-bit linear layers; the other weights are shared.
+    """Copy a transformer with 8-bit linear layers; share other weights.
 
     transformer: A Hugging Face model on a CPU.
     scales: Of its linear layers. A layer without any stays.
@@ -53,7 +56,7 @@ def quantize(transformer: nn.Module, scales: Scales) -> nn.Module:
 
 
 def scales_fit(transformer: nn.Module, scales: Scales) -> bool:
-    """Whether all scales are finite, and for linear layers that the transformer has."""
+    """True where scales are finite and fit the transformer's layers."""
     linears = linears_of(transformer)
     return all(
         name in linears
@@ -101,11 +104,11 @@ class QuantizedLinear(nn.Module):
 
     @property
     def is_flat(self) -> bool:
-        """Whether inputs have one scale for all channels."""
+        """True where inputs have one scale for all channels."""
         return bool((self.factors == 1).all())
 
     def reads_as(self, other: nn.Module) -> bool:
-        """Whether another layer rounds inputs in the same way."""
+        """True where another layer rounds inputs in the same way."""
         return (
             isinstance(other, QuantizedLinear)
             and torch.equal(self.offset, other.offset)
@@ -117,7 +120,10 @@ class QuantizedLinear(nn.Module):
         return torch.addcmul(self.offset, inputs, self.scaling).clamp_(0, 255).to(torch.uint8)
 
     def give_gelu(self, following: "QuantizedLinear") -> None:
-        """Give the GELU of the outputs, as inputs of another layer without factors."""
+        """Give the GELU of the outputs, rounded for another layer.
+
+        following: A layer without factors.
+        """
         self._outputs = (following.step, following.zero, torch.uint8, "gelu", [], "none")
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -130,7 +136,7 @@ class QuantizedLinear(nn.Module):
 
 
 def _round_once(module: nn.Module) -> None:
-    """Where BERT and its relatives allow it, spare a module's 8-bit layers some rounding.
+    """Spare 8-bit layers of BERT and its relatives some rounding.
 
     Query, key and value read the same inputs. What lies between two layers of a feed-forward
     network need not become float32.
@@ -150,7 +156,10 @@ def _round_once(module: nn.Module) -> None:
 
 
 def feed_forward(module: nn.Module) -> Tuple[Optional[nn.Module], Optional[nn.Module]]:
-    """The layers before and after a GELU in a layer of BERT and its relatives; else None."""
+    """The layers before and after a GELU; None elsewhere.
+
+    module: Any module; a layer of BERT or of its relatives has a GELU.
+    """
     layer: Any = module
     between = getattr(layer, "intermediate", None)
     if not isinstance(getattr(between, "intermediate_act_fn", None), GELUS):

@@ -17,7 +17,7 @@ ITEMS = 64
 
 
 def leave_a_core() -> None:
-    """Let torch, called from this thread, use one core less than there are.
+    """Use one core less than torch would, in this thread.
 
     The threads that read requests need it: a thread of torch that waits for a core holds up all of
     them. OMP_NUM_THREADS says otherwise.
@@ -31,7 +31,7 @@ _Job = Tuple[float, Sequence[Any], "Future[List[Any]]"]
 
 
 class Batcher(Generic[T]):
-    """Lets threads that call at the same time share one call of a function.
+    """Share one call of a function among threads.
 
     The function is called ``wait`` seconds after the first of them came, with the items of all, up
     to ``ITEMS``. Those that come during a call share the next one. Where it fails, each one's items
