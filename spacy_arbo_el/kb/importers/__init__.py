@@ -1,5 +1,6 @@
 """Readers of entity files, one entity at a time."""
 
+from ...formats import entity_formats
 from .common import ImportReport
 from .jsonl import read_entities_json, read_entities_jsonl, write_entities_jsonl
 from .medic import read_medic_tsv
@@ -10,7 +11,11 @@ from .tables import read_table
 from .umls import read_umls
 from .wikidata import read_wikidata
 
+# The readers of this package by format; ``entity_formats`` has those of others too.
+READERS = entity_formats.get_all()
+
 __all__ = [
+    "READERS",
     "ImportReport",
     "entities_of",
     "read_entities_json",
