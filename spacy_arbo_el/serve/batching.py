@@ -1,29 +1,17 @@
 """One pass of a pipeline for requests that arrive together."""
 
-import os
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Generic, List, Sequence, Tuple, TypeVar
 
 import numpy as np
-import torch
 
 T = TypeVar("T")
 # Seconds that the first of several requests waits for others.
 WAIT = 0.005
 # Items of a call, but for a request that has more: while some are linked, others are read.
 ITEMS = 64
-
-
-def leave_a_core() -> None:
-    """Use one core less than torch would, in this thread.
-
-    The threads that read requests need it: a thread of torch that waits for a core holds up all of
-    them. OMP_NUM_THREADS says otherwise.
-    """
-    if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, torch.get_num_threads() - 1))
 
 
 # When a request came, its items, and what becomes of them.
@@ -43,7 +31,7 @@ class Batcher(Generic[T]):
 
     def __init__(self, function: Callable[[List[Any]], List[T]], wait: float = WAIT) -> None:
         self.function, self.wait = function, wait
-        self._thread = ThreadPoolExecutor(1, "batches", leave_a_core)
+        self._thread = ThreadPoolExecutor(1, "batches")
         self._lock = threading.Lock()
         self._waiting: List[_Job] = []
 
