@@ -6,7 +6,6 @@ The surface forms of TRAIN are the names in the knowledge base; 5,000, 20,000 an
 mentions are trained on.
 """
 
-import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -15,13 +14,13 @@ from typing import Dict
 
 import spacy
 import srsly
+from cross_fitting import run
 
 from spacy_arbo_el.corpora.docbin import read_docs
 
 # Documents of MedMentions that have about so many mentions.
 DOCUMENTS = {"5k": 110, "20k": 440, "80k": 1760}
 STEPS, NAMES = 480, 6
-LIMIT = ["--corpora.train.limit"]
 
 
 def write_entities(train: str, path: Path) -> None:
@@ -39,7 +38,7 @@ def write_entities(train: str, path: Path) -> None:
 def main(train: str, dev: str, output: str, metrics: str) -> None:
     entities = Path(output, "entities.jsonl")
     write_entities(train, entities)
-    arbo("kb", "build", entities, f"{output}/kb", "--replace")
+    run("kb", "build", entities, f"{output}/kb", "--replace")
     settings = {
         "paths.train": train,
         "paths.dev": dev,
@@ -54,13 +53,10 @@ def main(train: str, dev: str, output: str, metrics: str) -> None:
     options = [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
     models = {f"{output}/{name}": limit for name, limit in DOCUMENTS.items()}
     for model, limit in models.items():
-        arbo("train", "training/deer.cfg", "--output", model, *options, *LIMIT, limit)
+        documents = "--corpora.train.limit", limit
+        run("train", "training/deer.cfg", "--output", model, *options, *documents)
     trained = [f"{model}/model-last" for model in models]
-    arbo("evaluate", *trained, dev, "--baselines", "--output", metrics)
-
-
-def arbo(*words: object) -> None:
-    subprocess.run([sys.executable, "-m", "spacy", "arbo", *map(str, words)], check=True)
+    run("evaluate", *trained, dev, "--baselines", "--output", metrics)
 
 
 if __name__ == "__main__":

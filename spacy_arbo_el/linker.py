@@ -542,10 +542,15 @@ class ArboLinker(TrainablePipe):
         return datastore.reading() if self.encoder.is_ready else datastore.kb.guard.reading()
 
 
+def linkers_of(nlp: Language) -> Dict[str, ArboLinker]:
+    """The enabled linkers of a pipeline, by name."""
+    return {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, ArboLinker)}
+
+
 def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
     """The pipeline's linker. The one of that name, or the first."""
-    for pipe_name, pipe in nlp.pipeline:
-        if isinstance(pipe, ArboLinker) and name in (None, pipe_name):
+    for pipe_name, pipe in linkers_of(nlp).items():
+        if name in (None, pipe_name):
             return pipe
     raise ValueError(
         f"The pipeline {nlp.pipe_names} has no arbo_linker{f' {name!r}' if name else ''}."

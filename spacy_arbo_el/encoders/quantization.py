@@ -1,4 +1,4 @@
-"""Texts of several domains that fix the 8-bit scales.
+"""Find the scales of 8-bit layers.
 
 A few channels of a transformer are much larger than the others, and one scale for all would leave
 the others a few steps. So inputs are divided by a factor per channel, and weights are multiplied by
@@ -90,15 +90,19 @@ def _best_scales(layers: Sequence[nn.Linear], inputs: "_Inputs") -> Tensor:
 def _flat_scales(
     transformer: nn.Module, found: Scales, inputs: Dict[str, "_Inputs"], passages: List[Tensor]
 ) -> Scales:
-    """Scales without factors, for layers behind a GELU. Hidden states hardly change there.
+    """Scales without factors, of layers behind a GELU.
+
+    They are of as many layers as keep the hidden states nearly unchanged.
 
     found: The best scales of all layers.
     """
-    exact = _normalized(transformer, passages)
-    least = _difference(_normalized(quantize(transformer, found), passages), exact)
     name_of = {id(layer): name for name, layer in linears_of(transformer).items()}
     behind = (name_of.get(id(feed_forward(module)[1])) for module in transformer.modules())
     names = [name for name in behind if name in inputs]
+    if not names:
+        return {}
+    exact = _normalized(transformer, passages)
+    least = _difference(_normalized(quantize(transformer, found), passages), exact)
     # Large channels are in the first layers most of all.
     for kept in sorted({len(names) * third // 3 for third in range(3)}):
         reads = {name: inputs[name] for name in names[kept:]}

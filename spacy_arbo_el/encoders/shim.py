@@ -137,7 +137,8 @@ class EncoderShim(HFShim):
         """Predict with 8-bit layers again, until the next update."""
         if self._is_trained:
             self._is_trained = False
-            self._quantized = _Quantized(earlier=self._quantized.scales)
+            before = self._quantized
+            self._quantized = _Quantized(earlier=before.scales or before.earlier)
 
     def forward_without_graph(self, inputs: ArgsKwargs) -> Any:
         """Run a training pass (dropout on) without keeping activations."""

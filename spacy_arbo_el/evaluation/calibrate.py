@@ -11,7 +11,7 @@ from ..arrays import TopK
 from ..calibration.calibration import Calibration
 from ..calibration.logistic import fit_logistic
 from ..discovery.grouping import Discovery
-from ..linker import ArboLinker
+from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
 from ..mentions.batch import MentionBatch
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of
@@ -166,10 +166,9 @@ def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> L
 def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Fitted]:
     """Calibrate every linker of a pipeline in place. The curves are written to its config."""
     fitted = {}
-    for name, pipe in nlp.pipeline:
-        if isinstance(pipe, ArboLinker):
-            fitted[name] = fit_calibration(pipe, docs)
-            install(nlp, name, pipe, fitted[name])
+    for name, linker in linkers_of(nlp).items():
+        fitted[name] = fit_calibration(linker, docs)
+        install(nlp, name, linker, fitted[name])
     return fitted
 
 

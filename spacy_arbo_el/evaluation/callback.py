@@ -11,7 +11,7 @@ from spacy.util import ensure_path, registry
 
 from ..corpora.docbin import read_docs
 from ..corpora.docs import unlinked
-from ..linker import ArboLinker
+from ..linker import ArboLinker, linkers_of
 from ..settings import check_share
 from ..training.averaging import averaged_copy
 from .calibrate import fit_calibration, install
@@ -67,7 +67,7 @@ class Calibrate:
         """
         if self.start_share:
             nlp = averaged_copy(nlp, self.start_share)
-        linkers = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, ArboLinker)}
+        linkers = linkers_of(nlp)
         state = {
             name: (linker.encoder.fingerprint, linker.datastore.content)
             for name, linker in linkers.items()

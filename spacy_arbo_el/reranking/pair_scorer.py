@@ -72,8 +72,7 @@ class PairScorer:
             if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
                 raise ValueError(Errors.E875.format(name=name))
         else:
-            copy = srsly.msgpack_loads(own.to_bytes())
-            shim_of(tower).set_transformer(*load_transformer(copy, attention_kind()))
+            shim_of(tower).from_bytes(own.to_bytes())
             tower.initialize()
         tokenizer_of(tower, size)
         rng = np.random.default_rng(seed)

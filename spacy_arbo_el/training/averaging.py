@@ -10,7 +10,7 @@ from thinc.api import Model
 
 from ..devices import torch
 from ..errors import Errors
-from ..linker import ArboLinker
+from ..linker import linkers_of
 from ..pipelines import load_pipeline, save_pipeline
 
 
@@ -37,8 +37,8 @@ def averaged_copy(nlp: Language, share: float) -> Language:
 
     share: The share of the weights that an encoder has by its name in the config.
     """
-    linkers = [(name, pipe) for name, pipe in nlp.pipeline if isinstance(pipe, ArboLinker)]
-    if not any(node.shims for _, linker in linkers for node in linker.model.walk()):
+    linkers = linkers_of(nlp)
+    if not any(node.shims for linker in linkers.values() for node in linker.model.walk()):
         raise ValueError(Errors.E621)
     folder = TemporaryDirectory()
     path = Path(folder.name) / "pipeline"
@@ -49,7 +49,7 @@ def averaged_copy(nlp: Language, share: float) -> Language:
         # The knowledge base stays in the folder, which is removed with the copy.
         vars(copy)["folder"] = folder
         config = copy.config.interpolate()["components"]
-        for name, _ in linkers:
+        for name in linkers:
             before = registry.resolve({"model": config[name]["model"]})["model"]
             before.initialize()
             linker: Any = copy.get_pipe(name)
