@@ -28,7 +28,7 @@ test: $(READY)
 
 attacks: $(READY)
 	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \
-		-m "attack or hypothesis" --attacks all --hypothesis-profile nightly $(PYTEST_ARGS)
+		-m "attack or hypothesis or nightly" --attacks all --hypothesis-profile nightly $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -36,6 +36,14 @@ def pytest_configure(config):
     config.pluginmanager.register(Costs())
 
 
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests that only ``make attacks`` runs."""
+    if config.getoption("--attacks") == "few":
+        nightly = [item for item in items if item.get_closest_marker("nightly")]
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly)
+
+
 @pytest.fixture
 def attacks(request):
     """Function from two counts to the one to use: a share in CI, all by ``make attacks``."""

@@ -124,6 +124,7 @@ def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     assert ours == theirs
 
 
+@pytest.mark.nightly
 def test_names_are_found_by_two_workers(tmp_path):
     kb, texts = write_dictionary(tmp_path / "entities.jsonl"), tmp_path / "texts"
     texts.mkdir()
@@ -150,6 +151,7 @@ Path(__file__).with_suffix(f".{os.getpid()}").touch()
 """
 
 
+@pytest.mark.nightly
 def test_workers_import_the_code_of_the_command(tmp_path, model, corpus):
     code = tmp_path / "code.py"
     code.write_text(REGISTERING)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
@@ -16,6 +16,8 @@ from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 ENTITIES = 12
+# For those that need thousands of mentions.
+few_examples = settings(max_examples=settings.default.max_examples // 3)
 
 
 def neighbours_of(texts, exemplars):
@@ -73,6 +75,7 @@ def test_evidence_is_the_nearest_text_and_exemplar_of_each_entity(seed, m):
 
 
 @pytest.mark.slow
+@few_examples
 @given(st.integers(0, 1 << 30), st.sampled_from([-0.3, -0.1, 0.0, 0.1, 0.3]))
 def test_the_better_evidence_is_chosen_whatever_its_scale(seed, shift):
     """Exemplars that are all more similar than texts, or all less, do not decide by that."""
@@ -110,6 +113,7 @@ def test_less_reliable_evidence_counts_less():
 
 
 @pytest.mark.slow
+@few_examples
 @given(st.integers(0, 1 << 30))
 def test_probabilities_are_how_often_the_best_candidate_is_right(seed):
     texts, exemplars, gold = world(seed, m=2000, text_noise=0.15, exemplar_noise=0.12)

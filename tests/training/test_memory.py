@@ -54,6 +54,7 @@ def growth(kept_tokens: int, size: int) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say")
 def test_batch_of_128_trains_in_the_memory_of_a_batch_of_32():
     # Vectors, gradients and ids of 4 times as many passages take 3 MB, the rest is between blocks.
@@ -99,6 +100,7 @@ print(used() - before)
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(
     sys.platform != "linux" or not torch.cpu._is_avx512_bf16_supported(),
     reason="programs are compiled for bfloat16, which the CPU must have",

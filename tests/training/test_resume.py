@@ -89,6 +89,9 @@ def overrides(tmp_path_factory, tiny_bert):
     }
 
 
+VARIANTS = ("averages", "another component", "new mentions")
+
+
 def settings_of(kind, overrides):
     """The settings of a run: the recommended system, with more that a checkpoint must keep."""
     if kind == "averages":
@@ -144,7 +147,13 @@ def resume_until_it_ends(worker, output, settings, kills):
 
 @pytest.mark.attack
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["plain", "averages", "another component", "new mentions"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "plain",
+        *(pytest.param(kind, marks=pytest.mark.nightly) for kind in VARIANTS),
+    ],
+)
 def test_killed_and_resumed_training_loses_nothing(worker, overrides, attacks, tmp_path, kind):
     """Each step is trained on once, whenever the process is killed, and both folders are whole.
 
@@ -184,6 +193,7 @@ def test_killed_and_resumed_training_loses_nothing(worker, overrides, attacks, t
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_training_that_has_ended_is_not_repeated(worker, overrides, tmp_path):
     settings = settings_of("plain", {**overrides, "training.max_epochs": 1})
     worker.train(tmp_path, settings)
