@@ -42,7 +42,6 @@ _NAMES = {
     "draw_arborescence": "explanations.arborescence",
     "edit_pipeline": "pipelines",
     "find_linker": "linker",
-    "link_dataset": "distributed.dataset",
     "link_in_shards": "distributed.runs",
     "links_to_dicts": "frames",
     "links_to_frame": "frames",

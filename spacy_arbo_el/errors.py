@@ -378,9 +378,6 @@ class Errors(metaclass=_Coded):
         "These positives belong to mentions, but the queries are names of entities. Use "
         "SynonymPositives.v1, or MentionQueries.v1."
     )
-    E613 = (
-        "There is nothing to read names from. Give a knowledge base, or ontologies in OBO format."
-    )
     E614 = (
         "The component '{name}' has a separate encoder for entities. Pretrain with model.entity = "
         "null, and give both encoders the result."
@@ -571,10 +568,6 @@ class Errors(metaclass=_Coded):
     E853 = (
         "{path} is an n-gram encoder with other settings: {settings}. Set the same under "
         "components.arbo_linker.model, or distill an encoder with the settings of this config."
-    )
-    E854 = (
-        "Fitting the reranker needs torch, which is not installed: pip install torch. A pipeline "
-        "with a fitted reranker links without it."
     )
     E855 = (
         "The student's vectors have the width {student}, and the teacher's {teacher}. Set "

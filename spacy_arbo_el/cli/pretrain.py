@@ -1,7 +1,7 @@
 """The command ``arbo pretrain``: train an encoder on entity names."""
 
 from pathlib import Path
-from typing import List, Optional
+from typing import Optional
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -14,11 +14,8 @@ from .arguments import CODE, CONFIG, ENCODER, GPU, RESUME
 def pretrain_command(
     # fmt: off
     ctx: typer.Context,
-    kb: Optional[Path] = Arg(None, help="Knowledge base, or JSONL file of entities"),
+    kb: Path = Arg(..., help="Knowledge base, or file of entities", exists=True),
     output: Path = Opt(..., "--output", "-o", help="Folder for the encoder"),
-    ontologies: List[Path] = Opt(
-        [], "--obo", help="OBO file whose names and definitions are added"
-    ),
     config: Optional[Path] = CONFIG,
     encoder: str = ENCODER,
     resume: bool = RESUME,
@@ -36,7 +33,7 @@ def pretrain_command(
     \b
     Example:
       python -m spacy arbo pretrain kb --output encoder
-      python -m spacy arbo pretrain kb --obo HumanDO.obo --output encoder --training.max_steps 500
+      python -m spacy arbo pretrain HumanDO.obo --output encoder --training.max_steps 500
     """
     from spacy.cli._util import show_validation_error
     from spacy.training.initialize import init_nlp
@@ -59,7 +56,7 @@ def pretrain_command(
     with errors_for_people(only_coded=True):
         check_replaceable(output, ENCODER)
         with show_validation_error(config):
-            settings = pretraining_config(config, kb, ontologies, overrides)
+            settings = pretraining_config(config, kb, overrides)
         msg.divider("Reading names")
         with show_validation_error(config, hint_fill=False):
             nlp = init_nlp(settings, use_gpu=gpu_id)

