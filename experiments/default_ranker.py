@@ -1,24 +1,25 @@
 """Fit the weights and the curves that a linker begins with, for the untrained bundled encoder.
 
-    python experiments/default_ranker.py CORPUS.spacy=KB … [--mentions 1200]
+    python default_ranker.py DOMAIN:TRAIN.spacy:DEV.spacy:KB … [--mentions 1200] [--write]
 
-The corpora are annotated and public; figures on wned-wiki and reddit-posts are not held out. Each
-is used three ways: with the entities alone, with one candidate of every fourth mention, as in a
-knowledge base of few entities, and with the exemplars of every second document. The weights are
-written into the package, and the curves are printed for ``calibration/calibration.py``.
+The corpora are annotated and public. Each is used three ways: with the entities alone, with one
+candidate of every fourth mention, as in a knowledge base of few entities, and with the exemplars of
+every second document. TRAIN or DEV may be empty. Each DEV is scored by weights that were fitted
+without its domain, then by those of all. The curves are printed for ``calibration/calibration.py``.
 """
 
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 import spacy
+import srsly
 from spacy.tokens import Doc
 
 from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.calibration.logistic import Curve, fit_logistic
+from spacy_arbo_el.calibration.logistic import Curve, fit_logistic, probability
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.evaluation.calibrate import (
     AnnotatedMentions,
@@ -26,6 +27,7 @@ from spacy_arbo_el.evaluation.calibrate import (
     mention_edges,
     same_entity_edges,
 )
+from spacy_arbo_el.evaluation.reliability import reliability
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
@@ -36,6 +38,9 @@ from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import write_file
 
 FEW = 4
+# The default of the component.
+THRESHOLD = 0.4
+Parts = Tuple[ArboLinker, AnnotatedMentions, AnnotatedMentions]
 
 
 def some_documents(docs: List[Doc], n_mentions: int) -> List[Doc]:
@@ -53,24 +58,50 @@ def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFea
     return part.where(np.arange(part.entities.shape[1]) == column[:, None])
 
 
-class Collected:
-    """Candidates with labels, of all corpora."""
+class Labelled(NamedTuple):
+    """Candidates of mentions with labels.
 
-    def __init__(self) -> None:
-        self.features: List[CandidateFeatures] = []
-        self.correct: List[np.ndarray] = []
-        self.documents: List[np.ndarray] = []
+    correct: (m, c) bool.
+    documents: (m,) int64, different in each corpus.
+    """
 
-    def add(self, features: CandidateFeatures, gold: np.ndarray, documents: np.ndarray) -> None:
-        """Candidates of a corpus. documents: (m,) int64, different in each corpus."""
-        self.features.append(features)
-        self.correct.append(is_gold(features.entities, gold))
-        self.documents.append(documents)
+    candidates: CandidateFeatures
+    correct: np.ndarray
+    documents: np.ndarray
 
-    def weights(self) -> Optional[RankerWeights]:
-        """The weights that fit all of them."""
-        features, labels = CandidateFeatures.concat(self.features), np.concatenate(self.correct)
-        return fit_weights(features, labels, np.concatenate(self.documents))
+    @classmethod
+    def of(
+        cls, candidates: CandidateFeatures, gold: np.ndarray, documents: np.ndarray
+    ) -> "Labelled":
+        """gold: (m, g) int64, as in ``AnnotatedMentions``."""
+        return cls(candidates, is_gold(candidates.entities, gold), documents)
+
+
+def fit(corpora: List[List[Labelled]]) -> RankerWeights:
+    """Weights that fit some corpora, each of which counts alike."""
+    sizes = [sum(len(part.correct) for part in corpus) for corpus in corpora]
+    parts = [part for corpus in corpora for part in corpus]
+    weights = fit_weights(
+        CandidateFeatures.concat([part.candidates for part in parts]),
+        np.concatenate([part.correct for part in parts]),
+        np.concatenate([part.documents for part in parts]),
+        np.repeat(np.mean(sizes) / np.array(sizes), sizes),
+    )
+    if weights is None:
+        raise SystemExit("There are too few mentions.")
+    return weights
+
+
+def scores_of(name: str, weights: RankerWeights, test: Labelled) -> Dict[str, float]:
+    """R@1, accuracy at the default threshold without NIL, and ECE, of weights on a dev set."""
+    logits = weights.logits(test.candidates)
+    right = np.take_along_axis(test.correct, logits.argmax(axis=1)[:, None], axis=1)[:, 0]
+    probabilities = probability(logits.max(axis=1))
+    linked = right & (probabilities >= THRESHOLD)
+    error = reliability(probabilities, right).error
+    print(f"{name}: R@1 {right.mean():.4f}, linked {linked.mean():.4f}, ECE {error:.4f}")
+    names = ("arbo_recall_at_1", "arbo_acc", "arbo_calibration_error")
+    return dict(zip(names, map(float, (right.mean(), linked.mean(), error))))
 
 
 def entity_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
@@ -117,44 +148,78 @@ def fit_curves(parts: List[Dict[str, LabelledEdges]]) -> Iterator[Tuple[str, Opt
         yield kind, fit_logistic(scores, correct), len(scores)
 
 
+def collect(linker: ArboLinker, docs: List[Doc], first: int) -> Tuple[List[Labelled], Parts]:
+    """Candidates of a corpus in the three ways, and what the curves are fitted on.
+
+    first: The number of its first document.
+    """
+    ranker, context = FeatureRanker(pretrained=False), linker.stages.context
+    alone = AnnotatedMentions.retrieve(linker.stages, docs, 64)
+    features = ranker.gather(alone.batch, alone.neighbours, context)
+    # A document is held out in all ways at once.
+    documents = first + alone.batch.documents
+    few = one_candidate(features, alone.gold)
+    linker.feedback.add_exemplars(docs[::2])
+    beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2], 64)
+    with_exemplars = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
+    linker.feedback.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
+    labelled = [
+        Labelled.of(features, alone.gold, documents),
+        Labelled.of(few, alone.gold[::FEW], documents[::FEW]),
+        Labelled.of(with_exemplars, beside.gold, first + 1 + 2 * beside.batch.documents),
+    ]
+    return labelled, (linker, alone, beside)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("corpora", nargs="+", metavar="CORPUS.spacy=KB")
+    parser.add_argument("corpora", nargs="+", metavar="DOMAIN:[TRAIN]:[DEV]:KB")
     parser.add_argument("--mentions", type=int, default=1200)
+    parser.add_argument("--write", action="store_true", help="Write the weights into the package.")
     args = parser.parse_args()
-    collected, parts, linkers = Collected(), [], {}
-    for pair in args.corpora:
-        corpus, kb = (Path(part) for part in pair.split("="))
+    trained: List[Tuple[str, List[Labelled]]] = []
+    tests: List[Tuple[str, str, Labelled]] = []
+    parts, linkers = [], {}
+    for item in args.corpora:
+        domain, train, dev, kb = item.split(":")
         if kb not in linkers:
             linkers[kb] = spacy.blank("en").add_pipe("arbo_linker")
             linkers[kb].set_kb(kb, reencode=True)
             linkers[kb].refresh()
         linker = linkers[kb]
-        docs = some_documents(list(read_docs(corpus, linker.vocab)), args.mentions)
-        ranker = FeatureRanker(pretrained=False)
-        alone = AnnotatedMentions.retrieve(linker.stages, docs, 64)
-        features = ranker.gather(alone.batch, alone.neighbours, linker.stages.context)
-        # A document is held out in all ways at once.
-        start = 100_000 * len(parts)
-        documents = start + alone.batch.documents
-        collected.add(features, alone.gold, documents)
-        collected.add(one_candidate(features, alone.gold), alone.gold[::FEW], documents[::FEW])
-        linker.feedback.add_exemplars(docs[::2])
-        beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2], 64)
-        features = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
-        collected.add(features, beside.gold, start + 1 + 2 * beside.batch.documents)
-        linker.feedback.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
-        parts.append((linker, alone, beside))
-        print(f"{corpus.stem}: {len(alone.batch)} mentions", flush=True)
-    weights = collected.weights()
-    pretrained = PretrainedWeights.for_encoder(weights, linkers[kb].encoder)
-    write_file(PRETRAINED, pretrained.to_bytes())
-    print(f"{sum(map(len, collected.features))} lists of candidates, {weights.accuracy:.4f} right")
+        if train:
+            docs = some_documents(list(read_docs(Path(train), linker.vocab)), args.mentions)
+            labelled, part = collect(linker, docs, 100_000 * len(parts))
+            trained.append((domain, labelled))
+            parts.append(part)
+        if dev:
+            docs = some_documents(list(read_docs(Path(dev), linker.vocab)), args.mentions)
+            found = AnnotatedMentions.retrieve(linker.stages, docs, 64)
+            features = FeatureRanker(pretrained=False).gather(
+                found.batch, found.neighbours, linker.stages.context
+            )
+            test = Labelled.of(features, found.gold, found.batch.documents)
+            tests.append((domain, Path(dev).stem, test))
+        print(f"{item}: read", flush=True)
+    scores = {}
+    for left_out in sorted({domain for domain, _, _ in tests}):
+        weights = fit([labelled for domain, labelled in trained if domain != left_out])
+        for domain, name, test in tests:
+            if domain == left_out:
+                key = f"{name}, fitted without {domain}"
+                scores[key] = scores_of(key, weights, test)
+    weights = fit([labelled for _, labelled in trained])
+    for _, name, test in tests:
+        scores[f"{name}, fitted on all"] = scores_of(f"{name}, fitted on all", weights, test)
+    srsly.write_json("metrics/default_ranker.json", scores)
     for linker in linkers.values():
         linker.reranker = replace(FeatureRanker(), weights=weights)
     for kind, curve, count in fit_curves([edges(*part) for part in parts]):
         rounded = None if curve is None else tuple(round(float(x), 1) for x in curve)
         print(f"    {kind}: Curve = {rounded}  # {count} edges")
+    if args.write:
+        encoder = next(iter(linkers.values())).encoder
+        write_file(PRETRAINED, PretrainedWeights.for_encoder(weights, encoder).to_bytes())
 
 
 if __name__ == "__main__":

@@ -569,6 +569,10 @@ class Errors(metaclass=_Coded):
         "{path} is an n-gram encoder with other settings: {settings}. Set the same under "
         "components.arbo_linker.model, or distill an encoder with the settings of this config."
     )
+    E854 = (
+        "Fitting the reranker needs torch, which is not installed: pip install torch. A pipeline "
+        "with a fitted reranker links without it."
+    )
     E855 = (
         "The student's vectors have the width {student}, and the teacher's {teacher}. Set "
         "model.width to {teacher}, or learn similarities: --target similarities."

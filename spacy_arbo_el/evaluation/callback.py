@@ -68,6 +68,9 @@ class Calibrate:
         if self.start_share:
             nlp = averaged_copy(nlp, self.start_share)
         linkers = linkers_of(nlp)
+        for linker in linkers.values():
+            # Calibrated on the vectors that the saved pipeline will give.
+            linker.encoder.end_training()
         state = {
             name: (linker.encoder.fingerprint, linker.datastore.content)
             for name, linker in linkers.items()

@@ -102,7 +102,15 @@ class LinkingStages:
 
     def encode(self, batch: MentionBatch) -> MentionBatch:
         """The batch with its vectors."""
-        return batch.with_vectors(self.encode_inputs(batch.inputs))
+        known, vectors = self.datastore.known_vectors(batch)
+        if not len(known):
+            return batch.with_vectors(self.encode_inputs(batch.inputs))
+        encoded = np.empty((len(batch), vectors.shape[1]), dtype=np.float32)
+        encoded[known] = self.datastore.settings.similarity.prepare(vectors)
+        rest = np.setdiff1d(np.arange(len(batch)), known)
+        if len(rest):
+            encoded[rest] = self.encode_inputs(batch.inputs.take(rest))
+        return batch.with_vectors(encoded)
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
         """Spans of mentions -> (n, width) float32, prepared for comparing."""

@@ -1,7 +1,7 @@
 """Strings of a datastore's entities, updated edit by edit."""
 
 from dataclasses import dataclass
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -131,15 +131,41 @@ class EntityStrings:
         owners = np.full((len(records), count), -1, dtype=np.int64)
         for i, record in enumerate(records):
             forms = record.normalized.casefold(), record.text.casefold()
-            attested = self.index.with_surface_form(record.normalized)
-            if withheld is not None:
-                attested = [position for position in attested if not withheld[position]]
+            attested, _ = self._attested(record, withheld)
             both = [*attested, *(position for form in forms for position in named.get(form, ()))]
             # Another program may have added entities since the datastore was read.
             known = (position for position in both if position < len(self.has_exemplar))
             entities = list(dict.fromkeys(known))[:count]
             owners[i, : len(entities)] = entities
         return owners
+
+    def attested(
+        self,
+        records: Sequence[MentionRecord],
+        entities: np.ndarray,
+        withheld: Optional[np.ndarray] = None,
+    ) -> np.ndarray:
+        """Each candidate's share of the exemplars with the mention's surface form: (m, c) float32.
+
+        entities: (m, c) int64, -1 for none.
+        withheld: As in ``owners``.
+        """
+        shares = np.zeros(entities.shape, dtype=np.float32)
+        for i, record in enumerate(records):
+            owners, counts = self._attested(record, withheld)
+            if owners:
+                same = entities[i][:, None] == np.array(owners)
+                shares[i] = same @ (np.array(counts) / sum(counts))
+        return shares
+
+    def _attested(
+        self, record: MentionRecord, withheld: Optional[np.ndarray]
+    ) -> Tuple[List[int], List[int]]:
+        """The entities with exemplars of a mention's surface form, and how many. Most first."""
+        counts = self.index.with_surface_form(record.normalized)
+        owners = [e for e in counts if withheld is None or not withheld[e]]
+        owners.sort(key=lambda e: (-counts[e], e))
+        return owners, [counts[e] for e in owners]
 
     def _read(self, records: Sequence[MentionRecord], changed: np.ndarray) -> None:
         """Update strings of changed entities from ``_sources``. It has their current state.
@@ -182,7 +208,7 @@ def _stride(entities: EntityStore) -> int:
 def _surface_forms(
     records: Sequence[MentionRecord], owners: np.ndarray, positions: np.ndarray
 ) -> List[List[str]]:
-    """Surface forms of the exemplars of some entities.
+    """Surface forms of the exemplars of some entities. As often as each occurs.
 
     owners: (n,) int64, the entity of each exemplar.
     positions: (e,) int64, ascending.
@@ -192,7 +218,8 @@ def _surface_forms(
     rows = np.searchsorted(positions, owners[exemplars])
     for exemplar, row in zip(exemplars.tolist(), rows.tolist()):
         record = records[exemplar]
-        groups[row] += [record.text, record.normalized or record.text]
+        forms = record.text.lower(), (record.normalized or record.text).lower()
+        groups[row] += dict.fromkeys(forms)
     return groups
 
 

@@ -27,6 +27,7 @@ FEATURES = (
     "numbers",  # 1 if a name or surface form has the same numbers
     "has_exemplar",  # 1 if the entity has an exemplar
     "title",  # 1 if its title has the same n-grams
+    "attested",  # share of the exemplars with the mention's surface form that are the entity's
 )
 
 
@@ -116,7 +117,8 @@ def gather_features(
     features += [*similarity.ngrams, similarity.ngrams.max(axis=0)]
     for view in (similarity.words, similarity.numbers):
         features += [view[0], view.max(axis=0)]
-    features += [has_exemplar, similarity.first[0]]
+    attested = entity_strings.attested(records, entities, withheld)
+    features += [has_exemplar, similarity.first[0], attested]
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     return CandidateFeatures(entities, stacked, rows)

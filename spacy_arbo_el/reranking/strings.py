@@ -6,8 +6,8 @@ since they mean more than their few characters: multiple endocrine neoplasia typ
 and neither is the one without a number.
 """
 
-from bisect import insort
-from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence
+from collections import Counter
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -59,8 +59,8 @@ class StringIndex:
         self._names = StringTable(self._reader)
         self._counted: Dict[int, List[str]] = {}
         self._surface_forms = StringTable(self._reader)
-        # The entities that have a surface form, in order.
-        self._owners: Dict[str, List[int]] = {}
+        # The entities that have a surface form, and how often.
+        self._owners: Dict[str, Dict[int, int]] = {}
         self._loading = ForkableLock()
 
     def count_names(self, entities: np.ndarray) -> None:
@@ -85,18 +85,19 @@ class StringIndex:
         """Give entities other surface forms.
 
         entities: (e,) int64, each once.
-        groups: Those of each of the entities.
+        groups: Those of each of the entities, as often as each occurs.
         """
-        distinct = [_distinct(forms) for forms in groups]
-        for entity, forms in zip(entities.tolist(), distinct):
+        counted = [Counter(form.lower() for form in forms) for forms in groups]
+        distinct = [list(counts) for counts in counted]
+        for entity, counts in zip(entities.tolist(), counted):
             old = self._surface_forms.of(entity)
             self._reader.count(old, -1) if old else None
             for form in old:
-                self._owners[form].remove(entity)
+                del self._owners[form][entity]
                 if not self._owners[form]:
                     del self._owners[form]
-            for form in forms:
-                insort(self._owners.setdefault(form, []), entity)
+            for form, count in counts.items():
+                self._owners.setdefault(form, {})[entity] = count
         self._surface_forms.replace(entities, distinct)
         self._reader.count([form for forms in distinct for form in forms])
 
@@ -105,9 +106,9 @@ class StringIndex:
         """Share of stored strings that no entity uses any more."""
         return max(self._names.garbage, self._surface_forms.garbage)
 
-    def with_surface_form(self, string: str) -> Sequence[int]:
-        """The entities with exactly this surface form, whatever the case."""
-        return self._owners.get(string.lower(), ())
+    def with_surface_form(self, string: str) -> Mapping[int, int]:
+        """The entities with exactly this surface form, whatever the case, and how often."""
+        return self._owners.get(string.lower(), {})
 
     def similarity(self, strings: Sequence[str], entities: np.ndarray) -> StringSimilarity:
         """The similarity of each mention to its candidates.

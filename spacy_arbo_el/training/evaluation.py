@@ -9,7 +9,6 @@ from spacy.training import Example
 from spacy.training.loop import create_evaluation_callback
 
 from ..errors import Warnings
-from ..linker import linkers_of
 from .checkpoint import Evaluation
 from .memory import release_memory
 
@@ -51,8 +50,6 @@ def create_evaluation(
 
     def calibrate_and_evaluate() -> Evaluation:
         release_memory()
-        for linker in linkers_of(nlp).values():
-            linker.encoder.end_training()
         as_saved, held_out = nlp, {}
         if hasattr(callback, "calibrate_and_score"):
             as_saved, held_out = callback.calibrate_and_score(nlp)

@@ -1,5 +1,7 @@
 """The strings of entities, updated edit by edit, against reading all of them anew."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -125,3 +127,20 @@ def test_changes_that_were_forgotten_are_not_known(monkeypatch):
     assert log.since(0) == {1, 2} and log.since(1) == {2} and log.since(2) == set()
     log.add([3, 4, 5, 6, 7])
     assert log.total == 7 and log.since(4) == {5, 6, 7} and log.since(2) is None
+
+
+def test_the_share_of_exemplars_with_the_surface_form_of_a_mention():
+    datastore = datastore_of(*(Entity(id_, f"name {id_}") for id_ in IDS))
+    owners = ["a", "a", "b", "c"]
+    texts = ["Flu", "flu", "FLU", "cold"]
+    for number, (id_, text) in enumerate(zip(owners, texts)):
+        records = [replace(mention(text), key=(f"doc{number}", 0, 1), kb_ids=(id_,))]
+        datastore.exemplars.extend(records, inputs(1))
+    strings = EntityStrings(datastore, 1, 3)
+    every = np.array([[0, 1, 2, 3, -1]])
+    shares = strings.attested([mention("flu")], every)
+    assert shares[0] == pytest.approx([2 / 3, 1 / 3, 0, 0, 0])
+    # Without the exemplars of an entity, it is as if there were none of it.
+    hidden = np.array([True, False, False, False])
+    assert strings.attested([mention("flu")], every, hidden)[0] == pytest.approx([0, 1, 0, 0, 0])
+    assert not strings.attested([mention("fever")], every).any()
