@@ -206,6 +206,7 @@ class ArboLinker(TrainablePipe):
 
         So are the scores of a cross-encoder. The weights must stay unchanged.
         """
+        self.encoder.require_ready(self.name)
         if isinstance(self.datastore.encoder, CachedEncoder):
             yield self
             return

@@ -94,6 +94,7 @@ def fit_calibration(
         Otherwise it stays as it is.
     batch_size: The number of documents per batch.
     """
+    linker.encoder.require_ready(linker.name)
     stages = linker.stages
     if from_scratch:
         reranker = unfitted(stages.reranker)

@@ -3,7 +3,11 @@
 import pytest
 import spacy
 from spacy.tokens import Span
+from spacy.training import Example
 
+from spacy_arbo_el.corpora.docs import unlinked
+from spacy_arbo_el.evaluation.calibrate import fit_calibration
+from spacy_arbo_el.evaluation.report import linked_outcomes
 from spacy_arbo_el.kb.entity import Entity
 
 # As in the Disease Ontology.
@@ -85,3 +89,22 @@ def test_the_only_entity_is_not_linked_to_everything():
     nlp.add_pipe("arbo_linker").set_kb([Entity("E3", "Amazon River", aliases=["Amazon"])])
     assert link(nlp, "Boats travel up the Amazon.", "Amazon").kb_id == "E3"
     assert link(nlp, "Zorblax was founded in 1990.", "Zorblax").kb_id == "NIL"
+
+
+def test_a_pipeline_that_was_saved_before_it_linked_can_be_calibrated_and_scored(tmp_path):
+    """Its encoder gets its weights when they are needed first, whatever needs them."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_linker").set_kb(DISEASES, reencode=True)
+    nlp.to_disk(tmp_path / "model")
+    doc = nlp.make_doc("An outbreak of measles.")
+    doc.ents = [Span(doc, 3, 4, label="X", kb_id="measles")]
+    for use in (fit_calibration, compare):
+        linker = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
+        assert not linker.encoder.is_ready
+        use(linker, [doc])
+        assert linker.encoder.is_ready
+
+
+def compare(linker, docs):
+    with linker.cached_encoder():
+        linked_outcomes(linker, linker.stages, [Example(unlinked(d), d) for d in docs], 0.0)
