@@ -11,6 +11,9 @@ import numpy as np
 
 # The softmax must tell candidates apart.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
+# Weight of the penalty for moving away from a start, and of the penalty without one; they count as
+# so many mentions.
+PRIOR, NO_PRIOR = 8.0, 0.005
 # The largest log-odds that a candidate can have.
 MOST = 20.0
 
@@ -54,7 +57,10 @@ def fit_temperature(
 
 
 def fit_presence(
-    evidence: np.ndarray, present: np.ndarray, weights: np.ndarray
+    evidence: np.ndarray,
+    present: np.ndarray,
+    weights: np.ndarray,
+    start: Optional[np.ndarray] = None,
 ) -> Optional[np.ndarray]:
     """Weights of evidence and an offset. The log-odds that any candidate is right.
 
@@ -63,6 +69,7 @@ def fit_presence(
     evidence: (n, f) float, of the best candidate of each mention.
     present: (n,) bool, whether a right candidate is among those of the mention.
     weights: (n,) float, how much each mention counts.
+    start: (f + 1,) float, what few mentions change little; None to begin with nothing.
     RETURNS: (f + 1,) float, the offset last; None where all mentions are alike.
     """
     from scipy.optimize import minimize
@@ -72,16 +79,20 @@ def fit_presence(
     spread = np.maximum(evidence.std(axis=0), 1e-6)
     measured = np.column_stack([evidence / spread, np.ones(len(evidence))])
     sign, shares = np.where(present, 1.0, -1.0), weights / weights.sum()
-    mild = 0.005 / len(evidence)
+    centre, prior = np.zeros(evidence.shape[1] + 1), NO_PRIOR
+    if start is not None:
+        centre, prior = start * np.append(spread, 1.0), PRIOR
+    penalty = prior / weights.sum()
 
     def loss(w: np.ndarray) -> Tuple[float, np.ndarray]:
-        margin = sign * (measured @ w)
+        margin, moved = sign * (measured @ w), w - centre
         wrong = 1.0 / (1.0 + np.exp(np.clip(margin, -80, 80)))
-        gradient = -(shares * sign * wrong) @ measured + 2 * mild * w
-        return shares @ np.logaddexp(0, -margin) + mild * w @ w, gradient
+        gradient = -(shares * sign * wrong) @ measured + 2 * penalty * moved
+        return shares @ np.logaddexp(0, -margin) + penalty * moved @ moved, gradient
 
     bounds = [(0.0, None)] * evidence.shape[1] + [(None, None)]
-    fitted = minimize(loss, np.zeros(len(bounds)), jac=True, bounds=bounds, method="L-BFGS-B").x
+    zeros = np.zeros(len(bounds))
+    fitted = minimize(loss, zeros, jac=True, bounds=bounds, method="L-BFGS-B").x
     return np.append(fitted[:-1] / spread, fitted[-1])
 
 

@@ -13,11 +13,9 @@ from ..devices import torch
 from ..errors import Errors
 from ..storage.files import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
-from .probabilities import MOST, fit_presence, fit_temperature, log_odds_of
+from .probabilities import MOST, PRIOR, fit_presence, fit_temperature, log_odds_of
 
 HIDDEN = 16
-# Weight of the penalty that keeps the network's weights small; counts as so many mentions.
-PRIOR = 8.0
 FOLDS = 5
 # Fewer mentions than these are too few to learn from.
 MIN_MENTIONS = 20
@@ -153,7 +151,8 @@ def fit_weights(
     present = np.concatenate([gold, np.zeros(len(valid), dtype=bool)])
     counts = np.concatenate([(1 - ABSENT) * shares, ABSENT * shares])
     counts *= np.concatenate([valid.any(axis=1), absent.valid.any(axis=1)])
-    presence = fit_presence(evidence, present, counts)
+    before = None if start is None else start.curve[1:].astype(np.float64)
+    presence = fit_presence(evidence, present, counts, before)
     if presence is None:
         return None
     best = held_out.argmax(axis=1)[:, None]

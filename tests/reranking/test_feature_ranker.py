@@ -344,8 +344,8 @@ def test_its_repr_names_its_settings_not_its_weights():
 
 
 def test_few_mentions_change_little_what_fitting_starts_from():
-    rng = np.random.default_rng(2)
-    many, few, unseen = (random_candidates(rng, count) for count in (1500, 40, 1500))
+    rng = np.random.default_rng(0)
+    many, few, unseen = (random_candidates(rng, count) for count in (1500, 24, 1500))
 
     def labels_of(candidates):
         true = 2 * candidates.features[..., 0] + 2 * candidates.features[..., 3]
@@ -353,11 +353,11 @@ def test_few_mentions_change_little_what_fitting_starts_from():
 
     start = fit_weights(many, labels_of(many), np.arange(1500))
     correct, later = labels_of(few), labels_of(unseen)
-    alone = fit_weights(few, correct, np.arange(40))
-    started = fit_weights(few, correct, np.arange(40), start=start)
+    alone = fit_weights(few, correct, np.arange(24))
+    started = fit_weights(few, correct, np.arange(24), start=start)
     whole, reached = accuracy_of(start, unseen, later), accuracy_of(started, unseen, later)
-    assert reached > accuracy_of(alone, unseen, later) and reached > whole - 0.05
+    assert reached > accuracy_of(alone, unseen, later) and reached > whole - 0.08
     # What contradicts the mentions is not started from.
     wrong = replace(start, linear=-start.linear, out=-start.out)
-    again = fit_weights(few, correct, np.arange(40), start=wrong)
+    again = fit_weights(few, correct, np.arange(24), start=wrong)
     assert accuracy_of(again, unseen, later) >= accuracy_of(alone, unseen, later) - 1e-6

@@ -59,3 +59,9 @@ def test_evidence_that_any_candidate_is_right_is_found():
     assert 0 <= second < 0.001
     assert fit_presence(-evidence, present, np.ones(8000))[0] == 0, "evidence never speaks against"
     assert fit_presence(evidence, np.ones(8000, bool), np.ones(8000)) is None
+    # A few mentions hardly move what is started from, and many do.
+    start = np.array([1.0, 0.01, -1.0])
+    few = fit_presence(evidence[:4], np.arange(4) < 2, np.ones(4), start)
+    assert few == pytest.approx(start, abs=0.7)
+    many = fit_presence(evidence, present, np.ones(8000), start)
+    assert many == pytest.approx([first, second, offset], abs=0.05)
