@@ -6,6 +6,10 @@ import numpy as np
 
 # Slope and offset.
 Curve = Tuple[float, float]
+# Fewer points are too few to learn from.
+MIN_POINTS = 10
+# Log-odds beyond those of any share that is fitted.
+MOST = 40.0
 
 
 def probability(logits: Any) -> Any:
@@ -38,7 +42,7 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Optional[Curve]
 
     kept = np.isfinite(similarity)
     similarity, correct = np.asarray(similarity)[kept], np.asarray(correct)[kept]
-    if len(correct) < 10 or correct.all() or not correct.any():
+    if len(correct) < MIN_POINTS or correct.all() or not correct.any():
         return None
     spread = float(similarity.std()) or 1.0
     centre = float(similarity.mean())
@@ -46,3 +50,22 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Optional[Curve]
     model = LogisticRegression(C=100.0).fit(((similarity - centre) / spread)[:, None], correct)
     slope = float(model.coef_[0, 0]) / spread
     return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else None
+
+
+def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Optional[Curve]:
+    """The curve with a given slope that is right on average. For data that shows no slope.
+
+    similarity, correct: As in ``fit_logistic``.
+    RETURNS: None where there are too few points.
+    """
+    from scipy.optimize import brentq
+
+    kept = np.isfinite(similarity)
+    scaled, correct = slope * np.asarray(similarity)[kept], np.asarray(correct)[kept]
+    if len(correct) < MIN_POINTS:
+        return None
+    # As if one more point were half right: all are never right, nor wrong.
+    share = (correct.sum() + 0.5) / (len(correct) + 1)
+    widest = float(np.abs(scaled).max()) + MOST
+    offset = brentq(lambda o: probability(scaled + o).mean() - share, -widest, widest)
+    return slope, float(offset)

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from ..arrays import TopK
 from ..calibration.calibration import Calibration
-from ..calibration.logistic import fit_logistic
+from ..calibration.logistic import fit_logistic, fit_offset
 from ..discovery.grouping import Discovery
 from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
@@ -126,7 +126,8 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
 
 
 def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:
-    curve = fit_logistic(*edges)
+    slope, _ = getattr(stages.calibration, kind)
+    curve = fit_logistic(*edges) or fit_offset(*edges, slope)
     change: Dict[str, Any] = {} if curve is None else {kind: curve}
     return replace(stages, calibration=replace(stages.calibration, **change))
 

@@ -1,12 +1,19 @@
 """The edges that the calibration is fitted on."""
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.evaluation.calibrate import mention_edges
+from spacy_arbo_el.calibration.logistic import fit_offset, probability
+from spacy_arbo_el.evaluation.calibrate import fit_calibration, mention_edges
 from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
+
+from ..linker.conftest import build
+from ..linker.world import TRAIN, annotated
 
 
 def test_only_mention_edges_between_different_entities_are_used():
@@ -25,3 +32,28 @@ def test_only_mention_edges_between_different_entities_are_used():
     scores, correct = mention_edges(ranking, neighbours.mentions, identities)
     np.testing.assert_array_equal(scores, np.array([0.8, 0.4, 0.8, 0.3, 0.3], np.float32))
     assert correct.tolist() == [True, False, True, False, False]
+
+
+@given(st.integers(0, 1 << 30), st.floats(0.5, 30), st.integers(10, 60), st.floats(0, 1))
+def test_a_curve_with_a_given_slope_is_right_on_average(seed, slope, n, share):
+    rng = np.random.default_rng(seed)
+    similarity, correct = rng.normal(size=n), rng.random(n) < share
+    found, offset = fit_offset(similarity, correct, slope)
+    expected = (correct.sum() + 0.5) / (n + 1)
+    assert found == slope
+    assert probability(slope * similarity + offset).mean() == pytest.approx(expected, abs=1e-6)
+    assert fit_offset(similarity[:9], correct[:9], slope) is None
+
+
+def test_edges_that_are_never_right_are_hardly_believed():
+    """They show no slope, so that no curve can be fitted; the default would believe them."""
+    nlp = build(train=TRAIN[:8])
+    linker = nlp.get_pipe("arbo_linker")
+    # Mentions of four entities side by side, which look alike.
+    text = "[Zed one|planet] and [Zed two|metal] and [Zed three|river] and [Zed four|shop] left."
+    fitted = fit_calibration(linker, [annotated(nlp, f"{text} {i}") for i in range(6)])
+    before = linker.calibration
+    assert fitted.calibration.mention[0] == before.mention[0]
+    one = np.ones(1)
+    assert probability(fitted.calibration.logits("mention", one)) < 0.3
+    assert probability(before.logits("mention", one)) > 0.9
