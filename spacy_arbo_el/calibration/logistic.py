@@ -53,7 +53,7 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Optional[Curve]
 
 
 def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Optional[Curve]:
-    """The curve with a given slope that is right on average. For data that shows no slope.
+    """Curve with a given slope, right on average. For data that shows no slope.
 
     similarity, correct: As in ``fit_logistic``.
     RETURNS: None where there are too few points.

@@ -145,7 +145,8 @@ class EntityStrings:
         entities: np.ndarray,
         withheld: Optional[np.ndarray] = None,
     ) -> np.ndarray:
-        """Each candidate's share of the exemplars with the mention's surface form: (m, c) float32.
+        """Shares of exemplars with a mention's surface form: (m, c) float32. Of those, the ones
+        that are the candidate's.
 
         entities: (m, c) int64, -1 for none.
         withheld: As in ``owners``.
@@ -161,7 +162,7 @@ class EntityStrings:
     def _attested(
         self, record: MentionRecord, withheld: Optional[np.ndarray]
     ) -> Tuple[List[int], List[int]]:
-        """The entities with exemplars of a mention's surface form, and how many. Most first."""
+        """Entities with exemplars of a mention's form, and how many. Most first."""
         counts = self.index.with_surface_form(record.normalized)
         owners = [e for e in counts if withheld is None or not withheld[e]]
         owners.sort(key=lambda e: (-counts[e], e))

@@ -107,7 +107,7 @@ class StringIndex:
         return max(self._names.garbage, self._surface_forms.garbage)
 
     def with_surface_form(self, string: str) -> Mapping[int, int]:
-        """The entities with exactly this surface form, whatever the case, and how often."""
+        """Entities with exactly this surface form, and how often. Case does not count."""
         return self._owners.get(string.lower(), {})
 
     def similarity(self, strings: Sequence[str], entities: np.ndarray) -> StringSimilarity:
