@@ -145,11 +145,11 @@ class EntityStrings:
         entities: np.ndarray,
         withheld: Optional[np.ndarray] = None,
     ) -> np.ndarray:
-        """Shares of exemplars with a mention's surface form: (m, c) float32. Of those, the ones
-        that are the candidate's.
+        """Candidates' shares of the exemplars with a mention's surface form.
 
         entities: (m, c) int64, -1 for none.
         withheld: As in ``owners``.
+        RETURNS: (m, c) float32.
         """
         shares = np.zeros(entities.shape, dtype=np.float32)
         for i, record in enumerate(records):
