@@ -47,14 +47,14 @@ def test_messages_do_not_control_the_terminal(capsys):
     [
         "init a.cfg out --train a.spacy --kb kb",
         "train a.cfg --output out",
-        "pretrain kb --output out",
+        "pretrain kb.jsonl --output out",
         "distill model -c a.cfg -t train.spacy -o out",
         "rerank model train.spacy dev.spacy --output out",
     ],
 )
 def test_an_option_that_does_not_exist_is_a_message(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("a.cfg", "a.spacy", "train.spacy", "dev.spacy"):
+    for name in ("a.cfg", "a.spacy", "kb.jsonl", "train.spacy", "dev.spacy"):
         (tmp_path / name).write_text("")
     assert "--stepz" in run(*command.split(), "--stepz", 3, code=1)
     assert not (tmp_path / "out").exists()
