@@ -46,6 +46,9 @@ HNSW = removed(
     'and ef_search. With codes = "sq8", factory is "HNSW32,SQ8".',
     *("n_links", "ef_construction", "ef_search", "codes", "rescore_factor"),
 )
+KB_WITH_ONTOLOGIES = removed(
+    "KBWithOntologies.v1", "Use KBFromPath.v1, which reads OBO files too.", "path", "ontologies"
+)
 PROJECTION = removed("Projection.v1", "Use the encoder inside of it.", "encoder", "width")
 TRIPLET = removed("Triplet.v1", "Use CrossEntropy.v1.", "margin")
 MARGIN = removed(
