@@ -79,7 +79,7 @@ is made by `python docs/build_results.py` from `experiments/results.jsonl`.
 TABLES = {
     "speed": (
         "Speed and memory beside other linkers",
-        "One thread, CPU seconds. *First link* is the time from the start of the process. NCBI was "
+        "One thread, CPU seconds. *First link* is the time from the start of the process. All was "
         "measured beside other work, and with pandas installed, which transformers imports. The "
         "trained row is calibrated on the documents that are scored, so it is a little too high.",
     ),
