@@ -12,7 +12,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
@@ -37,6 +37,11 @@ def run(command: str, *arguments: Any) -> None:
     subprocess.run(
         [sys.executable, "-m", "spacy", "arbo", command, *map(str, arguments)], check=True
     )
+
+
+def options_of(settings: Dict[str, Any]) -> List[str]:
+    """Settings of a config as options of ``run``."""
+    return [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
 
 
 def candidates_of(model: Path, corpus: Path, main: ArboLinker) -> TrainingCandidates:

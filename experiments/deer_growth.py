@@ -14,7 +14,7 @@ from typing import Dict
 
 import spacy
 import srsly
-from cross_fitting import run
+from cross_fitting import options_of, run
 
 from spacy_arbo_el.corpora.docbin import read_docs
 
@@ -50,11 +50,10 @@ def main(train: str, dev: str, output: str, metrics: str) -> None:
         # Four rounds of steps of 100 mentions.
         "components.arbo_linker.objective.refresh.every": STEPS * 25,
     }
-    options = [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
     models = {f"{output}/{name}": limit for name, limit in DOCUMENTS.items()}
     for model, limit in models.items():
         documents = "--corpora.train.limit", limit
-        run("train", "training/deer.cfg", "--output", model, *options, *documents)
+        run("train", "training/deer.cfg", "--output", model, *options_of(settings), *documents)
     trained = [f"{model}/model-last" for model in models]
     run("evaluate", *trained, dev, "--baselines", "--output", metrics)
 

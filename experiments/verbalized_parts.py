@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict
 
-from cross_fitting import run
+from cross_fitting import options_of, run
 from thinc.api import Config
 
 LINKER = ("components", "arbo_linker")
@@ -56,8 +56,7 @@ def main(names: list) -> None:
             "training.eval_frequency": 40,
             "training.optimizer.learn_rate.total_steps": STEPS + 10,
         }
-        options = [str(word) for key, value in settings.items() for word in (f"--{key}", value)]
-        run("train", path, "--output", f"training/verbalized_{name}", *options)
+        run("train", path, "--output", f"training/verbalized_{name}", *options_of(settings))
 
 
 if __name__ == "__main__":

@@ -344,7 +344,7 @@ def test_its_repr_names_its_settings_not_its_weights():
 
 
 def test_few_mentions_change_little_what_fitting_starts_from():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(4)
     many, few, unseen = (random_candidates(rng, count) for count in (1500, 24, 1500))
 
     def labels_of(candidates):
@@ -356,7 +356,7 @@ def test_few_mentions_change_little_what_fitting_starts_from():
     alone = fit_weights(few, correct, np.arange(24))
     started = fit_weights(few, correct, np.arange(24), start=start)
     whole, reached = accuracy_of(start, unseen, later), accuracy_of(started, unseen, later)
-    assert reached > accuracy_of(alone, unseen, later) and reached > whole - 0.08
+    assert reached > accuracy_of(alone, unseen, later) and reached > whole - 0.05
     # What contradicts the mentions is not started from.
     wrong = replace(start, linear=-start.linear, out=-start.out)
     again = fit_weights(few, correct, np.arange(24), start=wrong)
