@@ -7,6 +7,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest  # noqa: E402
+import spacy  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
@@ -30,10 +31,13 @@ def pytest_addoption(parser):
         default="few",
         help="How many kills, flipped bits and concurrent calls the tests marked `attack` try.",
     )
+    parser.addoption("--gpu-id", type=int, default=-1, help="GPU, or -1 for the CPU.")
 
 
 def pytest_configure(config):
     config.pluginmanager.register(Costs())
+    if config.getoption("--gpu-id") >= 0:
+        spacy.require_gpu(config.getoption("--gpu-id"))
 
 
 def pytest_collection_modifyitems(config, items):
