@@ -43,11 +43,12 @@ def build_hashed_encoder(width: int = 32, rows: int = 4096, context: float = 0.0
 
 def init(model, X=None, Y=None):
     shape = model.attrs["reader"].rows, model.get_dim("nO")
-    model.set_param("E", np.random.default_rng(0).normal(size=shape).astype(np.float32))
+    weights = np.random.default_rng(0).normal(size=shape)
+    model.set_param("E", model.ops.asarray2f(weights))
 
 
 def forward(model, X, is_train):
-    vectors = model.get_param("E")
+    vectors = model.ops.to_numpy(model.get_param("E"))
     parts = []
     for passage, first, last in zip(X.passage, X.first, X.last):
         ids = X.ids[X.offsets[passage] : X.offsets[passage + 1]]
@@ -59,8 +60,9 @@ def forward(model, X, is_train):
 
     def backprop(d_means):
         gradient = np.zeros_like(vectors)
-        for (ids, weights), d_mean in zip(parts, d_means):
+        for (ids, weights), d_mean in zip(parts, model.ops.to_numpy(d_means)):
             np.add.at(gradient, ids, np.outer(weights, d_mean))
-        model.inc_grad("E", gradient)
+        model.inc_grad("E", model.ops.asarray2f(gradient))
 
-    return np.array(means, dtype=np.float32).reshape(-1, vectors.shape[1]), backprop
+    means = np.array(means, dtype=np.float32).reshape(-1, vectors.shape[1])
+    return model.ops.asarray2f(means), backprop

@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el.devices import on_gpu
 from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.retrieval.index import approximate, faiss_index
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
-from spacy_arbo_el.retrieval.index.flat import Flat, FlatIndex
+from spacy_arbo_el.retrieval.index.flat import Flat, FlatIndex, faiss_has_gpu
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
 WIDTH = 16
+# Without faiss-gpu, search on a GPU is exact.
+pytestmark = pytest.mark.skipif(on_gpu() and not faiss_has_gpu(), reason="no faiss-gpu")
 LISTS = FaissIndex("IVF4,Flat", "nprobe=4", rescore=100)
 
 
