@@ -81,15 +81,16 @@ def test_custom_encoder_trains_and_links(tmp_path):
 
 @pytest.mark.slow
 def test_custom_reranker_trains_and_links(tmp_path):
+    settings = {"training.max_epochs": 1, "training.eval_frequency": 3}
+    trained = train_with(RERANKER.format(bonus=2.0), "custom_reranker", tmp_path, **settings)
+    assert trained.evaluate(examples(trained, DEV))["arbo_acc"] >= 0.5
+    config = {"components": {"arbo_linker": {"reranker": {"bonus": 0.0}}}}
     scores = {}
-    for bonus in (0.0, 2.0):
-        folder = tmp_path / str(bonus)
-        folder.mkdir()
-        settings = {"training.max_epochs": 1, "training.eval_frequency": 3}
-        section = RERANKER.format(bonus=bonus)
-        nlp = train_with(section, "custom_reranker", folder, **settings)
+    for bonus, nlp in (
+        (0.0, spacy.load(tmp_path / "out" / "model-best", config=config)),
+        (2.0, trained),
+    ):
         assert repr(nlp.get_pipe("arbo_linker").reranker) == f"WordOverlap(bonus={bonus})"
-        assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
         text = "Look at [Mercury|planet], a planet of the solar system."
         (span,) = nlp(without_links(annotated(nlp, text))).ents
         scores[bonus] = {c.kb_id: c.score for c in span._.arbo.candidates}

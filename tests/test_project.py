@@ -1,11 +1,14 @@
 """The workflows of project.yml and experiments/project.yml, from end to end on tiny data."""
 
+import io
 import json
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .commands import run
 from .linker.world import DEV, ENTITIES, TRAIN, parse
+from .tiny import save_tiny
 
 ROOT = Path(__file__).parents[1]
 IDS = {entity.id: f"D00000{i}" for i, entity in enumerate(ENTITIES)}
@@ -40,20 +44,21 @@ def read_project(folder, **variables):
 
 
 def run_in_process(name, folder, **variables):
-    """As ``run_workflow``, without a process for each command of ours."""
-    project, printed = read_project(folder, **variables), []
+    """Run a workflow or command without a process for each line."""
+    project, printed = read_project(folder, **variables), io.StringIO()
     scripts = {command["name"]: command["script"] for command in project["commands"]}
-    with pytest.MonkeyPatch.context() as patch:
+    steps = project["workflows"].get(name, [name])
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
         patch.chdir(folder)
-        for line in [line for step in project["workflows"][name] for line in scripts[step]]:
+        patch.syspath_prepend(folder)
+        for line in [line for step in steps for line in scripts[step]]:
             words = shlex.split(line)
             if words[:4] == ["python", "-m", "spacy", "arbo"]:
-                printed.append(run(*words[4:]))
-                continue
-            done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-            printed.append(done.stdout)
-    return "\n".join(printed)
+                print(run(*words[4:]))
+            else:
+                patch.setattr(sys, "argv", words[1:])
+                runpy.run_path(str(folder / words[1]), run_name="__main__")
+    return printed.getvalue()
 
 
 @pytest.mark.parametrize("folder", [ROOT, ROOT / "experiments"], ids=["project", "experiments"])
@@ -85,22 +90,26 @@ def to_jsonl(texts):
     return "\n".join(lines) + "\n"
 
 
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    """A tiny encoder for the windows of all systems."""
+    return save_tiny(tmp_path_factory.mktemp("encoder") / "bert", "bert", positions=128)
+
+
 @pytest.mark.slow
-def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
+def test_demo_and_discover_workflows_on_own_data(encoder, tmp_path):
     shutil.copy(ROOT / "project.yml", tmp_path)
-    (tmp_path / "configs").mkdir()
-    config = (ROOT / "configs" / "demo.cfg").read_text(encoding="utf8")
-    # What the tiny encoder can read.
-    (tmp_path / "configs" / "demo.cfg").write_text(config.replace("= 64", "= 32\ntext = 32"))
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
     data = tmp_path / "mine"
     data.mkdir()
     for name, texts in {"train": TRAIN, "dev": [*DEV, *TRAIN], "test": DEV}.items():
         (data / f"{name}.jsonl").write_text(to_jsonl(texts))
     write_entities_jsonl(ENTITIES, data / "entities.jsonl")
-    settings = {"dataset": "tiny", "data_dir": "mine", "encoder": str(tiny_bert)}
-    run_workflow("convert", tmp_path, **settings)
+    settings = {"dataset": "tiny", "data_dir": "mine", "encoder": str(encoder)}
+    run_workflow("config", tmp_path, **settings)
+    run_in_process("convert", tmp_path, **settings)
     printed = run_in_process("demo", tmp_path, **settings)
-    assert "model-best: as configured" in printed and "←" in printed
+    assert "model-best: as configured" in printed
     scores = json.loads((tmp_path / "metrics" / "tiny.json").read_text())
     assert scores["model-best: as configured"]["arbo_mentions"] == len(DEV)
     run_in_process("discover", tmp_path, dataset="tiny", data_dir="mine")
@@ -110,7 +119,7 @@ def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
 
 
 @pytest.mark.slow
-def test_unlabelled_workflow_on_own_data(tmp_path):
+def test_unlabelled_workflow_on_own_data(encoder, tmp_path):
     """A knowledge base and raw text become a calibrated pipeline that has all names."""
     shutil.copy(ROOT / "project.yml", tmp_path)
     config = (FOLDER / "silver.cfg").read_text(encoding="utf8")
@@ -120,7 +129,7 @@ def test_unlabelled_workflow_on_own_data(tmp_path):
     write_entities_jsonl(ENTITIES, tmp_path / "entities.jsonl")
     (tmp_path / "texts.jsonl").write_text(to_jsonl([*TRAIN, *DEV] * 4))
     files = {"kb": "entities.jsonl", "texts": "texts.jsonl", "silver_system": "short.cfg"}
-    run_in_process("unlabelled", tmp_path, dataset="tiny", **files)
+    run_in_process("unlabelled", tmp_path, dataset="tiny", encoder=str(encoder), **files)
     nlp = spacy.load(tmp_path / "training" / "tiny_unlabelled" / "whole")
     linker = nlp.get_pipe("arbo_linker")
     assert [entity.names for entity in linker.kb] == [entity.names for entity in ENTITIES]
@@ -173,8 +182,9 @@ def experiments(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_workflow_of_the_linker_on_a_corpus(experiments):
-    printed = run_in_process("linker", experiments, dataset="ncbi", data_dir="small")
+def test_workflow_of_the_linker_on_a_corpus(experiments, encoder):
+    settings = {"dataset": "ncbi", "data_dir": "small", "encoder": str(encoder)}
+    printed = run_in_process("linker", experiments, **settings)
     metrics = json.loads((experiments / "metrics" / "ncbi.json").read_text())
     assert {"ncbi_untrained: names alone", "model-best: as configured"} <= set(metrics)
     trained = metrics["model-best: as configured"]

