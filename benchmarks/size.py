@@ -20,8 +20,9 @@ LIMITS = Path(__file__).with_suffix(".json")
 COMPONENT = ("linker", "factory", "__init__")
 STORAGE = ("pipelines",)
 SHOW = ("annotations", "display", "frames", "pages")
+INFERENCE = ("calibration",)
 # Packages that count as one.
-TOGETHER = {"explanations": "show", "serve": "show", "calibration": "inference"}
+TOGETHER = {"explanations": "show", "serve": "show"}
 BUDGETS = {
     "component": 700,
     "small files": 1100,
@@ -50,7 +51,8 @@ def part_of(path: Path) -> str:
     place = path.relative_to(PACKAGE)
     if len(place.parts) > 1:
         return TOGETHER.get(place.parts[0], place.parts[0])
-    for name, stems in (("component", COMPONENT), ("storage", STORAGE), ("show", SHOW)):
+    stems_of = {"component": COMPONENT, "storage": STORAGE, "show": SHOW, "inference": INFERENCE}
+    for name, stems in stems_of.items():
         if place.stem in stems:
             return name
     return "small files"

@@ -16,7 +16,7 @@ import spacy
 from spacy.language import Language
 from spacy.training import Example
 
-from spacy_arbo_el.calibration.calibration import KINDS, Calibration
+from spacy_arbo_el.calibration import KINDS, Calibration
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.evaluation.calibrate import fit_calibration

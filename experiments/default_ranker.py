@@ -5,7 +5,7 @@
 The corpora are annotated and public. Each is used three ways: with the entities alone, with one
 candidate of every fourth mention, as in a knowledge base of few entities, and with the exemplars of
 every second document. TRAIN or DEV may be empty. Each DEV is scored by weights that were fitted
-without its domain, then by those of all. The curves are printed for ``calibration/calibration.py``.
+without its domain, then by those of all. The curves are printed for ``calibration.py``.
 """
 
 import argparse
@@ -18,8 +18,7 @@ import spacy
 import srsly
 from spacy.tokens import Doc
 
-from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.calibration.logistic import Curve, fit_logistic, probability
+from spacy_arbo_el.calibration import Calibration, Curve, fit_logistic, probability
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.evaluation.calibrate import (
     AnnotatedMentions,

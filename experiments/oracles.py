@@ -21,8 +21,8 @@ from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker, find_linker
-from spacy_arbo_el.mentions.batch import MentionBatch
 from spacy_arbo_el.mentions.labels import annotated_batches, gold_positions
+from spacy_arbo_el.mentions.record import MentionBatch
 from spacy_arbo_el.reranking.best_evidence import log_odds_by_vectors
 from spacy_arbo_el.reranking.cross_encoder import CrossEncoder
 from spacy_arbo_el.reranking.protocol import cached

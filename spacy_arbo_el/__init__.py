@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "ArboKB": "kb.knowledge_base",
     "ArboLinker": "linker",
-    "Calibration": "calibration.calibration",
+    "Calibration": "calibration",
     "Candidate": "annotations",
     "Decisions": "inference.decisions",
     "Entity": "kb.entity",
@@ -26,7 +26,7 @@ _NAMES = {
     "Job": "distributed.job",
     "Link": "annotations",
     "LinkingStages": "linking.stages",
-    "MentionBatch": "mentions.batch",
+    "MentionBatch": "mentions.record",
     "MentionRecord": "mentions.records",
     "Neighbours": "retrieval.neighbours",
     "NewEntities": "discovery.new_entities",

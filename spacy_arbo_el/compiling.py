@@ -4,12 +4,16 @@ from typing import Any, Callable, TypeVar
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Compiling takes about a second per algorithm where no cache can be kept, such as in a read-only
 # container; interpreting arrays of this size in all takes milliseconds.
 WORTH_COMPILING = 1 << 13
+
+# For functions that only compiled ones call: plain Python where these are interpreted.
+jit_helper = register_jitable
 
 
 class Compiled:
@@ -25,14 +29,10 @@ class Compiled:
         self.__doc__ = compiled.__doc__
 
     def __call__(self, *args: Any) -> Any:
-        if self.is_ready or sum(map(np.size, args)) > WORTH_COMPILING:
+        # Once it is compiled for some types, calling is faster than interpreting.
+        if self.compiled.overloads or sum(map(np.size, args)) > WORTH_COMPILING:
             return self.compiled(*args)
         return self.compiled.py_func(*args)
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether it has been compiled for some types already."""
-        return bool(self.compiled.overloads)
 
     def __getattr__(self, name: str) -> Any:
         # By these attributes, Numba recognizes a function that compiled code may call.

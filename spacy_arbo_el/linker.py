@@ -18,7 +18,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
-from .calibration.calibration import Calibration, CurveSettings
+from .calibration import Calibration, CurveSettings
 from .discovery.acceptance import Acceptance
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
@@ -315,7 +315,7 @@ class ArboLinker(TrainablePipe):
         Each mention that no entity fits joins the most similar new entity, or begins one. What a
         document gets depends on the documents before it, not on batches.
         """
-        return self.streaming.is_on
+        return self.streaming.process is not None
 
     @stream.setter
     def stream(self, value: bool) -> None:

@@ -35,8 +35,8 @@ def test_machine_code_is_kept_where_it_can_be():
         return x + 1
 
     compiled = numba_jit()(plus_one)
-    assert compiled(1) == 2 and not compiled.is_ready
-    assert (compiled(np.arange(9000)) == np.arange(1, 9001)).all() and compiled.is_ready
+    assert compiled(1) == 2 and not compiled.overloads
+    assert (compiled(np.arange(9000)) == np.arange(1, 9001)).all() and compiled.overloads
     assert compiled._cache.cache_path is not None
 
 

@@ -44,7 +44,7 @@ def _load_uncalibrated(model: Path) -> "Language":
     """Load without the calibration. It may be of another version."""
     from spacy.util import load_config
 
-    from ..calibration.calibration import Calibration
+    from ..calibration import Calibration
     from ..linker import find_linker
     from ..pipelines import load_pipeline
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..annotations import named
 from ..arrays import TopK, unit
-from ..calibration.logistic import probability
+from ..calibration import probability
 from ..display import SHOWN_ROWS, counted, make_frame, one_line, shortened, shown_probability
 from ..kb.knowledge_base import ArboKB
 from ..mentions.record import MentionKey, MentionRecord

@@ -9,8 +9,7 @@ from spacy.util import registry
 
 from .. import graph
 from ..arrays import TopK, unit
-from ..calibration.calibration import Calibration
-from ..calibration.logistic import similarity_at
+from ..calibration import Calibration, similarity_at
 from ..graph.averages import average_joins
 from ..graph.components import number_clusters
 from ..graph.constrained import constrained

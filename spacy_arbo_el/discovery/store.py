@@ -12,8 +12,7 @@ from ..encoders.inputs import SpanInputs
 from ..errors import Errors
 from ..graph.online import Attached, attach, merged_numbers
 from ..graph.union_find import find
-from ..mentions.batch import MentionBatch
-from ..mentions.record import MentionKey, MentionRecord
+from ..mentions.record import MentionBatch, MentionKey, MentionRecord
 from ..retrieval.mention_search import usable
 from .entities import NearestEntity, new_entity_id
 from .grouping import Discovery

@@ -71,6 +71,6 @@ def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase,
         transformer.resize_token_embeddings(len(tokenizer), mean_resizing=False)
         with torch.no_grad():
             weights = transformer.get_input_embeddings().weight
-            # On the CPU: the fingerprint must not depend on the device.
+            # On the CPU, so that all devices have one fingerprint.
             weights[size : len(tokenizer)] = weights[:size].cpu().double().mean(0)
     return tokenizer, transformer

@@ -8,13 +8,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..arrays import TopK
-from ..calibration.calibration import Calibration
-from ..calibration.logistic import fit_logistic, fit_offset
+from ..calibration import Calibration, fit_logistic, fit_offset
 from ..discovery.grouping import Discovery
 from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
-from ..mentions.batch import MentionBatch
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of
+from ..mentions.record import MentionBatch
 from ..reranking.feature_ranker import FeatureRanker
 from ..reranking.protocol import Ranking, Reranker, cached, uncached, unfitted
 from ..retrieval.corpus_search import nearest_in_corpus

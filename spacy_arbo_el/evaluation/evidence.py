@@ -6,8 +6,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ..arrays import TopK, resized_table
-from ..calibration.calibration import Calibration
-from ..calibration.logistic import Curve, fit_logistic
+from ..calibration import Calibration, Curve, fit_logistic
 from ..mentions.labels import is_gold
 from ..retrieval.neighbours import Neighbours
 from ..training.losses import set_loss

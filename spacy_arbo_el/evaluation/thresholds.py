@@ -7,14 +7,13 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
 from spacy.tokens import Doc, Span
 
-from ..calibration.logistic import Curve, fit_logistic, similarity_at
+from ..calibration import Curve, fit_logistic, similarity_at
 from ..discovery.grouping import Discovery
 from ..errors import Errors
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
-from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold
-from ..mentions.record import gold_ids
+from ..mentions.record import MentionBatch, gold_ids
 from .calibrate import same_entity_edges
 
 # The probabilities that are tried.

@@ -9,7 +9,7 @@ import numpy as np
 from spacy.tokens import Span
 
 from ..annotations import Link, named
-from ..calibration.logistic import probability
+from ..calibration import probability
 from ..display import shown_probability
 from ..kb.entity import NIL
 from ..linking.stages import LinkingStages

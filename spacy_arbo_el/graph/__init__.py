@@ -5,8 +5,7 @@ clusters the mentions that no entity reaches. ``gold_parents`` gives training it
 """
 
 from .bottleneck import minimax
-from .expansion import arborescence
-from .forest import Forest
+from .forest import Forest, arborescence
 from .linkage import undirected
 from .linking import Links, link
 from .positives import gold_parents, gold_parents_1nn, gold_parents_1rand

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..compiling import jit_helper, numba_jit
 from .arguments import Graph, check_graph, check_threshold
 from .forest import Forest
 from .incoming import NO_KEY, edge_key, edge_of
@@ -90,7 +90,7 @@ def _outgoing(
             first[origin + 1] += 1
 
 
-@numba_jit()
+@jit_helper
 def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
     """Move a heap's mention at ``at`` up to its place."""
     item = heap[at]
@@ -108,7 +108,7 @@ def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
     nodes[mention].place = at
 
 
-@numba_jit()
+@jit_helper
 def _sink(heap: np.ndarray, nodes: np.ndarray, at: Any, size: int) -> None:
     """Move a heap's mention at ``at`` down to its place."""
     item = heap[at]

@@ -6,8 +6,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..compiling import numba_jit
 from .arguments import Graph
-from .expansion import arborescence_of
-from .forest import trace, weights_of
+from .forest import arborescence_of, trace, weights_of
 from .incoming import incoming
 from .union_find import find
 

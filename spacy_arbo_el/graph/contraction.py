@@ -17,7 +17,7 @@ from typing import Any, Tuple
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..compiling import jit_helper, numba_jit
 from .arguments import Graph
 from .incoming import NO_KEY, Incoming, edge_of
 
@@ -48,7 +48,7 @@ _NODE = np.dtype(
 )
 
 
-@numba_jit()
+@jit_helper
 def _find(nodes: np.ndarray, node: Any) -> Any:
     """The contracted node that a node is part of. Halves the path there for the next caller."""
     above = nodes[node].top
@@ -62,7 +62,7 @@ def _find(nodes: np.ndarray, node: Any) -> Any:
     return node
 
 
-@numba_jit()
+@jit_helper
 def _meld(a: Any, b: Any, nodes: np.ndarray) -> Any:
     """Merge two skew heaps, given by their roots. -1 for an empty one."""
     if a == -1:
@@ -161,13 +161,13 @@ def _fill(
             node.second_origin = _origin(node.second_key, n_entities, source, slot)
 
 
-@numba_jit(inline="always")
+@jit_helper(inline="always")
 def _origin(key: Any, n_entities: int, source: np.ndarray, slot: np.ndarray) -> Any:
     mention = source[edge_of(key)] - n_entities
     return slot[mention] if mention >= 0 else np.int32(-1)
 
 
-@numba_jit()
+@jit_helper
 def _advance(
     nodes: np.ndarray,
     number: Any,
@@ -196,7 +196,7 @@ def _advance(
             item.origin = _origin(item.key, n_entities, source, slot)
 
 
-@numba_jit()
+@jit_helper
 def _lightest(
     nodes: np.ndarray,
     node: Any,

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..compiling import jit_helper, numba_jit
 from .arguments import Graph
 
 # The key of an edge has its weight in the upper bits, as an integer of the same order, and its
@@ -28,13 +28,13 @@ class Incoming(NamedTuple):
     keys: np.ndarray
 
 
-@numba_jit(inline="always")
+@jit_helper(inline="always")
 def edge_of(key: Any) -> Any:
     """The index of the edge in the caller's arrays."""
     return key & EDGE_MASK
 
 
-@numba_jit(inline="always")
+@jit_helper(inline="always")
 def edge_key(bits: Any, edge: Any) -> Any:
     """Key of an edge, from the bits of its float32."""
     # As integers, negative floats are in reverse order: flip every bit but the sign.

@@ -6,8 +6,7 @@ import numpy as np
 
 from .arguments import Graph, check_choice, check_graph, check_threshold
 from .bottleneck import minimax_of
-from .expansion import arborescence_of
-from .forest import Forest, trace, weights_of
+from .forest import Forest, arborescence_of, trace, weights_of
 from .incoming import incoming
 from .linkage import undirected_of
 

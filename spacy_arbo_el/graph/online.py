@@ -4,7 +4,7 @@ from typing import Any, List, NamedTuple, Tuple
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..compiling import jit_helper, numba_jit
 from ..errors import Errors
 from .union_find import find
 
@@ -129,7 +129,7 @@ def merged_numbers(merged_into: np.ndarray) -> np.ndarray:
     return numbers
 
 
-@numba_jit()
+@jit_helper
 def _must_stay_apart(merged_into: np.ndarray, kept_apart: np.ndarray, a: Any, b: Any) -> bool:
     for pair in range(len(kept_apart)):
         left = find(merged_into, kept_apart[pair, 0])

@@ -7,8 +7,7 @@ import numpy as np
 from .arguments import Graph, check_choice, check_floats, check_graph, check_threshold
 from .bottleneck import minimax_of
 from .components import LEFTOVERS, edges_between, leftover_labels, number_clusters
-from .expansion import arborescence_of
-from .forest import trace, weights_of
+from .forest import arborescence_of, trace, weights_of
 from .incoming import incoming, last_key
 from .levels import Joins, arborescence_joins, labels_at, linkage_joins, strong_joins
 from .linking import METHODS

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..compiling import jit_helper
 
 
-@numba_jit()
+@jit_helper
 def find(label: np.ndarray, node: Any) -> Any:
     """The node that represents a node's set. Halves the path there for the next caller.
 

@@ -7,13 +7,12 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..calibration.calibration import Calibration
+from ..calibration import Calibration
 from ..graph.linking import METHODS
 from ..reranking.protocol import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_choice, check_count
-from .decisions import Decisions, Paths, Step
-from .independent import first_candidates, start_of_path
+from .decisions import Decisions, Paths, Step, first_candidates, start_of_path
 
 
 @registry.misc("spacy-arbo-el.Clustering.v1")

@@ -6,14 +6,12 @@ from typing import List
 import numpy as np
 from spacy.util import registry
 
-from ..calibration.calibration import Calibration
-from ..calibration.logistic import log_odds, probability, similarity_at
+from ..calibration import Calibration, log_odds, probability, similarity_at
 from ..graph.averages import average_joins
 from ..graph.levels import labels_at
 from ..reranking.protocol import RankedMentions, Ranking
 from ..settings import check_count, check_share
-from .decisions import MAX_CONSIDERED, Decisions, Paths, Step
-from .independent import start_of_path
+from .decisions import MAX_CONSIDERED, Decisions, Paths, Step, start_of_path
 
 
 @registry.misc("spacy-arbo-el.Consensus.v1")

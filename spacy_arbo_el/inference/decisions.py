@@ -1,12 +1,13 @@
 """Decisions, and the protocol of inference procedures."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, List, NamedTuple, Protocol, Sequence, runtime_checkable
+from typing import Any, Callable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
 import numpy as np
 
-from ..calibration.calibration import Calibration
-from ..reranking.protocol import RankedMentions
+from ..arrays import TopK
+from ..calibration import Calibration
+from ..reranking.protocol import RankedMentions, Ranking
 
 # Candidates of a mention that an inference procedure looks at.
 MAX_CONSIDERED = 4
@@ -86,3 +87,20 @@ class Inference(Protocol):
         min_logit: The log-odds that each edge of a link must have.
         """
         ...
+
+
+def first_candidates(ranking: Ranking) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first candidate of each of m mentions.
+
+    RETURNS: Entities (m,) int64, -1 for none; log-odds (m,) float32, -inf for none; exemplars
+        (m,) int64, -1 where a text of the entity speaks for it.
+    """
+    candidates = ranking.candidates.resized(1)
+    exemplars = TopK(ranking.exemplars, ranking.candidates.scores).resized(1)
+    return candidates.ids[:, 0], candidates.scores[:, 0], exemplars.ids[:, 0]
+
+
+def start_of_path(entity: int, exemplar: int) -> List[Step]:
+    """Begin a path at an entity, via its exemplar. -1 for no exemplar."""
+    steps = [Step("entity", entity, np.inf)]
+    return steps if exemplar < 0 else [*steps, Step("exemplar", exemplar, np.inf)]

@@ -1,16 +1,15 @@
 """Each mention on its own."""
 
 from dataclasses import dataclass
-from typing import List, Tuple
+from typing import List
 
 import numpy as np
 from spacy.util import registry
 
-from ..arrays import TopK
-from ..calibration.calibration import Calibration
-from ..reranking.protocol import RankedMentions, Ranking
+from ..calibration import Calibration
+from ..reranking.protocol import RankedMentions
 from ..settings import check_count
-from .decisions import Decisions, Paths, Step
+from .decisions import Decisions, Paths, Step, first_candidates, start_of_path
 
 
 @registry.misc("spacy-arbo-el.Independent.v1")
@@ -53,20 +52,3 @@ class Independent:
 
         logits_or_none = np.where(linked, logits, np.float32(-np.inf))
         return Decisions(entities, logits_or_none, Paths(path, len(linked)))
-
-
-def first_candidates(ranking: Ranking) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first candidate of each of m mentions.
-
-    RETURNS: Entities (m,) int64, -1 for none; log-odds (m,) float32, -inf for none; exemplars
-        (m,) int64, -1 where a text of the entity speaks for it.
-    """
-    candidates = ranking.candidates.resized(1)
-    exemplars = TopK(ranking.exemplars, ranking.candidates.scores).resized(1)
-    return candidates.ids[:, 0], candidates.scores[:, 0], exemplars.ids[:, 0]
-
-
-def start_of_path(entity: int, exemplar: int) -> List[Step]:
-    """Begin a path at an entity, via its exemplar. -1 for no exemplar."""
-    steps = [Step("entity", entity, np.inf)]
-    return steps if exemplar < 0 else [*steps, Step("exemplar", exemplar, np.inf)]

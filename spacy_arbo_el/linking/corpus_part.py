@@ -9,8 +9,7 @@ import srsly
 from ..arrays import TopK, offsets_of
 from ..encoders.inputs import SpanInputs
 from ..inference.decisions import MAX_CONSIDERED
-from ..mentions.batch import MentionBatch
-from ..mentions.record import MentionRecord
+from ..mentions.record import MentionBatch, MentionRecord
 from ..reranking.protocol import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..storage.files import pack_arrays, unpack_arrays

@@ -7,8 +7,7 @@ import numpy as np
 import srsly
 
 from ..arrays import TopK, resized_table, unit
-from ..mentions.batch import MentionBatch
-from ..mentions.record import MentionKey, MentionRecord
+from ..mentions.record import MentionBatch, MentionKey, MentionRecord
 from ..reranking.protocol import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..annotations import Evidence, Link
 from ..arrays import TopK
-from ..calibration.logistic import probability
+from ..calibration import probability
 from ..inference.decisions import Decisions, Step
 from ..kb.entity import NIL, Entity
 from ..kb.knowledge_base import ArboKB

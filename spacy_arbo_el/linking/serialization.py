@@ -10,7 +10,7 @@ from spacy import util
 from spacy.vocab import Vocab
 from thinc.api import Model
 
-from ..calibration.calibration import Calibration
+from ..calibration import Calibration
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
 from ..errors import Errors, Warnings

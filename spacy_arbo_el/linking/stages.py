@@ -8,14 +8,13 @@ from spacy.tokens import Span
 
 from ..annotations import Link
 from ..arrays import TopK
-from ..calibration.calibration import Calibration
-from ..calibration.logistic import log_odds
+from ..calibration import Calibration, log_odds
 from ..discovery.grouping import Discovery
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
 from ..inference.decisions import Decisions, Inference
-from ..mentions.batch import MentionBatch
 from ..mentions.reader import MentionReader
+from ..mentions.record import MentionBatch
 from ..reranking.protocol import RankedMentions, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities

@@ -30,13 +30,8 @@ class Stream:
 
     def __init__(self) -> None:
         self.new_entities = NewEntities()
-        # The process in which streaming was turned on, None for off.
+        # The process in which streaming was turned on. None for off: documents add nothing.
         self.process: Optional[int] = None
-
-    @property
-    def is_on(self) -> bool:
-        """Return whether documents add to ``new_entities``."""
-        return self.process is not None
 
     def turn(self, on: bool) -> None:
         """Start or stop to keep new entities, in this process."""

@@ -14,10 +14,9 @@ from ..encoders.protocol import Encoder
 from ..errors import Warnings
 from ..log import warn_once
 from ..settings import check_strings
-from .batch import MentionBatch
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer
-from .record import records_of
+from .record import MentionBatch, records_of
 
 Spans = Sequence[Sequence[Span]]
 

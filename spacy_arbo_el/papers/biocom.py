@@ -22,10 +22,9 @@ from spacy.training import Example
 from spacy.util import registry
 
 from ..arrays import TopK, resized_table
-from ..calibration.calibration import Calibration
+from ..calibration import Calibration
 from ..errors import Errors
-from ..inference.decisions import Decisions, Paths, Step
-from ..inference.independent import start_of_path
+from ..inference.decisions import Decisions, Paths, Step, start_of_path
 from ..mentions.getters import SpanGetter
 from ..reranking.protocol import RankedMentions
 from ..retrieval.neighbours import Neighbours

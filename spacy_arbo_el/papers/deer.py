@@ -16,7 +16,7 @@ import numpy as np
 from spacy.util import registry
 
 from ..arrays import first_of_each, has_vector, offsets_of, ragged_ranges
-from ..calibration.logistic import probability
+from ..calibration import probability
 from ..encoders.protocol import Text
 from ..kb.entity import Entity
 from ..retrieval.index.flat import FlatIndex

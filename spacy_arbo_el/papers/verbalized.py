@@ -16,12 +16,11 @@ import numpy as np
 from spacy.tokens import Span
 from spacy.util import registry
 
-from ..calibration.calibration import Calibration
+from ..calibration import Calibration
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
-from ..inference.decisions import Decisions, Inference
-from ..inference.independent import first_candidates
-from ..mentions.batch import MentionBatch
+from ..inference.decisions import Decisions, Inference, first_candidates
+from ..mentions.record import MentionBatch
 from ..reranking.protocol import RankedMentions
 from ..settings import check_count, check_part
 from ..training.cache import EmbeddingCache

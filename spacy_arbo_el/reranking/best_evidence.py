@@ -6,8 +6,8 @@ import numpy as np
 from spacy.util import registry
 
 from ..arrays import TopK
-from ..calibration.calibration import Calibration
-from ..mentions.batch import MentionBatch
+from ..calibration import Calibration
+from ..mentions.record import MentionBatch
 from ..retrieval.neighbours import Neighbours
 from .protocol import Ranking, RankingContext
 

@@ -7,14 +7,13 @@ import numpy as np
 import srsly
 from spacy.util import registry
 
-from ..calibration.calibration import Calibration
-from ..calibration.logistic import log_odds
+from ..calibration import Calibration, log_odds
 from ..encoders.inputs import SpanInputs
 from ..encoders.windows import check_size
 from ..errors import Errors, Warnings
 from ..log import log, warn_once
-from ..mentions.batch import MentionBatch
 from ..mentions.labels import is_gold
+from ..mentions.record import MentionBatch
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_share
 from .best_evidence import log_odds_by_vectors

@@ -8,7 +8,7 @@ from spacy.util import registry
 
 from ..arrays import take_or
 from ..log import log
-from ..mentions.batch import MentionBatch
+from ..mentions.record import MentionBatch
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Cosine

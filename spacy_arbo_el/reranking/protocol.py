@@ -6,8 +6,8 @@ from typing import Any, Protocol, Sequence, runtime_checkable
 import numpy as np
 
 from ..arrays import TopK, concat_tables, first_of_each, take_or
-from ..calibration.calibration import Calibration
-from ..mentions.batch import MentionBatch
+from ..calibration import Calibration
+from ..mentions.record import MentionBatch
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 

@@ -17,9 +17,8 @@ from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.verbalizations import Parts
 from ..log import log, warn_once
-from ..mentions.batch import MentionBatch
 from ..mentions.normalization.text import Normalizer
-from ..mentions.record import MentionRecord
+from ..mentions.record import MentionBatch, MentionRecord
 from ..storage.revision import Revision, RevisionCache
 from .building import RetrieverBuilder
 from .entity_search import AllowedEntities

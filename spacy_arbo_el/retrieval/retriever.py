@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 import numpy as np
 
 from ..arrays import TopK, first_of_each, has_vector
-from ..mentions.batch import MentionBatch
+from ..mentions.record import MentionBatch
 from .entity_search import AllowedEntities, EntitySearch, Search, search_by_label
 from .index.protocol import Index
 from .mention_search import nearest_in_document

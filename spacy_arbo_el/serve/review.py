@@ -14,8 +14,7 @@ from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
 from ..kb.entity import Entity
-from ..mentions.batch import MentionBatch
-from ..mentions.record import MentionRecord
+from ..mentions.record import MentionBatch, MentionRecord
 from ..pipelines import save_pipeline
 from .decisions import Deciding, import_new_entities, replay
 from .journal import META, Entry, Journal, entries_in, journal_path

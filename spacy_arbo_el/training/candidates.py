@@ -13,8 +13,8 @@ from spacy.tokens import Doc
 
 from ..arrays import TopK
 from ..linking.stages import LinkingStages
-from ..mentions.batch import MentionBatch
 from ..mentions.labels import annotated_batches, gold_positions, is_gold
+from ..mentions.record import MentionBatch
 from ..reranking.best_evidence import log_odds_by_vectors
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours

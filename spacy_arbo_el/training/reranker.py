@@ -16,7 +16,7 @@ from thinc.api import Adam, Optimizer, fix_random_seed, set_dropout_rate, warmup
 
 from ..encoders.inputs import SpanInputs
 from ..errors import Errors
-from ..mentions.batch import MentionBatch
+from ..mentions.record import MentionBatch
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
 from ..reranking.protocol import RankingContext

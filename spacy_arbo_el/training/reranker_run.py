@@ -13,7 +13,7 @@ from thinc.api import Config
 from ..config_sources import FOLDER
 from ..errors import Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
-from ..mentions.batch import MentionBatch
+from ..mentions.record import MentionBatch
 from ..removed import drop_removed
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer

@@ -8,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.calibration.logistic import fit_logistic, probability
+from spacy_arbo_el.calibration import Calibration, fit_logistic, probability
 from spacy_arbo_el.evaluation.evidence import WIDTH, Evidence, fit_evidence
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_arbo_el.calibration.calibration import Calibration
+from spacy_arbo_el.calibration import Calibration
 from spacy_arbo_el.explanations.html import render_evidence
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.calibration.calibration import Calibration
+from spacy_arbo_el.calibration import Calibration
 from spacy_arbo_el.graph.linking import METHODS
 from spacy_arbo_el.inference.clustering import Clustering
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.calibration.logistic import probability
+from spacy_arbo_el.calibration import Calibration, probability
 from spacy_arbo_el.inference.consensus import Consensus, mean_over_group
 from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence
 

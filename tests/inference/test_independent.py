@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spacy_arbo_el.calibration.calibration import Calibration
+from spacy_arbo_el.calibration import Calibration
 from spacy_arbo_el.inference.independent import Independent
 
 from .examples import decide, neighbours_of, nothing, top_k

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.calibration.logistic import probability
+from spacy_arbo_el.calibration import Calibration, probability
 from spacy_arbo_el.papers.biocom import ExemplarVote
 
 from ..inference.examples import decide, neighbours_of, nothing

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.mentions.batch import MentionBatch
+from spacy_arbo_el.calibration import Calibration
+from spacy_arbo_el.mentions.record import MentionBatch
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 

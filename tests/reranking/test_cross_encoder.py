@@ -9,8 +9,7 @@ import spacy
 import srsly
 from thinc.api import set_dropout_rate
 
-from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.calibration.logistic import probability
+from spacy_arbo_el.calibration import Calibration, probability
 from spacy_arbo_el.encoders.shim import EncoderShim, shim_of
 from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.kb.entity import Entity

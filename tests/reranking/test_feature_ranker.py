@@ -9,13 +9,11 @@ import pytest
 import torch
 
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.calibration.calibration import Calibration
-from spacy_arbo_el.calibration.logistic import probability
+from spacy_arbo_el.calibration import Calibration, probability
 from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.mentions.batch import MentionBatch
-from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker, feature_ranker

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_arbo_el.calibration.logistic import probability
+from spacy_arbo_el.calibration import probability
 from spacy_arbo_el.reranking.probabilities import (
     MAX_TEMPERATURE,
     fit_presence,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.vectors import VectorRows
-from spacy_arbo_el.mentions.batch import MentionBatch
+from spacy_arbo_el.mentions.record import MentionBatch
 from spacy_arbo_el.retrieval import retriever as module
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities, EntitySearch
 from spacy_arbo_el.retrieval.index.flat import FlatIndex

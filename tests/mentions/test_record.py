@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.mentions.batch import MentionBatch
 from spacy_arbo_el.mentions.reader import MentionReader, MentionSettings
-from spacy_arbo_el.mentions.record import keys_of
+from spacy_arbo_el.mentions.record import MentionBatch, keys_of
 
 from ..linker.world import TRAIN, annotated
 

@@ -1,1 +1,0 @@
-"""Conversion of similarities to probabilities. One scale for all kinds of evidence."""
