@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, Tuple
@@ -203,7 +204,7 @@ def importing(path: Path, count: int) -> Dict:
         for i in range(count):
             file.write(json.dumps(entity(i).to_dict()) + "\n")
     before = peak_megabytes()
-    seconds, _ = timed(build_kb, path, source)
+    seconds, _ = timed(partial(build_kb, overwrite=True), path, source)
     source.unlink()
     return {"entities per second": count / seconds, "additional peak MB": peak_megabytes() - before}
 

@@ -219,8 +219,9 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_pages_are_short():
-    words = sum(len(read(page).split()) for page in (ROOT / "docs").glob("*.md"))
-    assert words <= 22000
+    words = [word for page in (ROOT / "docs").glob("*.md") for word in read(page).split()]
+    # Bars and dashes of tables are no words.
+    assert sum(any(map(str.isalnum, word)) for word in words) <= 18500
 
 
 def test_error_codes_on_pages_exist():

@@ -1,4 +1,4 @@
-"""Mentions as plain values, which do without the Doc: records, and batches of them."""
+"""Records and batches of mentions, in plain values without the Doc."""
 
 import hashlib
 from dataclasses import dataclass, fields, replace

@@ -4,6 +4,7 @@ import json
 import os
 import time
 import traceback
+from functools import partial
 
 import pytest
 import torch
@@ -62,10 +63,10 @@ def test_processes_read_one_state_while_another_edits(tiny_bert, tmp_path, attac
             processes.append(process)
         running = set(processes)
         while running:
-            kb.remove("new")
-            kb.add(new)
+            for edit in (partial(kb.remove, "new"), partial(kb.add, new)):
+                edit()
+                time.sleep(0.005)
             edits += 2
-            time.sleep(0.005)
             running = {process for process in running if os.waitpid(process, os.WNOHANG)[0] == 0}
     reports = []
     for reading, writing in pipes:
