@@ -69,8 +69,7 @@ def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase,
     tokenizer.add_special_tokens({"additional_special_tokens": list(MARKERS)})
     if len(tokenizer) > size:
         transformer.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-        with torch.no_grad():
-            weights = transformer.get_input_embeddings().weight
-            # On the CPU, so that all devices have one fingerprint.
-            weights[size : len(tokenizer)] = weights[:size].cpu().double().mean(0)
+        weights = transformer.get_input_embeddings().weight.data
+        # Computed on the CPU: all devices have one fingerprint.
+        weights[size:] = weights[:size].cpu().double().mean(0)
     return tokenizer, transformer

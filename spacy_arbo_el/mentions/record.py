@@ -1,4 +1,4 @@
-"""Records and batches of mentions, in plain values without the Doc."""
+"""Records and batches of mentions, in plain values."""
 
 import hashlib
 from dataclasses import dataclass, fields, replace
