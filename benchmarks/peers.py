@@ -266,7 +266,7 @@ def rows_of(trained: List[Path]) -> Dict[str, Any]:
         "entity_linker": EntityLinker(),
         "untrained": Arbo(),
     }
-    return {**rows, **{path.parent.name: Arbo(path.absolute()) for path in trained}}
+    return {**rows, **{"/".join(p.parts[-2:]): Arbo(p.absolute()) for p in trained}}
 
 
 def run_child(row: Any, step: str, folder: Path, data: Path) -> Dict[str, Any]:
