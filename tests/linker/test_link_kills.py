@@ -31,6 +31,9 @@ def place(tiny_bert, tmp_path_factory):
     torch.set_num_threads(threads)
 
 
+NIGHTLY = pytest.mark.nightly
+
+
 def contents_of(path):
     """The content of a file, or of all files of a folder; None where there is neither."""
     if path.is_dir():
@@ -38,7 +41,14 @@ def contents_of(path):
     return path.read_bytes() if path.exists() else None
 
 
-@pytest.mark.parametrize("name", ["links.jsonl", "links.csv", "links.spacy", "links"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "links.jsonl",
+        "links",
+        *(pytest.param(f"links.{n}", marks=NIGHTLY) for n in ("csv", "spacy")),
+    ],
+)
 def test_arbo_link_killed_at_each_call(place, tmp_path, name, attacks):
     output = tmp_path / name
 

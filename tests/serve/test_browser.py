@@ -230,7 +230,7 @@ def test_a_decision_on_what_another_has_changed_is_refused(chromium, server, win
     assert all("422" in problem for problem in other.problems)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
 def test_pages_fit_into_360_pixels(chromium, server, scheme):
     small = {"width": 360, "height": 700}
     window = Window(chromium, server, viewport=small, color_scheme=scheme)
