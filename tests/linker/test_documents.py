@@ -57,6 +57,7 @@ def test_exemplars_share_passages(nlp):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_training_lowers_the_loss():
     nlp = build(model=MODEL)
     optimizer = nlp.resume_training()

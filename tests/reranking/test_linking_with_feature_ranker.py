@@ -72,7 +72,7 @@ def test_cross_validation_leaves_the_linker_unchanged():
     linker = nlp.get_pipe("arbo_linker")
     before = linker.reranker.to_bytes()
     data = examples(nlp, [*DEV, *TRAIN[4:]])
-    scores = compare_inference(nlp, data, folds=4)
+    scores = compare_inference(nlp, data, folds=2)
     assert linker.reranker.to_bytes() == before
     as_it_is = compare_inference(nlp, data)
     for name in ("names alone", "without the graph", "as configured"):
@@ -81,6 +81,7 @@ def test_cross_validation_leaves_the_linker_unchanged():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_each_fold_is_scored_by_a_ranker_fitted_on_the_others():
     nlp = fitted()
     data = examples(nlp, [*DEV, *TRAIN[4:]])
