@@ -26,7 +26,7 @@ def words_of(string: str) -> List[str]:
 
 def singular(word: str) -> str:
     """Singular of a lowercase English word, where regular."""
-    if len(word) < MIN_PLURAL or word.endswith(SINGULARS):
+    if word[-1:] != "s" or len(word) < MIN_PLURAL or word.endswith(SINGULARS):
         return word
     for ending, replacement in PLURALS:
         if word.endswith(ending):

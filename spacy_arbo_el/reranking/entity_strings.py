@@ -178,8 +178,10 @@ class EntityStrings:
         missing = np.zeros(self._sources.entities.positions - len(self.has_exemplar), dtype=bool)
         self._has_only_id = np.append(self._has_only_id, missing)
         self.has_exemplar = np.append(self.has_exemplar, missing)
+        had_exemplar = self.has_exemplar[changed]
         self.has_exemplar[changed] = np.isin(changed, owners)
-        self.index.replace_surface_forms(changed, _surface_forms(records, owners, changed))
+        written = changed[had_exemplar | self.has_exemplar[changed]]
+        self.index.replace_surface_forms(written, _surface_forms(records, owners, written))
         self.index.forget_names(changed)
         self.index.count_names(changed[changed % self._stride == 0])
 
