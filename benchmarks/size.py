@@ -17,10 +17,12 @@ PACKAGE = ROOT / "spacy_arbo_el"
 LIMITS = Path(__file__).with_suffix(".json")
 
 # Files outside the packages, by what they belong to.
-COMPONENT = ("linker", "factory", "__init__")
-STORAGE = ("pipelines",)
-SHOW = ("annotations", "display", "frames", "pages")
-INFERENCE = ("calibration",)
+FILES = {
+    "component": ("linker", "factory", "__init__"),
+    "storage": ("pipelines",),
+    "show": ("annotations", "display", "frames", "pages"),
+    "inference": ("calibration",),
+}
 # Packages that count as one.
 TOGETHER = {"explanations": "show", "serve": "show"}
 BUDGETS = {
@@ -51,8 +53,7 @@ def part_of(path: Path) -> str:
     place = path.relative_to(PACKAGE)
     if len(place.parts) > 1:
         return TOGETHER.get(place.parts[0], place.parts[0])
-    stems_of = {"component": COMPONENT, "storage": STORAGE, "show": SHOW, "inference": INFERENCE}
-    for name, stems in stems_of.items():
+    for name, stems in FILES.items():
         if place.stem in stems:
             return name
     return "small files"

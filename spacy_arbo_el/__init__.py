@@ -27,7 +27,7 @@ _NAMES = {
     "Link": "annotations",
     "LinkingStages": "linking.stages",
     "MentionBatch": "mentions.record",
-    "MentionRecord": "mentions.records",
+    "MentionRecord": "mentions.record",
     "Neighbours": "retrieval.neighbours",
     "NewEntities": "discovery.new_entities",
     "NewEntity": "discovery.entities",

@@ -221,7 +221,7 @@ def test_every_page_is_in_the_navigation():
 def test_pages_are_short():
     words = [word for page in (ROOT / "docs").glob("*.md") for word in read(page).split()]
     # Bars and dashes of tables are no words.
-    assert sum(any(map(str.isalnum, word)) for word in words) <= 18500
+    assert sum(any(map(str.isalnum, word)) for word in words) <= 18000
 
 
 def test_error_codes_on_pages_exist():
@@ -231,6 +231,7 @@ def test_error_codes_on_pages_exist():
 
 
 def test_python_api_has_every_public_name():
+    assert all(hasattr(spacy_arbo_el, name) for name in spacy_arbo_el.__all__)
     page = read(ROOT / "docs" / "reference.md")
     listed = {place.rsplit(".", 1)[1] for place in re.findall(r"^::: (\S+)", page, re.M)}
     assert listed == set(spacy_arbo_el.__all__) - {"__version__"}

@@ -1,14 +1,11 @@
 """The workflows of project.yml and experiments/project.yml, from end to end on tiny data."""
 
-import io
 import json
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -21,7 +18,7 @@ from spacy_arbo_el.config_sources import FOLDER, SYSTEMS
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
-from .commands import run
+from .commands import run, run_script
 from .linker.world import DEV, ENTITIES, TRAIN, parse
 from .tiny import save_tiny
 
@@ -45,20 +42,18 @@ def read_project(folder, **variables):
 
 def run_in_process(name, folder, **variables):
     """Run a workflow or command without a process for each line."""
-    project, printed = read_project(folder, **variables), io.StringIO()
+    project, printed = read_project(folder, **variables), []
     scripts = {command["name"]: command["script"] for command in project["commands"]}
     steps = project["workflows"].get(name, [name])
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+    with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.syspath_prepend(folder)
         for line in [line for step in steps for line in scripts[step]]:
             words = shlex.split(line)
             if words[:4] == ["python", "-m", "spacy", "arbo"]:
-                print(run(*words[4:]))
+                printed.append(run(*words[4:]))
             else:
-                patch.setattr(sys, "argv", words[1:])
-                runpy.run_path(str(folder / words[1]), run_name="__main__")
-    return printed.getvalue()
+                printed.append(run_script(folder / words[1], *words[2:]))
+    return "\n".join(printed)
 
 
 @pytest.mark.parametrize("folder", [ROOT, ROOT / "experiments"], ids=["project", "experiments"])
@@ -97,19 +92,22 @@ def encoder(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_demo_and_discover_workflows_on_own_data(encoder, tmp_path):
+def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
     shutil.copy(ROOT / "project.yml", tmp_path)
-    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    (tmp_path / "configs").mkdir()
+    config = (ROOT / "configs" / "demo.cfg").read_text(encoding="utf8")
+    # What the tiny encoder can read.
+    (tmp_path / "configs" / "demo.cfg").write_text(config.replace("= 64", "= 32\ntext = 32"))
     data = tmp_path / "mine"
     data.mkdir()
     for name, texts in {"train": TRAIN, "dev": [*DEV, *TRAIN], "test": DEV}.items():
         (data / f"{name}.jsonl").write_text(to_jsonl(texts))
     write_entities_jsonl(ENTITIES, data / "entities.jsonl")
-    settings = {"dataset": "tiny", "data_dir": "mine", "encoder": str(encoder)}
+    settings = {"dataset": "tiny", "data_dir": "mine", "encoder": str(tiny_bert)}
     run_workflow("config", tmp_path, **settings)
     run_in_process("convert", tmp_path, **settings)
     printed = run_in_process("demo", tmp_path, **settings)
-    assert "model-best: as configured" in printed
+    assert "model-best: as configured" in printed and "←" in printed
     scores = json.loads((tmp_path / "metrics" / "tiny.json").read_text())
     assert scores["model-best: as configured"]["arbo_mentions"] == len(DEV)
     run_in_process("discover", tmp_path, dataset="tiny", data_dir="mine")

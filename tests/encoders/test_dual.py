@@ -189,7 +189,7 @@ def test_cached_encoder_encodes_each_mention_once(encoder, picked):
     for rows in (picked, [0, 1], [0, 1, 2, 3], picked):
         vectors = cached.encode_mentions(inputs.take(np.array(rows, dtype=np.int64)))
         assert vectors.dtype == np.float32
-        np.testing.assert_allclose(vectors, expected[rows], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(vectors, expected[rows], rtol=1e-5, atol=1e-6)
     assert len(encoded) == len(set(encoded)) == 4
 
 

@@ -1,11 +1,8 @@
 """Commands of spaCy and of this package on saved pipelines."""
 
-import io
 import json
-import runpy
 import subprocess
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -32,16 +29,6 @@ def output(*arguments, cwd, code=0):
     result = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
     assert result.returncode == code, result.stdout + result.stderr
     return result.stdout + result.stderr
-
-
-def run_script(path, *arguments, cwd):
-    """What a script of ours prints, without a process of its own."""
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
-        patch.chdir(cwd)
-        patch.setattr(sys, "argv", [path, *arguments])
-        runpy.run_path(str(ROOT / path), run_name="__main__")
-    return printed.getvalue()
 
 
 def arbo(*arguments, cwd, code=0):
@@ -200,15 +187,16 @@ def test_spacy_package_builds_a_wheel_that_links(folder):
 
 @pytest.mark.slow
 def test_example_existing_app_runs(folder):
-    printed = run_script("examples/existing_app.py", "model", cwd=folder)
+    printed = commands.run_script(ROOT / "examples" / "existing_app.py", str(folder / "model"))
     assert "['entity_ruler', 'arbo_linker']" in printed
     assert "the same after saving and loading" in printed
 
 
 @pytest.mark.slow
 def test_linking_benchmark_runs(folder):
-    script = "benchmarks/linking.py"
-    assert "ratio" in run_script(script, "model", "dev.spacy", "--rounds", "1", cwd=folder)
+    files = str(folder / "model"), str(folder / "dev.spacy")
+    script = ROOT / "benchmarks" / "linking.py"
+    assert "ratio" in commands.run_script(script, *files, "--rounds", "1")
 
 
 @pytest.mark.slow

@@ -31,9 +31,6 @@ def place(tiny_bert, tmp_path_factory):
     torch.set_num_threads(threads)
 
 
-NIGHTLY = pytest.mark.nightly
-
-
 def contents_of(path):
     """The content of a file, or of all files of a folder; None where there is neither."""
     if path.is_dir():
@@ -46,7 +43,8 @@ def contents_of(path):
     [
         "links.jsonl",
         "links",
-        *(pytest.param(f"links.{n}", marks=NIGHTLY) for n in ("csv", "spacy")),
+        pytest.param("links.csv", marks=pytest.mark.nightly),
+        pytest.param("links.spacy", marks=pytest.mark.nightly),
     ],
 )
 def test_arbo_link_killed_at_each_call(place, tmp_path, name, attacks):

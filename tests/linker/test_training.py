@@ -37,6 +37,24 @@ def test_same_seed_gives_the_same_losses():
     assert train_a_little(build()) == train_a_little(build())
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_recomputed_activations_give_the_same_losses():
+    recomputed = {"mention": {"kept_tokens": 1, "train_tokens": 512}}
+    kept = {"mention": {"kept_tokens": 100_000, "train_tokens": 512}}
+    a = train_a_little(build(model=recomputed), drop=0.1)
+    b = train_a_little(build(model=kept), drop=0.1)
+    assert a == pytest.approx(b, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_loss_of_training_examples_falls():
+    nlp = build_bundled()
+    losses = train_a_little(nlp, steps=12, drop=0.0, lr=1e-4)
+    assert np.mean(losses[-3:]) < 0.7 * np.mean(losses[:3])
+
+
 def part(registry, name, **settings):
     """The section of a config that names a registered part."""
     return {f"@{registry}": f"spacy-arbo-el.{name}.v1", **settings}
