@@ -2,22 +2,28 @@
 
     python default_ranker.py DOMAIN:TRAIN.spacy:DEV.spacy:KB … [--mentions 1200] [--write]
 
-The corpora are annotated and public. Each is used three ways: with the entities alone, with one
-candidate of every fourth mention, as in a knowledge base of few entities, and with the exemplars of
-every second document. TRAIN or DEV may be empty. Each DEV is scored by weights that were fitted
-without its domain, then by those of all. The curves are printed for ``calibration.py``.
+The corpora are annotated and public. Each is used in several ways, see ``collect``: by names alone
+and in context; with descriptions that are short, or that half of the entities lack; with made
+namesakes; with one candidate, as in a knowledge base of few entities; with exemplars; and with
+names that their entities were made to lack, to see what tells variants of a name from siblings. In
+half of the weight the entity of a mention is removed. TRAIN or DEV may be empty. Each DEV is scored
+by weights that were fitted without its domain, then by those of all. The curves are printed for
+``calibration.py``.
 """
 
 import argparse
+import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import spacy
 import srsly
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
+from spacy_arbo_el.arrays import unit
 from spacy_arbo_el.calibration import Calibration, Curve, fit_logistic, probability
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.evaluation.calibrate import (
@@ -27,16 +33,28 @@ from spacy_arbo_el.evaluation.calibrate import (
     same_entity_edges,
 )
 from spacy_arbo_el.evaluation.reliability import reliability
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.labels import is_gold
+from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el.reranking.contexts import (
+    CONTEXT_PIECES,
+    DESCRIPTION_PIECES,
+    description_text,
+    read_contexts,
+)
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.reranking.features import CandidateFeatures
 from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
-from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights
+from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights, train_networks
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import write_file
 
 FEW = 4
+# Words of the shortest descriptions that are made.
+BRIEF = 4
+# Weight of mentions as if the knowledge base lacked their entity: lists of users lack many.
+ABSENT = 0.4
 # The default of the component.
 THRESHOLD = 0.4
 Parts = Tuple[ArboLinker, AnnotatedMentions, AnnotatedMentions]
@@ -55,6 +73,50 @@ def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFea
     column = np.random.default_rng(0).integers(np.maximum(part.valid.sum(axis=1), 1))
     column[::2] = is_gold(part.entities, gold[rows])[::2].argmax(axis=1)
     return part.where(np.arange(part.entities.shape[1]) == column[:, None])
+
+
+def twins(candidates: CandidateFeatures, correct: np.ndarray) -> CandidateFeatures:
+    """Made namesakes: one or two other candidates have names as similar as the right one's.
+
+    correct: (m, c) bool.
+    """
+    rng, features = np.random.default_rng(0), candidates.features.copy()
+    for mention in np.flatnonzero(correct.any(axis=1)).tolist():
+        others = np.flatnonzero(candidates.valid[mention] & ~correct[mention])
+        chosen = rng.permutation(others)[: rng.integers(1, 3)]
+        features[mention, chosen] = features[mention, correct[mention].argmax()]
+    made = replace(candidates, features=features)
+    return made.with_contexts(candidates.column("fit"), candidates.column("described") > 0)
+
+
+def half_described(candidates: CandidateFeatures) -> CandidateFeatures:
+    """The same, but that half of the entities have no description."""
+    kept = np.random.default_rng(0).random(candidates.entities.shape) < 0.5
+    described = (candidates.column("described") > 0) & kept
+    return candidates.with_contexts(candidates.column("fit"), described)
+
+
+def briefly_described(
+    linker: ArboLinker, records: Sequence[MentionRecord], candidates: CandidateFeatures
+) -> CandidateFeatures:
+    """The same, but that descriptions have ``BRIEF`` words."""
+    described = candidates.column("described") > 0
+    mentions, columns = np.nonzero(described)
+    if not len(mentions):
+        return candidates
+    positions, place = np.unique(candidates.entities[mentions, columns], return_inverse=True)
+    entities = linker.kb.entities.at_all(positions.tolist())
+    brief = [
+        replace(entities[p], description=" ".join(entities[p].description.split()[:BRIEF]))
+        for p in positions.tolist()
+    ]
+    texts = [description_text(entity) for entity in brief]
+    encode = linker.encoder.encode_passages
+    vectors = unit(encode("entity", texts, DESCRIPTION_PIECES))
+    contexts = unit(encode("mention", [record.passage for record in records], CONTEXT_PIECES))
+    fit = np.zeros(described.shape, dtype=np.float32)
+    fit[mentions, columns] = np.einsum("nd,nd->n", contexts[mentions], vectors[place])
+    return candidates.with_contexts(fit, described)
 
 
 class Labelled(NamedTuple):
@@ -76,16 +138,22 @@ class Labelled(NamedTuple):
         return cls(candidates, is_gold(candidates.entities, gold), documents)
 
 
-def fit(corpora: List[List[Labelled]]) -> RankerWeights:
-    """Weights that fit some corpora, each of which counts alike."""
+def fit(corpora: List[List[Labelled]], *, whole: bool = True) -> RankerWeights:
+    """Weights that fit some corpora, each of which counts alike.
+
+    whole: Whether probabilities are fitted too, which takes several times as long.
+    """
     sizes = [sum(len(part.correct) for part in corpus) for corpus in corpora]
     parts = [part for corpus in corpora for part in corpus]
-    weights = fit_weights(
+    data = (
         CandidateFeatures.concat([part.candidates for part in parts]),
         np.concatenate([part.correct for part in parts]),
-        np.concatenate([part.documents for part in parts]),
-        np.repeat(np.mean(sizes) / np.array(sizes), sizes),
     )
+    shares = np.repeat(np.mean(sizes) / np.array(sizes), sizes)
+    if not whole:
+        return train_networks(*data, shares)
+    documents = np.concatenate([part.documents for part in parts])
+    weights = fit_weights(*data, documents, shares, absent_share=ABSENT)
     if weights is None:
         raise SystemExit("There are too few mentions.")
     return weights
@@ -148,26 +216,67 @@ def fit_curves(parts: List[Dict[str, LabelledEdges]]) -> Iterator[Tuple[str, Opt
 
 
 def collect(linker: ArboLinker, docs: List[Doc], first: int) -> Tuple[List[Labelled], Parts]:
-    """Candidates of a corpus in the three ways, and what the curves are fitted on.
+    """Candidates of a corpus in several ways, and what the curves are fitted on.
 
     first: The number of its first document.
     """
     ranker, context = FeatureRanker(pretrained=False), linker.stages.context
     alone = AnnotatedMentions.retrieve(linker.stages, docs, 64)
+    records, gold = alone.batch.records, alone.gold
     features = ranker.gather(alone.batch, alone.neighbours, context)
     # A document is held out in all ways at once.
     documents = first + alone.batch.documents
-    few = one_candidate(features, alone.gold)
+    ways = [features]
+    read = read_contexts(records, features, context.datastore)
+    if read.column("described").any():
+        ways += [read, half_described(read), briefly_described(linker, records, read)]
+        ways.append(twins(read, is_gold(read.entities, gold)))
+    labelled = [Labelled.of(way, gold, documents) for way in ways]
+    few = one_candidate(read, gold)
+    labelled.append(Labelled.of(few, gold[::FEW], documents[::FEW]))
     linker.feedback.add_exemplars(docs[::2])
     beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2], 64)
     with_exemplars = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
     linker.feedback.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
-    labelled = [
-        Labelled.of(features, alone.gold, documents),
-        Labelled.of(few, alone.gold[::FEW], documents[::FEW]),
-        Labelled.of(with_exemplars, beside.gold, first + 1 + 2 * beside.batch.documents),
-    ]
+    second = first + 1 + 2 * beside.batch.documents
+    labelled.append(Labelled.of(with_exemplars, beside.gold, second))
     return labelled, (linker, alone, beside)
+
+
+def lacked_names(kb: Path, count: int, first: int) -> Labelled:
+    """Names as mentions, which their entities were made to lack, and half as many that they have.
+
+    count: How many names are taken away.
+    first: The number of the first of them.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "kb"
+        shutil.copytree(kb, copy)
+        mentions = []
+        with ArboKB.open(copy) as opened:
+            entities = list(opened)
+            order = np.random.default_rng(0).permutation(len(entities)).tolist()
+            several = [entities[i] for i in order if len(entities[i].names) > 1][:count]
+            for number, entity in enumerate(several):
+                names = list(entity.names)
+                mentions.append((names.pop(number % len(names)), entity.id))
+                opened.update([replace(entity, title=names[0], aliases=tuple(names[1:]))])
+            rest = [entities[i] for i in order[::-1] if entities[i].names]
+            mentions += [(one.names[-1], one.id) for one in rest[: count // 2]]
+        linker = spacy.blank("en").add_pipe("arbo_linker")
+        linker.set_kb(copy)
+        docs = [linker_doc(linker, *mention) for mention in mentions]
+        found = AnnotatedMentions.retrieve(linker.stages, docs, 64)
+        ranker = FeatureRanker(pretrained=False)
+        features = ranker.gather(found.batch, found.neighbours, linker.stages.context)
+        return Labelled.of(features, found.gold, first + found.batch.documents)
+
+
+def linker_doc(linker: ArboLinker, name: str, kb_id: str) -> Doc:
+    """A document that is one mention."""
+    doc = spacy.blank("en", vocab=linker.vocab).make_doc(name)
+    doc.ents = [Span(doc, 0, len(doc), label="NAME", kb_id=kb_id)]
+    return doc
 
 
 def main() -> None:

@@ -10,6 +10,8 @@ ROMAN.update({"viii": "8", "ix": "9"})
 PLURALS = (("sses", "ss"), ("oses", "osis"), ("itides", "itis"), ("ies", "y"), ("s", ""))
 # Not plurals, though they end in "s".
 SINGULARS = ("ss", "is", "us")
+# Words that change a name into another one's.
+NEGATING = frozenset(("no", "non", "not", "anti", "pseudo", "para", "pre", "post", "un", "without"))
 # Shorter words stay unchanged.
 MIN_PLURAL = 4
 

@@ -41,6 +41,20 @@ class CachedEncoder:
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
         return self._remembered(inputs, self.encoder.encode_mentions)
 
+    @property
+    def reads_passages(self) -> bool:
+        return self.encoder.reads_passages
+
+    def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:
+        keys = [(tower, text, size) for text in texts]
+        new = list(dict.fromkeys(key for key in keys if key not in self._vectors))
+        if new or not keys:
+            vectors = self.encoder.encode_passages(tower, [text for _, text, _ in new], size)
+            if not keys:
+                return vectors
+            self._vectors.update(zip(new, vectors))
+        return np.stack([self._vectors[key] for key in keys])
+
     def _remembered(
         self, inputs: SpanInputs, encode: Callable[[SpanInputs], np.ndarray]
     ) -> np.ndarray:

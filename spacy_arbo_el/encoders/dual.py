@@ -12,7 +12,7 @@ from ..devices import torch
 from ..errors import Errors
 from ..storage.locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
-from .protocol import Text, TowerReader
+from .protocol import PassageTower, Text, TowerReader
 
 TOWERS = ("mention", "entity")
 # Texts of entities that are tokenized at a time.
@@ -159,6 +159,16 @@ class DualEncoder:
         places = np.array([number[key] for key in keys], dtype=np.int64)
         first = np.unique(places, return_index=True)[1]
         return self._predict("entity", inputs.take(first))[places]
+
+    @property
+    def reads_passages(self) -> bool:
+        """Return whether both towers can encode whole texts."""
+        return all(isinstance(self._reader(tower), PassageTower) for tower in TOWERS)
+
+    def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:
+        """Encode whole texts with a tower. See ``Encoder.encode_passages``."""
+        reader: Any = self._reader(tower)
+        return self._predict(tower, reader.read_passages(self.model.get_ref(tower), texts, size))
 
     def _reader(self, tower: str) -> TowerReader:
         return self.model.get_ref(tower).attrs["reader"]

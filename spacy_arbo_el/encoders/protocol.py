@@ -1,6 +1,6 @@
 """Protocols of an encoder and of its towers."""
 
-from typing import Any, Protocol, Sequence, Tuple
+from typing import Any, Protocol, Sequence, Tuple, runtime_checkable
 
 import numpy as np
 
@@ -49,6 +49,20 @@ class Encoder(Protocol):
         """Texts of entities -> (n, width) float32, not normalized. Zeros for no vector."""
         ...
 
+    @property
+    def reads_passages(self) -> bool:
+        """Return whether ``encode_passages`` can be called."""
+        ...
+
+    def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:
+        """Encode whole texts: contexts of mentions, and descriptions of entities.
+
+        tower: "mention" for contexts, "entity" for descriptions.
+        size: The most word pieces of a text that are read, special tokens included.
+        RETURNS: (n, width) float32, not normalized. Zeros for no vector.
+        """
+        ...
+
 
 class TowerReader(Protocol):
     """Reader of a tower's text. It stands in ``model.attrs["reader"]`` of the tower's thinc model.
@@ -68,4 +82,13 @@ class TowerReader(Protocol):
 
     def read_texts(self, model: Any, texts: Sequence[Text]) -> SpanInputs:
         """Read texts; ``model`` is the tower. See ``Encoder.read_texts``."""
+        ...
+
+
+@runtime_checkable
+class PassageTower(Protocol):
+    """The reader of a tower that encodes whole texts too."""
+
+    def read_passages(self, model: Any, texts: Sequence[str], size: int) -> SpanInputs:
+        """Read whole texts, one span each; ``model`` is the tower."""
         ...

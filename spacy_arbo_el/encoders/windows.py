@@ -21,7 +21,7 @@ from ..settings import check_count
 from .inputs import SpanInputs, assemble, check_offsets
 from .protocol import Text
 from .shim import loaded_shim
-from .word_pieces import WordPieces, WordPieceTokenizer
+from .word_pieces import SEP_PLACE, WordPieces, WordPieceTokenizer
 
 SHORTEST_WINDOW = 8
 # Characters of an entity's text that are tokenized, for each word piece that is kept. Words are
@@ -58,6 +58,10 @@ class WindowReader:
     ) -> SpanInputs:
         """Read one window for each mention. See ``mention_windows``. ``model`` is the tower."""
         return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
+
+    def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
+        """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
+        return whole_passages(tokenizer_of(model, size), size, texts)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
@@ -196,3 +200,27 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
     first = np.where(title, 1, marker)
     last = np.where(title, title_lengths, np.where(description, marker, marker - 1))
     return SpanInputs.one_span_each(*passages, first, last, marker)
+
+
+def whole_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[str]) -> SpanInputs:
+    """Passages without markers, whose span is the passage with its special tokens.
+
+    A sentence encoder was trained to average these. A text of which nothing is readable has an
+    empty span.
+
+    tokenizer: Cuts texts into word pieces.
+    size: The most word pieces of a passage, special tokens included; the end of a text is cut.
+    """
+    if not texts:
+        return SpanInputs.empty()
+    pieces = tokenizer.read([text[: size * CHARACTERS_PER_PIECE] for text in texts])
+    starts = pieces.bounds[:-1]
+    lengths = np.minimum(np.diff(pieces.bounds), size - 2)
+    ids = np.concatenate([pieces.ids, tokenizer.specials])
+    one = np.ones(len(texts), dtype=np.int64)
+    cls, sep = len(pieces.ids), len(pieces.ids) + SEP_PLACE
+    passages = assemble(ids, [cls * one, starts, sep * one], [one, lengths, one])
+    readable = tokenizer.are_readable(ids, [starts, starts + lengths])
+    return SpanInputs.one_span_each(
+        *passages, 0 * one, np.where(readable, lengths + 1, -1), 0 * one
+    )

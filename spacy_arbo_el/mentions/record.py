@@ -14,8 +14,10 @@ from .getters import offsets_of_span
 
 # Joins the ids of a composite mention.
 ID_SEPARATOR = "|"
-# Characters of text kept on either side of a mention, for people to read.
-CONTEXT = 80
+# Characters of text kept on either side of a mention, as its context.
+CONTEXT = 160
+# Characters of it that people see.
+SHOWN_CONTEXT = 80
 
 # What identifies a mention: its document's fingerprint, start and end character.
 MentionKey = Tuple[str, int, int]
@@ -28,7 +30,7 @@ class MentionRecord:
     key: Identifies it: fingerprint of its document's text, start and end character.
     kb_ids: Its gold ids; several for a composite mention, none where it has none or is NIL.
     text: The surface form.
-    before, after: The text on either side, for people to read.
+    before, after: The text on either side, up to ``CONTEXT`` characters.
     label: The span's label, such as "Disease"; may be empty.
     normalized: The surface form as it is read: the text itself where there is no normalizer.
     doc_id: Its document's ``doc.user_data["doc_id"]``, "" where it has none.
@@ -45,8 +47,19 @@ class MentionRecord:
 
     @property
     def context(self) -> str:
-        """The mention with the text around it, on one line."""
-        return " ".join(f"{self.before}{self.text}{self.after}".split())
+        """The mention with the text around it, on one line, for people to read."""
+        before, after = self.before[-SHOWN_CONTEXT:], self.after[:SHOWN_CONTEXT]
+        return " ".join(f"{before}{self.text}{after}".split())
+
+    @property
+    def passage(self) -> str:
+        """The mention with all the text around it that is kept, without cut words at the ends."""
+        before, after = self.before, self.after
+        if len(before) >= CONTEXT:
+            before = before[before.find(" ") + 1 :]
+        if len(after) >= CONTEXT:
+            after = after[: after.rfind(" ") + 1]
+        return f"{before}{self.text}{after}"
 
     @property
     def document(self) -> str:

@@ -1,7 +1,8 @@
 """Strings of a datastore's entities, updated edit by edit."""
 
+import re
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from .strings import StringIndex
 MAX_GARBAGE = 0.5
 # The names of at most so many entities are counted for the weights of n-grams.
 MAX_COUNTED = 16384
+# A name with an ending in brackets, as titles of articles have it.
+_QUALIFIED = re.compile(r"(.*\S)\s+\([^()]+\)")
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,10 @@ class EntityStrings:
         self._normalizer = datastore.normalizer
         self._stride = _stride(self._sources.entities)
         self._has_only_id = np.zeros(0, dtype=bool)
+        # The frequency of each entity whose names were read.
+        self._frequency = np.zeros(0, dtype=np.float64)
+        # Names of entities as they are written.
+        self._written: Dict[int, FrozenSet[str]] = {}
         # (entities,) bool.
         self.has_exemplar = np.zeros(0, dtype=bool)
         self.index = StringIndex(self._read_names, min_ngram, max_ngram)
@@ -115,6 +122,28 @@ class EntityStrings:
         """
         self.index.load_names(entities)
         return take_or(self._has_only_id, entities, False)
+
+    def exact(
+        self, records: Sequence[MentionRecord], entities: np.ndarray, among: np.ndarray
+    ) -> np.ndarray:
+        """Candidates with a name that is written as the mention: (m, c) float32. 1 or 0.
+
+        entities: (m, c) int64, -1 for none. Their names must have been read.
+        among: (m, c) bool, the candidates that are looked at: those of the same n-grams.
+        """
+        exact = np.zeros(entities.shape, dtype=np.float32)
+        for mention, column in zip(*(place.tolist() for place in np.nonzero(among))):
+            record, entity = records[mention], int(entities[mention, column])
+            written = self._written.get(entity, frozenset())
+            exact[mention, column] = record.text in written or record.normalized in written
+        return exact
+
+    def frequencies(self, entities: np.ndarray) -> np.ndarray:
+        """The frequency of entities whose names have been read. Float64 in the same shape.
+
+        entities: Positions in any shape, -1 for none.
+        """
+        return take_or(self._frequency, entities, 0.0)
 
     def owners(
         self, records: Sequence[MentionRecord], count: int, withheld: Optional[np.ndarray] = None
@@ -177,6 +206,7 @@ class EntityStrings:
         owners = self._sources.owners
         missing = np.zeros(self._sources.entities.positions - len(self.has_exemplar), dtype=bool)
         self._has_only_id = np.append(self._has_only_id, missing)
+        self._frequency = np.append(self._frequency, missing.astype(np.float64))
         self.has_exemplar = np.append(self.has_exemplar, missing)
         had_exemplar = self.has_exemplar[changed]
         self.has_exemplar[changed] = np.isin(changed, owners)
@@ -192,12 +222,24 @@ class EntityStrings:
         for row, position in enumerate(positions.tolist()):
             if position in entities:
                 entity = entities[position]
-                groups[row] = [*entity.names, *normalized_names(self._normalizer, entity.names)]
+                names = [*entity.names, *filter(None, map(without_qualifier, entity.names))]
+                groups[row] = [*names, *normalized_names(self._normalizer, names)]
+                self._frequency[position] = entity.frequency
+                self._written[position] = frozenset(names)
                 has_name = entity.names not in ([], [entity.id])
                 self._has_only_id[position] = self.has_exemplar[position] and not has_name
                 if self._has_only_id[position]:
                     groups[row] += self.index.surface_forms_of(position)
         return groups
+
+
+def without_qualifier(name: str) -> str:
+    """A name without what tells it from its namesakes: "Mercury" for "Mercury (planet)".
+
+    "" for a name without such an ending.
+    """
+    found = _QUALIFIED.fullmatch(name)
+    return found.group(1) if found else ""
 
 
 def _stride(entities: EntityStore) -> int:

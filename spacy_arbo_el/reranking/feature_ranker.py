@@ -1,19 +1,21 @@
 """A reranker that learns from vector and string similarities."""
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
 
 from ..arrays import take_or
+from ..calibration import log_odds
 from ..log import log
-from ..mentions.record import MentionBatch
+from ..mentions.record import MentionBatch, MentionRecord
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Cosine
 from ..settings import check_count
 from .best_evidence import rank_by_best_evidence
+from .contexts import read_contexts
 from .entity_strings import EntityStrings
 from .features import FEATURES, CandidateFeatures, gather_features
 from .pretrained import pretrained_weights
@@ -29,6 +31,8 @@ WITHHELD = 0.25
 # spreads entities that are neighbours in the knowledge base.
 PARTS = 4
 PRIME = 2654435761
+# Mentions whose best candidate is less or more probable by its name are not read in context.
+HOPELESS, SURE = 0.05, 0.95
 # How far below the least candidate with features the other candidates are, in log-odds.
 GAP = 1e-3
 
@@ -46,6 +50,7 @@ class FeatureRanker:
     min_ngram: int = 1
     max_ngram: int = 3
     pretrained: bool = True
+    context: bool = True
     weights: Optional[RankerWeights] = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +70,7 @@ class FeatureRanker:
         candidates = None if weights is None else self.gather(batch, neighbours, context)
         if weights is None or candidates is None:
             return rank_by_best_evidence(neighbours, context.calibration, context.n_candidates)
-        logits = weights.logits(candidates)
+        candidates, logits = self._in_context(batch.records, candidates, weights, context)
         least = np.where(candidates.valid, logits, np.inf).min(axis=1, keepdims=True)
         count = neighbours.entities.width + neighbours.exemplars.width
         others = rank_by_best_evidence(neighbours, context.calibration, count)
@@ -75,6 +80,29 @@ class FeatureRanker:
             np.concatenate([candidates.exemplars, others.exemplars], axis=1),
             context.n_candidates,
         )
+
+    def _in_context(
+        self,
+        records: Sequence[MentionRecord],
+        candidates: CandidateFeatures,
+        weights: RankerWeights,
+        context: RankingContext,
+    ) -> Tuple[CandidateFeatures, np.ndarray]:
+        """Candidates with their log-odds: by their names, and where these leave doubt in context.
+
+        RETURNS: The candidates with the features that were used, and (m, c) float32.
+        """
+        logits = weights.logits(candidates)
+        if not self.context or not context.datastore.encoder.reads_passages:
+            return candidates, logits
+        best = logits.max(axis=1, initial=-np.inf)
+        doubtful = np.flatnonzero((best > log_odds(HOPELESS)) & (best < log_odds(SURE)))
+        if not len(doubtful):
+            return candidates, logits
+        some = [records[row] for row in doubtful.tolist()]
+        read = read_contexts(some, candidates.take(doubtful), context.datastore)
+        logits[doubtful] = weights.logits(read)
+        return candidates.replaced(doubtful, read), logits
 
     def weights_in(self, context: RankingContext) -> Optional[RankerWeights]:
         """The weights to rank with. Those that were learned, else pretrained ones that suit."""
@@ -127,11 +155,13 @@ class FeatureRanker:
         weights, candidates = self.weights_in(context), self.gather(batch, neighbours, context)
         if weights is None or candidates is None:
             return {}
+        candidates, _ = self._in_context(batch.records, candidates, weights, context)
         columns = [np.flatnonzero(candidates.entities[0] == entity) for entity in (one, other)]
         if not all(len(found) for found in columns):
             return {}
-        parts = weights.contributions(candidates, *(int(found[0]) for found in columns))
-        return dict(zip(FEATURES, parts.tolist()))
+        pair = int(columns[0][0]), int(columns[1][0])
+        parts = dict(zip(FEATURES, weights.contributions(candidates, *pair).tolist()))
+        return {**parts, "frequency": float(np.subtract(*candidates.prior[0, list(pair)]))}
 
     def gather_withheld(
         self, batch: MentionBatch, neighbours: Neighbours, gold: np.ndarray, context: RankingContext
@@ -184,6 +214,15 @@ class FeatureRanker:
             rows = np.concatenate([rows, withheld])
             by_entity = WITHHELD * _alike(gold[withheld].max(axis=1))
             shares = np.concatenate([np.full(len(batch), 1 - WITHHELD), by_entity])
+        if self.context and context.datastore.encoder.reads_passages:
+            # Half of the weight of a mention is on its names alone: most are ranked by these.
+            records = [batch.records[row] for row in rows.tolist()]
+            read = read_contexts(records, candidates, context.datastore)
+            described = np.flatnonzero(read.column("described").any(axis=1))
+            candidates = CandidateFeatures.concat([candidates, read.take(described)])
+            shares[described] /= 2
+            rows = np.concatenate([rows, rows[described]])
+            shares = np.concatenate([shares, shares[described]])
         correct = (candidates.entities[:, :, None] == gold[rows][:, None, :]).any(axis=2)
         start = self.pretrained_in(context)
         weights = fit_weights(candidates, correct, batch.documents[rows], shares, start)
@@ -207,7 +246,11 @@ def _alike(entities: np.ndarray) -> np.ndarray:
 
 @registry.misc("spacy-arbo-el.FeatureRanker.v1")
 def feature_ranker(
-    n_reranked: int = 24, min_ngram: int = 1, max_ngram: int = 3, pretrained: bool = True
+    n_reranked: int = 24,
+    min_ngram: int = 1,
+    max_ngram: int = 3,
+    pretrained: bool = True,
+    context: bool = True,
 ) -> FeatureRanker:
     """Rank candidates by all similarities at once.
 
@@ -224,5 +267,7 @@ def feature_ranker(
     max_ngram: The length of the longest n-grams.
     pretrained: Whether to use the weights that come with the package until others are fitted, and
         to fit others from these. They need ``Cosine.v1`` and the default lengths of n-grams.
+    context: Whether the text around a mention is compared with the descriptions of its candidates,
+        where their names leave doubt. Descriptions are encoded once, when they are needed.
     """
-    return FeatureRanker(n_reranked, min_ngram, max_ngram, pretrained)
+    return FeatureRanker(n_reranked, min_ngram, max_ngram, pretrained, context)

@@ -5,7 +5,7 @@ The probability of a candidate is the probability that any candidate is right, t
 share by softmax. So candidates that cannot be told apart share it, and the rest is NIL.
 """
 
-from typing import Optional, Tuple
+from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -18,18 +18,15 @@ PRIOR, NO_PRIOR = 8.0, 0.005
 MOST = 20.0
 
 
-def log_odds_of(
-    scores: np.ndarray, valid: np.ndarray, temperature: float, presence: np.ndarray
-) -> np.ndarray:
+def log_odds_of(scores: np.ndarray, valid: np.ndarray, presence: np.ndarray) -> np.ndarray:
     """Log-odds that each candidate is right.
 
-    scores: (m, c) float.
+    scores: (m, c) float, whose softmax is the share of each candidate.
     valid: (m, c) bool, where there is a candidate.
-    temperature: What scores are multiplied by before the softmax.
     presence: (m,) float, log-odds that any candidate is right.
     RETURNS: (m, c) float32, -inf for no candidate.
     """
-    log_share = _log_softmax(temperature * scores, valid)
+    log_share = _log_softmax(scores, valid)
     log_p = log_share - np.logaddexp(0, -presence.astype(np.float64))[:, None]
     log_p = np.minimum(log_p, -np.logaddexp(0, -MOST))
     return (log_p - np.log1p(-np.exp(log_p))).astype(np.float32)
@@ -60,15 +57,16 @@ def fit_presence(
     evidence: np.ndarray,
     present: np.ndarray,
     weights: np.ndarray,
+    signs: Sequence[int],
     start: Optional[np.ndarray] = None,
 ) -> Optional[np.ndarray]:
     """Weights of evidence and an offset. The log-odds that any candidate is right.
 
-    The weights are not negative: more evidence never makes it less likely.
-
     evidence: (n, f) float, of the best candidate of each mention.
     present: (n,) bool, whether a right candidate is among those of the mention.
     weights: (n,) float, how much each mention counts.
+    signs: For each evidence whether its weight may be positive (1), negative (-1) or both (0):
+        more of what speaks for a candidate never makes it less likely.
     start: (f + 1,) float, what few mentions change little; None to begin with nothing.
     RETURNS: (f + 1,) float, the offset last; None where all mentions are alike.
     """
@@ -78,19 +76,19 @@ def fit_presence(
         return None
     spread = np.maximum(evidence.std(axis=0), 1e-6)
     measured = np.column_stack([evidence / spread, np.ones(len(evidence))])
-    sign, shares = np.where(present, 1.0, -1.0), weights / weights.sum()
+    side, shares = np.where(present, 1.0, -1.0), weights / weights.sum()
     centre, prior = np.zeros(evidence.shape[1] + 1), NO_PRIOR
     if start is not None:
         centre, prior = start * np.append(spread, 1.0), PRIOR
     penalty = prior / weights.sum()
 
     def loss(w: np.ndarray) -> Tuple[float, np.ndarray]:
-        margin, moved = sign * (measured @ w), w - centre
+        margin, moved = side * (measured @ w), w - centre
         wrong = 1.0 / (1.0 + np.exp(np.clip(margin, -80, 80)))
-        gradient = -(shares * sign * wrong) @ measured + 2 * penalty * moved
+        gradient = -(shares * side * wrong) @ measured + 2 * penalty * moved
         return shares @ np.logaddexp(0, -margin) + penalty * moved @ moved, gradient
 
-    bounds = [(0.0, None)] * evidence.shape[1] + [(None, None)]
+    bounds = [(None if sign < 1 else 0.0, None if sign > -1 else 0.0) for sign in (*signs, 0)]
     zeros = np.zeros(len(bounds))
     fitted = minimize(loss, zeros, jac=True, bounds=bounds, method="L-BFGS-B").x
     return np.append(fitted[:-1] / spread, fitted[-1])

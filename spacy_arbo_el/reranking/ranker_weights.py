@@ -16,13 +16,30 @@ from .features import FEATURES, CandidateFeatures
 from .probabilities import MOST, PRIOR, fit_presence, fit_temperature, log_odds_of
 
 HIDDEN = 16
+# The mean of so many networks is used, which begin with other weights: it varies less.
+NETWORKS = 3
 FOLDS = 5
 # Fewer mentions than these are too few to learn from.
 MIN_MENTIONS = 20
-MAX_STEPS = 300
+MAX_STEPS = 150
 # Features of the best candidate, which say whether any is right: being the best of bad candidates
 # does not make one likely.
-EVIDENCE = [FEATURES.index(name) for name in ("nearest", "ngrams", "words", "numbers")]
+# More of a feature makes it more likely (1), less likely (-1), or either (0).
+SIGNS = {
+    "nearest": 1,
+    "ngrams": 1,
+    "words": 1,
+    "numbers": 1,
+    "exact": 1,
+    "attested": 1,
+    "extra": -1,
+    "missing": -1,
+    "swapped": -1,
+    "opposed": -1,
+    "described": 0,
+    "fit": 1,
+}
+EVIDENCE = [FEATURES.index(name) for name in SIGNS]
 # Probabilities are fitted on real mentions, and with this share as if the knowledge base
 # lacked their entity.
 ABSENT = 0.02
@@ -30,8 +47,9 @@ ABSENT = 0.02
 
 @dataclass(frozen=True, eq=False)
 class RankerWeights:
-    """Weights of a network with one hidden layer. Scores = x linear + tanh(x hidden + bias) out,
-    with x the standardised inputs.
+    """Weights of a network with one hidden layer.
+
+    Scores are x linear + tanh(x hidden + bias) out, with x the standardised inputs.
 
     The inputs are the features of the candidate (f), and the difference of each to the largest
     among the mention's candidates (f more). All arrays are float32.
@@ -58,10 +76,10 @@ class RankerWeights:
 
     def logits(self, candidates: CandidateFeatures) -> np.ndarray:
         """Log-odds of each candidate: (m, c) float32. -inf for none."""
-        scores, valid = self.scores(candidates), candidates.valid
         temperature, *weights = self.curve.astype(np.float64)
+        scores = temperature * self.scores(candidates) + candidates.prior
         presence = evidence_of(candidates, scores) @ weights[:-1] + weights[-1]
-        return log_odds_of(scores, valid, temperature, presence)
+        return log_odds_of(scores, candidates.valid, presence)
 
     def scores(self, candidates: CandidateFeatures) -> np.ndarray:
         """(m, c) float64, comparable among the candidates of a mention."""
@@ -122,6 +140,7 @@ def fit_weights(
     groups: np.ndarray,
     shares: Optional[np.ndarray] = None,
     start: Optional[RankerWeights] = None,
+    absent_share: float = ABSENT,
 ) -> Optional[RankerWeights]:
     """Train a ranker on candidates with labels.
 
@@ -130,6 +149,7 @@ def fit_weights(
     shares: (m,) float, how much each mention counts; None for all alike.
     start: Weights that few mentions change little. They are used if held-out mentions are at least
         as likely by them as by weights that begin with nothing.
+    absent_share: The weight of mentions as if the knowledge base lacked their entity.
     RETURNS: None where there is too little to learn from.
     """
     valid = candidates.valid
@@ -149,16 +169,16 @@ def fit_weights(
     held_out, without = scored[chosen]
     evidence = np.concatenate([evidence_of(candidates, held_out), evidence_of(absent, without)])
     present = np.concatenate([gold, np.zeros(len(valid), dtype=bool)])
-    counts = np.concatenate([(1 - ABSENT) * shares, ABSENT * shares])
+    counts = np.concatenate([(1 - absent_share) * shares, absent_share * shares])
     counts *= np.concatenate([valid.any(axis=1), absent.valid.any(axis=1)])
     before = None if start is None else start.curve[1:].astype(np.float64)
-    presence = fit_presence(evidence, present, counts, before)
+    presence = fit_presence(evidence, present, counts, list(SIGNS.values()), before)
     if presence is None:
         return None
     best = held_out.argmax(axis=1)[:, None]
     hit = np.take_along_axis(correct, best, axis=1)[:, 0]
     return replace(
-        _train(candidates, correct, shares, starts[chosen]),
+        train_networks(candidates, correct, shares, starts[chosen]),
         curve=np.array([fits[chosen][0], *presence], dtype=np.float32),
         accuracy=float(np.average(hit, weights=shares)),
     )
@@ -180,7 +200,8 @@ def _held_out(
     for i in range(FOLDS):
         rest, part = fold != i, fold == i
         if part.any() and rest.any():
-            trained = _train(candidates.take(rest), correct[rest], shares[rest], start)
+            some = candidates.take(rest), correct[rest], shares[rest]
+            trained = train_networks(*some, start, networks=1)
             held_out[part] = trained.scores(candidates.take(part))
             without[part] = trained.scores(absent.take(part))
     return (
@@ -208,13 +229,18 @@ def _inputs(candidates: CandidateFeatures) -> np.ndarray:
     return np.concatenate([features, below], axis=2).astype(np.float32)
 
 
-def _train(
+def train_networks(
     candidates: CandidateFeatures,
     correct: np.ndarray,
     shares: np.ndarray,
     start: Optional[RankerWeights] = None,
+    networks: int = NETWORKS,
 ) -> RankerWeights:
-    """Fit all but the curve by L-BFGS. It starts from one fixed point, or from other weights."""
+    """Fit all but the curve, from fixed points or from other weights.
+
+    correct, shares, start: As in ``fit_weights``.
+    networks: How many are averaged. Other weights are one.
+    """
     if torch is None:
         raise ValueError(Errors.E854)
     useful = correct.any(axis=1) & (candidates.valid.sum(axis=1) > 1)
@@ -227,12 +253,41 @@ def _train(
     else:
         mean, spread = x[valid].mean(axis=0), x[valid].std(axis=0)
         spread = np.where(spread > 1e-6, spread, 1.0)
+    standards = mean.astype(np.float32), spread.astype(np.float32)
     inputs = torch.from_numpy(((x - mean) / spread).astype(np.float32))
-    weights = _start(x.shape[2]) if start is None else _copies(start)
-    centre = [torch.zeros_like(w) if start is None else w.detach().clone() for w in weights]
-    is_candidate, is_gold = torch.from_numpy(valid), torch.from_numpy(correct)
     counts = torch.from_numpy((shares / max(shares.sum(), 1e-9)).astype(np.float32))
+    data = inputs, torch.from_numpy(valid), torch.from_numpy(correct), counts
     penalty = PRIOR / max(float(shares.sum()), 1.0)
+    if start is not None:
+        fitted = [_fitted(_copies(start), data, penalty, centred=True)]
+    else:
+        begins = [_start(x.shape[2], seed) for seed in range(networks)]
+        fitted = [_fitted(begin, data, penalty, centred=False) for begin in begins]
+    linear, hidden, bias, out = zip(*fitted)
+    curve = np.array([1.0, *np.zeros(len(EVIDENCE)), MOST], dtype=np.float32)
+    return RankerWeights(
+        *standards,
+        np.mean(linear, axis=0),
+        np.concatenate(hidden, axis=1),
+        np.concatenate(bias),
+        np.concatenate(out) / np.float32(len(fitted)),
+        curve,
+    )
+
+
+def _fitted(
+    weights: List[Any], data: Tuple[Any, Any, Any, Any], penalty: float, *, centred: bool
+) -> List[np.ndarray]:
+    """Weights of one network, fitted by L-BFGS.
+
+    weights: What it begins with.
+    data: The inputs (m, c, 2 f), where there are candidates, which are correct, and the weight of
+        each mention.
+    penalty: For the size of the weights, or for their distance from the beginning.
+    centred: Whether the distance counts.
+    """
+    inputs, is_candidate, is_gold, counts = data
+    centre = [w.detach().clone() if centred else torch.zeros_like(w) for w in weights]
     optimizer = torch.optim.LBFGS(
         weights, max_iter=MAX_STEPS, history_size=20, line_search_fn="strong_wolfe"
     )
@@ -249,12 +304,9 @@ def _train(
         loss.backward()
         return loss
 
-    if len(x):
+    if len(inputs):
         optimizer.step(closure)
-    linear, hidden, bias, out = (part.detach().numpy() for part in weights)
-    curve = np.array([1.0, *np.zeros(len(EVIDENCE)), MOST], dtype=np.float32)
-    standards = mean.astype(np.float32), spread.astype(np.float32)
-    return RankerWeights(*standards, linear, hidden, bias, out, curve)
+    return [part.detach().numpy() for part in weights]
 
 
 def _copies(weights: RankerWeights) -> List[Any]:
@@ -262,9 +314,9 @@ def _copies(weights: RankerWeights) -> List[Any]:
     return [torch.from_numpy(array.copy()).requires_grad_() for array in arrays]
 
 
-def _start(width: int) -> List[Any]:
+def _start(width: int, seed: int) -> List[Any]:
     # Its own generator: fitting in the middle of training must not disturb training.
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn((width, HIDDEN), generator=generator) * 0.3
     out = torch.randn(HIDDEN, generator=generator) * 0.1
     parts = [torch.zeros(width), hidden, torch.zeros(HIDDEN), out]

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..arrays import AppendOnly, offsets_of, take_or
 from ..compiling import numba_jit
-from ..words import numbers_among, words_of
+from ..words import NEGATING, numbers_among, words_of
+from .differences import compare_words
 from .ngrams import BLOCK, NgramCounts, count_ngrams
 
 T = TypeVar("T", bound=Hashable)
@@ -32,6 +33,8 @@ class StringFeatures(NamedTuple):
     words: Numbers of words, int32, each once per string; -1 for words that no string had.
     numbers: (n,) int32, equal for strings with the same numbers in them; -1 for numbers that no
         string had.
+    letter_bounds: (words + 1,) int64, the letters of word k are at ``[bounds[k]:bounds[k + 1]]``.
+    letters: Code points of the letters, int32; negative in a word that negates.
     """
 
     ngram_bounds: np.ndarray
@@ -40,6 +43,8 @@ class StringFeatures(NamedTuple):
     word_bounds: np.ndarray
     words: np.ndarray
     numbers: np.ndarray
+    letter_bounds: np.ndarray
+    letters: np.ndarray
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -48,7 +53,7 @@ class StringFeatures(NamedTuple):
     def concat(cls, parts: Sequence["StringFeatures"]) -> "StringFeatures":
         """The features of the strings of all parts, in order. Of at least one part."""
         fields = dict(zip(cls._fields, map(list, zip(*parts))))
-        for name in ("ngram_bounds", "word_bounds"):
+        for name in ("ngram_bounds", "word_bounds", "letter_bounds"):
             lengths = [np.diff(bounds) for bounds in fields[name]]
             fields[name] = [offsets_of(np.concatenate(lengths))]
         return cls(**{name: np.concatenate(arrays) for name, arrays in fields.items()})
@@ -78,11 +83,12 @@ class FeatureReader:
     def read(self, strings: Sequence[str]) -> StringFeatures:
         """The features of strings. N-grams that were never added or counted are left out."""
         counted = count_ngrams(strings, *self._lengths)
-        words = [words_of(string) for string in strings]
+        words = [list(dict.fromkeys(words_of(string))) for string in strings]
         return _features(
             counted,
             self._numbers_of(counted.keys),
-            [[self._words.get(word, -1) for word in set(group)] for group in words],
+            words,
+            [self._words.get(word, -1) for group in words for word in group],
             [self._numbers.get(numbers_among(group), -1) for group in words],
         )
 
@@ -92,11 +98,12 @@ class FeatureReader:
 
     def _add(self, strings: Sequence[str]) -> StringFeatures:
         counted = count_ngrams(strings, *self._lengths)
-        words = [words_of(string) for string in strings]
+        words = [list(dict.fromkeys(words_of(string))) for string in strings]
         return _features(
             counted,
             self._numbered(counted.keys),
-            [[_number_in(self._words, word) for word in dict.fromkeys(group)] for group in words],
+            words,
+            [_number_in(self._words, word) for group in words for word in group],
             [_number_in(self._numbers, numbers_among(group)) for group in words],
         )
 
@@ -157,14 +164,21 @@ def _blocks(strings: Sequence[str]) -> Iterator[Sequence[str]]:
 def _features(
     counted: NgramCounts,
     ngram_numbers: np.ndarray,
-    words: Sequence[Sequence[int]],
+    words: Sequence[Sequence[str]],
+    word_numbers: Sequence[int],
     numbers: Sequence[int],
 ) -> StringFeatures:
     """The features of strings.
 
     ngram_numbers: The number of each of ``counted.keys``, -1 to leave it out.
-    words, numbers: Those of each string.
+    words: The words of each string, each once.
+    word_numbers: The number of each of these words.
+    numbers: The number of each string's numbers.
     """
+    flat = [word for group in words for word in group]
+    lengths = np.array([len(word) for word in flat], dtype=np.int64)
+    letters = np.frombuffer("".join(flat).encode("utf-32-le", "surrogatepass"), "<i4")
+    negates = np.repeat(np.array([word in NEGATING for word in flat], dtype=bool), lengths)
     ngrams = ngram_numbers[counted.ngrams]
     is_known = ngrams >= 0
     return StringFeatures(
@@ -172,8 +186,10 @@ def _features(
         ngrams[is_known].astype(np.int32),
         1 + np.log(counted.counts[is_known].astype(np.float32)),
         offsets_of(np.array([len(group) for group in words], dtype=np.int64)),
-        np.array([word for group in words for word in group], dtype=np.int32),
+        np.array(word_numbers, dtype=np.int32),
         np.array(numbers, dtype=np.int32),
+        offsets_of(lengths),
+        np.where(negates, -letters, letters).astype(np.int32),
     )
 
 
@@ -202,6 +218,8 @@ class StringTable:
         self._ngrams = AppendOnly.of(np.zeros(0, dtype=np.int32))
         self._counts = AppendOnly.of(np.zeros(0, dtype=np.float32))
         self._words = AppendOnly.of(np.zeros(0, dtype=np.int32))
+        self._letter_spans = AppendOnly.of(np.zeros((0, 2), dtype=np.int64))
+        self._letters = AppendOnly.of(np.zeros(0, dtype=np.int32))
         self._numbers = AppendOnly.of(np.zeros(0, dtype=np.int32))
 
     def __len__(self) -> int:
@@ -244,6 +262,10 @@ class StringTable:
             self._ngram_spans, features.ngram_bounds, self._ngrams.length
         )
         self._word_spans = _with_spans(self._word_spans, features.word_bounds, self._words.length)
+        self._letter_spans = _with_spans(
+            self._letter_spans, features.letter_bounds, self._letters.length
+        )
+        self._letters = self._letters.with_rows(features.letters)
         self._ngrams = self._ngrams.with_rows(features.ngrams)
         self._counts = self._counts.with_rows(features.counts)
         self._words = self._words.with_rows(features.words)
@@ -265,15 +287,15 @@ class StringTable:
 
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
-        RETURNS: (4, m, c) float32, the fields of ``StringSimilarity``. And (m, c) int64, the number
+        RETURNS: (6, m, c) float32, the fields of ``StringSimilarity``. And (m, c) int64, the number
             of the most similar string by n-grams among those of the entity; 0 where none has an
             n-gram in common.
         """
-        best = np.zeros((4, *entities.shape), dtype=np.float32)
+        best = np.zeros((6, *entities.shape), dtype=np.float32)
         nearest = np.zeros(entities.shape, dtype=np.int64)
-        spans = self._ngram_spans.rows, self._word_spans.rows
+        spans = self._ngram_spans.rows, self._word_spans.rows, self._letter_spans.rows
         values = self._ngrams.rows, self._counts.rows, self._words.rows, self._numbers.rows
-        table = self._first, self._count, *spans, *values
+        table = self._first, self._count, *spans, *values, self._letters.rows
         _compare(best, nearest, entities, weights, self._reader.n_words, *table, *mentions)
         return best, nearest
 
@@ -293,16 +315,20 @@ def _compare(  # pragma: no cover - compiled
     count: np.ndarray,
     ngram_spans: np.ndarray,
     word_spans: np.ndarray,
+    letter_spans: np.ndarray,
     ngrams: np.ndarray,
     counts: np.ndarray,
     words: np.ndarray,
     numbers: np.ndarray,
+    letters: np.ndarray,
     ngram_bounds: np.ndarray,
     mention_ngrams: np.ndarray,
     mention_counts: np.ndarray,
     word_bounds: np.ndarray,
     mention_words: np.ndarray,
     mention_numbers: np.ndarray,
+    letter_bounds: np.ndarray,
+    mention_letters: np.ndarray,
 ) -> None:
     """Write mentions' best string similarities into ``best``. The strings are those of their
     candidates.
@@ -337,8 +363,6 @@ def _compare(  # pragma: no cover - compiled
                     if cosine > best[0, i, j]:
                         best[0, i, j] = cosine
                         nearest[i, j] = row - first[entity]
-                    if row == first[entity] and cosine > SAME_STRING:
-                        best[3, i, j] = 1
                 common = 0
                 for k in range(word_spans[row, 0], word_spans[row, 1]):
                     common += has_word[words[k]]
@@ -346,6 +370,21 @@ def _compare(  # pragma: no cover - compiled
                 best[1, i, j] = max(best[1, i, j], np.float32(common / max(union, 1)))
                 if numbers[row] == mention_numbers[i]:
                     best[2, i, j] = 1
+            if count[entity]:
+                row = first[entity] + nearest[i, j]
+                extra, missing, opposed = compare_words(
+                    word_bounds[i],
+                    word_bounds[i + 1],
+                    mention_words,
+                    letter_bounds,
+                    mention_letters,
+                    word_spans[row, 0],
+                    word_spans[row, 1],
+                    words,
+                    letter_spans,
+                    letters,
+                )
+                best[3, i, j], best[4, i, j], best[5, i, j] = extra, missing, opposed
         for k in range(ngram_bounds[i], ngram_bounds[i + 1]):
             weighted[mention_ngrams[k]] = 0
         for k in range(word_bounds[i], word_bounds[i + 1]):

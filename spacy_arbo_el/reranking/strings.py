@@ -30,13 +30,17 @@ class StringSimilarity(NamedTuple):
     ngrams: Cosine similarity of TF-IDF vectors over character n-grams.
     words: The share of words in common (Jaccard).
     numbers: 1 where both have the same numbers, or none at all.
-    first: 1 where the first string, such as the title, has the same n-grams.
+    extra: The share of the mention that is in words which the most similar string lacks.
+    missing: The share of that string that is in words which the mention lacks.
+    opposed: 1 where the two have different numbers or opposed words, see ``differences.py``.
     """
 
     ngrams: np.ndarray
     words: np.ndarray
     numbers: np.ndarray
-    first: np.ndarray
+    extra: np.ndarray
+    missing: np.ndarray
+    opposed: np.ndarray
 
 
 class StringIndex:
