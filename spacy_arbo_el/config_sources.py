@@ -7,6 +7,7 @@ that names another registered function replaces the section as a whole. Then the
 functions are filled in, as ``spacy init fill-config`` does, so the result does not change with the
 defaults of the package.
 """
+
 import re
 from configparser import Error as ParserError
 from pathlib import Path
@@ -33,7 +34,7 @@ def complete_config(
 ) -> str:
     """The text of a complete config. Raises ValueError for a system that is not there or broken.
 
-    system: One of ``SYSTEMS``, or the path of a file with the settings that differ from the default.
+    system: One of ``SYSTEMS``, or the path of a file with what differs from the default.
     lang: The language of the tokenizer; None for that of the system.
     encoder: What ``paths.encoder`` is; None for that of the system.
     """

@@ -19,7 +19,7 @@ def init_config_command(
         "linker",
         "--system",
         "-s",
-        help=f"A file with the settings that differ from the default, or one of: {', '.join(SYSTEMS)}",
+        help=f"A file with what differs from the default, or one of: {', '.join(SYSTEMS)}",
     ),
     lang: Optional[str] = Opt(
         None, "--lang", "-l", help="Language of the tokenizer; by default the system's, en"
