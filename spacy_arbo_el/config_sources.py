@@ -1,10 +1,11 @@
 """Complete training configs, built from what distinguishes each system.
 
-``configs/base.cfg`` has the settings that the systems share. ``configs/<system>.cfg``, or
-``papers/<system>.cfg`` for that of a paper, has only those that differ: a setting of the system
-replaces that of the base. A section that names another registered function replaces the section of
-the base as a whole. Then all defaults are filled in, as ``spacy init fill-config`` does, so the
-result does not change with the defaults of the package.
+``default.cfg`` has the settings of the component, as ``nlp.add_pipe`` gives it, and
+``configs/training.cfg`` what only training needs. ``configs/<system>.cfg``, or
+``papers/<system>.cfg`` for that of a paper, has what differs from both and nothing else. A section
+that names another registered function replaces the section as a whole. Then the defaults of these
+functions are filled in, as ``spacy init fill-config`` does, so the result does not change with the
+defaults of the package.
 """
 
 import re
@@ -19,8 +20,10 @@ from .errors import Errors
 from .removed import drop_removed
 
 FOLDER = Path(__file__).parent / "configs"
+# The complete settings of the component.
+DEFAULT_CONFIG = FOLDER.with_name("default.cfg")
 # That of `arbo rerank` has no pipeline, so it is complete as it is.
-_NO_SYSTEMS = {"base", "reranker"}
+_NO_SYSTEMS = {"training", "reranker"}
 _FOLDERS = FOLDER, FOLDER.with_name("papers")
 SOURCES = {path.stem: path for folder in _FOLDERS for path in sorted(folder.glob("*.cfg"))}
 SYSTEMS = sorted(set(SOURCES) - _NO_SYSTEMS)
@@ -31,15 +34,14 @@ def complete_config(
 ) -> str:
     """The text of a complete config. Raises ValueError for a system that is not there or broken.
 
-    system: One of ``SYSTEMS``, or the path of a file with the settings that differ from the base.
+    system: One of ``SYSTEMS``, or the path of a file with what differs from the default.
     lang: The language of the tokenizer; None for that of the system.
     encoder: What ``paths.encoder`` is; None for that of the system.
     """
     path = _source(system)
     try:
         text = path.read_text(encoding="utf8")
-        base = Config().from_disk(FOLDER / "base.cfg", interpolate=False)
-        merged = base.merge(drop_removed(read_partial(text), path))
+        merged = default_training().merge(drop_removed(read_partial(text), path))
         config = load_model_from_config(merged, auto_fill=True, validate=False).config
     except (ValueError, KeyError, ImportError, ParserError) as error:
         raise ValueError(Errors.E796.format(path=path, error=_reason(error))) from error
@@ -48,6 +50,17 @@ def complete_config(
     if encoder is not None:
         config["paths"]["encoder"] = encoder
     return _comment(text) + in_order(config.to_str(interpolate=False))
+
+
+def default_training() -> Config:
+    """The default component with what training needs. ``paths.encoder`` names its encoder."""
+    config = Config().from_disk(FOLDER / "training.cfg", interpolate=False)
+    component = Config().from_disk(DEFAULT_CONFIG, interpolate=False)["arbo_linker"]
+    config["components"]["arbo_linker"].update(component)
+    tower = component["model"]["mention"]
+    config["paths"]["encoder"] = tower["name"]
+    tower["name"] = "${paths.encoder}"
+    return config
 
 
 def _source(system: str) -> Path:

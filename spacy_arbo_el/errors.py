@@ -462,7 +462,7 @@ class Errors(metaclass=_Coded):
     E793 = "there is no decision {value!r}. Choose one of: {choices}, or leave it empty."
     E794 = (
         "There is no system {value!r}, and no file of this name. Choose one of: {choices}; or name "
-        "a file with the settings that differ from the base."
+        "a file with the settings that differ from the default."
     )
     E795 = "{path} already exists. Give another name, or replace it with --force."
     E796 = "{path} cannot be made a complete config: {error}"
@@ -753,7 +753,7 @@ class Warnings(metaclass=_Coded):
     W530 = (
         "The learning rate of '{name}' is {rate:g}. Above {limit:g}, training ruins a pretrained "
         "encoder. Set training.optimizer.learn_rate to about 1e-4, or begin with a config that has "
-        "tuned settings: python -m spacy arbo init-config base.cfg."
+        "tuned settings: python -m spacy arbo init-config linker.cfg."
     )
     W540 = (
         "The encoder cannot read some mentions: their script or symbols are not in its vocabulary. "

@@ -1,13 +1,13 @@
 """The factory behind ``nlp.add_pipe("arbo_linker")``, with its complete default config."""
 
 import warnings
-from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
 from spacy.language import Language
 from thinc.api import Config, Model
 
 from .annotations import Overwrite
+from .config_sources import DEFAULT_CONFIG
 from .corpora.finders import ArboNames
 from .discovery.grouping import Discovery
 from .errors import Warnings
@@ -17,9 +17,6 @@ from .mentions.reader import MentionSettings
 from .reranking.protocol import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
-
-# The complete default settings of the component.
-DEFAULT_CONFIG = Path(__file__).with_name("default.cfg")
 
 SCORE_WEIGHTS = {
     "nel_micro_f": 1.0,

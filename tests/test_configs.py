@@ -9,7 +9,7 @@ from spacy.schemas import ConfigSchemaTraining
 from spacy.util import load_config, registry
 from thinc.api import Config, ConfigValidationError
 
-from spacy_arbo_el.config_sources import FOLDER, in_order, read_partial
+from spacy_arbo_el.config_sources import FOLDER, default_training, in_order, read_partial
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
 from spacy_arbo_el.training.reranker import RerankerTraining
@@ -35,6 +35,62 @@ def test_comment_and_settings_of_a_source_are_those_of_the_complete_config(syste
     assert text_of(system).startswith(f"{comment}[paths]\n")
     own = dict(settings(read_partial(source)))
     assert own and own.items() <= dict(settings(load_system(system))).items()
+
+
+def restated(own, known, path=()):
+    """Settings that the default, or the function that a section names, has already.
+
+    known: What the section is merged with; empty where there is none.
+    """
+    (promise,) = [key for key in {**known, **own} if key.startswith("@")] or [None]
+    if promise in own and own[promise] != known.get(promise):
+        known = {}
+    if promise is not None:
+        function = registry.get(promise[1:], {**known, **own}[promise])
+        given = inspect.signature(function).parameters.items()
+        known = {**{name: one.default for name, one in given}, **known}
+    for key, value in own.items():
+        if isinstance(value, dict):
+            below = known.get(key)
+            yield from restated(value, below if isinstance(below, dict) else {}, (*path, key))
+        elif key in known and known[key] == value:
+            yield ".".join((*path, key))
+
+
+@pytest.mark.parametrize("system", sorted(SOURCES))
+def test_a_source_restates_no_default(system):
+    source = read_partial(SOURCES[system].read_text(encoding="utf8"))
+    assert list(restated(source, default_training())) == []
+
+
+def test_restated_settings_are_found():
+    source = """
+        [components.arbo_linker]
+        threshold = 0.4
+        [components.arbo_linker.model.mention]
+        text_type = false
+        [components.arbo_linker.objective.loss]
+        @losses = "spacy-arbo-el.CrossEntropy.v1"
+        scale = 20.0
+        learned = true
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.HardNegatives.v1"
+        k = 3
+        """
+    found = restated(read_partial(inspect.cleandoc(source)), default_training())
+    assert sorted(name.removeprefix("components.arbo_linker.") for name in found) == [
+        "model.mention.text_type",
+        "objective.loss.scale",
+        "objective.negatives.@misc",
+        "threshold",
+    ]
+
+
+def test_the_recommended_system_trains_the_component_that_add_pipe_gives():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_linker")
+    trained = load_system("linker", interpolate=True)["components"]["arbo_linker"]
+    assert dict(settings(trained)) == dict(settings(nlp.config["components"]["arbo_linker"]))
 
 
 @pytest.mark.parametrize("system", sorted(SOURCES))

@@ -14,12 +14,12 @@ from .arguments import SHORT_CODE
 
 def init_config_command(
     # fmt: off
-    output: Path = Arg(..., help="Config to write, such as base.cfg"),
+    output: Path = Arg(..., help="Config to write, such as linker.cfg"),
     system: str = Opt(
         "linker",
         "--system",
         "-s",
-        help=f"A file with the settings that differ from the base, or one of: {', '.join(SYSTEMS)}",
+        help=f"A file with what differs from the default, or one of: {', '.join(SYSTEMS)}",
     ),
     lang: Optional[str] = Opt(
         None, "--lang", "-l", help="Language of the tokenizer; by default the system's, en"
@@ -35,12 +35,12 @@ def init_config_command(
 ) -> None:
     """Write a training config with tuned settings.
 
-    Mentions are compared with names of entities by "linker", the recommended system, with names and
-    descriptions by "descriptions", and with labelled mentions only by "exemplars_only".
+    "linker", the recommended system, trains the component that nlp.add_pipe("arbo_linker") gives.
+    A system says only what differs from it: "exemplars_only" has entities without names.
 
     \b
     Example:
-      python -m spacy arbo init-config base.cfg
+      python -m spacy arbo init-config linker.cfg
       python -m spacy arbo init-config moleman.cfg --system moleman
     """
     from ..storage.files import write_file

@@ -82,7 +82,9 @@ class Calibrate:
             fitted, scored = {}, {}
             for name, linker in linkers.items():
                 with linker.cached_encoder():
-                    fitted[name] = fit_calibration(linker, docs)
+                    # As the parts that choose the threshold: the curves that a linker begins with
+                    # are those of an encoder without training.
+                    fitted[name] = fit_calibration(linker, docs, from_scratch=True)
                     scored[name] = score_held_out(linker, docs, self.tune_by)
             self._last.update(state=state, fitted=fitted, scored=scored)
         for name, linker in linkers.items():

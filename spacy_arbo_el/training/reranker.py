@@ -27,7 +27,7 @@ from .losses import set_loss
 from .resume import RunSettings
 from .trainer import TrainingDiverged
 
-# Scalings of the learning rate, as in base.cfg.
+# Scalings of the learning rate, as in training.cfg.
 WEIGHT_DECAY = 0.01
 LARGEST_GRADIENT = 1.0
 # The smallest and the largest weight of the retriever's log-odds.

@@ -17,7 +17,7 @@ run = partial(commands.run, "init-config")
 
 
 def test_the_recommended_system_is_written_by_default(tmp_path):
-    path = tmp_path / "base.cfg"
+    path = tmp_path / "linker.cfg"
     assert f"arbo train {path}" in run(path).replace("\n", "")
     assert path.read_text(encoding="utf8") == text_of("linker")
     rate = load_config(path)["training"]["optimizer"]["learn_rate"]
@@ -25,7 +25,7 @@ def test_the_recommended_system_is_written_by_default(tmp_path):
 
 
 def test_sources_are_package_data():
-    assert len(SYSTEMS) == 13 and "linker" in SYSTEMS
+    assert len(SYSTEMS) == 12 and "linker" in SYSTEMS
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
     data = settings["options.package_data"]["spacy_arbo_el"].split()
@@ -33,8 +33,8 @@ def test_sources_are_package_data():
 
 
 def test_language_and_encoder_are_those_asked_for_and_the_config_initializes(tmp_path, tiny_bert):
-    path = tmp_path / "base.cfg"
-    run(path, "--system", "descriptions", "--lang", "de", "--encoder", tiny_bert)
+    path = tmp_path / "linker.cfg"
+    run(path, "--system", "arborescence", "--lang", "de", "--encoder", tiny_bert)
     nlp = init_nlp(load_config(path, overrides=write_corpus(tmp_path / "corpus")))
     assert nlp.lang == "de" and nlp.get_pipe("arbo_linker").encoder.is_ready
 
@@ -78,7 +78,7 @@ def test_a_broken_source_is_named_with_its_problem(tmp_path, source, problem):
 
 
 def test_invalid_requests_are_said_and_nothing_is_replaced(tmp_path):
-    path = tmp_path / "base.cfg"
+    path = tmp_path / "linker.cfg"
     printed = run(path, "--system", "all", code=1)
     assert "no system 'all'" in printed and all(system in printed for system in SYSTEMS)
     assert "xq" in run(path, "--lang", "xq", code=1)
