@@ -16,12 +16,10 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 from ..errors import Errors
 
-# The table of version 3 that version 2 lacks.
-OWNER = "CREATE TABLE owner (first INTEGER PRIMARY KEY, positions BLOB NOT NULL)"
-SCHEMA = f"""
+SCHEMA = """
 -- No free pages: a rollback does not restore their content, which would change the checksum.
 PRAGMA auto_vacuum = FULL;
--- Counts, the encoder's fingerprint, the files and their checksums.
+-- Counts and identities.
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entity (
     position INTEGER PRIMARY KEY,
@@ -54,18 +52,9 @@ CREATE VIRTUAL TABLE trigram USING fts5(
 CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, row);
 -- Other ids that lead to entities, such as those they had before they were merged.
 CREATE TABLE redirect (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
--- The rows of vectors that belong to an entity, and which text each was encoded from.
-CREATE TABLE owned (
-    position INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL
-);
-CREATE TABLE text (row INTEGER PRIMARY KEY, key INTEGER NOT NULL);
-CREATE INDEX text_key ON text (key);
--- Entities whose texts have changed since they were encoded.
-CREATE TABLE dirty (position INTEGER PRIMARY KEY);
--- Rows that no entity owns any more.
-CREATE TABLE dead (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
--- The entities that rows belong to, int64: those from ``first`` on. -1 for a row of zeros.
-{OWNER};
+-- The number of the edit that last added, changed or removed an entity.
+CREATE TABLE changed (position INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
+CREATE INDEX changed_generation ON changed (generation);
 """
 
 # A condition on values that are given as a JSON array, see ``Database.rows_among``.

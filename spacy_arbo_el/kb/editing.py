@@ -99,19 +99,6 @@ class EntityEditor:
                 )
         return len(redirects)
 
-    def free_rows(self, positions: Sequence[int]) -> None:
-        """Take the vectors of entities away from them. Their rows belong to no entity then."""
-        statement = f"SELECT first, count FROM owned WHERE count AND position {IN}"
-        owned = self.database.rows_among(statement, positions)
-        self.database.many("INSERT INTO dead VALUES (?, ?)", owned)
-        self.database.many(
-            "DELETE FROM text WHERE row >= ? AND row < ? + ?",
-            ((first, first, count) for first, count in owned),
-        )
-        self.database.many(
-            "DELETE FROM owned WHERE position = ?", ((position,) for position in positions)
-        )
-
     def _in_batches(self, items: Iterable[T], edit: Callable[[List[T]], Any]) -> int:
         items, count = iter(items), 0
         first = list(islice(items, BATCH))
@@ -135,11 +122,8 @@ class EntityEditor:
             taken.add(entity_id)
         self._check_redirects(ids)
         start, count = self.store.positions, len(self.store)
-        self.store.changes.add(range(start, start + len(batch)))
         self._write(start, batch)
-        self.database.many(
-            "INSERT INTO dirty VALUES (?)", ((start + i,) for i in range(len(batch)))
-        )
+        self._note(range(start, start + len(batch)))
         self.database.set(positions=start + len(batch), entities=count + len(batch))
 
     def _check_redirects(self, ids: List[str]) -> None:
@@ -157,13 +141,10 @@ class EntityEditor:
             if position is None:
                 raise KeyError(Errors.E003.format(id=entity_id))
             positions.append(position)
-        self.store.changes.add(positions)
+        self._note(positions)
         self._delete_names(positions)
         for position, entity in zip(positions, latest.values()):
             self._write(position, [entity])
-        self.database.many(
-            "INSERT OR IGNORE INTO dirty VALUES (?)", ((position,) for position in positions)
-        )
 
     def _upsert(self, first_new: int, batch: List[Entity]) -> None:
         """Update or add a batch of entities. first_new: Entities at this position and later ones
@@ -188,16 +169,24 @@ class EntityEditor:
         redirects = [(entity_id,) for entity_id in ids if entity_id not in existing]
         self.database.many("DELETE FROM redirect WHERE old = ?", redirects)
         positions = [self.store.require(entity_id) for entity_id in ids if entity_id in existing]
-        self.store.changes.add(positions)
+        self._note(positions)
         self._delete_names(positions)
         rows = [(position,) for position in positions]
         self.database.many(
             "DELETE FROM redirect WHERE new = (SELECT id FROM entity WHERE position = ?)", rows
         )
-        for table in ("entity", "dirty"):
-            self.database.many(f"DELETE FROM {table} WHERE position = ?", rows)
-        self.free_rows(positions)
+        self.database.many("DELETE FROM entity WHERE position = ?", rows)
         self.database.set(entities=len(self.store) - len(rows))
+
+    def _note(self, positions: Iterable[int]) -> None:
+        """Note that entities are added, changed or removed by the present edit."""
+        positions = list(positions)
+        self.store.changes.add(positions)
+        generation = self.database.get("generation") + 1
+        self.database.many(
+            "INSERT OR REPLACE INTO changed VALUES (?, ?)",
+            ((position, generation) for position in positions),
+        )
 
     def _delete_names(self, positions: Sequence[int]) -> None:
         rows = [(position,) for position in positions]

@@ -70,8 +70,8 @@ def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [entity.id for entity in ENTITIES]
     assert "is undamaged" in succeed("kb", "verify", kb)
-    (kb / "vectors-1.bin").write_bytes(b"x")
-    assert "vectors-1.bin" in fail("kb", "verify", kb)
+    (kb / f"{VectorKind(ArboKB.for_reading(kb).fingerprint).name}.bin").write_bytes(b"x")
+    assert f"{VectorKind(ArboKB.for_reading(kb).fingerprint).name}.bin" in fail("kb", "verify", kb)
 
 
 def test_vectors_of_another_encoder_are_refused_until_encoded_again(kb, model):

@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays import TopK
 from ...devices import on_gpu
 from ...errors import Errors, Warnings
-from ...kb.storage import AttachedIndex
+from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from . import rescoring

@@ -11,7 +11,7 @@ from spacy.util import registry
 
 from ...devices import on_gpu
 from ...errors import Errors, Warnings
-from ...kb.storage import AttachedIndex
+from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ...log import log
 from ...settings import check_positive

@@ -10,7 +10,7 @@ from ...arrays import AppendOnly, TopK
 from ...devices import default_device, torch
 from ...errors import Errors
 from ...extras import imported_on_first_use
-from ...kb.storage import AttachedIndex
+from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from . import exact, rescoring
