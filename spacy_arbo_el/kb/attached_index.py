@@ -11,8 +11,10 @@ from typing import Any, Callable, Dict, Iterator, Optional, Union
 
 import numpy as np
 
+from ..errors import Warnings
+from ..log import warn_once
 from ..storage.files import temporary, write_file
-from .vector_cache import VectorKind
+from .vector_cache import CHECKED, VectorKind
 
 CHUNK = 1 << 22
 _SUFFIX = re.compile(r"\.\w{1,20}", re.ASCII)
@@ -63,6 +65,9 @@ class AttachedIndex:
             return None
         path = _file_of(folder / f"{_start_of(kind)}.json", entry)
         if not path.is_file() or path.stat().st_size != entry["size"]:
+            return None
+        if entry["size"] <= CHECKED and file_checksum(path) != entry["crc"]:
+            warn_once(Warnings.W504.format(path=path, problem="its checksum is wrong"))
             return None
         about = {
             name: value for name, value in entry.items() if name not in ("size", "crc", "keys")

@@ -49,6 +49,7 @@ class EntityVectors:
         self.storage = storage
         self.layout = 0
         self.epoch = 0
+        self._earlier: Optional[VectorCache] = None
         self._caches: Dict[Tuple[VectorKind, bool], VectorCache] = {}
         self._forget()
 
@@ -185,7 +186,7 @@ class EntityVectors:
         if count and cache.folder is not None and cache.folder.most_bytes:
             say_where(cache.folder)
         self._use(texts, cache)
-        self._verbalize = verbalize
+        self._verbalize, self._earlier = verbalize, None
         self._save_texts(texts)
         return count
 
@@ -225,17 +226,19 @@ class EntityVectors:
         """The vectors of names by an encoder, in a place that can take those that are missing."""
         self._count = len(texts.keys)
         cache = self.cache(NAMES, fingerprint, lasting=lasting)
-        if cache.folder is not None and cache.folder.path == self.storage.home:
-            missing = int((texts.live & ~cache.has(texts.keys)).sum())
-            elsewhere = user_cache() if missing > FEW and not can_write(cache.folder) else None
+        _take_over(cache, texts, self._earlier)
+        if cache.folder is not None and not can_write(cache.folder):
+            elsewhere = user_cache() if _missing_keys(cache, texts).size > FEW else None
             if elsewhere is not None:
                 own, cache = cache, VectorCache(cache.about, elsewhere)
                 self._caches[cache.about, lasting] = cache
-                keys = np.unique(texts.keys[~cache.has(texts.keys)])
-                found, vectors = own.get(keys)
-                cache.put(keys[found], vectors)
+                _take_over(cache, texts, own)
         cache.used()
         return cache
+
+    def follow(self, earlier: "EntityVectors") -> None:
+        """Use the vectors of a knowledge base that this one replaces, where texts are the same."""
+        self._earlier = earlier._cache
 
     def _missing(
         self, cache: VectorCache, texts: TextRows, verbalize: Verbalization
@@ -369,6 +372,20 @@ class EntityVectors:
         cache = self._caches[about, True] = VectorCache(about)
         cache.put(values["arrays"]["keys"], values["arrays"]["vectors"])
         self._use(texts, cache)
+
+
+def _missing_keys(cache: VectorCache, texts: TextRows) -> np.ndarray:
+    """The keys of texts without a vector, each once."""
+    keys = np.unique(texts.keys[texts.live])
+    return keys[~cache.has(keys)]
+
+
+def _take_over(cache: VectorCache, texts: TextRows, other: Optional[VectorCache]) -> None:
+    """Copy vectors that another cache of the same kind has."""
+    if other is not None and other is not cache and other.about == cache.about:
+        keys = _missing_keys(cache, texts)
+        found, vectors = other.get(keys)
+        cache.put(keys[found], vectors)
 
 
 def can_write(folder: VectorFolder) -> bool:

@@ -58,6 +58,12 @@ def _names_in_folder(folder: Path) -> Optional[str]:
 KB_FOLDER = FolderKind("a knowledge base", _names_in_folder)
 
 
+def is_derived(path: Path) -> bool:
+    """Return whether a file in the folder of a knowledge base follows from its entities."""
+    is_known = re.fullmatch(DERIVED, path.name) is not None
+    return is_known and path.with_name(DATABASE).is_file()
+
+
 @contextmanager
 def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """A folder to write a knowledge base to; see ``replacing_folder``.

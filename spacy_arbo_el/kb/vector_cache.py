@@ -363,7 +363,7 @@ class VectorCache:
             keys = np.concatenate([self._sorted, keys])
             vectors = np.concatenate([self._vectors.rows[self._row_of], vectors])
         assert self.folder is not None
-        self.folder.make_room(self.about.name, vectors.nbytes)
+        self.folder.make_room(self.about.name, vectors.nbytes + 9 * len(keys) + 2 * HEADER)
         if self.damage or not self._header:
             self._create(vectors.shape[1])
         rows = np.ascontiguousarray(vectors).data

@@ -144,6 +144,7 @@ class Datastore:
         """Replace the knowledge base. source: See ``kb.loaders.load_kb``."""
         kb = load_kb(source, self.vocab)
         with self.editing():
+            kb.vectors.follow(self.kb.vectors)
             self.kb = kb
             self.changed()
 

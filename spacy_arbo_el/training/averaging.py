@@ -54,5 +54,5 @@ def averaged_copy(nlp: Language, share: float) -> Language:
             before.initialize()
             linker: Any = copy.get_pipe(name)
             average_weights(before, linker.model, share)
-            linker.encoder.weights_changed()
+            linker.encoder.weights_changed(trained=True)
     return copy

@@ -65,7 +65,7 @@ def test_a_damaged_database_is_named(tmp_path, damage):
 
 
 def same_after_encoding(path):
-    """Whatever is damaged, entities have their vectors after the next encoding, and it is mended."""
+    """Encode twice whatever is damaged. RETURNS: Whether it was mended the first time."""
     for _ in range(2):
         kb = ArboKB.for_reading(path)
         with warnings.catch_warnings():
