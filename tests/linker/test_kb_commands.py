@@ -78,6 +78,7 @@ def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
 def test_vectors_of_several_encoders_stay_beside_each_other(kb, model):
     with ArboKB.open(kb) as opened:
         opened.sync(Names(), lambda texts: np.ones((len(texts), 384)), "another")
+    assert "8 texts encoded" in succeed("kb", "encode", kb, model)
     assert "1 texts encoded" in succeed("kb", "add", kb, "--id", "x", "--model", model)
     with ArboKB.open(kb) as opened:
         assert opened.sync(Names(), lambda texts: np.ones((len(texts), 384)), "another") == 1
@@ -144,7 +145,7 @@ def test_index_compares_and_stores_search_indexes(kb, model, tmp_path):
         and stored.vectors.index.source.suffix == ".faiss"
     )
     succeed("index", tmp_path / "many", "--queries", "50", "--index", "HNSW32 ", "--keep")
-    assert [p.name for p in (tmp_path / "many").glob("index*")] == ["index-2.faiss"]
+    assert len(list((tmp_path / "many").glob("index-*.faiss"))) == 1
     assert "HNSW32 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")
     assert "takes one --index" in fail("index", tmp_path / "many", "--keep", *lists, *more)
     assert "could not parse" in fail("index", tmp_path / "many", "--index", "zip")
