@@ -54,7 +54,9 @@ class EntityVectors:
         self._forget()
 
     def _forget(self) -> None:
-        self._texts = TextRows()
+        # All texts, and those that have rows.
+        self._texts = self._shown = TextRows()
+        self._among: Optional[np.ndarray] = None
         self._verbalize: Optional[Verbalization] = None
         self._cache: Optional[VectorCache] = None
         self._rows = VectorRows(dtype=self.storage.dtype)
@@ -114,10 +116,13 @@ class EntityVectors:
         home = self.storage.home
         return [] if home is None else [kind.encoder for kind in VectorFolder(home).kinds(NAMES)]
 
-    def are_of(self, verbalize: Verbalization, fingerprint: str) -> bool:
+    def are_of(
+        self, verbalize: Verbalization, fingerprint: str, among: Optional[np.ndarray] = None
+    ) -> bool:
         """Return whether the rows are up to date, of these texts and this encoder."""
         return (
-            self._cache is not None
+            self._among is among
+            and self._cache is not None
             and self._cache.about.encoder == fingerprint
             and self._gives_same(verbalize)
             and self.in_sync
@@ -130,7 +135,7 @@ class EntityVectors:
     def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
         """All texts, each once. The vectors must be in sync."""
         self._look()
-        return DistinctTexts.read(self.storage.entities, verbalize, self._texts.owners)
+        return DistinctTexts.read(self.storage.entities, verbalize, self._shown.owners)
 
     def of_entity(self, entity_id: str) -> np.ndarray:
         """(width,) float32, the vector of the entity's first text.
@@ -138,7 +143,7 @@ class EntityVectors:
         KeyError where there is no such entity, ValueError where its vector is not up to date.
         """
         rows, position = self.rows, self.storage.entities.require(entity_id)
-        own = np.flatnonzero(self._texts.owners == position)[:1]
+        own = np.flatnonzero(self._shown.owners == position)[:1]
         if not len(own) or position in self._texts.changed(self.storage.database):
             raise ArboError(Errors.E006.format(id=entity_id))
         return rows.take(own)[0]
@@ -161,7 +166,13 @@ class EntityVectors:
     # Encoding
 
     def sync(
-        self, verbalize: Verbalization, encode: Encode, fingerprint: str, *, lasting: bool = True
+        self,
+        verbalize: Verbalization,
+        encode: Encode,
+        fingerprint: str,
+        *,
+        lasting: bool = True,
+        among: Optional[np.ndarray] = None,
     ) -> int:
         """Have the vectors of all texts by an encoder. Those that are known are not encoded.
 
@@ -169,13 +180,14 @@ class EntityVectors:
         encode: Texts -> (n, width) float32 vectors.
         fingerprint: Identifies the encoder.
         lasting: Whether vectors are kept for others. Those of an encoder in training are not.
+        among: (positions,) bool, the entities that have rows; None for all.
         RETURNS: The number of texts encoded.
         """
         if self.storage.database.in_transaction:
             raise ArboError(Errors.E026)
         texts = self._current_texts(verbalize)
         cache, count = self._cache_of_names(texts, fingerprint, lasting), 0
-        for new in self._missing(cache, texts, verbalize):
+        for new in self._missing(cache, texts.among(among), verbalize):
             with cache.filling():
                 keys = np.array(list(new), dtype=np.int64)
                 left = [key for key, known in zip(new, cache.has(keys)) if not known]
@@ -185,7 +197,7 @@ class EntityVectors:
                     count += len(left)
         if count and cache.folder is not None and cache.folder.most_bytes:
             say_where(cache.folder)
-        self._use(texts, cache)
+        self._use(texts, cache, among)
         self._verbalize, self._earlier = verbalize, None
         self._save_texts(texts)
         return count
@@ -276,19 +288,21 @@ class EntityVectors:
                     return texts
         return None
 
-    def _use(self, texts: TextRows, cache: VectorCache) -> None:
+    def _use(self, every: TextRows, cache: VectorCache, among: Optional[np.ndarray] = None) -> None:
         """Use the vectors of texts from now on."""
-        before = self._texts
+        before, texts = self._shown, every
         is_same_encoder = self._cache is not None and self._cache.about == cache.about
         if self._cache is not None and not is_same_encoder:
-            texts = texts.compacted()
+            texts = every = every.compacted()
+        if among is not None:
+            texts = every.among(among).compacted()
         extends = is_same_encoder and texts.extends(before)
         vectors, readable, places = cache.locate(texts.keys)
         readable = np.append(readable, False)[places]
         owners = np.where(readable, texts.owners, -1)
         is_same = extends and np.array_equal(owners, self._rows.owners)
         self._rows = VectorRows(vectors, owners, cache.about.dtype, places)
-        self._texts, self._cache = texts, cache
+        self._texts, self._shown, self._cache, self._among = every, texts, cache, among
         self.layout += not is_same
         self.epoch += not extends
         if not extends:

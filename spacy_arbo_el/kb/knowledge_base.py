@@ -254,11 +254,11 @@ class ArboKB(KnowledgeBase):
     # Vectors
 
     def sync(
-        self, verbalize: Verbalization, encode: Encode, fingerprint: str, *, lasting: bool = True
+        self, verbalize: Verbalization, encode: Encode, fingerprint: str, **options: Any
     ) -> int:
         """Encode what has no vector of an encoder yet; see ``EntityVectors.sync``."""
         with self.guard.writing():
-            return self.vectors.sync(verbalize, encode, fingerprint, lasting=lasting)
+            return self.vectors.sync(verbalize, encode, fingerprint, **options)
 
     # Folders and bytes
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import zlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -97,6 +97,12 @@ class TextRows:
     def compacted(self) -> "TextRows":
         """The same without the texts that no entity has. Rows get other numbers."""
         return replace(self, owners=self.owners[self.live], keys=self.keys[self.live])
+
+    def among(self, positions: Optional[np.ndarray]) -> "TextRows":
+        """The texts of some entities alone. positions: (positions,) bool; None for all."""
+        if positions is None:
+            return self
+        return replace(self, owners=np.where(self.live & positions[self.owners], self.owners, -1))
 
     def extends(self, other: "TextRows") -> bool:
         """Return whether the rows of another state have the same texts here."""

@@ -73,6 +73,7 @@ class Datastore:
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
         self._retriever: Optional[Retriever] = None
+        self._among: Optional[np.ndarray] = None
 
     @property
     def revision(self) -> Revision:
@@ -198,7 +199,7 @@ class Datastore:
     def _is_encoded(self) -> bool:
         """Return whether all entities have vectors of the encoder."""
         texts = self.settings.verbalization, self.encoder.text_fingerprint
-        return self.kb.vectors.are_of(*texts)
+        return self.kb.vectors.are_of(*texts, self._among)
 
     @property
     def _retriever_in_use(self) -> Optional[Retriever]:
@@ -238,17 +239,22 @@ class Datastore:
 
     def _sync(self) -> int:
         """Have vectors of all entities. RETURNS: The number of texts encoded."""
-        encoder, vectors = self.encoder, self.kb.vectors
-        layout = vectors.layout
+        encoder = self.encoder
         count = self.kb.sync(
             self.settings.verbalization,
             self._encode_texts,
             encoder.text_fingerprint,
             lasting=not encoder.is_trained,
+            among=self._among,
         )
-        self.content += vectors.layout != layout
         self._retriever = None
         return count
+
+    def encode_exemplars(self) -> None:
+        """Have vectors of all exemplars by the present encoder, and keep those of entities."""
+        with self.editing():
+            self.exemplars.sync(self.encoder.encode_mentions, self.encoder.fingerprint)
+            self._retriever = None
 
     def complete(self) -> None:
         """Encode what has no vector, and keep older vectors. Training uses this."""
@@ -256,10 +262,28 @@ class Datastore:
             kb = self.kb
             fingerprint = kb.fingerprint or self.encoder.text_fingerprint
             is_own = fingerprint == self.encoder.text_fingerprint and not self.encoder.is_trained
+            kb.vectors.follow(kb.vectors)
             kb.sync(self.settings.verbalization, self._encode_texts, fingerprint, lasting=is_own)
             self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
             self._edits = kb.edits
             self._retriever = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether some entities alone are searched."""
+        return self._among is not None
+
+    @contextmanager
+    def searching(self, among: Optional[np.ndarray]) -> Iterator[None]:
+        """Encode and search some entities alone, as evaluations in a training do.
+
+        among: (positions,) bool; None for all. No entities may be added in the block.
+        """
+        before, self._among = self._among, among
+        try:
+            yield
+        finally:
+            self._among = before
 
     def vector_cache(self, kind: str) -> VectorCache:
         """The vectors of further texts by the present encoder, to look them up and to add some.

@@ -34,10 +34,6 @@ class Queries(Protocol):
         """
         ...
 
-    def epoch_size(self, table: GoldTable) -> int:
-        """The number of queries in an epoch."""
-        ...
-
 
 @registry.misc("spacy-arbo-el.MentionQueries.v1")
 @dataclass(frozen=True)
@@ -54,9 +50,6 @@ class MentionQueries:
 
     def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
         return table.n_texts + mentions
-
-    def epoch_size(self, table: GoldTable) -> int:
-        return table.n_labelled
 
 
 @registry.misc("spacy-arbo-el.NameQueries.v1")
@@ -91,6 +84,3 @@ class NameQueries:
         if not len(texts):
             raise ValueError(Errors.E608)
         return random_generator().choice(texts, min(self.n, len(texts)), replace=False)
-
-    def epoch_size(self, table: GoldTable) -> int:
-        return len(table.texts_with_synonyms)
