@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 
 SCHEMA = """
 -- No free pages: a rollback does not restore their content, which would change the checksum.
@@ -103,7 +103,7 @@ class Database:
     @property
     def connection(self) -> sqlite3.Connection:
         if self._closed:
-            raise ValueError(Errors.E028.format(where=self.where))
+            raise ArboError(Errors.E028.format(where=self.where))
         # SQLite's locks don't survive a fork. A database in memory has no locks.
         if self._connection is None or (self.path and self._process != os.getpid()):
             self._connection, self._process = self._connect(), os.getpid()
@@ -147,7 +147,7 @@ class Database:
             problem = f"{name}: {error}"
             if any(hint in str(error) for hint in OF_THE_DISK):
                 raise OSError(Errors.E015.format(where=self.where, problem=problem)) from error
-            raise ValueError(Errors.E013.format(where=self.where, problem=problem)) from error
+            raise ArboError(Errors.E013.format(where=self.where, problem=problem)) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> List[Tuple[Any, ...]]:
         """All rows that a statement returns."""

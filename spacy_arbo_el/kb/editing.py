@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Callable, Iterable, List, Mapping, Sequence, Set, TypeVar
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.lines import is_storable
 from .database import IN
 from .entity import Entity
@@ -14,7 +14,7 @@ from .store import BATCH, COLUMNS, EntityStore, row_of
 T = TypeVar("T")
 
 
-class DuplicateId(ValueError):
+class DuplicateId(ArboError):
     """An id that is taken.
 
     entity_id: The id.
@@ -85,14 +85,14 @@ class EntityEditor:
         with self.database.transaction():
             for old, new in redirects.items():
                 if not is_storable(old):
-                    raise ValueError(Errors.E037.format(id=new, value=old))
+                    raise ArboError(Errors.E037.format(id=new, value=old))
                 position = self.store.position(new)
                 if position < 0:
                     problem = "there is no such entity"
-                    raise ValueError(Errors.E023.format(old=old, new=new, problem=problem))
+                    raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
                 if self._existing([old]):
                     problem = f"{old!r} is an entity itself"
-                    raise ValueError(Errors.E023.format(old=old, new=new, problem=problem))
+                    raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
                 self.database.many(
                     "INSERT OR REPLACE INTO redirect SELECT ?, id FROM entity WHERE position = ?",
                     [(old, position)],
@@ -130,7 +130,7 @@ class EntityEditor:
         statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
         rows = self.database.rows_among(statement, ids)
         if rows:
-            raise ValueError(Errors.E016.format(old=rows[0][0], new=rows[0][1]))
+            raise ArboError(Errors.E016.format(old=rows[0][0], new=rows[0][1]))
 
     def _update(self, batch: List[Entity]) -> None:
         # Of several entities with the same id the last one counts.

@@ -14,7 +14,7 @@ from typing import Iterator, List, Optional, Tuple
 
 from filelock import FileLock
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.files import is_temporary, remove_abandoned
 from ..storage.folders import (
     LOCK,
@@ -98,7 +98,7 @@ def check_new(path: Path, *, overwrite: bool = False) -> None:
     restore(path)
     target = check_replaceable(path, KB_FOLDER)
     if not overwrite and target.is_dir() and any(target.iterdir()):
-        raise ValueError(Errors.E034.format(path=path))
+        raise ArboError(Errors.E034.format(path=path))
 
 
 def find(path: Path) -> Path:
@@ -110,7 +110,7 @@ def find(path: Path) -> Path:
     restore(path)
     check_exists(path, "Check the path, or build a knowledge base there: spacy arbo kb build.")
     if not path.is_dir():
-        raise ValueError(Errors.E035.format(path=path))
+        raise ArboError(Errors.E035.format(path=path))
     return path
 
 
@@ -138,16 +138,16 @@ def check_files(path: Path) -> None:
         if not _USED.fullmatch(entry.name) or entry.is_file(follow_symlinks=False):
             continue
         if entry.is_symlink():
-            raise ValueError(Errors.E042.format(where=path, name=entry.name))
+            raise ArboError(Errors.E042.format(where=path, name=entry.name))
         problem = f"{entry.name} is a folder or a device instead of a file"
-        raise ValueError(Errors.E019.format(where=path, problems=problem))
+        raise ArboError(Errors.E019.format(where=path, problems=problem))
     journal = path / f"{DATABASE}-journal"
     # A writer removes its journal at the end of each edit, also while this reads.
     with suppress(FileNotFoundError), journal.open("rb") as file:
         file.seek(max(os.fstat(file.fileno()).st_size - len(_NAMES_ANOTHER_FILE), 0))
         if file.read() == _NAMES_ANOTHER_FILE:
             problem = f"{journal.name} names a file outside"
-            raise ValueError(Errors.E019.format(where=path, problems=problem))
+            raise ArboError(Errors.E019.format(where=path, problems=problem))
 
 
 def stamp(path: Path) -> Optional[Tuple[int, ...]]:

@@ -17,7 +17,7 @@ from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
 from ..display import SHOWN_ROWS, counted
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..pages import html_table
 from ..storage.files import pack_arrays
 from ..storage.locks import SharedLock
@@ -246,7 +246,7 @@ class ArboKB(KnowledgeBase):
         with self.transaction():
             left, right = self.get(old), self.get(new)
             if left.id == right.id:
-                raise ValueError(Errors.E021.format(id=left.id))
+                raise ArboError(Errors.E021.format(id=left.id))
             merged = right.merged_with(left)
             self._editor.merge(left.id, right.id, merged)
         return merged

@@ -26,7 +26,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from ..arrays import AppendOnly, has_vector
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..log import log, warn_once
 from ..storage.locks import ForkableLock
 from .vectors import DTYPES, as_stored, check_vectors
@@ -334,7 +334,7 @@ class VectorCache:
         with self._lock:
             if len(self) and len(keys) and stored.shape[1] != self.width:
                 message = Errors.E007.format(got=stored.shape[1], expected=self.width)
-                raise ValueError(message)
+                raise ArboError(message)
             if self.folder is not None:
                 try:
                     with self.filling():

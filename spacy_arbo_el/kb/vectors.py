@@ -5,7 +5,7 @@ from typing import Iterator, Optional, Tuple
 import numpy as np
 
 from ..devices import torch
-from ..errors import Errors
+from ..errors import ArboError, Errors
 
 # The number of rows read at a time where all are read.
 STEP = 65536
@@ -78,7 +78,7 @@ class VectorRows:
 def check_dtype(dtype: str) -> str:
     """The type, where vectors can be stored in it; else ValueError."""
     if dtype not in DTYPES:
-        raise ValueError(Errors.E020.format(value=dtype, choices=", ".join(DTYPES)))
+        raise ArboError(Errors.E020.format(value=dtype, choices=", ".join(DTYPES)))
     return dtype
 
 
@@ -86,10 +86,10 @@ def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
     """The vectors as (rows, width) float32. ValueError where the shape or a value is wrong."""
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != rows:
-        raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))
+        raise ArboError(Errors.E004.format(shape=vectors.shape, rows=rows))
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
-        raise ValueError(
+        raise ArboError(
             Errors.E005.format(count=int(bad.sum()), rows=rows, first=int(bad.argmax()))
         )
     return vectors
@@ -100,5 +100,5 @@ def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         stored = vectors.astype(dtype)
     if not np.isfinite(stored).all():
-        raise ValueError(Errors.E022.format(largest=float(np.abs(vectors).max())))
+        raise ArboError(Errors.E022.format(largest=float(np.abs(vectors).max())))
     return stored

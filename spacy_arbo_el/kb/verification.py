@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, Tuple
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from .attached_index import index_problems
 from .database import Database
 from .folder import DATABASE, check_files, find, foreign_names, is_of_spacy
@@ -41,7 +41,7 @@ def open_database(path: Path, *, writable: bool) -> Database:
             if not problems and database.size() <= CHECKED:
                 problems = list(_damages(database))
         if problems:
-            raise ValueError(Errors.E019.format(where=path, problems="; ".join(problems)))
+            raise ArboError(Errors.E019.format(where=path, problems="; ".join(problems)))
     except BaseException:
         database.close()
         raise
@@ -131,14 +131,14 @@ def check_complete(path: Path) -> None:
     if (path / DATABASE).is_file():
         return
     if (path / "entities.jsonl").is_file():
-        raise ValueError(Errors.E008.format(where=path, found=1))
+        raise ArboError(Errors.E008.format(where=path, found=1))
     if is_of_spacy(path):
-        raise ValueError(Errors.E040.format(path=path))
+        raise ArboError(Errors.E040.format(path=path))
     folders = [path / "kb", *sorted(path.glob("*/kb"))]
     inner = [folder for folder in folders if (folder / DATABASE).is_file()]
     if inner:
-        raise ValueError(Errors.E029.format(path=path, inner=", ".join(map(str, inner))))
-    raise ValueError(Errors.E010.format(path=path, missing=DATABASE))
+        raise ArboError(Errors.E029.format(path=path, inner=", ".join(map(str, inner))))
+    raise ArboError(Errors.E010.format(path=path, missing=DATABASE))
 
 
 def check_version(where: object, database: Database) -> None:
@@ -146,7 +146,7 @@ def check_version(where: object, database: Database) -> None:
     tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
     if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
         found = f"{database.get('version')!r:.20} in {DATABASE}"
-        raise ValueError(Errors.E008.format(where=where, found=found))
+        raise ArboError(Errors.E008.format(where=where, found=found))
 
 
 def _damages(database: Database) -> Iterator[str]:

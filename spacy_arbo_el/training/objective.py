@@ -6,7 +6,7 @@ from typing import Optional, Protocol, Sequence, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..settings import check_positive
 from .cache import EmbeddingCache
 from .losses import Loss
@@ -101,10 +101,10 @@ class ObjectiveSum:
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise ValueError(Errors.E609)
+            raise ArboError(Errors.E609)
         for term in self.terms:
             if not isinstance(term, Objective):
-                raise ValueError(Errors.E610.format(value=type(term).__name__))
+                raise ArboError(Errors.E610.format(value=type(term).__name__))
 
 
 @registry.misc("spacy-arbo-el.ObjectiveSum.v1")
@@ -152,5 +152,5 @@ def objective_sum(
     refresh: When texts and mentions are encoded again; None for the defaults.
     """
     if any(one.refresh is not None for one in objectives):
-        raise ValueError(Errors.E620)
+        raise ArboError(Errors.E620)
     return ObjectiveSum(tuple(term for one in objectives for term in one.terms), refresh)

@@ -6,7 +6,7 @@ from typing import Callable
 import numpy as np
 from spacy.util import registry
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
 from .table import GoldTable
@@ -49,7 +49,7 @@ class CacheRefresh:
 
     def __post_init__(self) -> None:
         if self.every < NEVER:
-            raise ValueError(Errors.E604.format(value=self.every))
+            raise ArboError(Errors.E604.format(value=self.every))
 
     def is_due(self, seen: int) -> bool:
         """Return whether to refresh now. seen: The mentions trained on since the last refresh."""

@@ -24,7 +24,7 @@ from thinc.api import Model, Optimizer
 from ..arrays import TopK
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..kb.texts import DistinctTexts
 from ..linking.stages import LinkingStages
 from ..log import log
@@ -59,7 +59,7 @@ class _TrainingData:
     cache: EmbeddingCache
 
 
-class TrainingDiverged(ValueError):
+class TrainingDiverged(ArboError):
     """The loss is no number any more."""
 
 
@@ -114,7 +114,7 @@ class Trainer:
         RETURNS: The loss, and the number of queries that had a positive.
         """
         if not self.datastore.encoder.is_ready:
-            raise ValueError(Errors.E504.format(name=self.name))
+            raise ArboError(Errors.E504.format(name=self.name))
         data = self._current_data()
         mentions = np.unique(rows[data.table.cluster[rows] >= 0])
         terms = self._terms(mentions, data)
