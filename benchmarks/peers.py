@@ -316,7 +316,7 @@ def prepare(corpus: Path, kb: Path, train: Optional[Path], data: Path) -> None:
 
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("arbo_linker")
-    linker.set_kb(kb, reencode=True)
+    linker.set_kb(kb)
     entities = list(linker.kb)
     known = {entity.id for entity in entities}
     write_entities_jsonl(entities, data / "entities.jsonl")

@@ -292,7 +292,7 @@ def main() -> None:
         domain, train, dev, kb = item.split(":")
         if kb not in linkers:
             linkers[kb] = spacy.blank("en").add_pipe("arbo_linker")
-            linkers[kb].set_kb(kb, reencode=True)
+            linkers[kb].set_kb(kb)
             linkers[kb].refresh()
         linker = linkers[kb]
         if train:

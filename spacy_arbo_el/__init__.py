@@ -15,6 +15,7 @@ from .annotations import DEFAULT_EXTENSION, register_extension
 __version__ = "0.1.0"
 
 _NAMES = {
+    "ArboError": "errors",
     "ArboKB": "kb.knowledge_base",
     "ArboLinker": "linker",
     "Calibration": "calibration",

@@ -8,12 +8,44 @@ does with its own.
 from typing import Any
 
 
+class Message(str):
+    """A message for people.
+
+    code: Such as "E013". It is kept by ``format``, and so by the error that the message is of.
+    """
+
+    code: str = ""
+
+    @classmethod
+    def of(cls, text: str, code: str) -> "Message":
+        message = cls(text)
+        message.code = code
+        return message
+
+    def format(self, *values: object, **named: object) -> "Message":
+        return Message.of(super().format(*values, **named), self.code)
+
+
+class ArboError(ValueError):
+    """An error of this package, with a message of ``Errors``."""
+
+    @property
+    def code(self) -> str:
+        """The code, such as "E013"."""
+        return code_of(self)
+
+
+def code_of(error: BaseException) -> str:
+    """The code of an error with one of our messages, whatever its class; "" for others."""
+    return getattr(error.args[0], "code", "") if error.args else ""
+
+
 class _Coded(type):
     """Puts ``[arbo-E001]`` before the text of the attribute ``E001``."""
 
     def __getattribute__(cls, code: str) -> Any:
         text = super().__getattribute__(code)
-        return text if code.startswith("__") else f"[arbo-{code}] {text}"
+        return text if code.startswith("__") else Message.of(f"[arbo-{code}] {text}", code)
 
 
 class Errors(metaclass=_Coded):
@@ -46,18 +78,9 @@ class Errors(metaclass=_Coded):
         "{where} has no knowledge base that this version can read (format version {found}). "
         "Upgrade spacy_arbo_el, or build the knowledge base again from its entities."
     )
-    E009 = (
-        "The knowledge base in {where} is inconsistent: its manifest says {manifest}, but it has "
-        "{counts} (entities, texts, vectors). Files were swapped or cut off: build it again."
-    )
     E010 = (
         "The folder {path} is incomplete: {missing} missing. If a program was stopped while "
         "saving, save again."
-    )
-    E011 = (
-        "The knowledge base's vectors come from another encoder ({found}) than this linker's "
-        "({expected}). Encode it again with linker.set_kb(loader, reencode=True), or build "
-        "it with this pipeline."
     )
     E012 = (
         "The entity id {id!r} contains '|', which separates the ids of a composite mention. Use "
@@ -100,12 +123,6 @@ class Errors(metaclass=_Coded):
         "There is no format {value!r} of knowledge bases. Choose one of: {choices}. Others are "
         "registered with @entity_formats in a file given by --code."
     )
-
-    E025 = (
-        "The vectors of the knowledge base come from another encoder ({found}) than this "
-        "pipeline's ({expected}). Encode all of them again: spacy arbo kb encode."
-    )
-
     E026 = (
         "Encoding can't be part of a transaction, since vectors can't be rolled back. Call sync "
         "after the transaction."
@@ -162,7 +179,7 @@ class Errors(metaclass=_Coded):
     E054 = (
         "The knowledge base in {path} isn't the one that the pipeline was saved with, or is an "
         "older copy of it. Put back the one that was there. To use another one, load the pipeline, "
-        "call linker.set_kb(loader, reencode=True) and save the pipeline."
+        "call linker.set_kb(loader) and save the pipeline."
     )
     E055 = (
         "The knowledge base in {path} is open for writing. Its edits are saved at once. To replace "
@@ -207,10 +224,6 @@ class Errors(metaclass=_Coded):
         "{where}: {name} is a symbolic link, as in the cache of a hub or of DVC. A knowledge base "
         "is not read through links, which could lead to any file. Copy the whole pipeline with "
         "what its links point to, cp -rL FOLDER COPY, and load the copy."
-    )
-    E044 = (
-        "The knowledge base in {path} was saved by an earlier version. Upgrade it once: "
-        "python -m spacy arbo kb upgrade {path}"
     )
     E043 = "The reader of {format!r} has no option {name!r}. Leave it out; it has: {choices}."
 
@@ -733,6 +746,7 @@ class Warnings(metaclass=_Coded):
         "The learned weights of the reranker of '{name}' are ignored: it was saved as {saved}, "
         "and the config has {present}. Fit that one: spacy arbo calibrate, or spacy arbo rerank."
     )
+    W504 = "{path} can't be used ({problem}). What is damaged is made again from the entities."
     W515 = (
         "{count} corrections of '{name}' are ignored, because their mentions are not stored as "
         "exemplars: exemplars and corrections were saved at different times."

@@ -29,7 +29,6 @@ from .errors import Errors, Warnings
 from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
 from .inference.decisions import Inference
-from .kb.folder import DATABASE
 from .kb.knowledge_base import ArboKB
 from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
@@ -224,20 +223,16 @@ class ArboLinker(TrainablePipe):
 
     # Knowledge base and feedback
 
-    def set_kb(self, source: Any, *, reencode: bool = False) -> None:
+    def set_kb(self, source: Any) -> None:
         """Replace the knowledge base.
+
+        It is encoded when it is first used. A folder keeps the vectors of each encoder.
 
         source: The path of a folder or of a JSONL file of entities; an ``ArboKB`` or spaCy's
             ``InMemoryLookupKB``; entities, dicts or a data frame; or a function from a vocabulary
-            to a knowledge base. A folder without vectors is encoded, and keeps them.
-        reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
+            to a knowledge base.
         """
-        # Vectors of another encoder than this one are noticed, once it has its weights.
-        if not reencode and self.encoder.load() and isinstance(source, (str, Path)):
-            path = Path(source)
-            if (path / DATABASE).is_file():
-                self.datastore.encode_in_folder(path)
-        self.datastore.set_kb(source, reencode=reencode)
+        self.datastore.set_kb(source)
 
     def refresh(self) -> Retriever:
         """Encode entities and exemplars that lack current vectors.
@@ -379,7 +374,7 @@ class ArboLinker(TrainablePipe):
         self.model.initialize()
         self.encoder.weights_changed()
         if kb_loader is not None:
-            self.set_kb(kb_loader, reencode=True)
+            self.set_kb(kb_loader)
         self.datastore.exemplars = ExemplarStore()
         self.stages = replace(self.stages, corrections=Corrections())
         self.new_entities = NewEntities()
@@ -438,14 +433,15 @@ class ArboLinker(TrainablePipe):
     def finish_update(self, sgd: Optimizer) -> None:
         warn_of_high_rate(self.name, self.model, sgd)
         self.model.finish_update(sgd)
-        self.encoder.weights_changed()
+        self.encoder.weights_changed(trained=True)
 
     def use_params(self, params: Dict) -> Iterator[None]:
         """Use other weights for a while. Vectors are encoded again on demand."""
+        was_trained = self.encoder.is_trained
         for _ in super().use_params(params):
-            self.encoder.weights_changed()
+            self.encoder.weights_changed(trained=was_trained or bool(params))
             yield
-        self.encoder.weights_changed()
+        self.encoder.weights_changed(trained=was_trained)
 
     def training_state(self) -> bytes:
         """State of training that checkpoints keep besides weights."""
@@ -458,7 +454,7 @@ class ArboLinker(TrainablePipe):
         state: Any = srsly.msgpack_loads(data)
         self.exemplars.from_bytes(state["exemplars"])
         self.datastore.changed()
-        self.encoder.weights_changed()
+        self.encoder.weights_changed(trained=True)
         self.trainer.restore(state["trainer"])
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:

@@ -22,7 +22,7 @@ from spacy.util import (
 from spacy.vocab import Vocab
 from thinc.api import ConfigValidationError
 
-from .errors import Errors
+from .errors import Errors, code_of
 from .kb import folder as kb_folder
 from .removed import drop_removed
 from .serve.journal import journal_path
@@ -136,7 +136,7 @@ def _load(path: Union[str, Path], **settings: Any) -> Language:
     try:
         return spacy.load(path, **settings)
     except Exception as error:  # each file has its own reader, with its own errors
-        if str(error).startswith("[arbo-"):
+        if code_of(error):
             raise
         if isinstance(error, ConfigValidationError) and (Path(path) / CONFIG).is_file():
             return _load_older(Path(path), **settings)

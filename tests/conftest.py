@@ -5,6 +5,8 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Tests of the user's cache folder make their own.
+os.environ["ARBO_CACHE"] = ""
 
 import pytest  # noqa: E402
 import spacy  # noqa: E402

@@ -12,8 +12,8 @@ from .arguments import CODE, KB, MODEL, OUTPUT, changed_pipeline, load_linker
 from .kb_edit import add_edit_commands, encode_with, progress, show_skipped
 
 if TYPE_CHECKING:
+    from ..kb.attached_index import AttachedIndex
     from ..kb.knowledge_base import ArboKB
-    from ..kb.storage import AttachedIndex
 
 FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, medic, spacy, or one that --code adds"
 # Characters that are hard to give in a shell.
@@ -104,7 +104,6 @@ def install_command(
     path: Path = Arg(..., help="Folder of a knowledge base, or JSONL file of entities"),
     model: Path = MODEL,
     output: Optional[Path] = OUTPUT,
-    reencode: bool = Opt(False, "--reencode", help="Replace vectors of another encoder"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -120,7 +119,7 @@ def install_command(
 
     with changed_pipeline(model, output) as nlp:
         linker = find_linker(nlp)
-        linker.set_kb(path, reencode=reencode)
+        linker.set_kb(path)
         linker.refresh()
     msg.good(visible(f"{output or model}: {len(linker.kb)} entities of {path}"))
 
@@ -156,8 +155,9 @@ def _info(kb: "ArboKB") -> Dict[str, Any]:
         "With description": count("SELECT count(*) FROM entity WHERE description != ''"),
         "Redirected ids": count("SELECT count(*) FROM redirect"),
         "Vectors": f"{len(kb.rows)}, {kb.rows.width} wide, {manifest['dtype']}",
-        "Entities without up-to-date vectors": count("SELECT count(*) FROM dirty"),
+        "Entities without up-to-date vectors": kb.vectors.count_outdated(),
         "Encoder": kb.fingerprint or "none yet",
+        "Encoders with vectors": len(kb.vectors.encoders()),
         "Search index": _index_text(kb.vectors.index),
         "Edits": manifest["generation"],
     }
@@ -187,29 +187,6 @@ def verify_command(path: Path = KB) -> None:
     if problems:
         raise typer.Exit(1)
     msg.good(f"{visible(path)} is undamaged")
-
-
-@kb_cli.command("upgrade")
-def upgrade_command(
-    path: Path = Arg(..., help="Folder of a knowledge base, or of a pipeline"),
-) -> None:
-    """Upgrade a KB that an earlier version saved.
-
-    Nothing is encoded again.
-
-    \b
-    Example:
-      python -m spacy arbo kb upgrade kb
-    """
-    from ..kb.upgrade import outdated, upgrade
-
-    with errors_for_people():
-        folders = outdated(path)
-        for folder in folders:
-            upgrade(folder)
-            msg.good(f"{visible(folder)} is upgraded")
-    if not folders:
-        msg.info(f"{visible(path)} has the present version already")
 
 
 @kb_cli.command("search")

@@ -21,20 +21,12 @@ if TYPE_CHECKING:
 
 
 def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:
-    """Encode the texts of a knowledge base that have changed. RETURNS: How many."""
+    """Encode the texts of a knowledge base that have no vector yet. RETURNS: How many."""
     from ..retrieval.entity_texts import encode_texts
 
     encoder = linker.encoder
     verbalization = linker.datastore.settings.verbalization
-    return kb.sync(verbalization, partial(encode_texts, encoder), encoder.fingerprint)
-
-
-def _check_encoder(linker: "ArboLinker", kb: "ArboKB") -> None:
-    from ..errors import Errors
-
-    expected = linker.encoder.fingerprint
-    if kb.fingerprint and kb.fingerprint != expected:
-        raise ValueError(Errors.E025.format(found=kb.fingerprint, expected=expected))
+    return kb.sync(verbalization, partial(encode_texts, encoder), encoder.text_fingerprint)
 
 
 def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
@@ -69,7 +61,7 @@ def add_command(
 ) -> None:
     """Add entities to a knowledge base.
 
-    All are added or, on an error, none. With --model, they are encoded, and no others.
+    All are added or, on an error, none. With --model, what has no vector yet is encoded.
 
     \b
     Example:
@@ -84,8 +76,6 @@ def add_command(
         msg.fail("Give either a file of entities or --id.", exits=1)
     with errors_for_people(), ArboKB.open(path) as kb:
         linker = load_linker(model) if model else None
-        if linker is not None:
-            _check_encoder(linker, kb)
         if source is None:
             entity = Entity(id, title, description, tuple(aliases), tuple(types))
             count = kb.upsert(entity) if replace else kb.add(entity)
@@ -147,9 +137,9 @@ def encode_command(
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
-    """Encode what has changed in a knowledge base.
+    """Encode what has no vector of a pipeline's encoder yet.
 
-    If its vectors are of another encoder, all of it is encoded.
+    Vectors of other encoders stay beside these.
 
     With --ray, workers encode the texts. What they have encoded is kept beside the knowledge base,
     in a folder that ends in .run, until the command is done: run

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator, Tuple
+from typing import TYPE_CHECKING, Iterator
 
 import srsly
 from spacy import util
@@ -24,7 +24,7 @@ def read_new_entities(model: Path) -> "NewEntities":
         from ..pipelines import load_pipeline  # which makes the decisions
 
         return find_linker(load_pipeline(model)).new_entities
-    return _read(component)[0]
+    return _read(component)
 
 
 @contextmanager
@@ -41,18 +41,17 @@ def edited_new_entities(model: Path) -> Iterator["NewEntities"]:
         with edit_pipeline(model):
             pass
     with changing_pipeline(component.parent):
-        new_entities, encoder = _read(component)
+        new_entities = _read(component)
         yield new_entities
-        ComponentFolder(component).write({PART: new_entities.to_bytes}, None, encoder)
+        ComponentFolder(component).write({PART: new_entities.to_bytes}, None)
 
 
-def _read(component: Path) -> Tuple["NewEntities", str]:
-    """Read a component's new entities and its encoder's fingerprint."""
+def _read(component: Path) -> "NewEntities":
+    """Read a component's new entities."""
     from ..discovery.new_entities import NewEntities
     from ..linking.component_folder import ComponentFolder
 
-    saved = ComponentFolder(component).read([PART], None)
-    return NewEntities.from_bytes(saved.parts[PART]), saved.encoder
+    return NewEntities.from_bytes(ComponentFolder(component).read([PART], None)[PART])
 
 
 def _component(model: Path) -> Path:

@@ -26,8 +26,9 @@ def train_command(
 ) -> None:
     """Train as spacy train does, with checkpoints.
 
-    --resume continues an interrupted run. Override settings of the config as in spacy train, such
-    as --paths.train corpus/train.spacy.
+    Evaluations search 20,000 names of entities, or as many as training.eval_entities says, and all
+    at the end. --resume continues an interrupted run. Override settings of the config as in spacy
+    train, such as --paths.train corpus/train.spacy.
 
     \b
     Example:
@@ -39,6 +40,8 @@ def train_command(
     from spacy.training.initialize import init_nlp
 
     from ..removed import drop_removed
+    from ..settings import check_count
+    from ..training.evaluation import EVAL_ENTITIES
     from ..training.loop import train
 
     if verbose:
@@ -48,9 +51,12 @@ def train_command(
         with show_validation_error(config):
             settings = util.load_config(config, overrides=overrides, interpolate=False)
         drop_removed(settings, config)
+        # spaCy's schema of this section has no such setting.
+        names = settings["training"].pop("eval_entities", EVAL_ENTITIES)
+        check_count("training.eval_entities", names)
         msg.divider("Initializing pipeline")
         with show_validation_error(config, hint_fill=False):
             nlp = init_nlp(settings, use_gpu=gpu_id)
         msg.good("Initialized pipeline")
         msg.divider("Training pipeline")
-        train(nlp, output, use_gpu=gpu_id, resume=resume, every=every)
+        train(nlp, output, use_gpu=gpu_id, resume=resume, every=every, eval_entities=names)

@@ -13,6 +13,7 @@ import spacy
 
 from .. import __version__
 from ..errors import Errors
+from ..kb.folder import is_derived
 from ..settings import different_keys
 from ..storage.files import is_temporary
 from ..storage.lines import check_exists
@@ -57,7 +58,7 @@ def fingerprint(path: Path) -> str:
     for file in sorted(path.rglob("*")) if is_folder else [path]:
         if is_folder and (not file.is_file() or is_temporary(file.name)):
             continue
-        if is_folder and file.name.endswith(OPEN_DATABASE):
+        if is_folder and (file.name.endswith(OPEN_DATABASE) or is_derived(file)):
             continue
         name = file.relative_to(path).as_posix() if is_folder else ""
         digest.update(f"{name}\0{file.stat().st_size}\0".encode())

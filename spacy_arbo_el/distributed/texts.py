@@ -161,7 +161,8 @@ def encode_in_shards(
     ray: The cluster to do it on; None for this process.
     RETURNS: The number of texts encoded.
     """
-    verbalization, fingerprint = linker.datastore.settings.verbalization, linker.encoder.fingerprint
+    verbalization = linker.datastore.settings.verbalization
+    fingerprint = linker.encoder.text_fingerprint
     job = TextJob.of(model, folder, kb)
     shards = job.begin(kb.vectors.to_encode(verbalization, fingerprint))
     with cluster(ray):

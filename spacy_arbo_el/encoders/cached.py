@@ -27,6 +27,14 @@ class CachedEncoder:
     def fingerprint(self) -> str:
         return self.encoder.fingerprint
 
+    @property
+    def text_fingerprint(self) -> str:
+        return self.encoder.text_fingerprint
+
+    @property
+    def is_trained(self) -> bool:
+        return self.encoder.is_trained
+
     def read_mentions(
         self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:

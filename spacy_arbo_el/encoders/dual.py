@@ -1,7 +1,7 @@
 """Two towers with one space of vectors: mentions and entities."""
 
 import hashlib
-from typing import Any, Callable, Iterator, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -66,11 +66,15 @@ class DualEncoder:
 
     model: A thinc model with the refs "mention" and "entity", such as ``build_dual_encoder``
         gives; each ref is a tower (see ``TowerReader``) of any kind.
+    is_trained: Whether the weights are in training.
     """
+
+    _fingerprints: Dict[int, str]
 
     def __init__(self, model: Model):
         self.model = model
-        self._fingerprint = ""
+        self.is_trained = False
+        self._fingerprint, self._fingerprints = "", {}
         self._loading = ForkableLock()
 
     @property
@@ -105,20 +109,42 @@ class DualEncoder:
         if not self._fingerprint:
             digest = hashlib.blake2b(digest_size=16)
             for tower in TOWERS:
-                model = self.model.get_ref(tower)
-                identity = model.attrs["reader"], model.attrs.get("pooling")
-                digest.update(repr(identity).encode("utf8"))
-                if any(node.attrs.get("text_type") for node in model.walk()):
-                    digest.update(b"text_type")
-            for name, weights in _weights(self.model):
-                digest.update(f"{name} {weights.dtype} {weights.shape}".encode())
-                digest.update(np.ascontiguousarray(weights).data)
+                node = self.model.get_ref(tower)
+                digest.update(repr(node.attrs["reader"]).encode("utf8"))
+                digest.update(self._fingerprint_of(node).encode("utf8"))
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
-    def weights_changed(self) -> None:
-        """Must be called whenever weights have changed."""
-        self._fingerprint = ""
+    @property
+    def text_fingerprint(self) -> str:
+        """Hash what the vectors of entities' texts depend on: not how mentions are read."""
+        node = self.model.get_ref("entity")
+        reader = node.attrs["reader"]
+        identity = getattr(reader, "text_identity", "") or repr(reader)
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(f"{identity} {self._fingerprint_of(node)}".encode())
+        return digest.hexdigest()
+
+    def _fingerprint_of(self, tower: Model) -> str:
+        """Hash a tower's weights and its pooling."""
+        if tower.id not in self._fingerprints:
+            digest = hashlib.blake2b(digest_size=16)
+            digest.update(repr(tower.attrs.get("pooling")).encode("utf8"))
+            if any(node.attrs.get("text_type") for node in tower.walk()):
+                digest.update(b"text_type")
+            for name, weights in _weights(tower):
+                digest.update(f"{name} {weights.dtype} {weights.shape}".encode())
+                digest.update(np.ascontiguousarray(weights).data)
+            self._fingerprints[tower.id] = digest.hexdigest()
+        return self._fingerprints[tower.id]
+
+    def weights_changed(self, *, trained: bool = False) -> None:
+        """Must be called whenever weights have changed.
+
+        trained: Whether they are in training, so that they will change again.
+        """
+        self._fingerprint, self._fingerprints = "", {}
+        self.is_trained = trained
 
     def end_training(self) -> None:
         """Predict as after saving and loading, until the next update."""
@@ -197,15 +223,12 @@ def _has_weights(node: Model) -> bool:
     )
 
 
-def _weights(model: Model) -> Iterator[Tuple[str, np.ndarray]]:
-    """All weights of the towers by name. Those of torch modules in shims included.
+def _weights(tower: Model) -> Iterator[Tuple[str, np.ndarray]]:
+    """All weights of a tower by name. Those of torch modules in shims included.
 
     0.0 is added, since an optimizer turns -0.0 into 0.0 even in a step that changes nothing.
     """
-    of_towers = {node.id for tower in TOWERS for node in model.get_ref(tower).walk()}
-    for number, node in enumerate(model.walk()):
-        if node.id not in of_towers:
-            continue
+    for number, node in enumerate(tower.walk()):
         for name in sorted(node.param_names):
             yield f"{number} {name}", node.ops.to_numpy(node.get_param(name)) + 0.0
         for shim in node.shims:

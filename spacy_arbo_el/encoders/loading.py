@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from spacy_transformers.layers.transformer_model import huggingface_from_pretrained
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import Errors
+from ..errors import Errors, code_of
 from .sources import resolve_name
 from .word_pieces import MARKERS
 
@@ -60,7 +60,7 @@ def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase,
         settings = {"attn_implementation": attention}
         loaded = huggingface_from_pretrained(source, {"use_fast": True}, settings)
     except (OSError, ValueError, SafetensorError) as error:
-        if str(error).startswith("[arbo-"):
+        if code_of(error):
             raise
         problem = str(error).splitlines()[0]
         raise ValueError(Errors.E201.format(name=name, problem=problem)) from None

@@ -57,6 +57,11 @@ class PassageReader:
         sizes = f"size={self.size}, text_size={self.text_size}, max_mentions={self.max_mentions}"
         return f"PassageReader({sizes}{markers})"
 
+    @property
+    def text_identity(self) -> str:
+        """What the vector of an entity's text depends on."""
+        return f"texts of {self.text_size} word pieces"
+
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:

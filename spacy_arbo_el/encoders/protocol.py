@@ -26,6 +26,16 @@ class Encoder(Protocol):
         """A hash of all that vectors depend on. Vectors are comparable where it is equal."""
         ...
 
+    @property
+    def text_fingerprint(self) -> str:
+        """A hash of all that vectors of entities' texts depend on."""
+        ...
+
+    @property
+    def is_trained(self) -> bool:
+        """Return whether the weights are in training. Their vectors are not kept for others."""
+        ...
+
     def read_mentions(
         self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
@@ -68,7 +78,8 @@ class TowerReader(Protocol):
     """Reader of a tower's text. It stands in ``model.attrs["reader"]`` of the tower's thinc model.
 
     A tower is a thinc ``Model[SpanInputs, Floats2d]`` with one row of output for each span. The
-    ``repr`` of its reader is part of the encoder's fingerprint: make it a frozen dataclass.
+    ``repr`` of its reader is part of the encoder's fingerprint: make it a frozen dataclass. An
+    attribute ``text_identity`` may say how texts are read, where that depends on less.
 
     What the tower cannot read has no vector: its row of output is zeros. It is then neither
     searched nor a neighbour of anything. A reader may mark such spans, see ``SpanInputs.readable``.

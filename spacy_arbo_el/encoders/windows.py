@@ -53,6 +53,11 @@ class WindowReader:
         text = f", text_size={self.text_size}" if self.text_size else ""
         return f"WindowReader(size={self.size}{text})"
 
+    @property
+    def text_identity(self) -> str:
+        """What the vector of an entity's text depends on. The window of mentions does not count."""
+        return f"texts of {self.text_size or self.size} word pieces"
+
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:

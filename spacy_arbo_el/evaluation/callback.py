@@ -72,8 +72,9 @@ class Calibrate:
             # Calibrated on the vectors that the saved pipeline will give.
             linker.encoder.end_training()
         state = {
-            name: (linker.encoder.fingerprint, linker.datastore.content)
+            name: (linker.encoder.fingerprint, store.content, store.is_limited)
             for name, linker in linkers.items()
+            for store in [linker.datastore]
         }
         # The best model is scored and then saved: it is fitted once.
         if self._last.get("state") != state:

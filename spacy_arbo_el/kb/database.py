@@ -14,14 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 
-# The table of version 3 that version 2 lacks.
-OWNER = "CREATE TABLE owner (first INTEGER PRIMARY KEY, positions BLOB NOT NULL)"
-SCHEMA = f"""
+SCHEMA = """
 -- No free pages: a rollback does not restore their content, which would change the checksum.
 PRAGMA auto_vacuum = FULL;
--- Counts, the encoder's fingerprint, the files and their checksums.
+-- Counts and identities.
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entity (
     position INTEGER PRIMARY KEY,
@@ -54,18 +52,9 @@ CREATE VIRTUAL TABLE trigram USING fts5(
 CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, row);
 -- Other ids that lead to entities, such as those they had before they were merged.
 CREATE TABLE redirect (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
--- The rows of vectors that belong to an entity, and which text each was encoded from.
-CREATE TABLE owned (
-    position INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL
-);
-CREATE TABLE text (row INTEGER PRIMARY KEY, key INTEGER NOT NULL);
-CREATE INDEX text_key ON text (key);
--- Entities whose texts have changed since they were encoded.
-CREATE TABLE dirty (position INTEGER PRIMARY KEY);
--- Rows that no entity owns any more.
-CREATE TABLE dead (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
--- The entities that rows belong to, int64: those from ``first`` on. -1 for a row of zeros.
-{OWNER};
+-- The number of the edit that last added, changed or removed an entity.
+CREATE TABLE changed (position INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
+CREATE INDEX changed_generation ON changed (generation);
 """
 
 # A condition on values that are given as a JSON array, see ``Database.rows_among``.
@@ -114,7 +103,7 @@ class Database:
     @property
     def connection(self) -> sqlite3.Connection:
         if self._closed:
-            raise ValueError(Errors.E028.format(where=self.where))
+            raise ArboError(Errors.E028.format(where=self.where))
         # SQLite's locks don't survive a fork. A database in memory has no locks.
         if self._connection is None or (self.path and self._process != os.getpid()):
             self._connection, self._process = self._connect(), os.getpid()
@@ -158,7 +147,7 @@ class Database:
             problem = f"{name}: {error}"
             if any(hint in str(error) for hint in OF_THE_DISK):
                 raise OSError(Errors.E015.format(where=self.where, problem=problem)) from error
-            raise ValueError(Errors.E013.format(where=self.where, problem=problem)) from error
+            raise ArboError(Errors.E013.format(where=self.where, problem=problem)) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> List[Tuple[Any, ...]]:
         """All rows that a statement returns."""

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Callable, Iterable, List, Mapping, Sequence, Set, TypeVar
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.lines import is_storable
 from .database import IN
 from .entity import Entity
@@ -14,7 +14,7 @@ from .store import BATCH, COLUMNS, EntityStore, row_of
 T = TypeVar("T")
 
 
-class DuplicateId(ValueError):
+class DuplicateId(ArboError):
     """An id that is taken.
 
     entity_id: The id.
@@ -85,32 +85,19 @@ class EntityEditor:
         with self.database.transaction():
             for old, new in redirects.items():
                 if not is_storable(old):
-                    raise ValueError(Errors.E037.format(id=new, value=old))
+                    raise ArboError(Errors.E037.format(id=new, value=old))
                 position = self.store.position(new)
                 if position < 0:
                     problem = "there is no such entity"
-                    raise ValueError(Errors.E023.format(old=old, new=new, problem=problem))
+                    raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
                 if self._existing([old]):
                     problem = f"{old!r} is an entity itself"
-                    raise ValueError(Errors.E023.format(old=old, new=new, problem=problem))
+                    raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
                 self.database.many(
                     "INSERT OR REPLACE INTO redirect SELECT ?, id FROM entity WHERE position = ?",
                     [(old, position)],
                 )
         return len(redirects)
-
-    def free_rows(self, positions: Sequence[int]) -> None:
-        """Take the vectors of entities away from them. Their rows belong to no entity then."""
-        statement = f"SELECT first, count FROM owned WHERE count AND position {IN}"
-        owned = self.database.rows_among(statement, positions)
-        self.database.many("INSERT INTO dead VALUES (?, ?)", owned)
-        self.database.many(
-            "DELETE FROM text WHERE row >= ? AND row < ? + ?",
-            ((first, first, count) for first, count in owned),
-        )
-        self.database.many(
-            "DELETE FROM owned WHERE position = ?", ((position,) for position in positions)
-        )
 
     def _in_batches(self, items: Iterable[T], edit: Callable[[List[T]], Any]) -> int:
         items, count = iter(items), 0
@@ -135,18 +122,15 @@ class EntityEditor:
             taken.add(entity_id)
         self._check_redirects(ids)
         start, count = self.store.positions, len(self.store)
-        self.store.changes.add(range(start, start + len(batch)))
         self._write(start, batch)
-        self.database.many(
-            "INSERT INTO dirty VALUES (?)", ((start + i,) for i in range(len(batch)))
-        )
+        self._note(range(start, start + len(batch)))
         self.database.set(positions=start + len(batch), entities=count + len(batch))
 
     def _check_redirects(self, ids: List[str]) -> None:
         statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
         rows = self.database.rows_among(statement, ids)
         if rows:
-            raise ValueError(Errors.E016.format(old=rows[0][0], new=rows[0][1]))
+            raise ArboError(Errors.E016.format(old=rows[0][0], new=rows[0][1]))
 
     def _update(self, batch: List[Entity]) -> None:
         # Of several entities with the same id the last one counts.
@@ -157,13 +141,10 @@ class EntityEditor:
             if position is None:
                 raise KeyError(Errors.E003.format(id=entity_id))
             positions.append(position)
-        self.store.changes.add(positions)
+        self._note(positions)
         self._delete_names(positions)
         for position, entity in zip(positions, latest.values()):
             self._write(position, [entity])
-        self.database.many(
-            "INSERT OR IGNORE INTO dirty VALUES (?)", ((position,) for position in positions)
-        )
 
     def _upsert(self, first_new: int, batch: List[Entity]) -> None:
         """Update or add a batch of entities. first_new: Entities at this position and later ones
@@ -188,16 +169,24 @@ class EntityEditor:
         redirects = [(entity_id,) for entity_id in ids if entity_id not in existing]
         self.database.many("DELETE FROM redirect WHERE old = ?", redirects)
         positions = [self.store.require(entity_id) for entity_id in ids if entity_id in existing]
-        self.store.changes.add(positions)
+        self._note(positions)
         self._delete_names(positions)
         rows = [(position,) for position in positions]
         self.database.many(
             "DELETE FROM redirect WHERE new = (SELECT id FROM entity WHERE position = ?)", rows
         )
-        for table in ("entity", "dirty"):
-            self.database.many(f"DELETE FROM {table} WHERE position = ?", rows)
-        self.free_rows(positions)
+        self.database.many("DELETE FROM entity WHERE position = ?", rows)
         self.database.set(entities=len(self.store) - len(rows))
+
+    def _note(self, positions: Iterable[int]) -> None:
+        """Note that entities are added, changed or removed by the present edit."""
+        positions = list(positions)
+        self.store.changes.add(positions)
+        generation = self.database.get("generation") + 1
+        self.database.many(
+            "INSERT OR REPLACE INTO changed VALUES (?, ?)",
+            ((position, generation) for position in positions),
+        )
 
     def _delete_names(self, positions: Sequence[int]) -> None:
         rows = [(position,) for position in positions]

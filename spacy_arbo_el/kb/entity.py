@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ..display import shortened
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..pages import html_table
 from ..storage.lines import is_storable
 
@@ -55,24 +55,24 @@ class Entity:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id.strip() or self.id == NIL:
-            raise ValueError(Errors.E001.format(where=repr(self.title), value=self.id))
+            raise ArboError(Errors.E001.format(where=repr(self.title), value=self.id))
         if "|" in self.id:
-            raise ValueError(Errors.E012.format(id=self.id))
+            raise ArboError(Errors.E012.format(id=self.id))
         for name, kind in OPTIONAL.items():
             if is_missing(getattr(self, name)):
                 object.__setattr__(self, name, kind())
         if not is_frequency(self.frequency):
-            raise ValueError(Errors.E014.format(id=self.id, value=self.frequency))
+            raise ArboError(Errors.E014.format(id=self.id, value=self.frequency))
         # SQLite stores -0.0 as 0.0.
         object.__setattr__(self, "frequency", float(self.frequency) + 0.0)
         for name in ("aliases", "types"):
             texts = getattr(self, name)
             if isinstance(texts, (str, Mapping)) or not hasattr(texts, "__iter__"):
-                raise ValueError(Errors.E038.format(id=self.id, name=name, value=texts))
+                raise ArboError(Errors.E038.format(id=self.id, name=name, value=texts))
             object.__setattr__(self, name, tuple(text for text in texts if text != ""))
         self._check_texts()
         if not isinstance(self.meta, Mapping):
-            raise ValueError(Errors.E039.format(id=self.id, problem="it is no dict"))
+            raise ArboError(Errors.E039.format(id=self.id, problem="it is no dict"))
         if not self.title:
             object.__setattr__(self, "title", self.id)
 
@@ -88,7 +88,7 @@ class Entity:
         except (TypeError, UnicodeEncodeError):
             pass
         wrong = next(text for text in texts if not is_storable(text))
-        raise ValueError(Errors.E037.format(id=self.id, value=wrong))
+        raise ArboError(Errors.E037.format(id=self.id, value=wrong))
 
     @property
     def is_unnamed(self) -> bool:
@@ -160,7 +160,7 @@ class Entity:
         try:
             return json_of(dict(self.meta))
         except ValueError as error:
-            raise ValueError(Errors.E039.format(id=self.id, problem=error)) from None
+            raise ArboError(Errors.E039.format(id=self.id, problem=error)) from None
 
 
 def is_missing(value: Any) -> bool:

@@ -1,267 +1,422 @@
-"""The vectors of a knowledge base's entities. Encoded when texts change, and stored with them."""
+"""The vectors of a knowledge base's entities, of one encoder at a time.
 
-from contextlib import contextmanager
-from functools import partial
+The vectors are found by their texts, see ``vector_cache.py``. They lie in the knowledge base's
+folder, beside those of other encoders; in the user's cache folder where it has none that can be
+written; or in memory, where they are few or of an encoder in training.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from ..encoders.protocol import Text
-from ..errors import Errors
-from . import encoding, folder
-from .editing import EntityEditor
-from .manifest import index_entry
-from .storage import AttachedIndex, Storage
+from ..errors import ArboError, Errors
+from ..log import log
+from ..storage.files import write_file
+from .attached_index import AttachedIndex
+from .storage import Storage
+from .text_rows import TextRows, file_of, missing_texts
 from .texts import DistinctTexts
-from .vectors import VectorFile, VectorRows
+from .vector_cache import CACHE, VectorCache, VectorFolder, VectorKind, user_cache
+from .vectors import STEP, VectorRows
 from .verbalizations import Verbalization, verbalization_identity
+
+Encode = Callable[[List[Text]], np.ndarray]
+
+NAMES = "names"
+# So few texts are encoded anew where there is no folder to keep their vectors in.
+FEW = 1000
+# A file of so many times as many texts as there are edits is not written again for these.
+FEW_EDITS = 10_000
+# Vectors in use of each kind, and files of texts.
+MOST_KEPT = 4
 
 
 class EntityVectors:
     """The vectors of all texts of all entities.
 
-    storage: The database that says whose the rows are, and the folder they are written to.
-    rows: The vectors.
-    index: A search index over the rows; None if there is none.
+    storage: The database of the entities, and the folder that it is in.
     layout: Grows whenever rows get other numbers.
     epoch: Grows whenever rows are replaced or removed, but not when some are added at the end.
     """
 
-    def __init__(self, storage: Storage, rows: VectorRows):
+    def __init__(self, storage: Storage):
         self.storage = storage
-        self.rows = rows
-        self.index: Optional[AttachedIndex] = None
         self.layout = 0
         self.epoch = 0
-        self._invalid = False
+        self._earlier: Optional[VectorCache] = None
+        self._caches: Dict[Tuple[VectorKind, bool], VectorCache] = {}
+        self._forget()
 
-    def replace(self, rows: VectorRows, index: Optional[AttachedIndex] = None) -> None:
-        """Use other vectors from now on: those of another database."""
-        self.rows, self.index, self._invalid = rows, index, False
+    def _forget(self) -> None:
+        # All texts, and those that have rows.
+        self._texts = self._shown = TextRows()
+        self._among: Optional[np.ndarray] = None
+        self._verbalize: Optional[Verbalization] = None
+        self._cache: Optional[VectorCache] = None
+        self._rows = VectorRows(dtype=self.storage.dtype)
+        self._index: Optional[AttachedIndex] = None
+        self._count = 0
+        # The file of texts, and the edits that it has.
+        self._saved = "", -1
+        self._has_looked = False
+
+    def reloaded(self) -> None:
+        """Note that the database was replaced. The texts of an earlier state of it are kept."""
+        texts = self._texts
+        if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
+            self._caches.clear()
+            self._forget()
         self.layout += 1
         self.epoch += 1
 
-    def invalidate(self) -> None:
-        """Make the next ``sync`` compare all texts again."""
-        self._invalid = True
+    # What is there
+
+    @property
+    def rows(self) -> VectorRows:
+        """The vectors in use; at first those in the folder that were used last."""
+        self._look()
+        return self._rows
+
+    @property
+    def index(self) -> Optional[AttachedIndex]:
+        """A search index over the rows; None if there is none."""
+        self._look()
+        return self._index
+
+    @index.setter
+    def index(self, value: Optional[AttachedIndex]) -> None:
+        self._index = value
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the vectors' encoder; "" if none."""
-        return self.storage.database.get("encoder") or ""
+        self._look()
+        return "" if self._cache is None else self._cache.about.encoder
 
     @property
     def in_sync(self) -> bool:
         """Return whether every entity's vectors are up to date."""
-        return not self._invalid and not self.storage.database.rows("SELECT 1 FROM dirty LIMIT 1")
+        self._look()
+        return self._texts.is_current(self.storage.database)
+
+    def count_outdated(self) -> int:
+        """The number of entities without up-to-date vectors."""
+        self._look()
+        changed = self._texts.changed(self.storage.database)
+        return len(self.storage.entities.at_all(changed))
+
+    def encoders(self) -> List[str]:
+        """Fingerprints of the encoders whose vectors are in the folder, those used last first."""
+        home = self.storage.home
+        return [] if home is None else [kind.encoder for kind in VectorFolder(home).kinds(NAMES)]
+
+    def are_of(
+        self, verbalize: Verbalization, fingerprint: str, among: Optional[np.ndarray] = None
+    ) -> bool:
+        """Return whether the rows are up to date, of these texts and this encoder."""
+        return (
+            self._among is among
+            and self._cache is not None
+            and self._cache.about.encoder == fingerprint
+            and self._gives_same(verbalize)
+            and self.in_sync
+        )
 
     def owners(self) -> np.ndarray:
         """Position of each row's entity: (rows,) int64. -1 for none."""
-        owners = self.rows.owners.copy()
-        for first, count in self.storage.database.rows("SELECT first, count FROM dead"):
-            owners[first : first + count] = -1
-        return owners
+        return self.rows.owners
 
     def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
         """All texts, each once. The vectors must be in sync."""
-        return DistinctTexts.read(self.storage.entities, verbalize, self.storage.database)
+        self._look()
+        return DistinctTexts.read(self.storage.entities, verbalize, self._shown.owners)
 
     def of_entity(self, entity_id: str) -> np.ndarray:
         """(width,) float32, the vector of the entity's first text.
 
         KeyError where there is no such entity, ValueError where its vector is not up to date.
         """
-        database = self.storage.database
-        position = self.storage.entities.require(entity_id)
-        dirty = database.rows("SELECT 1 FROM dirty WHERE position = ?", (position,))
-        row = database.value("SELECT first FROM owned WHERE position = ? AND count", (position,))
-        if dirty or row is None:
-            raise ValueError(Errors.E006.format(id=entity_id))
-        return self.rows.take(np.array([row]))[0]
+        rows, position = self.rows, self.storage.entities.require(entity_id)
+        own = np.flatnonzero(self._shown.owners == position)[:1]
+        if not len(own) or position in self._texts.changed(self.storage.database):
+            raise ArboError(Errors.E006.format(id=entity_id))
+        return rows.take(own)[0]
 
-    def sync(self, verbalize: Verbalization, encode: encoding.Encode, fingerprint: str) -> int:
-        """Encode what has changed since the last time.
+    def _look(self) -> None:
+        """Use the vectors in the folder that were used last, unless some are in use."""
+        if self._cache is not None or self._has_looked:
+            return
+        self._has_looked, home = True, self.storage.home
+        texts = self._saved_texts("texts-*")
+        if home is None or texts is None:
+            return
+        folder = VectorFolder(home)
+        for kind in folder.kinds(NAMES):
+            cache = VectorCache(kind, folder)
+            if cache.has(texts.keys).any():
+                self._use(texts, cache)
+                return
+
+    # Encoding
+
+    def sync(
+        self,
+        verbalize: Verbalization,
+        encode: Encode,
+        fingerprint: str,
+        *,
+        lasting: bool = True,
+        among: Optional[np.ndarray] = None,
+    ) -> int:
+        """Have the vectors of all texts by an encoder. Those that are known are not encoded.
 
         verbalize: The texts of an entity.
         encode: Texts -> (n, width) float32 vectors.
-        fingerprint: Identifies the encoder. Where the vectors come from another one, all texts are
-            encoded again.
+        fingerprint: Identifies the encoder.
+        lasting: Whether vectors are kept for others. Those of an encoder in training are not.
+        among: (positions,) bool, the entities that have rows; None for all.
         RETURNS: The number of texts encoded.
         """
         if self.storage.database.in_transaction:
-            raise ValueError(Errors.E026)
-        # Where the encoder fails, the present vectors stay.
-        if self._is_of_another(fingerprint):
-            return self._encode_all(verbalize, encode, fingerprint)
-        identity = verbalization_identity(verbalize)
-        if self._invalid:
-            self._mark_changed(verbalize, identity)
-        count = self._encode_dirty(verbalize, encode, fingerprint)
-        self.storage.put(encoder=fingerprint, verbalization=identity)
+            raise ArboError(Errors.E026)
+        texts = self._current_texts(verbalize)
+        cache, count = self._cache_of_names(texts, fingerprint, lasting), 0
+        for new in self._missing(cache, texts.among(among), verbalize):
+            with cache.filling():
+                keys = np.array(list(new), dtype=np.int64)
+                left = [key for key, known in zip(new, cache.has(keys)) if not known]
+                if left:
+                    vectors = encode([new[key] for key in left])
+                    cache.put(np.array(left, dtype=np.int64), vectors)
+                    count += len(left)
+        if count and cache.folder is not None and cache.folder.most_bytes:
+            say_where(cache.folder)
+        self._use(texts, cache, among)
+        self._verbalize, self._earlier = verbalize, None
+        self._save_texts(texts)
         return count
 
     def to_encode(self, verbalize: Verbalization, fingerprint: str) -> Iterator[List[Text]]:
         """Texts that ``sync`` would encode, batch by batch."""
-        entities = self.storage.entities
-        if self._is_of_another(fingerprint):
-            every = encoding.chunks(entities.items())
-            yield from encoding.new_texts(entities, every, verbalize, stored=False)
-            return
-        if self._invalid:
-            self._mark_changed(verbalize, verbalization_identity(verbalize))
-        dirty = encoding.dirty_parts(entities, verbalize)
-        yield from encoding.new_texts(entities, dirty, verbalize, stored=True)
+        texts = self._current_texts(verbalize)
+        cache = self._cache_of_names(texts, fingerprint, True)
+        for new in self._missing(cache, texts, verbalize):
+            yield list(new.values())
 
-    def _is_of_another(self, fingerprint: str) -> bool:
-        """Return whether the vectors come from another encoder."""
-        return len(self.rows) > 0 and self.fingerprint != fingerprint
+    def cache(self, kind: str, fingerprint: str, *, lasting: bool = True) -> VectorCache:
+        """The vectors of some kind of texts, to look them up and to add some.
 
-    def _mark_changed(self, verbalize: Verbalization, identity: str) -> None:
-        """Mark entities whose texts differ from those encoded.
-
-        Nothing is compared where these come from the same verbalization.
+        kind: What the texts are, such as "descriptions": lowercase letters.
+        fingerprint: Identifies the encoder.
+        lasting: As in ``sync``.
         """
-        # Saved ones may still name two settings that do not exist any more.
-        saved = str(self.storage.database.get("verbalization"))
-        same = identity and identity == saved.replace(", definition=False, qualifier=False", "")
-        if not same and len(self.storage.entities):
-            changed = encoding.find_changed(self.storage.entities, verbalize)
-            if changed:
-                with self.storage.transaction(vectors_only=True):
-                    self.storage.database.many(
-                        "INSERT OR IGNORE INTO dirty VALUES (?)", ((p,) for p in changed)
-                    )
-        self._invalid = False
+        about = VectorKind(fingerprint, kind, self.storage.dtype)
+        cache = self._caches.get((about, lasting))
+        if cache is None:
+            folder = self._place(about) if lasting else None
+            same = [k for k in self._caches if k[0].kind == kind and k[1] == lasting]
+            for old in same[: len(same) + 1 - (MOST_KEPT if lasting else 1)]:
+                del self._caches[old]
+            cache = self._caches[about, lasting] = VectorCache(about, folder)
+        return cache
 
-    def _encode_dirty(
-        self, verbalize: Verbalization, encode: encoding.Encode, fingerprint: str
-    ) -> int:
-        """Encode the entities that are marked, some at a time."""
-        count = 0
-        while dirty := encoding.next_dirty(self.storage.entities):
-            encoder = encoding.TextEncoder(encode, self.rows, self.storage.entities)
-            try:
-                changed = encoding.changed_items(self.storage.entities, dirty, verbalize)
-                part = encoding.encode_items(changed, verbalize, encoder)
-            except BaseException:
-                self._invalid = not self.in_sync
-                raise
-            with self.storage.transaction(vectors_only=True):
-                EntityEditor(self.storage.entities).free_rows(part.positions.tolist())
-                self._append(part)
-                database = self.storage.database
-                database.many("DELETE FROM dirty WHERE position = ?", [(p,) for p in dirty])
-                database.set(encoder=fingerprint)
-            count += encoder.count
-        return count
+    def _place(self, about: VectorKind) -> Optional[VectorFolder]:
+        """Where vectors are read and written; None for memory."""
+        home = self.storage.home
+        folder = None if home is None else VectorFolder(home)
+        if folder is not None and (can_write(folder) or folder.has(about)):
+            return folder
+        return user_cache() if self._count > FEW else None
 
-    def _append(self, part: encoding.EntityVectorRows) -> None:
-        """Add rows within a transaction. They are in ``rows`` once it is committed."""
-        database, path = self.storage.database, self.storage.path
-        vectors, owners = encoding.as_stored(part.vectors, self.rows.dtype), part.owners
-        start = database.get("rows")
-        encoding.store_layout(database, start, part)
-        database.set(rows=start + len(owners), width=vectors.shape[1] or self.rows.width)
-        self.layout += 1
-        if not len(owners):
+    def _cache_of_names(self, texts: TextRows, fingerprint: str, lasting: bool) -> VectorCache:
+        """The vectors of names by an encoder, in a place that can take those that are missing."""
+        self._count = len(texts.keys)
+        cache = self.cache(NAMES, fingerprint, lasting=lasting)
+        _take_over(cache, texts, self._earlier)
+        if cache.folder is not None and not can_write(cache.folder):
+            elsewhere = user_cache() if _missing_keys(cache, texts).size > FEW else None
+            if elsewhere is not None:
+                own, cache = cache, VectorCache(cache.about, elsewhere)
+                self._caches[cache.about, lasting] = cache
+                _take_over(cache, texts, own)
+        cache.used()
+        return cache
+
+    def follow(self, earlier: "EntityVectors") -> None:
+        """Use the vectors of a knowledge base that this one replaces, where texts are the same."""
+        self._earlier = earlier._cache
+
+    def _missing(
+        self, cache: VectorCache, texts: TextRows, verbalize: Verbalization
+    ) -> Iterator[Dict[int, Text]]:
+        return missing_texts(self.storage.entities, verbalize, texts, cache.has(texts.keys))
+
+    def _current_texts(self, verbalize: Verbalization) -> TextRows:
+        """The texts of the present entities."""
+        texts = self._texts if self._gives_same(verbalize) else None
+        identity = verbalization_identity(verbalize)
+        if texts is None:
+            texts = self._saved_texts(file_of(identity)) if identity else None
+        if texts is None:
+            texts = TextRows(identity=identity)
+        return texts.updated(self.storage.entities, verbalize)
+
+    def _gives_same(self, verbalize: Verbalization) -> bool:
+        """Return whether a verbalization gives the texts in use."""
+        if self._cache is None:
+            return False
+        identity = verbalization_identity(verbalize)
+        return verbalize is self._verbalize or (identity != "" and identity == self._texts.identity)
+
+    def _saved_texts(self, pattern: str) -> Optional[TextRows]:
+        """The texts in the folder, those used last; None where there are none of this database."""
+        home = self.storage.home
+        if home is None:
+            return None
+        manifest = self.storage.database.manifest()
+        for path in sorted(home.glob(pattern), key=_modified, reverse=True):
+            with suppress(OSError, ValueError):
+                texts = TextRows.from_bytes(path.read_bytes())
+                if path.name == file_of(texts.identity) and texts.fits(manifest, texts.identity):
+                    self._saved = path.name, texts.generation
+                    return texts
+        return None
+
+    def _use(self, every: TextRows, cache: VectorCache, among: Optional[np.ndarray] = None) -> None:
+        """Use the vectors of texts from now on."""
+        before, texts = self._shown, every
+        is_same_encoder = self._cache is not None and self._cache.about == cache.about
+        if self._cache is not None and not is_same_encoder:
+            texts = every = every.compacted()
+        if among is not None:
+            texts = every.among(among).compacted()
+        extends = is_same_encoder and texts.extends(before)
+        vectors, readable, places = cache.locate(texts.keys)
+        readable = np.append(readable, False)[places]
+        owners = np.where(readable, texts.owners, -1)
+        is_same = extends and np.array_equal(owners, self._rows.owners)
+        self._rows = VectorRows(vectors, owners, cache.about.dtype, places)
+        self._texts, self._shown, self._cache, self._among = every, texts, cache, among
+        self.layout += not is_same
+        self.epoch += not extends
+        if not extends:
+            home = self.storage.home
+            found = None if home is None else AttachedIndex.read(home, cache.about, texts.keys)
+            self._index = found
+
+    # Folders and bytes
+
+    def _save_texts(self, texts: TextRows) -> None:
+        """Write the texts beside their vectors, so that they need not be read from the entities."""
+        home = self.storage.home
+        if home is None or not texts.identity or not self.storage.is_in_home:
             return
-        if path is None:
-            database.after_commit(partial(self.rows.append, vectors, owners))
-            return
-        manifest = database.manifest()
-        file = folder.vector_file(path, manifest)
-        if file is None:
-            file = self._new_file(path, vectors.shape[1])
-        crc = file.write(start, vectors, manifest["crc"] if start else 0)
-        database.set(files=file.number, crc=crc)
-        everyone = np.concatenate([self.rows.owners, owners])
-        database.after_commit(partial(self._map, file, everyone))
-
-    def _map(self, file: VectorFile, owners: np.ndarray) -> None:
-        self.rows = VectorRows(file.map(len(owners)), owners, file.dtype)
-
-    def _encode_all(
-        self, verbalize: Verbalization, encode: encoding.Encode, fingerprint: str
-    ) -> int:
-        """New vectors for all texts, from another encoder."""
-        encoder = encoding.TextEncoder(encode, VectorRows(dtype=self.rows.dtype), None)
-        database, file = self.storage.database, None
-        if self.storage.lock is not None and self.storage.path is not None:
-            file = folder.vector_file(self.storage.path, database.manifest())
-        with self._removing_leftovers():
-            layout, crc = self._encode_into(file, verbalize, encoder)
-            rows = encoder.rows
-            with self.storage.transaction(vectors_only=True):
-                database = self.storage.database
-                moved = encoding.replace_layout(database, layout)
-                identity = verbalization_identity(verbalize)
-                database.set(encoder=fingerprint, verbalization=identity, index="", crc=crc)
-                database.set(rows=len(rows), width=rows.width)
-                if file:
-                    database.set(files=file.number + 1 if len(rows) else 0)
-        if file:
-            file.path.unlink(missing_ok=True)
-            if self.index is not None and isinstance(self.index.source, Path):
-                self.index.source.unlink(missing_ok=True)
-        self.rows, self.index, self._invalid = rows, None, False
-        self.storage.stop_following()
-        self.layout += moved
-        self.epoch += 1
-        return encoder.count
-
-    def _encode_into(
-        self, file: Optional[VectorFile], verbalize: Verbalization, encoder: encoding.TextEncoder
-    ) -> Tuple[encoding.EntityVectorRows, int]:
-        """Encode all entities into ``encoder.rows``, some at a time.
-
-        file: The present file, next to which a new one is written; None for rows in memory.
-        RETURNS: The new rows without vectors, and the checksum of the new file.
-        """
-        parts: List[encoding.EntityVectorRows] = []
-        new: Optional[VectorFile] = None
-        crc = 0
-        for chunk in encoding.chunks(self.storage.entities.items()):
-            part = encoding.encode_items(chunk, verbalize, encoder)
-            vectors = encoding.as_stored(part.vectors, encoder.rows.dtype)
-            parts.append(part)
-            if file is None:
-                encoder.rows.append(vectors, part.owners)
-            elif len(vectors):
-                new = new or self._new_file(file.folder, vectors.shape[1], file.number + 1)
-                crc = new.write(len(encoder.rows), vectors, crc)
-                owners = np.concatenate([encoder.rows.owners, part.owners])
-                encoder.rows = VectorRows(new.map(len(owners)), owners, new.dtype)
-        return encoding.joined(parts), crc
+        path = home / file_of(texts.identity)
+        if self._saved[0] == path.name:
+            since = replace(texts, generation=self._saved[1]).changed(self.storage.database)
+            # The next program takes in a few edits by itself.
+            if len(since) <= len(texts.keys) // FEW_EDITS:
+                return
+        with suppress(OSError):
+            write_file(path, texts.to_bytes())
+            self._saved = path.name, texts.generation
+            for old in sorted(home.glob("texts-*"), key=_modified, reverse=True)[MOST_KEPT:]:
+                old.unlink(missing_ok=True)
 
     def keep_index(self, index: AttachedIndex) -> None:
         """Store a search index beside its rows. It replaces an older one."""
-        storage = self.storage
-        if storage.path is not None and storage.lock is not None:
-            manifest = storage.database.manifest()
-            old = index_entry(manifest)
-            # No number is used twice: a reader may still refer to the older file.
-            number = manifest.get("indexes", 0) + 1
-            path = storage.path / f"index-{number}{index.about['suffix']}"
-            with self._removing_leftovers():
-                entry = index.write(path)
-                with storage.transaction(vectors_only=True):
-                    storage.database.set(index=entry, indexes=number)
-            if old:
-                (storage.path / old["file"]).unlink(missing_ok=True)
-            index = AttachedIndex(index.about, path)
-        self.index = index
+        home = self.storage.home
+        if home is not None and self._cache is not None:
+            self._saved = "", -1
+            self._save_texts(self._texts)
+            index = index.write(home, self._cache.about, self._texts.keys)
+        self._index = index
 
-    @contextmanager
-    def _removing_leftovers(self) -> Iterator[None]:
-        """Remove new files whose writing fails."""
-        try:
-            yield
-        except BaseException:
-            if self.storage.path is not None and self.storage.lock is not None:
-                folder.remove_leftovers(self.storage.path, self.storage.database.manifest())
-            raise
+    def write(self, path: Path, uuid: str) -> None:
+        """Write the rows in use into a folder.
 
-    def _new_file(self, path: Path, width: int, number: int = 1) -> VectorFile:
-        uuid = self.storage.database.get("uuid")
-        return VectorFile(path, number, uuid, width, self.rows.dtype).create()
+        uuid: Of the knowledge base there.
+        """
+        self._look()
+        texts, cache = self._texts, self._cache
+        if cache is None:
+            return
+        lock = path / f"{cache.about.name}.lock"
+        is_new = not lock.exists()
+        target = VectorCache(cache.about, VectorFolder(path))
+        keys = np.unique(texts.keys[texts.live])
+        for start in range(0, len(keys), STEP):
+            found, vectors = cache.get(keys[start : start + STEP])
+            target.put(keys[start : start + STEP][found], vectors)
+        if is_new:
+            lock.unlink(missing_ok=True)
+        if texts.identity:
+            own = TextRows(uuid, texts.generation, texts.identity, texts.owners, texts.keys)
+            write_file(path / file_of(texts.identity), own.to_bytes())
+        if self._index is not None:
+            with suppress(FileNotFoundError):  # another program may have replaced it
+                self._index.write(path, cache.about, texts.keys)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The rows in use, as arrays and bytes."""
+        self._look()
+        if self._cache is None:
+            return {}
+        keys = np.unique(self._texts.keys[self._texts.live])
+        found, vectors = self._cache.get(keys)
+        arrays = {"keys": keys[found], "vectors": vectors}
+        return {"texts": self._texts.to_bytes(), "encoder": self.fingerprint, "arrays": arrays}
+
+    def from_dict(self, values: Dict[str, Any]) -> None:
+        """Load the output of ``to_dict``. ValueError where it is damaged, or of other entities."""
+        self._caches.clear()
+        self._forget()
+        if not values:
+            return
+        texts = TextRows.from_bytes(values["texts"])
+        if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
+            raise ValueError("the vectors are of another knowledge base")
+        about = VectorKind(str(values["encoder"]), NAMES, self.storage.dtype)
+        cache = self._caches[about, True] = VectorCache(about)
+        cache.put(values["arrays"]["keys"], values["arrays"]["vectors"])
+        self._use(texts, cache)
+
+
+def _missing_keys(cache: VectorCache, texts: TextRows) -> np.ndarray:
+    """The keys of texts without a vector, each once."""
+    keys = np.unique(texts.keys[texts.live])
+    return keys[~cache.has(keys)]
+
+
+def _take_over(cache: VectorCache, texts: TextRows, other: Optional[VectorCache]) -> None:
+    """Copy vectors that another cache of the same kind has."""
+    if other is not None and other is not cache and other.about == cache.about:
+        keys = _missing_keys(cache, texts)
+        found, vectors = other.get(keys)
+        cache.put(keys[found], vectors)
+
+
+def can_write(folder: VectorFolder) -> bool:
+    """Return whether files may be written into a folder."""
+    return os.access(folder.path, os.W_OK)
+
+
+@lru_cache(maxsize=8)
+def say_where(folder: VectorFolder) -> None:
+    """Say once where vectors are kept."""
+    message = "Vectors are kept in %s, at most %d MB. The environment variable %s moves it, or "
+    message += "switches it off where it is empty"
+    log.info(message, folder.path, folder.most_bytes >> 20, CACHE)
+
+
+def _modified(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -1,33 +1,33 @@
 """The folder of a knowledge base. Its files, and the right to write. ``verification.py`` opens it.
 
-``entities.sqlite`` holds all but the vectors, which are in ``vectors-N.bin``, and the search index
-over them in ``index-N``. SQLite has the checksums of both, and its own in its header.
+``entities.sqlite`` holds the entities, with its checksum in its header. All else follows from them:
+the vectors by encoder (``vector_cache.py``), which texts the entities have (``text_rows.py``), and
+search indexes (``attached_index.py``).
 """
 
 import os
 import re
 import time
-import zlib
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, List, Optional, Set, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 from filelock import FileLock
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.files import is_temporary, remove_abandoned
 from ..storage.folders import (
     LOCK,
     FolderKind,
     acquire,
     check_replaceable,
+    link,
     replacing_folder,
     restore,
 )
 from ..storage.lines import check_exists, read_start
 from .database import Database, page_checksum
-from .manifest import Manifest, index_entry
-from .vectors import VectorFile
+from .manifest import Manifest
 
 DATABASE = "entities.sqlite"
 # The files of spaCy's ``InMemoryLookupKB``.
@@ -36,10 +36,14 @@ CHUNK = 1 << 22
 # A file that was changed less than so many nanoseconds ago may change again unnoticed.
 RACY = 50_000_000
 
-# Files of which there are several generations; those of version 2 had owners too.
-_NUMBERED = r"(vectors|owners)-\d+\.bin|index-\d+\.\w+"
+_DIGEST = "[0-9a-f]{16}"
+# The files that follow from the entities.
+DERIVED = (
+    rf"vectors-[a-z]+-{_DIGEST}\.(bin|keys|lock)|texts-{_DIGEST}\.bin"
+    rf"|index-{_DIGEST}(\.json|-[0-9a-f]{{8}}\.\w+)"
+)
 # The files of a knowledge base; SQLite's journal is there during an edit, or after a kill.
-FILES = rf"manifest\.json|entities\.sqlite(-journal)?|{_NUMBERED}"
+FILES = rf"entities\.sqlite(-journal)?|{DERIVED}"
 # What SQLite or this package would read or write in the folder.
 _USED = re.compile(rf"{FILES}|write\.lock|entities\.sqlite-(wal|shm)")
 # What ends a journal that names another file, which SQLite may remove when it rolls back.
@@ -52,6 +56,12 @@ def _names_in_folder(folder: Path) -> Optional[str]:
 
 
 KB_FOLDER = FolderKind("a knowledge base", _names_in_folder)
+
+
+def is_derived(path: Path) -> bool:
+    """Return whether a file in the folder of a knowledge base follows from its entities."""
+    is_known = re.fullmatch(DERIVED, path.name) is not None
+    return is_known and path.with_name(DATABASE).is_file()
 
 
 @contextmanager
@@ -67,9 +77,17 @@ def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     try:
         with replacing_folder(path, KB_FOLDER) as folder:
             yield folder
+            carry_over(path, folder)
     finally:
         if held is not None:
             held.release()
+
+
+def carry_over(path: Path, folder: Path) -> None:
+    """Give the vectors in a folder to the one that replaces it, since texts may be the same."""
+    for file in path.glob("vectors-*"):
+        if not (folder / file.name).exists():
+            link(file, folder / file.name)
 
 
 def check_new(path: Path, *, overwrite: bool = False) -> None:
@@ -80,7 +98,7 @@ def check_new(path: Path, *, overwrite: bool = False) -> None:
     restore(path)
     target = check_replaceable(path, KB_FOLDER)
     if not overwrite and target.is_dir() and any(target.iterdir()):
-        raise ValueError(Errors.E034.format(path=path))
+        raise ArboError(Errors.E034.format(path=path))
 
 
 def find(path: Path) -> Path:
@@ -92,7 +110,7 @@ def find(path: Path) -> Path:
     restore(path)
     check_exists(path, "Check the path, or build a knowledge base there: spacy arbo kb build.")
     if not path.is_dir():
-        raise ValueError(Errors.E035.format(path=path))
+        raise ArboError(Errors.E035.format(path=path))
     return path
 
 
@@ -120,16 +138,16 @@ def check_files(path: Path) -> None:
         if not _USED.fullmatch(entry.name) or entry.is_file(follow_symlinks=False):
             continue
         if entry.is_symlink():
-            raise ValueError(Errors.E042.format(where=path, name=entry.name))
+            raise ArboError(Errors.E042.format(where=path, name=entry.name))
         problem = f"{entry.name} is a folder or a device instead of a file"
-        raise ValueError(Errors.E019.format(where=path, problems=problem))
+        raise ArboError(Errors.E019.format(where=path, problems=problem))
     journal = path / f"{DATABASE}-journal"
     # A writer removes its journal at the end of each edit, also while this reads.
     with suppress(FileNotFoundError), journal.open("rb") as file:
         file.seek(max(os.fstat(file.fileno()).st_size - len(_NAMES_ANOTHER_FILE), 0))
         if file.read() == _NAMES_ANOTHER_FILE:
             problem = f"{journal.name} names a file outside"
-            raise ValueError(Errors.E019.format(where=path, problems=problem))
+            raise ArboError(Errors.E019.format(where=path, problems=problem))
 
 
 def stamp(path: Path) -> Optional[Tuple[int, ...]]:
@@ -164,32 +182,16 @@ def identity(manifest: Manifest) -> Tuple[str, int]:
     return str(manifest.get("uuid")), manifest.get("generation", 0)
 
 
-def vector_file(path: Path, manifest: Manifest) -> Optional[VectorFile]:
-    """The file of the vectors. None where nothing has been encoded."""
-    if not manifest["files"]:
-        return None
-    about = (manifest["uuid"], manifest["width"], manifest["dtype"])
-    return VectorFile(path, manifest["files"], *about)
+def foreign_names(path: Path) -> List[str]:
+    """Names of files that no knowledge base has, such as leftovers."""
+    known = re.compile(rf"{FILES}|{re.escape(LOCK)}")
+    return sorted(entry.name for entry in os.scandir(path) if not known.fullmatch(entry.name))
 
 
-def names_in_use(path: Path, manifest: Manifest) -> Set[str]:
-    """Names of all files of the present knowledge base."""
-    file, index = vector_file(path, manifest), index_entry(manifest)
-    names = {DATABASE, f"{DATABASE}-journal", LOCK}
-    return names | ({file.path.name} if file else set()) | ({index["file"]} if index else set())
-
-
-def foreign_names(path: Path, manifest: Manifest) -> List[str]:
-    """Names of files foreign to a KB, such as leftovers."""
-    return sorted({entry.name for entry in os.scandir(path)} - names_in_use(path, manifest))
-
-
-def remove_leftovers(path: Path, manifest: Manifest) -> None:
+def remove_leftovers(path: Path) -> None:
     """Remove the files that killed writers have left. Only for who has the right to write."""
-    for name in foreign_names(path, manifest):
-        if re.fullmatch(_NUMBERED, name):
-            (path / name).unlink(missing_ok=True)
-        elif is_temporary(name):
+    for name in foreign_names(path):
+        if is_temporary(name):
             remove_abandoned(path / name[1 : -len(f".{0:032x}.tmp")])
 
 
@@ -206,10 +208,3 @@ def file_chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
             yield chunk
-
-
-def file_checksum(path: Path) -> int:
-    crc = 0
-    for chunk in file_chunks(path):
-        crc = zlib.crc32(chunk, crc)
-    return crc

@@ -10,21 +10,22 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
+import srsly
 from spacy.kb import Candidate, KnowledgeBase
 from spacy.tokens import Span
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
 from ..display import SHOWN_ROWS, counted
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..pages import html_table
+from ..storage.files import pack_arrays
 from ..storage.locks import SharedLock
 from . import folder
 from .database import Database
 from .editing import EntityEditor
-from .encoding import Encode
 from .entity import Entity
-from .entity_vectors import EntityVectors
+from .entity_vectors import Encode, EntityVectors
 from .importers.common import Records, entities_from
 from .lookup import same_letters, similar_names
 from .storage import Contents, Storage, read_contents, restore
@@ -59,10 +60,9 @@ class ArboKB(KnowledgeBase):
 
     def __init__(self, vocab: Vocab, entities: Records = (), *, dtype: str = "float32"):
         super().__init__(vocab, 0)
-        rows = VectorRows(dtype=dtype)
         self.storage = Storage(dtype)
-        self.vectors = EntityVectors(self.storage, rows)
-        self._editor.add(entities_from(entities))
+        self.vectors = EntityVectors(self.storage)
+        self.add(entities)
 
     @classmethod
     def open(cls, path: Union[str, Path], vocab: Optional[Vocab] = None) -> "ArboKB":
@@ -76,7 +76,7 @@ class ArboKB(KnowledgeBase):
         kb.storage.lock = folder.lock(path)
         try:
             kb._read_folder(path, writable=True)
-            folder.remove_leftovers(path, kb.database.manifest())
+            folder.remove_leftovers(path)
             return kb
         except BaseException:
             kb.close()
@@ -246,21 +246,19 @@ class ArboKB(KnowledgeBase):
         with self.transaction():
             left, right = self.get(old), self.get(new)
             if left.id == right.id:
-                raise ValueError(Errors.E021.format(id=left.id))
+                raise ArboError(Errors.E021.format(id=left.id))
             merged = right.merged_with(left)
             self._editor.merge(left.id, right.id, merged)
         return merged
 
     # Vectors
 
-    def invalidate(self) -> None:
-        """Have the next ``sync`` compare all texts. Those that are unchanged are not encoded."""
-        self.vectors.invalidate()
-
-    def sync(self, verbalize: Verbalization, encode: Encode, fingerprint: str) -> int:
-        """Encode what has changed since the last time; see ``EntityVectors.sync``."""
+    def sync(
+        self, verbalize: Verbalization, encode: Encode, fingerprint: str, **options: Any
+    ) -> int:
+        """Encode what has no vector of an encoder yet; see ``EntityVectors.sync``."""
         with self.guard.writing():
-            return self.vectors.sync(verbalize, encode, fingerprint)
+            return self.vectors.sync(verbalize, encode, fingerprint, **options)
 
     # Folders and bytes
 
@@ -288,7 +286,7 @@ class ArboKB(KnowledgeBase):
         ValueError where another program is editing it, or where the folder holds other files.
         """
         with self.guard.reading():
-            self.storage.write(Path(path), self.rows, self.vectors.index)
+            self.storage.write(Path(path), self.vectors.write)
 
     def from_disk(
         self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()
@@ -302,12 +300,17 @@ class ArboKB(KnowledgeBase):
     def _use(self, contents: Contents) -> "ArboKB":
         with self.guard.writing():
             self.storage.replace(contents.database, contents.path, contents.followed)
-            self.vectors.replace(contents.rows, contents.index)
+            self.vectors.reloaded()
+            if contents.vectors is not None:
+                self.vectors.from_dict(contents.vectors)
         return self
 
     def to_bytes(self, **kwargs: Any) -> bytes:
         with self.guard.reading():
-            return self.storage.to_bytes(self.rows)
+            vectors = self.vectors.to_dict()
+            if vectors:
+                vectors["arrays"] = pack_arrays(vectors["arrays"])
+            return srsly.msgpack_dumps({"database": self.database.to_bytes(), "vectors": vectors})
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()

@@ -8,7 +8,7 @@ from spacy.kb import InMemoryLookupKB, KnowledgeBase
 from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..formats import entity_format_of, entity_formats
 from ..storage.folders import restore
 from ..storage.lines import check_exists
@@ -46,7 +46,7 @@ def import_into(
     format = format or entity_format_of(source)
     if format not in entity_formats:
         choices = ", ".join(sorted(entity_formats.get_all()))
-        raise ValueError(Errors.E024.format(value=format, choices=choices))
+        raise ArboError(Errors.E024.format(value=format, choices=choices))
     report = ImportReport()
     read = entity_formats.get(format)
     _check_options(read, format, [*options, *(["skip_bad"] if skip_bad else [])])
@@ -73,7 +73,7 @@ def _check_options(read: Callable[..., Any], format: str, given: Iterable[str]) 
     unknown = [name for name in given if name not in known]
     if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
         choices = ", ".join(known) or "none"
-        raise ValueError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
+        raise ArboError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
 
 
 def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
@@ -151,11 +151,11 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
         source = source(vocab)
         if isinstance(source, (ArboKB, InMemoryLookupKB)):
             return load_kb(source, vocab)
-        raise ValueError(Errors.E503.format(got=type(source).__name__))
+        raise ArboError(Errors.E503.format(got=type(source).__name__))
     if isinstance(source, KnowledgeBase):
-        raise ValueError(Errors.E503.format(got=type(source).__name__))
+        raise ArboError(Errors.E503.format(got=type(source).__name__))
     if not isinstance(source, Iterable) or isinstance(source, (bytes, bytearray)):
-        raise ValueError(Errors.E502.format(got=type(source).__name__))
+        raise ArboError(Errors.E502.format(got=type(source).__name__))
     return ArboKB(vocab, source)
 
 

@@ -1,32 +1,28 @@
-"""The manifest of a knowledge base. Counts, identities, and which files belong to it.
+"""The manifest of a knowledge base. Counts and identities.
 
 It may come from strangers. Whatever becomes part of a path, of a statement or of a size is checked
 before it is used.
 """
 
-import json
 import re
 import uuid
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator
 
-from .vectors import DTYPES
+from .vectors import DTYPES, check_dtype
 
 FORMAT = "spacy-arbo-el.kb"
-VERSION = 3
+VERSION = 4
 
 Manifest = Dict[str, Any]
 
-# No count of ours comes near, and products of two fit into 64 bits.
+# No count of ours comes near.
 LARGEST = 1 << 40
-WIDEST = 1 << 20
 
-_COUNTS = ("generation", "entities", "positions", "rows", "width", "files", "settled", "crc")
+_COUNTS = ("generation", "entities", "positions", "settled")
 _PATTERNS = {
     "uuid": re.compile(r"[0-9a-f]{32}"),
     "dtype": re.compile("|".join(DTYPES)),
-    "encoder": re.compile(r".*", re.DOTALL),
 }
-_INDEX_FILE = re.compile(r"index-[1-9]\d*(\.\w{1,20})", re.ASCII)
 
 
 def new_manifest(dtype: str) -> Manifest:
@@ -41,37 +37,9 @@ def new_manifest(dtype: str) -> Manifest:
         "generation": 0,
         "entities": 0,
         "positions": 0,
-        "rows": 0,
-        "width": 0,
-        "dtype": dtype,
-        "files": 0,
-        "crc": 0,
-        "encoder": "",
-        "index": "",
+        "dtype": check_dtype(dtype),
         "settled": 0,
     }
-
-
-def index_entry(manifest: Manifest) -> Optional[Dict[str, Any]]:
-    """The manifest's entry on the search index. None if there is none.
-
-    ValueError where its file has a name that is not one of ours.
-    """
-    value = manifest.get("index") or "null"
-    try:
-        entry = json.loads(value)
-    except (TypeError, ValueError, RecursionError):
-        raise ValueError(f"index is {value!r:.60}") from None
-    if entry is None:
-        return None
-    if not isinstance(entry, dict):
-        raise ValueError(f"index is {value!r:.60}")
-    match = _INDEX_FILE.fullmatch(str(entry.get("file")))
-    if match is None or match[1] != entry.get("suffix"):
-        raise ValueError(f"the index has the file {entry.get('file')!r:.60}")
-    if not all(is_count(entry.get(key)) for key in ("size", "crc", "rows")):
-        raise ValueError(f"index is {value!r:.60}")
-    return entry
 
 
 def manifest_problems(manifest: Manifest) -> Iterator[str]:
@@ -79,19 +47,10 @@ def manifest_problems(manifest: Manifest) -> Iterator[str]:
     for key in _COUNTS:
         if not is_count(manifest.get(key)):
             yield f"{key} is {manifest.get(key)!r:.60}"
-    if not is_count(manifest.get("indexes", 0)):
-        yield f"indexes is {manifest['indexes']!r:.60}"
     for key, pattern in _PATTERNS.items():
         value = manifest.get(key)
         if not isinstance(value, str) or not pattern.fullmatch(value):
             yield f"{key} is {value!r:.60}"
-    width, rows = manifest.get("width"), manifest.get("rows")
-    if not isinstance(width, int) or width > WIDEST or (rows and not width):
-        yield f"width is {width}"
-    try:
-        index_entry(manifest)
-    except ValueError as error:
-        yield str(error)
 
 
 def is_count(value: object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.revision import ChangeLog
 from .database import IN, Database
 from .entity import Entity
@@ -207,12 +207,12 @@ class EntityStore:
     def _entity(self, row: EntityRow) -> Tuple[int, Entity]:
         position, id_, title, description, aliases, types, frequency, meta, crc = row
         if crc != checksum(row[:-1]):
-            raise ValueError(Errors.E017.format(where=self.database.where, id=id_))
+            raise ArboError(Errors.E017.format(where=self.database.where, id=id_))
         try:
             texts = tuple(json.loads(aliases)), tuple(json.loads(types))
             return position, Entity(id_, title, description, *texts, frequency, json.loads(meta))
         except (ValueError, TypeError, RecursionError):
-            raise ValueError(Errors.E017.format(where=self.database.where, id=id_)) from None
+            raise ArboError(Errors.E017.format(where=self.database.where, id=id_)) from None
 
 
 def row_of(position: int, entity: Entity) -> EntityRow:

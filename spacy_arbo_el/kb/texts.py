@@ -7,7 +7,6 @@ import numpy as np
 
 from ..arrays import offsets_of
 from ..encoders.protocol import Text
-from .database import Database
 from .store import EntityStore
 from .vectors import VectorRows
 from .verbalizations import Verbalization
@@ -58,10 +57,14 @@ class DistinctTexts:
 
     @classmethod
     def read(
-        cls, entities: EntityStore, verbalize: Verbalization, database: Database
+        cls, entities: EntityStore, verbalize: Verbalization, owners: np.ndarray
     ) -> "DistinctTexts":
-        """The texts of all entities. Their vectors must be up to date."""
-        first = dict(database.rows("SELECT position, first FROM owned"))
+        """The texts of all entities. Their vectors must be up to date.
+
+        owners: (rows,) int64, the entity of each row, -1 for none.
+        """
+        found, places = np.unique(owners, return_index=True)
+        first = dict(zip(found.tolist(), places.tolist()))
         texts: Dict[Text, int] = {}
         rows: List[int] = []
         links: List[List[int]] = [[] for _ in range(entities.positions)]

@@ -1,29 +1,22 @@
 """Verified opening of a knowledge base's database."""
 
 import re
+import sys
 import tempfile
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, Tuple
 
-import numpy as np
-
-from ..errors import Errors
+from ..errors import ArboError, Errors
+from .attached_index import index_problems
 from .database import Database
-from .folder import (
-    DATABASE,
-    check_files,
-    file_checksum,
-    find,
-    foreign_names,
-    is_of_spacy,
-    vector_file,
-)
-from .manifest import FORMAT, VERSION, Manifest, index_entry, manifest_problems
+from .folder import DATABASE, check_files, find, foreign_names, is_of_spacy
+from .manifest import FORMAT, VERSION, Manifest, manifest_problems
 from .store import EntityStore
+from .text_rows import TextRows, file_of
+from .vector_cache import VectorCache, VectorFolder, read_header
 
-# Folders of at most this many bytes are read and checked in full whenever they are opened.
+# Databases of at most this many bytes are checked in full whenever they are opened.
 CHECKED = 1 << 27
 
 # (type, name, table, statement) of what a database consists of
@@ -35,8 +28,8 @@ _DIVIDED = re.compile(r"(?<=WHERE number (<=|> )) ?\d+$")
 def open_database(path: Path, *, writable: bool) -> Database:
     """Check a folder's files and open its database.
 
-    Raises ValueError where a file is missing, damaged, cut off, or of another knowledge base.
-    Folders of more than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
+    Raises ValueError where it is missing, damaged, cut off, or of something else. Databases of more
+    than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
     """
     check_files(path)
     check_complete(path)
@@ -44,11 +37,11 @@ def open_database(path: Path, *, writable: bool) -> Database:
     try:
         with database.snapshot():
             check_version(path, database)
-            problems = list(_problems(path, database))
-            if not problems and _size(path) <= CHECKED:
-                problems = list(_damages(path, database))
+            problems = database_problems(database)
+            if not problems and database.size() <= CHECKED:
+                problems = list(_damages(database))
         if problems:
-            raise ValueError(Errors.E019.format(where=path, problems="; ".join(problems)))
+            raise ArboError(Errors.E019.format(where=path, problems="; ".join(problems)))
     except BaseException:
         database.close()
         raise
@@ -65,10 +58,11 @@ def verify(path: Path) -> List[str]:
         database = open_database(path, writable=False)
         try:
             with database.snapshot():
-                foreign = foreign_names(path, database.manifest())
+                foreign = foreign_names(path)
                 return [
-                    *(_damages(path, database) if _size(path) > CHECKED else ()),
+                    *(_damages(database) if database.size() > CHECKED else ()),
                     *_trigram_problems(database),
+                    *_derived_problems(path),
                     *(f"{name} does not belong to the knowledge base" for name in foreign),
                 ]
         finally:
@@ -78,12 +72,30 @@ def verify(path: Path) -> List[str]:
 
 
 def database_problems(database: Database) -> List[str]:
-    """Problems of schema, manifest or owners of rows."""
-    problems = list(schema_problems(database))
-    if not problems:
-        found = manifest_problems(database.manifest())
-        problems = [f"{DATABASE}: {problem}" for problem in found][:5]
-    return problems or list(owner_problems(database))
+    """Problems of schema or manifest."""
+    found = list(schema_problems(database))
+    if not found:
+        found = [f"{DATABASE}: {one}" for one in manifest_problems(database.manifest())]
+    return found[:5]
+
+
+def _derived_problems(path: Path) -> Iterator[str]:
+    """Damages of what follows from the entities. It is made again where it is used."""
+    for keys in sorted(path.glob("vectors-*.keys")):
+        header, rows = read_header(keys), keys.with_suffix(".bin").name
+        if header is None or header[0].name != keys.stem:
+            yield f"{keys.name} or {rows} is damaged: it has another header"
+            continue
+        cache = VectorCache(header[0], VectorFolder(path), most_checked=sys.maxsize)
+        if cache.damage:
+            yield f"{keys.name} or {rows} is damaged: {cache.damage}"
+    for texts in sorted(path.glob("texts-*")):
+        try:
+            if file_of(TextRows.from_bytes(texts.read_bytes()).identity) != texts.name:
+                yield f"{texts.name} is of other texts"
+        except ValueError as error:
+            yield f"{texts.name} is damaged: {error}"
+    yield from index_problems(path)
 
 
 def schema_problems(database: Database) -> Iterator[str]:
@@ -112,15 +124,6 @@ def _schema_of(database: Database) -> Schema:
     )
 
 
-def _size(path: Path) -> int:
-    total = 0
-    for file in path.iterdir():
-        # A writer that is at work removes its journal.
-        with suppress(FileNotFoundError):
-            total += file.stat().st_size if file.is_file() else 0
-    return total
-
-
 def check_complete(path: Path) -> None:
     """Raise ValueError if a folder lacks the database. It says what the folder seems to be
     instead.
@@ -128,87 +131,34 @@ def check_complete(path: Path) -> None:
     if (path / DATABASE).is_file():
         return
     if (path / "entities.jsonl").is_file():
-        raise ValueError(Errors.E008.format(where=path, found=1))
+        raise ArboError(Errors.E008.format(where=path, found=1))
     if is_of_spacy(path):
-        raise ValueError(Errors.E040.format(path=path))
+        raise ArboError(Errors.E040.format(path=path))
     folders = [path / "kb", *sorted(path.glob("*/kb"))]
     inner = [folder for folder in folders if (folder / DATABASE).is_file()]
     if inner:
-        raise ValueError(Errors.E029.format(path=path, inner=", ".join(map(str, inner))))
-    raise ValueError(Errors.E010.format(path=path, missing=DATABASE))
+        raise ArboError(Errors.E029.format(path=path, inner=", ".join(map(str, inner))))
+    raise ArboError(Errors.E010.format(path=path, missing=DATABASE))
 
 
 def check_version(where: object, database: Database) -> None:
     """Raise ValueError for a knowledge base of another version."""
     tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
-    if tables and database.get("format") == FORMAT and database.get("version") == 2:
-        raise ValueError(Errors.E044.format(path=where))
     if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
         found = f"{database.get('version')!r:.20} in {DATABASE}"
-        raise ValueError(Errors.E008.format(where=where, found=found))
+        raise ArboError(Errors.E008.format(where=where, found=found))
 
 
-def _problems(path: Path, database: Database) -> Iterator[str]:
-    """Problems that show without reading everything: identities, counts and lengths."""
-    problems = database_problems(database)
-    if problems:
-        yield from problems
-        return
-    manifest = database.manifest()
-    file = vector_file(path, manifest)
-    if file is not None:
-        yield from file.problems(manifest["rows"])
-    elif manifest["rows"]:
-        yield f"{DATABASE} has {manifest['rows']} rows without files"
-    index = index_entry(manifest)
-    if index is not None:
-        place = path / index["file"]
-        if not place.is_file():
-            yield f"{place.name} is missing"
-        elif place.stat().st_size != index["size"]:
-            yield f"{place.name} has {place.stat().st_size} bytes instead of {index['size']}"
-
-
-def owners_of(database: Database) -> np.ndarray:
-    """Entity that each row was added for: (rows,) int64. -1 for none."""
-    parts = database.rows("SELECT positions FROM owner ORDER BY first")
-    return np.frombuffer(b"".join(part for (part,) in parts), dtype=np.int64)
-
-
-def owner_problems(database: Database) -> Iterator[str]:
-    """Find rows without a valid owner. The owner is an entity, or -1 for a text that can't be
-    read.
-    """
-    manifest, end = database.manifest(), 0
-    for first, part in database.rows("SELECT first, positions FROM owner ORDER BY first"):
-        if first != end or not isinstance(part, bytes) or len(part) % 8:
-            break
-        end += len(part) // 8
-    else:
-        owners = owners_of(database) if end == manifest["rows"] else None
-        if owners is not None:
-            if len(owners) and not -1 <= owners.min() <= owners.max() < manifest["positions"]:
-                yield f"{DATABASE} has owners that are no entities"
-            return
-    yield f"{DATABASE} has other owners than rows of vectors"
-
-
-def _damages(path: Path, database: Database) -> Iterator[str]:
+def _damages(database: Database) -> Iterator[str]:
     """Problems that show when everything is read."""
-    manifest, sealed = database.manifest(), database.sealed
+    sealed = database.sealed
     found = database.checksum() if sealed else 0
     if not found:
         yield from _database_damages(database)
     elif found != sealed:
         yield f"{DATABASE} is damaged"
     else:
-        yield from _row_problems(manifest, database)
-    file = vector_file(path, manifest)
-    if file is not None and file.checksum(manifest["rows"]) != manifest["crc"]:
-        yield f"{file.path.name} is damaged"
-    index = index_entry(manifest)
-    if index is not None and file_checksum(path / index["file"]) != index["crc"]:
-        yield f"{index['file']} is damaged"
+        yield from _row_problems(database.manifest(), database)
 
 
 def _database_damages(database: Database) -> Iterator[str]:
@@ -225,37 +175,31 @@ def _database_damages(database: Database) -> Iterator[str]:
     if count != len(store):
         yield f"{DATABASE} holds {count} entities instead of {len(store)}"
     orphans = database.value(
-        "SELECT (SELECT count(*) FROM owned WHERE position NOT IN (SELECT position FROM entity))"
-        " + (SELECT count(*) FROM name WHERE position NOT IN (SELECT position FROM entity))"
+        "SELECT (SELECT count(*) FROM name WHERE position NOT IN (SELECT position FROM entity))"
         " + (SELECT count(*) FROM redirect WHERE new NOT IN (SELECT id FROM entity))"
     )
     if orphans:
-        yield f"{DATABASE} holds {orphans} rows, names or redirects of entities that are gone"
+        yield f"{DATABASE} holds {orphans} names or redirects of entities that are gone"
     unmarked = database.value(
-        "SELECT count(*) FROM entity WHERE position NOT IN (SELECT position FROM owned)"
-        " AND position NOT IN (SELECT position FROM dirty)"
+        "SELECT count(*) FROM entity WHERE position NOT IN (SELECT position FROM changed)"
     )
     if unmarked:
-        yield f"{DATABASE} holds {unmarked} entities without vectors that are not marked for them"
+        yield f"{DATABASE} holds {unmarked} entities without the number of their edit"
     yield from _row_problems(database.manifest(), database)
 
 
 def _row_problems(manifest: Manifest, database: Database) -> Iterator[str]:
-    """Numbers of rows and entities that are out of range."""
-    rows, positions = manifest["rows"], manifest["positions"]
-    for statement, limit in (
-        *((f"SELECT min(position), max(position) + 1 FROM {table}", positions) for table in TABLES),
-        ("SELECT min(min(first, count)), max(first + count) FROM owned", rows),
-        ("SELECT min(min(first, count)), max(first + count) FROM dead", rows),
-        ("SELECT min(row), max(row) + 1 FROM text", rows),
-    ):
-        first, end = database.rows(statement)[0]
-        if end is not None and not 0 <= first <= end <= limit:
-            yield f"{DATABASE} has numbers out of range in the table {statement.split()[-1]}"
+    """Numbers of entities and edits that are out of range."""
+    limits = [(table, "position", manifest["positions"]) for table in TABLES]
+    limits.append(("changed", "generation", manifest["generation"] + 1))
+    for table, column, limit in limits:
+        first, last = database.rows(f"SELECT min({column}), max({column}) FROM {table}")[0]
+        if last is not None and not 0 <= first <= last < limit:
+            yield f"{DATABASE} has numbers out of range in the table {table}"
 
 
 # Those with positions of entities.
-TABLES = ("entity", "name", "type", "dirty")
+TABLES = ("entity", "name", "type", "changed")
 
 
 def _trigram_problems(database: Database) -> Iterator[str]:

@@ -9,7 +9,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from ..errors import Errors
 from ..kb import folder as kb_folder
@@ -25,7 +25,7 @@ from ..storage.folders import (
 from ..storage.manifest import Checksum, Manifest
 
 FORMAT = "spacy-arbo-el.linker"
-VERSION = 2
+VERSION = 3
 MANIFEST = "manifest.json"
 KB = "kb"
 PARTS = ("vocab", "model", "exemplars", "reranker", "corrections", "new_entities")
@@ -43,18 +43,6 @@ SAVED = FolderKind(
 
 
 @dataclass(frozen=True)
-class Saved:
-    """Data that was read from a save.
-
-    parts: The bytes of each part that was asked for.
-    encoder: The fingerprint of the encoder, "" where it had no weights.
-    """
-
-    parts: Mapping[str, bytes]
-    encoder: str
-
-
-@dataclass(frozen=True)
 class ComponentFolder:
     """A folder that a component is saved in."""
 
@@ -62,14 +50,11 @@ class ComponentFolder:
 
     # Writing
 
-    def write(
-        self, parts: Mapping[str, Callable[[], bytes]], kb: Optional[ArboKB], encoder: str
-    ) -> None:
+    def write(self, parts: Mapping[str, Callable[[], bytes]], kb: Optional[ArboKB]) -> None:
         """Save in one step. Parts that are not given stay as saved before.
 
         parts: For each part a function that gives its bytes.
         kb: The knowledge base.
-        encoder: The fingerprint of the encoder.
         """
         target = check_replaceable(self.path, SAVED)
         with contextlib.ExitStack() as stack:
@@ -100,12 +85,14 @@ class ComponentFolder:
                 kb.to_disk(folder / KB)
             if kb is not None:
                 identity = kb_folder.state(folder / KB)
-            about = {"save": uuid.uuid4().hex, "kb": identity, "encoder": encoder}
+            about = {"save": uuid.uuid4().hex, "kb": identity}
             (folder / MANIFEST).write_bytes(Manifest(files, about).to_bytes(FORMAT, VERSION))
 
     # Reading
 
-    def read(self, names: Sequence[str], open_kb: Optional[Callable[[Path], ArboKB]]) -> Saved:
+    def read(
+        self, names: Sequence[str], open_kb: Optional[Callable[[Path], ArboKB]]
+    ) -> Dict[str, bytes]:
         """The parts of one save, each checked. ValueError that names missing or damaged files.
 
         names: The parts to read.
@@ -117,7 +104,7 @@ class ComponentFolder:
                 parts = {name: self._read_part(name, manifest) for name in names}
                 if open_kb is not None:
                     self._open_kb(manifest, open_kb)
-                return Saved(parts, manifest.about["encoder"])
+                return parts
             except (ValueError, OSError):
                 # Another program may have saved in the meantime.
                 if self._read_manifest() == manifest or tries == TRIES - 1:
@@ -173,8 +160,6 @@ def _check(about: Mapping[str, Any]) -> None:
     kb = about.get("kb")
     if not re.fullmatch("[0-9a-f]{32}", str(about.get("save"))):
         raise ValueError("it has no number")
-    if not isinstance(about.get("encoder"), str):
-        raise ValueError("it has no encoder")
     if kb is not None and not (isinstance(kb, list) and list(map(type, kb)) == [str, int]):
         raise ValueError(f"kb is {kb!r:.60}")
 

@@ -30,7 +30,7 @@ from .validation import (
     reading_part,
 )
 
-FORMAT = 2
+FORMAT = 3
 # What the config says of an encoder wins over what it said when the pipeline was saved.
 ENCODER_SETTINGS = (
     "name",
@@ -87,7 +87,6 @@ class Serializer:
         content = {
             "format": FORMAT,
             "checksums": {name: Checksum.of(data).hash for name, data in parts.items()},
-            "encoder": self._encoder,
             "parts": parts,
         }
         return srsly.msgpack_dumps(content)
@@ -101,30 +100,26 @@ class Serializer:
             sums = {name: Checksum.of(part).hash for name, part in content["parts"].items()}
             if sums != content["checksums"]:
                 raise ValueError(Errors.E057.format(problem="a checksum is wrong"))
-            parts, encoder = content["parts"], str(content["encoder"])
+            parts = content["parts"]
         if KB in parts and KB not in exclude:
             self.linker.stages.datastore.kb.from_bytes(parts[KB])
-        self._load(parts, encoder, exclude)
+        self._load(parts, exclude)
 
     def to_disk(self, path: Path, exclude: Iterable[str]) -> None:
         """Write a folder in one step. It is the old one or the new one at any moment."""
         kb = None if KB in exclude else self.linker.stages.datastore.kb
         parts = {part.name: part.dump for part in self._parts(exclude)}
-        ComponentFolder(path).write(parts, kb, self._encoder)
+        ComponentFolder(path).write(parts, kb)
         self._warn_of_other_config(path)
 
     def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
         """Load a folder of ``to_disk`` after checking each file."""
         open_kb = None if KB in exclude else self.linker.stages.datastore.kb.from_disk
         names = [part.name for part in self._parts(exclude)]
-        saved = ComponentFolder(path).read(names, open_kb)
-        self._load(saved.parts, saved.encoder, exclude)
+        self._load(ComponentFolder(path).read(names, open_kb), exclude)
 
-    def _load(self, parts: Mapping[str, bytes], encoder: str, exclude: Iterable[str]) -> None:
-        """Load the parts that were read, after the knowledge base.
-
-        encoder: The fingerprint of the encoder when it was saved.
-        """
+    def _load(self, parts: Mapping[str, bytes], exclude: Iterable[str]) -> None:
+        """Load the parts that were read, after the knowledge base."""
         for part in self._parts(exclude):
             if part.name in parts:
                 with reading_part(self.linker.name, part.name):
@@ -132,23 +127,7 @@ class Serializer:
         stages = self.linker.stages
         drop_orphans(stages.corrections, stages.datastore.exemplars, self.linker.name)
         self.linker.encoder.weights_changed()
-        self._reencode_for_other_settings(encoder)
         stages.datastore.loaded()
-
-    def _reencode_for_other_settings(self, encoder: str) -> None:
-        """Encode entities again if the config's settings have changed.
-
-        Such as another window. Other weights remain an error.
-        """
-        datastore, present = self.linker.stages.datastore, self.linker.encoder
-        if present.is_ready and datastore.kb.fingerprint == encoder != present.fingerprint:
-            kb = datastore.kb
-            datastore.set_kb(lambda vocab: kb, reencode=True)
-            datastore.refresh()
-
-    @property
-    def _encoder(self) -> str:
-        return self.linker.encoder.fingerprint if self.linker.encoder.is_ready else ""
 
     def _warn_of_other_config(self, path: Path) -> None:
         """Warn if the saved config disagrees with settings in force."""

@@ -4,7 +4,6 @@ import time
 import warnings
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Any, Callable, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
@@ -12,9 +11,10 @@ from spacy.vocab import Vocab
 
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder, Text
-from ..errors import Errors, Warnings
+from ..errors import Warnings
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
+from ..kb.vector_cache import VectorCache
 from ..kb.verbalizations import Parts
 from ..log import log, warn_once
 from ..mentions.normalization.text import Normalizer
@@ -22,7 +22,7 @@ from ..mentions.record import MentionBatch, MentionRecord
 from ..storage.revision import Revision, RevisionCache
 from .building import RetrieverBuilder
 from .entity_search import AllowedEntities
-from .entity_texts import MIN_LOGGED, encode_texts, encode_unknown
+from .entity_texts import MIN_LOGGED, encode_texts
 from .exemplars import ExemplarStore
 from .retriever import Retriever
 from .reuse import KnownForms
@@ -73,6 +73,7 @@ class Datastore:
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
         self._retriever: Optional[Retriever] = None
+        self._among: Optional[np.ndarray] = None
 
     @property
     def revision(self) -> Revision:
@@ -140,19 +141,12 @@ class Datastore:
 
     # Edits
 
-    def set_kb(self, source: Any, *, reencode: bool) -> None:
-        """Replace the knowledge base.
-
-        source: See ``kb.loaders.load_kb``.
-        reencode: Whether vectors of another encoder may be replaced. Without it they are an error.
-        """
+    def set_kb(self, source: Any) -> None:
+        """Replace the knowledge base. source: See ``kb.loaders.load_kb``."""
         kb = load_kb(source, self.vocab)
-        if not reencode:
-            self._check_fingerprint(kb)
         with self.editing():
+            kb.vectors.follow(self.kb.vectors)
             self.kb = kb
-            # Its texts may come from another verbalization.
-            self.kb.invalidate()
             self.changed()
 
     def add_exemplars(
@@ -178,38 +172,34 @@ class Datastore:
         self._retriever = None
 
     def loaded(self) -> None:
-        """Check and encode data from bytes or a folder."""
+        """Note that data was loaded from bytes or a folder, and encode what lacks vectors."""
         self.changed()
-        self._check_fingerprint(self.kb)
         if self.encoder.is_ready:
-            # The present config may verbalize otherwise; texts that stay are not encoded again.
-            self.kb.invalidate()
             self.refresh()
-
-    def _check_fingerprint(self, kb: ArboKB) -> None:
-        if kb.fingerprint and self.encoder.is_ready:
-            expected = self.encoder.fingerprint
-            if kb.fingerprint != expected:
-                raise ValueError(Errors.E011.format(found=kb.fingerprint, expected=expected))
 
     # Vectors
 
     @property
     def is_current(self) -> bool:
         """Return whether the KB is unchanged since the last refresh."""
-        return self.kb.edits == self._edits and self.kb.in_sync
+        return self.kb.edits == self._edits
 
     @property
     def _is_fresh(self) -> bool:
         """Return whether the last refresh still holds."""
-        fingerprint = self.encoder.fingerprint
         return (
             self._retriever is not None
-            and self.exemplars.is_encoded_by(fingerprint)
+            and self.exemplars.is_encoded_by(self.encoder.fingerprint)
             and not self.kb.has_changed_outside
             and self.is_current
-            and self.kb.fingerprint == fingerprint
+            and self._is_encoded
         )
+
+    @property
+    def _is_encoded(self) -> bool:
+        """Return whether all entities have vectors of the encoder."""
+        texts = self.settings.verbalization, self.encoder.text_fingerprint
+        return self.kb.vectors.are_of(*texts, self._among)
 
     @property
     def _retriever_in_use(self) -> Optional[Retriever]:
@@ -228,19 +218,15 @@ class Datastore:
             return self._refresh()
 
     def _refresh(self) -> Retriever:
-        fingerprint = self.encoder.fingerprint
         start, n_texts = time.perf_counter(), 0
-        if self.kb.reload_if_changed():
-            self._check_fingerprint(self.kb)
+        self.kb.reload_if_changed()
         if not self.is_current:
             self.changed()
-        if not self.kb.in_sync or self.kb.fingerprint != fingerprint:
-            layout = self.kb.vectors.layout
-            n_texts = self.kb.sync(self.settings.verbalization, self._encode_texts, fingerprint)
-            self.content += self.kb.vectors.layout != layout
-            self._retriever = None
+        if not self._is_encoded:
+            n_texts = self._sync()
         self._edits = self.kb.edits
-        n_mentions = self.exemplars.sync(self.encoder.encode_mentions, fingerprint)
+        encoder = self.encoder
+        n_mentions = self.exemplars.sync(encoder.encode_mentions, encoder.fingerprint)
         if n_mentions:
             self._retriever = None
         if n_texts + n_mentions > MIN_LOGGED:
@@ -251,28 +237,62 @@ class Datastore:
             self._retriever = self._builder.build(self.kb, self.exemplars)
         return self._retriever
 
+    def _sync(self) -> int:
+        """Have vectors of all entities. RETURNS: The number of texts encoded."""
+        encoder = self.encoder
+        count = self.kb.sync(
+            self.settings.verbalization,
+            self._encode_texts,
+            encoder.text_fingerprint,
+            lasting=not encoder.is_trained,
+            among=self._among,
+        )
+        self._retriever = None
+        return count
+
+    def encode_exemplars(self) -> None:
+        """Have vectors of all exemplars by the present encoder, and keep those of entities."""
+        with self.editing():
+            self.exemplars.sync(self.encoder.encode_mentions, self.encoder.fingerprint)
+            self._retriever = None
+
     def complete(self) -> None:
         """Encode what has no vector, and keep older vectors. Training uses this."""
         with self.editing():
-            self.kb.sync(self.settings.verbalization, self._encode_texts, self.kb.fingerprint)
+            kb = self.kb
+            fingerprint = kb.fingerprint or self.encoder.text_fingerprint
+            is_own = fingerprint == self.encoder.text_fingerprint and not self.encoder.is_trained
+            kb.vectors.follow(kb.vectors)
+            kb.sync(self.settings.verbalization, self._encode_texts, fingerprint, lasting=is_own)
             self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
-            self._edits = self.kb.edits
+            self._edits = kb.edits
             self._retriever = None
 
-    def encode_in_folder(self, path: Path) -> None:
-        """Encode a knowledge base in its folder, once.
+    @property
+    def is_limited(self) -> bool:
+        """Return whether some entities alone are searched."""
+        return self._among is not None
 
-        Texts of the present knowledge base are not encoded again. Nothing happens where the folder
-        has vectors already, or can't be written to.
+    @contextmanager
+    def searching(self, among: Optional[np.ndarray]) -> Iterator[None]:
+        """Encode and search some entities alone, as evaluations in a training do.
+
+        among: (positions,) bool; None for all. No entities may be added in the block.
         """
-        verbalization = self.settings.verbalization
+        before, self._among = self._among, among
         try:
-            with ArboKB.open(path) as kb:
-                if len(kb) and not kb.fingerprint:
-                    encode = encode_unknown(self.encoder, self.kb, verbalization)
-                    kb.sync(verbalization, encode, self.encoder.fingerprint)
-        except (OSError, ValueError) as error:
-            log.info("The vectors are not kept in %s: %s", path, error)
+            yield
+        finally:
+            self._among = before
+
+    def vector_cache(self, kind: str) -> VectorCache:
+        """The vectors of further texts by the present encoder, to look them up and to add some.
+
+        kind: What the texts are, such as "descriptions"; see ``EntityVectors.cache``.
+        """
+        encoder = self.encoder
+        lasting = not encoder.is_trained
+        return self.kb.vectors.cache(kind, encoder.text_fingerprint, lasting=lasting)
 
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
         return encode_texts(self.encoder, texts)

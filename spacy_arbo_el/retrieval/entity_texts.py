@@ -1,14 +1,10 @@
 """Encoding of a knowledge base's texts, without duplicates."""
 
-from functools import partial
 from typing import List, Sequence
 
 import numpy as np
 
 from ..encoders.protocol import Encoder, Text
-from ..kb.encoding import Encode
-from ..kb.knowledge_base import ArboKB
-from ..kb.verbalizations import Verbalization
 from ..log import progress
 
 # Fewer texts or mentions are encoded without a message.
@@ -43,28 +39,3 @@ def text_batches(texts: Sequence[Text]) -> List[np.ndarray]:
 def encode_batch(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
     """Encode texts at once: (len(texts), width) float32, raw."""
     return encoder.encode_texts(encoder.read_texts(texts))
-
-
-def encode_unknown(encoder: Encoder, known: ArboKB, verbalization: Verbalization) -> Encode:
-    """Make an ``encode_texts`` that reuses another KB's vectors.
-
-    known: The other one, which is read once. Its vectors are used if they are in sync, in single
-        precision, and of this encoder.
-    verbalization: That of both.
-    """
-    usable = known.in_sync and known.rows.dtype == "float32"
-    if not usable or known.fingerprint != encoder.fingerprint:
-        return partial(encode_texts, encoder)
-    own = known.vectors.distinct_texts(verbalization)
-    row_of = dict(zip(own.texts, own.rows.tolist()))
-
-    def encode(texts: Sequence[Text]) -> np.ndarray:
-        rows = np.array([row_of.get(text, -1) for text in texts], dtype=np.int64)
-        vectors = np.empty((len(texts), known.rows.width), dtype=np.float32)
-        vectors[rows >= 0] = known.rows.take(rows[rows >= 0])
-        new = np.flatnonzero(rows < 0)
-        if len(new):
-            vectors[new] = encode_texts(encoder, [texts[row] for row in new.tolist()])
-        return vectors
-
-    return encode

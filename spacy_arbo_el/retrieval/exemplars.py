@@ -8,7 +8,7 @@ import srsly
 
 from ..arrays import AppendOnly, has_vector
 from ..encoders.inputs import SpanInputs
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import check_vectors
 from ..mentions.record import MentionKey, MentionRecord
@@ -99,7 +99,7 @@ class ExemplarStore:
         RETURNS: (n,) int64, the row of each.
         """
         if len(records) != len(inputs):
-            raise ValueError(Errors.E302.format(records=len(records), inputs=len(inputs)))
+            raise ArboError(Errors.E302.format(records=len(records), inputs=len(inputs)))
         new, first_new = [], len(self.records)
         for i, record in enumerate(records):
             row = self.row(record.key)
@@ -205,5 +205,5 @@ class ExemplarStore:
         self._set_vectors(arrays["vectors"])
         self.fingerprint = msg["fingerprint"]
         if not len(self) == len(self.inputs) == len(self.vectors):
-            raise ValueError(Errors.E302.format(records=len(self), inputs=len(self.inputs)))
+            raise ArboError(Errors.E302.format(records=len(self), inputs=len(self.inputs)))
         return self

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from .. import __version__
 from ..annotations import Link, links_of
+from ..errors import code_of
 from ..kb.entity import NIL
 from ..linker import ArboLinker, find_linker
 from ..log import log
@@ -149,7 +150,7 @@ class Service:
             status, text = error.status_code, error.detail
         except Exception as error:
             status, text = 422, str(error)
-            if not text.startswith("[arbo-"):
+            if not code_of(error):
                 log.exception("%s has failed", request.url.path)
                 status, text = 500, "The service has failed. Its log says why."
         return JSONResponse({"error": text}, status)

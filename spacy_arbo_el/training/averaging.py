@@ -9,7 +9,7 @@ from spacy.util import registry
 from thinc.api import Model
 
 from ..devices import torch
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..linker import linkers_of
 from ..pipelines import load_pipeline, save_pipeline
 
@@ -39,7 +39,7 @@ def averaged_copy(nlp: Language, share: float) -> Language:
     """
     linkers = linkers_of(nlp)
     if not any(node.shims for linker in linkers.values() for node in linker.model.walk()):
-        raise ValueError(Errors.E621)
+        raise ArboError(Errors.E621)
     folder = TemporaryDirectory()
     path = Path(folder.name) / "pipeline"
     # Training draws the same random numbers afterwards.
@@ -54,5 +54,5 @@ def averaged_copy(nlp: Language, share: float) -> Language:
             before.initialize()
             linker: Any = copy.get_pipe(name)
             average_weights(before, linker.model, share)
-            linker.encoder.weights_changed()
+            linker.encoder.weights_changed(trained=True)
     return copy

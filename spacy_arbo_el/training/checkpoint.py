@@ -20,7 +20,7 @@ from safetensors.numpy import load, save
 from thinc.api import Model, Optimizer
 from thinc.util import to_numpy
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.files import write_file
 from ..storage.manifest import Checksum
 
@@ -105,7 +105,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
             raise ValueError(f"its format is {state['format']}, not {FORMAT}")
         history = History(**state["history"])
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(Errors.E601.format(path=path, problem=error)) from None
+        raise ArboError(Errors.E601.format(path=path, problem=error)) from None
     evaluations = [(score, scores) for score, scores in history.evaluations]
     return Checkpoint(path, history._replace(evaluations=evaluations), arrays, state["counts"])
 
@@ -124,7 +124,7 @@ def restore_checkpoint(checkpoint: Checkpoint, pipes: Components, optimizer: Opt
             if hasattr(pipe, "restore_training_state"):
                 pipe.restore_training_state(arrays[_key(_MORE, name)].tobytes())
     except (ValueError, KeyError) as error:
-        raise ValueError(Errors.E605.format(path=checkpoint.path, problem=error)) from None
+        raise ArboError(Errors.E605.format(path=checkpoint.path, problem=error)) from None
     ops: Any = next((pipe.model.ops for _, pipe in _trained(pipes)), None)
     for key, name in _parameter_names(pipes).items():
         for moment in MOMENTS:

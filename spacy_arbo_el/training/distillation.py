@@ -12,7 +12,7 @@ from ..arrays import has_vector, unit
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
 from ..encoders.ngrams.starting import settings_of
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..linker import ArboLinker
 from ..mentions.reader import ReadTexts
 from ..retrieval.similarity import Cosine
@@ -107,11 +107,11 @@ def distill(
     names = name_lessons(teacher, encoder)
     taught = names.vectors.shape[1]
     if settings.target == "vectors" and taught not in (0, width):
-        raise ValueError(Errors.E855.format(student=width, teacher=taught))
+        raise ArboError(Errors.E855.format(student=width, teacher=taught))
     mentions = mention_lessons(teacher, encoder, spans, settings)
     if len(names.inputs) < 2 or len(mentions.inputs) < 2:
         problem = "mentions in its texts" if len(names.inputs) > 1 else "names of entities"
-        raise ValueError(Errors.E856.format(problem=problem))
+        raise ArboError(Errors.E856.format(problem=problem))
     fix_random_seed(settings.seed)
     rng = np.random.default_rng(settings.seed)
     parts = [_split(lessons, settings.held_out, rng) for lessons in (mentions, names)]
@@ -128,7 +128,7 @@ def check_student(model: Any) -> None:
     try:
         settings_of(model)
     except (KeyError, AttributeError, IndexError):
-        raise ValueError(Errors.E857.format(name=getattr(model, "name", model))) from None
+        raise ArboError(Errors.E857.format(name=getattr(model, "name", model))) from None
 
 
 def name_lessons(teacher: ArboLinker, student: DualEncoder) -> Lessons:

@@ -2,15 +2,28 @@
 
 import math
 import warnings
-from typing import Any, Callable, Dict, Iterable
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence
 
+import numpy as np
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.loop import create_evaluation_callback
 
+from ..arrays import concat_tables
 from ..errors import Warnings
+from ..linker import ArboLinker, find_linker, linkers_of
+from ..mentions.labels import gold_positions
+from .candidates import annotated_mentions
 from .checkpoint import Evaluation
 from .memory import release_memory
+
+# Entities near a mention that evaluations search: as many as it has candidates.
+NEAREST = 64
+# Names of entities that evaluations search, unless ``training.eval_entities`` says otherwise.
+EVAL_ENTITIES = 20_000
 
 # What a model card says, of the scores too.
 DESCRIPTION = (
@@ -32,6 +45,67 @@ def describe(nlp: Language) -> None:
     meta = nlp.meta
     meta["description"] = meta.get("description") or DESCRIPTION
     meta["notes"] = meta.get("notes") or NOTES
+
+
+@dataclass(frozen=True)
+class LimitedSearch:
+    """The entities that evaluations in a training search, where a knowledge base has many more.
+
+    among: By linker, (positions,) bool.
+    """
+
+    among: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(
+        cls, nlp: Language, corpus: Callable[[Language], Iterable[Example]], count: int
+    ) -> "LimitedSearch":
+        """Choose the gold entities of a corpus, those near its mentions, and others.
+
+        Pipelines that are saved with averaged weights are evaluated with all entities.
+
+        count: The number of names in all; 0 for all.
+        """
+        docs = [example.reference for example in corpus(nlp)] if count else []
+        found = {
+            name: evaluated_entities(linker, docs, count)
+            for name, linker in (linkers_of(nlp) if docs else {}).items()
+        }
+        return cls({name: among for name, among in found.items() if among is not None})
+
+    @contextmanager
+    def of_pipeline(self, nlp: Language) -> Iterator[None]:
+        """Search these entities alone in the block."""
+        with ExitStack() as stack:
+            for name, among in self.among.items():
+                stack.enter_context(find_linker(nlp, name).datastore.searching(among))
+            yield
+
+
+def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> Optional[np.ndarray]:
+    """Entities with ``count`` names in all: (positions,) bool. None for all entities.
+
+    Gold entities of documents come first, then those near their mentions, then others at random.
+    """
+    stages = linker.stages
+    with linker.datastore.reading() as retriever:
+        owners = retriever.entities.owners
+        names = np.bincount(owners[owners >= 0], minlength=linker.kb.entities.positions)
+        if names.sum() <= count:
+            return None
+        parts = []
+        for batch in map(stages.encode, annotated_mentions(stages, docs)):
+            ids = [record.kb_ids for record in batch.records]
+            near = retriever.entities.nearest(batch.encoded, NEAREST).ids
+            parts.append(np.concatenate([gold_positions(linker.kb, ids), near], axis=1))
+    table = concat_tables([np.zeros((0, 0), dtype=np.int64), *parts], -1)
+    others = np.random.default_rng(0).permutation(len(names))
+    order = np.concatenate([table.T.ravel(), others])
+    order = order[order >= 0]
+    order = order[np.sort(np.unique(order, return_index=True)[1])]
+    among = np.zeros(len(names), dtype=bool)
+    among[order[: np.searchsorted(np.cumsum(names[order]), count, side="right")]] = True
+    return among
 
 
 def create_evaluation(

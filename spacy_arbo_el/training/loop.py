@@ -3,8 +3,9 @@
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, Dict, List, Optional
+from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
@@ -21,10 +22,11 @@ from spacy.util import registry, resolve_dot_names
 from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
-from ..pipelines import PIPELINE, save_pipeline
+from ..linker import linkers_of
+from ..pipelines import PIPELINE, load_pipeline, save_pipeline
 from ..storage.folders import replacing_folder
-from .checkpoint import Checkpoint, read_checkpoint
-from .evaluation import create_evaluation, describe
+from .checkpoint import Checkpoint, Evaluation, read_checkpoint
+from .evaluation import EVAL_ENTITIES, LimitedSearch, create_evaluation, describe
 from .memory import bound_caches
 from .resume import ResumableRun, RunSettings, check_same_settings, has_same_start
 from .trainer import TrainingDiverged
@@ -39,6 +41,7 @@ def train(
     use_gpu: int = -1,
     resume: bool = False,
     every: int = 0,
+    eval_entities: int = EVAL_ENTITIES,
     stdout: Optional[IO] = None,
     stderr: Optional[IO] = None,
 ) -> None:
@@ -59,6 +62,8 @@ def train(
         After the end of a training nothing is done, unless settings or data are others now: then
         a new run starts.
     every: Steps between checkpoints; 0 for one at each evaluation only.
+    eval_entities: The number of names that evaluations search; 0 for all. At the end, the last and
+        the best pipeline are evaluated with all, whose scores are saved.
     stdout: Where the log is written; None for ``sys.stdout``.
     stderr: Where the progress bar is written; None for ``sys.stderr``.
     """
@@ -72,6 +77,7 @@ def train(
     output.mkdir(parents=True, exist_ok=True)
     path = output / CHECKPOINT
     begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
+    begin.inputs["training.eval_entities"] = str(eval_entities)
     checkpoint = read_checkpoint(path) if resume else None
     if checkpoint is not None and checkpoint.history.is_finished:
         if (output / DIR_MODEL_LAST).is_dir() and has_same_start(checkpoint, begin):
@@ -83,8 +89,11 @@ def train(
     if checkpoint is not None:
         check_same_settings(checkpoint, begin)
     optimizer, frozen = settings["optimizer"], settings["frozen_components"]
+    averages = getattr(settings["before_to_disk"], "start_share", 0)
+    limited = LimitedSearch.of(nlp, dev_corpus, 0 if averages else eval_entities)
     evaluator = create_evaluation(nlp, dev_corpus, settings)
-    run = ResumableRun(nlp, optimizer, evaluator, begin, path, checkpoint)
+    evaluate = partial(_within, limited, nlp, evaluator)
+    run = ResumableRun(nlp, optimizer, evaluate, begin, path, checkpoint)
     batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
     steps = train_while_improving(
         nlp,
@@ -109,12 +118,14 @@ def train(
     with nlp.select_pipes(disable=frozen):
         log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
     is_unsaved = False
+    info: Dict[str, Any] = {"checkpoints": []}
     try:
         for info, is_best in run.steps(steps):
             is_evaluated = is_best is not None
             is_unsaved = not is_evaluated
             if is_evaluated:
-                writer.save_evaluated(info, bool(is_best))
+                with limited.of_pipeline(nlp):
+                    writer.save_evaluated(info, bool(is_best))
             if is_evaluated or (every and info["step"] % every == every - 1):
                 run.save(info["step"])
             log_step(info if is_evaluated else None)
@@ -125,8 +136,13 @@ def train(
     finally:
         finalize_logger()
         if is_unsaved:
-            writer.save()
+            with limited.of_pipeline(nlp):
+                writer.save()
+    if limited.among and info["checkpoints"]:
+        writer.evaluate_all(evaluator, dev_corpus, info)
     run.finish()
+    for line in _gains(info["checkpoints"]):
+        stdout.write(Printer(no_print=True).warn(line) + "\n")
     stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
 
 
@@ -156,6 +172,30 @@ class _PipelineWriter:
     settings: Dict[str, Any]
     output: Path
 
+    def evaluate_all(
+        self, evaluate: Callable[[], Evaluation], corpus: Any, info: Dict[str, Any]
+    ) -> None:
+        """Encode all entities of model-last and model-best, and save both with scores of all.
+
+        evaluate: Evaluates the pipeline.
+        corpus: The documents to evaluate on.
+        info: What the training loop has reported last.
+        """
+        is_last_best = max(info["checkpoints"])[1] == info["step"]
+        with self.nlp.use_params(self.settings["optimizer"].averages or {}):
+            for linker in linkers_of(self.nlp).values():
+                linker.refresh()
+            score, scores = evaluate()
+        self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
+        if is_last_best:
+            return
+        best = self.output / DIR_MODEL_BEST
+        nlp = load_pipeline(best)
+        score, scores = create_evaluation(nlp, corpus, self.settings)()
+        update_meta(self.settings, nlp, {**info, "score": score, "other_scores": scores})
+        before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
+        save_pipeline(before_to_disk(nlp), best)
+
     def save(self) -> None:
         """Write model-last."""
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
@@ -175,6 +215,20 @@ class _PipelineWriter:
             with replacing_folder(self.output / DIR_MODEL_BEST, PIPELINE) as folder:
                 shutil.copytree(self.output / DIR_MODEL_LAST, folder, dirs_exist_ok=True)
         info["output_path"] = str(self.output / DIR_MODEL_LAST)
+
+
+def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation]) -> Evaluation:
+    with limited.of_pipeline(nlp):
+        return call()
+
+
+def _gains(checkpoints: List[Tuple[float, int]]) -> Iterator[str]:
+    """What to say where the pipeline before training was as good on dev as any later one."""
+    if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
+        yield (
+            "Training has gained nothing on the dev documents: the best step is 0. Link without "
+            "training, and fit the probabilities to your documents: spacy arbo calibrate"
+        )
 
 
 def _write_introduction(

@@ -6,50 +6,16 @@ from typing import Optional, Protocol, Sequence, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..settings import check_positive
 from .cache import EmbeddingCache
 from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
 from .queries import MentionQueries, Queries
+from .refresh import CacheRefresh
 from .step import Batch
 from .table import GoldTable
-
-NEVER = -1
-
-
-@registry.misc("spacy-arbo-el.CacheRefresh.v1")
-@dataclass(frozen=True)
-class CacheRefresh:
-    """Times at which training encodes all texts and mentions again.
-
-    The default is once per epoch. A smaller interval keeps the vectors closer to the present
-    encoder. It costs time, since each refresh encodes the knowledge base and all mentions::
-
-        [components.arbo_linker.objective.refresh]
-        @misc = "spacy-arbo-el.CacheRefresh.v1"
-        every = 20000
-
-    every: The number of mentions to train on between two refreshes. 0 for an epoch, which is as
-        many as have a gold id; -1 for never.
-    on_the_fly: Whether the vectors that a training step computes replace the cached ones.
-    """
-
-    every: int = 0
-    on_the_fly: bool = True
-
-    def __post_init__(self) -> None:
-        if self.every < NEVER:
-            raise ValueError(Errors.E604.format(value=self.every))
-
-    def is_due(self, seen: int, epoch_size: int) -> bool:
-        """Return whether to refresh now.
-
-        seen: The number of mentions trained on since the last refresh.
-        epoch_size: The number of mentions in an epoch.
-        """
-        return self.every != NEVER and seen >= (self.every or epoch_size)
 
 
 @runtime_checkable
@@ -57,7 +23,7 @@ class TrainingObjective(Protocol):
     """A weighted sum of objectives, of at least one.
 
     terms: The objectives.
-    refresh: When all texts and mentions are encoded again; None for once per epoch.
+    refresh: When texts and mentions are encoded again; None for the defaults.
     """
 
     @property
@@ -87,7 +53,7 @@ class Objective:
     loss: The loss over the similarities to these targets.
     queries: Chooses the queries; None for the mentions of the batch.
     weight: What the mean loss is multiplied by, in a sum of objectives.
-    refresh: When all texts and mentions are encoded again; None for once per epoch. A sum of
+    refresh: When texts and mentions are encoded again; None for the defaults. A sum of
         objectives has its own.
     """
 
@@ -127,7 +93,7 @@ class ObjectiveSum:
     """A sum of objectives. See ``objective_sum``.
 
     terms: The objectives.
-    refresh: When all texts and mentions are encoded again; None for once per epoch.
+    refresh: When texts and mentions are encoded again; None for the defaults.
     """
 
     terms: Sequence[Objective]
@@ -135,10 +101,10 @@ class ObjectiveSum:
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise ValueError(Errors.E609)
+            raise ArboError(Errors.E609)
         for term in self.terms:
             if not isinstance(term, Objective):
-                raise ValueError(Errors.E610.format(value=type(term).__name__))
+                raise ArboError(Errors.E610.format(value=type(term).__name__))
 
 
 @registry.misc("spacy-arbo-el.ObjectiveSum.v1")
@@ -180,12 +146,11 @@ def objective_sum(
         [components.arbo_linker.objective.*.names.loss]
         @losses = "spacy-arbo-el.MultiSimilarity.v1"
 
-    Each objective has its queries, positives, negatives, loss and weight. An epoch of the cache
-    is one of the first.
+    Each objective has its queries, positives, negatives, loss and weight.
 
     *objectives: The objectives.
-    refresh: When all texts and mentions are encoded again; None for once per epoch.
+    refresh: When texts and mentions are encoded again; None for the defaults.
     """
     if any(one.refresh is not None for one in objectives):
-        raise ValueError(Errors.E620)
+        raise ArboError(Errors.E620)
     return ObjectiveSum(tuple(term for one in objectives for term in one.terms), refresh)

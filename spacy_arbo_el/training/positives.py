@@ -9,7 +9,7 @@ from spacy.util import registry
 
 from .. import graph
 from ..arrays import first_of_each, take_or
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..graph.positives import ENTITY
 from ..settings import check_choice, check_count
 from .cache import EmbeddingCache
@@ -142,7 +142,7 @@ def parents(
 def mentions_of(queries: np.ndarray, table: GoldTable) -> np.ndarray:
     """The mentions that queries are. Raise ValueError where some are names."""
     if table.is_text(queries).any():
-        raise ValueError(Errors.E611)
+        raise ArboError(Errors.E611)
     return queries - table.n_texts
 
 

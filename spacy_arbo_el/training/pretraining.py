@@ -13,7 +13,7 @@ from thinc.api import Config
 from ..config_sources import complete_config
 from ..encoders.serialization import TOKENIZER_FILES, save_transformer
 from ..encoders.shim import shim_of
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..linker import ArboLinker
 from ..storage.folders import FolderKind, replacing_folder
 
@@ -67,9 +67,9 @@ def check_one_encoder(linker: ArboLinker) -> None:
     """Raise ValueError where the encoder is not one transformer."""
     tower = linker.model.get_ref("mention")
     if tower is not linker.model.get_ref("entity"):
-        raise ValueError(Errors.E614.format(name=linker.name))
+        raise ArboError(Errors.E614.format(name=linker.name))
     if not tower.shims:
-        raise ValueError(Errors.E619.format(name=linker.name))
+        raise ArboError(Errors.E619.format(name=linker.name))
 
 
 def save_encoder(linker: ArboLinker, output: Path) -> None:

@@ -70,11 +70,12 @@ class _Table:
         info: What the training loop reports at an evaluation; None for steps without one.
         """
         now = time.monotonic()
-        self._bar.update(1)
         self._steps += 1
         if info is None:
             self._seconds += now - self._stepped
+            self._bar.update(1)
         else:
+            # Its time is that of the evaluation too: it says nothing of the steps that are left.
             self._bar.clear()
             self._write_row(list(self._cells(info, now - self._start)))
             self._stdout.flush()

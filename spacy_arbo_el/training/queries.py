@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..settings import check_count
 from .table import GoldTable
 
@@ -34,10 +34,6 @@ class Queries(Protocol):
         """
         ...
 
-    def epoch_size(self, table: GoldTable) -> int:
-        """The number of queries in an epoch."""
-        ...
-
 
 @registry.misc("spacy-arbo-el.MentionQueries.v1")
 @dataclass(frozen=True)
@@ -54,9 +50,6 @@ class MentionQueries:
 
     def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
         return table.n_texts + mentions
-
-    def epoch_size(self, table: GoldTable) -> int:
-        return table.n_labelled
 
 
 @registry.misc("spacy-arbo-el.NameQueries.v1")
@@ -89,8 +82,5 @@ class NameQueries:
     def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
         texts = table.texts_with_synonyms
         if not len(texts):
-            raise ValueError(Errors.E608)
+            raise ArboError(Errors.E608)
         return random_generator().choice(texts, min(self.n, len(texts)), replace=False)
-
-    def epoch_size(self, table: GoldTable) -> int:
-        return len(table.texts_with_synonyms)

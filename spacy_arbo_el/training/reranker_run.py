@@ -11,7 +11,7 @@ from spacy.util import registry
 from thinc.api import Config
 
 from ..config_sources import FOLDER
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..mentions.record import MentionBatch
 from ..removed import drop_removed
@@ -75,7 +75,7 @@ class RerankerRun:
         parts = registry.resolve(sections)
         reranker, training = parts["reranker"], parts["training"]
         if not isinstance(reranker, CrossEncoder):
-            raise ValueError(Errors.E879.format(found=type(reranker).__name__))
+            raise ArboError(Errors.E879.format(found=type(reranker).__name__))
         scorer = self._scorer(reranker.size, training)
         with linker.datastore.reading():
             held_out = self._labelled(dev, training.n_candidates)
@@ -196,13 +196,13 @@ def mentions_to_train_on(
     """
     rows, table = learned.table.with_gold()
     if not len(rows):
-        raise ValueError(Errors.E878.format(count=len(learned)))
+        raise ArboError(Errors.E878.format(count=len(learned)))
     first = _first_of_each(learned.batch.take(rows))
     rows, table = rows[first], table.take(first)
     if training.residual and training.sure < 1.0:
         unsure = np.flatnonzero(table.gold_probability(weight) < training.sure)
         if not len(unsure):
-            raise ValueError(Errors.E883.format(count=len(rows), sure=training.sure))
+            raise ArboError(Errors.E883.format(count=len(rows), sure=training.sure))
         rows, table = rows[unsure], table.take(unsure)
     return LabelledMentions(learned.batch.take(rows), table)
 

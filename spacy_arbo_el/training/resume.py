@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import dict_to_dot
 from thinc.api import Config, Optimizer
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..settings import different_keys
 from .checkpoint import (
     Checkpoint,
@@ -122,7 +122,7 @@ class ResumableRun:
         finally:
             del vars(self._nlp)["update"]
         if step is None:
-            raise ValueError(Errors.E603.format(path=self._path))
+            raise ArboError(Errors.E603.format(path=self._path))
         restore_checkpoint(checkpoint, self._nlp.pipeline, self._optimizer)
         self._history = self._history._replace(step=checkpoint.history.step)
         return step
@@ -142,10 +142,10 @@ def check_same_settings(checkpoint: Checkpoint, settings: RunSettings) -> None:
     path, history = checkpoint.path, checkpoint.history
     keys = _different_keys(history.config, settings.config)
     if keys:
-        raise ValueError(Errors.E602.format(path=path, keys=", ".join(keys)))
+        raise ArboError(Errors.E602.format(path=path, keys=", ".join(keys)))
     names = [name for name in settings.inputs if history.inputs.get(name) != settings.inputs[name]]
     if names:
-        raise ValueError(Errors.E606.format(path=path, names=", ".join(names)))
+        raise ArboError(Errors.E606.format(path=path, names=", ".join(names)))
 
 
 def has_same_start(checkpoint: Checkpoint, settings: RunSettings) -> bool:

@@ -1,6 +1,7 @@
 """Trains the dual encoder. A batch -> queries, positives, negatives, loss, gradients."""
 
 import hashlib
+import time
 import warnings
 from dataclasses import dataclass
 from itertools import chain
@@ -23,14 +24,16 @@ from thinc.api import Model, Optimizer
 from ..arrays import TopK
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..kb.texts import DistinctTexts
 from ..linking.stages import LinkingStages
+from ..log import log
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
 from .memory import release_memory
-from .objective import CacheRefresh, TrainingObjective
+from .objective import TrainingObjective
+from .refresh import CacheRefresh, refresh_texts
 from .scalars import attach_scalars
 from .step import RevisedInputs, Term, train_step
 from .table import GoldTable
@@ -56,7 +59,7 @@ class _TrainingData:
     cache: EmbeddingCache
 
 
-class TrainingDiverged(ValueError):
+class TrainingDiverged(ArboError):
     """The loss is no number any more."""
 
 
@@ -69,7 +72,7 @@ class Trainer:
     name: The name of the component, for errors.
     model: The dual encoder.
     datastore: The knowledge base and the exemplars.
-    objective: How queries, positives and negatives are chosen, the loss, and when all texts and
+    objective: How queries, positives and negatives are chosen, the loss, and when texts and
         mentions are encoded again.
     seen: The number of queries trained on since the last refresh, of the first objective.
     total: The number of mentions trained on.
@@ -93,7 +96,7 @@ class Trainer:
 
     @property
     def refresh(self) -> CacheRefresh:
-        """Refreshes, in which all texts and mentions are encoded again."""
+        """Refreshes, in which texts and mentions are encoded again."""
         return self.objective.refresh or CacheRefresh()
 
     @property
@@ -111,7 +114,7 @@ class Trainer:
         RETURNS: The loss, and the number of queries that had a positive.
         """
         if not self.datastore.encoder.is_ready:
-            raise ValueError(Errors.E504.format(name=self.name))
+            raise ArboError(Errors.E504.format(name=self.name))
         data = self._current_data()
         mentions = np.unique(rows[data.table.cluster[rows] >= 0])
         terms = self._terms(mentions, data)
@@ -156,20 +159,38 @@ class Trainer:
     def _current_data(self) -> _TrainingData:
         """Data of the present datastore, refreshed if due."""
         datastore, data = self.datastore, self._data
-        if data is None or self.refresh.is_due(self.seen, self._epoch_size(data.table)):
+        if data is None:
             datastore.refresh()
-            release_memory()
+            self.seen, self._data = 0, self._read_datastore()
+            return self._data
+        data = self._extended(data)
+        if self.refresh.is_due(self.seen):
             self.seen = 0
-            if data is None:
-                data = self._data = self._read_datastore()
-                return data
-            if data.content != datastore.content:
-                data = self._data = self._read_datastore(data)
-            else:
-                data.cache.load(data.texts.vectors(datastore.kb.rows), datastore.exemplars.vectors)
-            data.cache.refreshes += 1
-            return data
-        return self._extended(data)
+            self._encode_again(data)
+        return data
+
+    def _encode_again(self, data: _TrainingData) -> None:
+        """Encode what may be a candidate or a negative with the present encoder."""
+        datastore, start = self.datastore, time.perf_counter()
+        release_memory()
+        datastore.encode_exemplars()
+
+        def encode(rows: np.ndarray) -> np.ndarray:
+            return datastore.encoder.encode_texts(data.text_inputs.take(rows))
+
+        arguments = data.cache, data.table, datastore.exemplars.vectors, encode
+        if self.needs_mentions:
+            # A generator of its own: a resumed run draws the same elsewhere.
+            count = refresh_texts(*arguments, np.random.default_rng(data.cache.refreshes))
+        else:
+            # Any text may be a query.
+            count = data.table.n_texts
+            data.cache.load(encode(np.arange(count)), datastore.exemplars.vectors)
+        data.cache.refreshes += 1
+        seconds = time.perf_counter() - start
+        message = "Encoded %d of %d texts and all mentions again in %.1f s"
+        log.info(message, count, data.table.n_texts, seconds)
+        release_memory()
 
     def _terms(self, mentions: np.ndarray, data: _TrainingData) -> List[Term]:
         """The objectives that have queries in this step."""
@@ -181,9 +202,6 @@ class Trainer:
             if len(batch.queries):
                 terms.append(Term(batch, objective.loss, objective.weight, number))
         return terms
-
-    def _epoch_size(self, table: GoldTable) -> int:
-        return self.objective.terms[0].chosen_queries.epoch_size(table)
 
     def _extended(self, data: _TrainingData) -> _TrainingData:
         """Data of the present datastore, keeping older cached vectors."""

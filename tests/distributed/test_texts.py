@@ -9,6 +9,7 @@ from spacy_arbo_el import ArboKB, Entity, find_linker, load_pipeline
 from spacy_arbo_el.cli.kb_edit import encode_with
 from spacy_arbo_el.distributed import texts
 from spacy_arbo_el.distributed.texts import TextWorker, encode_in_shards
+from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.retrieval import entity_texts
 
 from ..linker.world import ENTITIES
@@ -32,11 +33,12 @@ def small_batches(monkeypatch):
 def test_vectors_of_shards_are_those_of_one_process(tmp_path, linker, model, small_batches, state):
     for name in ("one", "shards"):
         with ArboKB.open(make_kb(tmp_path / name)) as kb:
-            if state != "new":
+            if state == "edited":
                 encode_with(linker, kb)
+            elif state == "of another encoder":
+                kb.sync(Names(), lambda texts: np.ones((len(texts), 16)), "another")
+            if state != "new":
                 kb.upsert([*MORE, Entity(ENTITIES[0].id, "changed", "as well")])
-            if state == "of another encoder":
-                kb.storage.put(encoder="another")
     with ArboKB.open(tmp_path / "one") as kb:
         expected = encode_with(linker, kb)
     with ArboKB.open(tmp_path / "shards") as kb:

@@ -8,10 +8,10 @@ import pytest
 import spacy
 from spacy.util import registry
 
-from spacy_arbo_el.kb import encoding
 from spacy_arbo_el.kb.database import Database
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.store import EntityStore
 from spacy_arbo_el.kb.verbalizations import (
     Names,
     Parts,
@@ -111,37 +111,28 @@ def test_parts_end_at_the_next_punctuation(kb):
     assert Parts()(Entity("y", "Y")) == [("Y", "")]
 
 
-def test_invalidate_compares_texts_unless_the_verbalization_is_the_same(kb):
+def test_entities_are_read_again_for_another_verbalization_alone(kb):
     kb.sync(Names(), Encoder(), "x")
+    with patch.object(EntityStore, "at_all") as reading:
+        assert kb.sync(Names(), Encoder(), "x") == 0 and not reading.called
     read = []
 
     def watched(entity):
         read.append(entity.id)
         return Names()(entity)
 
-    kb.invalidate()
-    assert kb.sync(Names(), Encoder(), "x") == 0 and kb.in_sync
-    # Settings that were removed are of no consequence.
-    saved = "Names(description=False, types=False, definition=False, qualifier=False)"
-    kb.database.set(verbalization=saved)
-    kb.invalidate()
-    with patch.object(encoding, "find_changed") as compared:
-        assert kb.sync(Names(), Encoder(), "x") == 0 and not compared.called
-    kb.invalidate()
     assert kb.sync(watched, Encoder(), "x") == 0 and read == ["a", "b", "c"]
-    kb.invalidate()
+    assert kb.sync(watched, Encoder(), "x") == 0 and len(read) == 3
     assert kb.sync(Names(types=True), Encoder(), "x") == 2, "two have a type"
+    assert kb.sync(Names(), Encoder(), "x") == 0, "the vectors of other texts stay"
 
 
 def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
     kb.sync(Names(types=True), Encoder(), "x")
-    identity = "Names(description=False, types=True)"
-    assert kb.database.get("verbalization") == identity
     kb.to_disk(tmp_path / "kb")
     again = ArboKB.for_reading(tmp_path / "kb")
-    again.invalidate()
-    assert again.sync(Names(types=True), Encoder(), "x") == 0
-    again.invalidate()
+    with patch.object(EntityStore, "at_all") as reading:
+        assert again.sync(Names(types=True), Encoder(), "x") == 0 and not reading.called
     assert again.sync(Names(), Encoder(), "x") == 1, "one entity has a type, and shares a name"
     assert verbalization_identity(lambda entity: [(entity.id, "")]) == "", (
         "unknown for a plain function"

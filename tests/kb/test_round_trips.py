@@ -82,7 +82,8 @@ def test_entities_come_back_from_folders_bytes_and_jsonl(
         assert np.array_equal(again.vectors.owners(), kb.vectors.owners())
         assert np.array_equal(again.rows.array(), kb.rows.array())
         if is_encoded:
-            assert again.fingerprint == "x" and again.sync(Names(), encode, "x") == 0
+            assert again.fingerprint in ("x", "x" if len(kb.rows) else "")
+            assert again.sync(Names(), encode, "x") == 0
 
 
 @given(SOME, SOME)

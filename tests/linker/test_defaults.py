@@ -94,7 +94,7 @@ def test_the_only_entity_is_not_linked_to_everything():
 def test_a_pipeline_that_was_saved_before_it_linked_can_be_calibrated_and_scored(tmp_path):
     """Its encoder gets its weights when they are needed first, whatever needs them."""
     nlp = spacy.blank("en")
-    nlp.add_pipe("arbo_linker").set_kb(DISEASES, reencode=True)
+    nlp.add_pipe("arbo_linker").set_kb(DISEASES)
     nlp.to_disk(tmp_path / "model")
     doc = nlp.make_doc("An outbreak of measles.")
     doc.ents = [Span(doc, 3, 4, label="X", kb_id="measles")]

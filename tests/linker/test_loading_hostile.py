@@ -345,7 +345,7 @@ def test_crafted_parts_are_refused_or_link(world, folder, attacks, name):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                serializer(linker)._load({name: data}, "", ["vocab"])
+                serializer(linker)._load({name: data}, ["vocab"])
             except ValueError as error:
                 assert "[arbo-E" in str(error), error
                 refused += 1

@@ -54,7 +54,8 @@ def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):
     folder = tmp_path / "model" / "arbo_linker" / "kb"
     again = spacy.load(tmp_path / "model")
     kb = again.get_pipe("arbo_linker").kb
-    assert kb.vectors.index.source == folder / "index-1.faiss" or callable(kb.vectors.index.source)
+    (file,) = folder.glob("index-*.faiss")
+    assert kb.vectors.index.source == file or callable(kb.vectors.index.source)
     assert candidates(again, TEXT)[:5] == expected
     # A new entity is retrieved at once, without building the index again.
     kb.add(Entity("new", "zorblat", "a thing"))
@@ -62,6 +63,7 @@ def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):
     assert kb.vectors.index.about["rows"] == len(many) + len(ENTITIES)
     kb.remove("new")
     assert "new" not in candidates(again, "A [zorblat|new] appeared.")
-    (folder / "index-1.faiss").write_bytes(b"x" * (folder / "index-1.faiss").stat().st_size)
-    with pytest.raises(ValueError, match="index-1.faiss is damaged"):
-        spacy.load(tmp_path / "model")
+    file.write_bytes(b"x" * file.stat().st_size)
+    with pytest.warns(UserWarning, match=rf"W504.*{file.name}.*checksum"):
+        again = spacy.load(tmp_path / "model")
+    assert candidates(again, TEXT)[:5] == expected

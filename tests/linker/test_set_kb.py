@@ -21,7 +21,7 @@ class OtherKB(KnowledgeBase):
 @pytest.fixture
 def linker(tiny_bert):
     encoder = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
-    config = {"model": {"mention": {**encoder, "window": 32}}}
+    config = {"model": {"mention": {**encoder, "window": 32, "text": 32}}}
     return spacy.blank("en").add_pipe("arbo_linker", config=config)
 
 
@@ -92,22 +92,33 @@ def test_what_no_knowledge_base_can_be_made_of(linker, source):
 def test_a_folder_is_encoded_once_and_keeps_its_vectors(linker, tmp_path):
     ArboKB(linker.vocab, ENTITIES).to_disk(tmp_path / "kb")
     linker.set_kb(tmp_path / "kb")
+    linker.refresh()
     texts = []
     linker.encoder.encode_texts = lambda inputs: texts.append(inputs)
     linker.refresh()
     linker.set_kb(tmp_path / "kb")
     linker.refresh()
     assert not texts
-    assert ArboKB.for_reading(tmp_path / "kb").fingerprint == linker.encoder.fingerprint
+    assert ArboKB.for_reading(tmp_path / "kb").fingerprint == linker.encoder.text_fingerprint
 
 
-def test_a_folder_that_another_program_edits_is_encoded_in_memory(linker, tmp_path):
+def test_a_folder_keeps_vectors_while_another_program_edits_it(linker, tmp_path):
     ArboKB(linker.vocab, ENTITIES).to_disk(tmp_path / "kb")
     with ArboKB.open(tmp_path / "kb"):
         linker.set_kb(tmp_path / "kb")
-    linker.refresh()
-    assert ArboKB.for_reading(tmp_path / "kb").fingerprint == ""
-    assert linker.kb.fingerprint == linker.encoder.fingerprint
+        linker.refresh()
+    assert ArboKB.for_reading(tmp_path / "kb").fingerprint == linker.encoder.text_fingerprint
+
+
+@pytest.mark.parametrize("setting", ["window", "predict_tokens"])
+def test_how_mentions_are_read_does_not_change_the_vectors_of_names(linker, tiny_bert, setting):
+    encoder = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
+    values = {"window": 32, "text": 32, setting: 48}
+    config = {"model": {"mention": {**encoder, **values}}}
+    other = spacy.blank("en").add_pipe("arbo_linker", config=config)
+    assert linker.encoder.load() and other.encoder.load()
+    assert other.encoder.text_fingerprint == linker.encoder.text_fingerprint
+    assert (other.encoder.fingerprint != linker.encoder.fingerprint) == (setting == "window")
 
 
 def test_no_message_advises_to_initialise_other_components():

@@ -14,7 +14,7 @@ from thinc.util import to_numpy
 
 from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.training.objective import CacheRefresh
+from spacy_arbo_el.training.refresh import CacheRefresh
 
 from ..systems import SOURCES, load_system, write_system
 from .conftest import build, build_bundled, build_tiny, learned_scalars

@@ -34,7 +34,7 @@ def test_what_is_saved_has_weights_in_between_and_their_vectors(tiny_bert, tmp_p
     for one, other, mean in zip(start, trained, weights(saved)):
         np.testing.assert_allclose(mean, 0.25 * one + 0.75 * other, rtol=1e-5, atol=1e-7)
     linker = saved.get_pipe("arbo_linker")
-    assert linker.kb.fingerprint == linker.encoder.fingerprint
+    assert linker.kb.fingerprint == linker.encoder.text_fingerprint
     assert linker.calibration != nlp.get_pipe("arbo_linker").calibration
     for one, other in zip(trained, weights(nlp)):
         np.testing.assert_array_equal(one, other)

@@ -19,13 +19,14 @@ from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
 from spacy_arbo_el.training.losses import CrossEntropy, SoftmaxPositiveNegative
 from spacy_arbo_el.training.negatives import HardNegatives, InBatchNegatives
-from spacy_arbo_el.training.objective import CacheRefresh, Objective, ObjectiveSum, objective_sum
+from spacy_arbo_el.training.objective import Objective, ObjectiveSum, objective_sum
 from spacy_arbo_el.training.positives import (
     ArborescencePositives,
     EntityPositives,
     SynonymPositives,
 )
 from spacy_arbo_el.training.queries import MentionQueries, NameQueries
+from spacy_arbo_el.training.refresh import CacheRefresh
 from spacy_arbo_el.training.table import GoldTable
 
 # One name per entity: text i is that of entity i.
@@ -187,7 +188,6 @@ def test_name_queries_are_names_that_have_a_synonym(names):
     drawn = NameQueries(100)(np.array([0]), table)
     assert sorted(strings[i] for i in drawn) == sorted(expected)
     assert "cold" not in expected and "Cancer" in expected
-    assert NameQueries().epoch_size(table) == len(expected)
     some = [NameQueries(3)(np.array([], dtype=int), table) for _ in range(40)]
     assert all(len(set(queries.tolist())) == 3 for queries in some)
     assert set(np.concatenate(some)) == set(drawn)
@@ -309,9 +309,9 @@ def test_a_sum_of_objectives_from_a_config():
 
 
 def test_refresh_schedules():
-    assert not CacheRefresh().is_due(99, 100) and CacheRefresh().is_due(100, 100)
-    assert CacheRefresh(50).is_due(50, 100) and not CacheRefresh(50).is_due(49, 100)
-    assert not CacheRefresh(-1).is_due(10**9, 100)
+    assert not CacheRefresh().is_due(4999) and CacheRefresh().is_due(5000)
+    assert CacheRefresh(50).is_due(50) and not CacheRefresh(50).is_due(49)
+    assert not CacheRefresh(-1).is_due(10**9)
     with pytest.raises(ValueError, match="E604.*-2 mentions"):
         CacheRefresh(-2)
 

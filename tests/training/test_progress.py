@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 
 import spacy
 
@@ -37,3 +38,20 @@ def test_a_line_per_evaluation_with_the_mean_loss_and_a_star_for_the_best():
     assert re.fullmatch(r"0:00:0\d", rows[-1][-1])
     # The step that an evaluation follows is not timed: there is one other before the second.
     assert [row[8] == "-" for row in rows] == [True, False, True]
+
+
+def test_the_time_left_is_that_of_steps_without_evaluations(caplog, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    nlp = spacy.blank("en", config={"training": {"eval_frequency": 147}})
+    log_step, finalize = Progress()(nlp, io.StringIO(), io.StringIO())
+    now[0] += 357
+    report = {"epoch": 0, "step": 0, "losses": {"arbo_linker": 3.0}, "score": 0.5}
+    log_step({**report, "other_scores": {}, "checkpoints": [(0.5, 0)]})
+    for _ in range(20):
+        now[0] += 3
+        log_step(None)
+    finalize()
+    assert [record.message for record in caplog.records] == [
+        "Training: 20 of 147 steps, about 381 s left"
+    ]

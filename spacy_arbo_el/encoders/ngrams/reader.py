@@ -43,6 +43,11 @@ class NgramReader:
         check_count("model.window", self.window)
         check_count("model.subwords", self.subwords)
 
+    @property
+    def text_identity(self) -> str:
+        """What the vector of an entity's text depends on."""
+        return f"n-grams of {self.subwords} characters"
+
     def read_mentions(
         self, model: Any, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 from typing import Counter as CounterType
 
-from ...errors import Errors, Warnings
+from ...errors import ArboError, Errors, Warnings
 from ...storage.lines import PathLike, is_storable, line_error
 from ..entity import OPTIONAL, Entity, is_missing
 
@@ -138,7 +138,7 @@ class ImportReport:
         for other in ids:
             if other and other != entity_id:
                 if not is_storable(other):
-                    raise ValueError(Errors.E037.format(id=entity_id, value=other))
+                    raise ArboError(Errors.E037.format(id=entity_id, value=other))
                 self.redirects.setdefault(other, entity_id)
 
 
@@ -243,6 +243,6 @@ def entities_from(source: Any) -> Iterator[Entity]:
             entity = entity_of(reader.read(record))
         except ValueError as error:
             problem = problem_in(error).rstrip(".")
-            raise ValueError(Errors.E041.format(number=number, problem=problem)) from None
+            raise ArboError(Errors.E041.format(number=number, problem=problem)) from None
         yield entity
     reader.warn()

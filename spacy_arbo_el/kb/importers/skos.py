@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from ...errors import Errors
+from ...errors import ArboError, Errors
 from ...formats import entity_formats
 from ...storage.lines import PathLike, check_exists, line_error
 from ..entity import Entity
@@ -31,7 +31,7 @@ def read_skos(
     try:
         from rdflib import RDF, SKOS, Graph
     except ImportError:
-        raise ValueError(Errors.E107) from None
+        raise ArboError(Errors.E107) from None
     report = report or ImportReport()
     graph = Graph()
     try:

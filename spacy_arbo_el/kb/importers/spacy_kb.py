@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
-from ...errors import Errors
+from ...errors import ArboError, Errors
 from ...formats import entity_formats
 from ...storage.lines import PathLike, check_exists
 from ..entity import Entity
@@ -25,7 +25,7 @@ def read_spacy_kb(path: PathLike, report: Optional[ImportReport] = None) -> Iter
     path = check_exists(path)
     missing = [name for name in SPACY_FILES if not (path / name).is_file()]
     if missing:
-        raise ValueError(Errors.E010.format(path=path, missing=", ".join(missing)))
+        raise ArboError(Errors.E010.format(path=path, missing=", ".join(missing)))
     _check_contents(path)
     kb = InMemoryLookupKB(Vocab(), entity_vector_length=1)
     try:
@@ -33,7 +33,7 @@ def read_spacy_kb(path: PathLike, report: Optional[ImportReport] = None) -> Iter
         entities = list(entities_of(kb))
     except (ValueError, OSError, KeyError, TypeError, MemoryError) as error:
         problem = f"strings.json does not fit to contents: {error}"
-        raise ValueError(Errors.E013.format(where=path, problem=problem)) from None
+        raise ArboError(Errors.E013.format(where=path, problem=problem)) from None
     yield from entities
 
 
@@ -46,7 +46,7 @@ def _check_contents(path: Path) -> None:
         is_valid = False
     if not is_valid:
         problem = "contents is damaged or cut off"
-        raise ValueError(Errors.E013.format(where=path, problem=problem))
+        raise ArboError(Errors.E013.format(where=path, problem=problem))
 
 
 def _end_of_contents(data: bytes) -> int:

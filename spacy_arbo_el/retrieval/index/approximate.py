@@ -15,8 +15,8 @@ import numpy as np
 
 from ...arrays import TopK
 from ...devices import on_gpu
-from ...errors import Errors, Warnings
-from ...kb.storage import AttachedIndex
+from ...errors import ArboError, Errors, Warnings
+from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from . import rescoring
@@ -100,7 +100,7 @@ class ApproximateIndex:
             _, rows = self.index.search(queries, k, params=parameters)
         if rows.max(initial=-1) >= late:
             problem = f"it has the row {rows.max()}, and there are {late}"
-            raise ValueError(Errors.E303.format(path="of the knowledge base", problem=problem))
+            raise ArboError(Errors.E303.format(path="of the knowledge base", problem=problem))
         return np.concatenate([rows, tail], axis=1)
 
     def _is_on_gpu(self) -> bool:
@@ -183,7 +183,7 @@ def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> A
     if (index.d, index.ntotal) != expected:
         problem = f"it has {index.ntotal} rows of {index.d} numbers, expected {expected[1]} of "
         problem += str(expected[0])
-        raise ValueError(Errors.E303.format(path=attached.source, problem=problem))
+        raise ArboError(Errors.E303.format(path=attached.source, problem=problem))
     return index
 
 
@@ -196,7 +196,7 @@ def read_index(path: Path, flags: int = 0) -> Any:
         return faiss.read_index(str(path), flags)
     except (RuntimeError, MemoryError) as error:
         problem = (str(error) or "out of memory").splitlines()[0]
-        raise ValueError(Errors.E303.format(path=path, problem=problem)) from error
+        raise ArboError(Errors.E303.format(path=path, problem=problem)) from error
 
 
 def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:

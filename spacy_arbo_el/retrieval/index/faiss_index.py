@@ -10,8 +10,8 @@ from typing import Any, Iterator, Optional
 from spacy.util import registry
 
 from ...devices import on_gpu
-from ...errors import Errors, Warnings
-from ...kb.storage import AttachedIndex
+from ...errors import ArboError, Errors, Warnings
+from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ...log import log
 from ...settings import check_positive
@@ -131,7 +131,7 @@ class FaissIndex:
             # FAISS puts the place in its C++ code before the problem.
             text = re.sub(r"^.*\.(cpp|h):\d+: (Error: )?", "", " ".join(str(error).split()))
             problem = text or "out of memory"
-            raise ValueError(
+            raise ArboError(
                 Errors.E305.format(factory=self.factory, search=self.search, problem=problem)
             ) from error
 

@@ -8,9 +8,9 @@ from spacy.util import registry
 
 from ...arrays import AppendOnly, TopK
 from ...devices import default_device, torch
-from ...errors import Errors
+from ...errors import ArboError, Errors
 from ...extras import imported_on_first_use
-from ...kb.storage import AttachedIndex
+from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from . import exact, rescoring
@@ -124,7 +124,7 @@ def faiss_has_gpu() -> bool:
 def check_width(queries: np.ndarray, width: int) -> None:
     """Raise an error if queries and vectors differ in width."""
     if queries.shape[1] != width:
-        raise ValueError(Errors.E301.format(got=queries.shape[1], expected=width))
+        raise ArboError(Errors.E301.format(got=queries.shape[1], expected=width))
 
 
 def rescore(nearest: TopK, queries: np.ndarray, vectors: np.ndarray, inner: bool) -> TopK:

@@ -17,6 +17,8 @@ from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.index.flat import Flat, FlatIndex, faiss_has_gpu
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
+from .test_flat import with_rows
+
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
 WIDTH = 16
 # Without faiss-gpu, search on a GPU is exact.
@@ -92,7 +94,7 @@ def test_rows_added_later_and_rows_that_are_not_allowed(seed, share, late):
     rows = rows_of(300, seed)
     index = LISTS(rows, similarity)
     rng = np.random.default_rng(seed)
-    rows.append(rng.standard_normal((late, WIDTH)).astype(np.float32), np.arange(late))
+    rows = with_rows(rows, rng.standard_normal((late, WIDTH)).astype(np.float32))
     index = LISTS(rows, similarity, index.attached)
     assert index.index.ntotal == 300 and len(index) == 300 + late
     allowed = rng.random(len(rows)) < share
@@ -104,7 +106,7 @@ def test_many_rows_added_later_are_added_to_the_index(monkeypatch):
     rows = rows_of(300)
     index = LISTS(rows, Dot())
     more = rows_of(25, seed=5)
-    rows.append(more.array(), more.owners)
+    rows = with_rows(rows, more.array())
     monkeypatch.setattr(approximate, "MAX_TAIL", 20)
     index = LISTS(rows, Dot(), index.attached)
     assert index.index.ntotal == 325
@@ -138,7 +140,7 @@ def test_a_saved_index_is_used_only_for_the_same_kind_and_metric(tmp_path):
     rows, similarity = rows_of(400, dtype="float16"), Cosine()
     build = FaissIndex("IVF4,PQ4x4fs", "nprobe=2")
     index = build(rows, similarity)
-    index.attached.write(tmp_path / "index.faiss")
+    index.attached.source(tmp_path / "index.faiss")
     saved = type(index.attached)(index.attached.about, tmp_path / "index.faiss")
     again = build(rows, similarity, saved)
     queries = similarity.prepare(rows_of(9, seed=2).array())

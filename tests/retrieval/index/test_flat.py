@@ -56,15 +56,21 @@ def test_of_forty_equal_rows_the_first_are_taken():
             assert (nearest.ids == np.arange(100, 124)).all()
 
 
+def with_rows(rows, vectors):
+    """More rows at the end."""
+    every = np.concatenate([rows.array(), vectors])
+    return VectorRows(every, np.zeros(len(every), dtype=np.int64), rows.dtype)
+
+
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 9), min_size=1, max_size=6))
 def test_an_index_that_grows_is_the_one_that_is_built_at_once(seed, counts):
     rng = np.random.default_rng(seed)
     similarity = Cosine()
-    rows, versions = VectorRows(), []
+    rows, versions = VectorRows(np.zeros((0, 8), np.float32)), []
     index = None
     for count in counts:
         vectors = rng.standard_normal((count, 8)).astype(np.float32)
-        rows.append(vectors, np.zeros(count, dtype=np.int64))
+        rows = with_rows(rows, vectors)
         index = Flat()(rows, similarity, None, index)
         versions.append((index, index.vectors.copy()))
     for version, vectors in versions:

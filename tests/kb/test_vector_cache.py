@@ -1,0 +1,262 @@
+"""Vectors by text: several threads, processes, encoders and places; nothing is encoded twice."""
+
+import os
+import threading
+import time
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.vocab import Vocab
+
+from spacy_arbo_el.kb import entity_vectors, vector_cache
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.vector_cache import VectorCache, VectorFolder, VectorKind
+from spacy_arbo_el.kb.verbalizations import Names
+from spacy_arbo_el.kb.verification import verify
+
+from .test_folder import build
+from .test_store import encode
+
+KIND = VectorKind("encoder")
+
+
+def vectors_of(keys):
+    return np.stack([np.arange(4) + key for key in keys]).astype(np.float32)
+
+
+@given(
+    actions=st.lists(
+        st.tuples(
+            st.sampled_from(["put", "get", "open"]),
+            st.integers(0, 2),
+            st.lists(st.integers(-20, 20), min_size=1, max_size=6),
+        ),
+        max_size=12,
+    ),
+    is_in_folder=st.booleans(),
+    dtype=st.sampled_from(["float32", "float16"]),
+)
+def test_caches_of_one_folder_are_a_dict(tmp_path_factory, actions, is_in_folder, dtype):
+    """Each of three programs finds what any has put. In memory there is one program."""
+    about = VectorKind("encoder", "names", dtype)
+    folder = VectorFolder(tmp_path_factory.mktemp("cache")) if is_in_folder else None
+    caches, known = [VectorCache(about, folder) for _ in range(3)], set()
+    for action, number, keys in actions:
+        keys = np.array(keys)
+        cache = caches[number if is_in_folder else 0]
+        if action == "put":
+            cache.put(keys, vectors_of(keys))
+            known.update(keys.tolist())
+        elif action == "open" and is_in_folder:
+            caches[number] = VectorCache(about, folder)
+        else:
+            found, vectors = cache.get(keys)
+            assert found.tolist() == [key in known for key in keys.tolist()]
+            assert vectors.dtype == np.float32
+            if found.any():
+                np.testing.assert_array_equal(vectors, vectors_of(keys[found]))
+    assert all(not cache.damage for cache in caches)
+
+
+def test_what_is_mapped_stays_when_files_are_replaced_or_removed(tmp_path):
+    folder, keys = VectorFolder(tmp_path), np.arange(5)
+    one, two = VectorCache(KIND, folder), VectorCache(KIND, folder)
+    one.put(keys, vectors_of(keys))
+    mapped, _, rows = one.locate(keys)
+    data = (tmp_path / f"{KIND.name}.bin").read_bytes()
+    (tmp_path / "other").write_bytes(data[:-1] + b"x")
+    os.replace(tmp_path / "other", tmp_path / f"{KIND.name}.bin")
+    with pytest.warns(UserWarning, match=r"W504.*checksum"):
+        assert not two.has(keys).any()
+    two.put(keys[:2], -vectors_of(keys[:2]))
+    np.testing.assert_array_equal(mapped[rows], vectors_of(keys))
+    one.put(keys + 100, vectors_of(keys + 100))
+    np.testing.assert_array_equal(mapped[rows], vectors_of(keys))
+    found, vectors = one.get(np.array([0, 3, 100]))
+    assert found.tolist() == [True, False, True], "it follows the new files"
+    np.testing.assert_array_equal(vectors[0], -np.arange(4))
+    folder.remove(KIND.name)
+    np.testing.assert_array_equal(mapped[rows], vectors_of(keys))
+    one.put(keys, vectors_of(keys))
+    assert VectorCache(KIND, folder).has(keys).all()
+
+
+def test_threads_put_and_get_at_the_same_time(tmp_path):
+    caches = [VectorCache(KIND, VectorFolder(tmp_path)) for _ in range(2)]
+    errors = []
+
+    def work(number):
+        rng = np.random.default_rng(number)
+        try:
+            for _ in range(15):
+                cache, keys = caches[rng.integers(2)], rng.integers(0, 60, size=8)
+                cache.put(keys, vectors_of(keys))
+                found, vectors = cache.get(keys)
+                assert found.all()
+                np.testing.assert_array_equal(vectors, vectors_of(keys))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(VectorCache(KIND, VectorFolder(tmp_path))) <= 60, "no text has two rows"
+
+
+def test_a_folder_keeps_the_encoders_that_were_used_last(tmp_path):
+    path = build(tmp_path / "kb")
+    for number in range(6):
+        kb = ArboKB.for_reading(path)
+        assert kb.sync(Names(), encode, f"encoder {number}") > 0
+        assert kb.sync(Names(), encode, "encoder 0") == 0, "it is in use"
+        time.sleep(0.02)  # the clock of files is coarse
+    assert ArboKB.for_reading(path).vectors.encoders()[:1] == ["encoder 0"]
+    assert len(ArboKB.for_reading(path).vectors.encoders()) == 4
+    kb = ArboKB.for_reading(path)
+    kb.vectors.cache("descriptions", "x").put(np.arange(3), np.ones((3, 2)))
+    assert len(kb.vectors.encoders()) == 4, "each kind has its own"
+    assert verify(path) == []
+
+
+def test_vectors_of_another_kind_in_all_places(tmp_path, monkeypatch):
+    path, keys = build(tmp_path / "kb"), np.arange(10)
+    for kb in (ArboKB.for_reading(path), ArboKB(Vocab(), [Entity("a", "A")])):
+        cache = kb.vectors.cache("descriptions", "x")
+        assert not cache.get(keys)[0].any()
+        cache.put(keys, vectors_of(keys))
+        assert kb.vectors.cache("descriptions", "x").has(keys).all()
+        assert not kb.vectors.cache("descriptions", "y").has(keys).any()
+        assert not kb.vectors.cache("names", "x").has(keys).any()
+        assert not kb.vectors.cache("descriptions", "x", lasting=False).has(keys).any()
+    assert ArboKB.for_reading(path).vectors.cache("descriptions", "x").has(keys).all()
+    monkeypatch.setattr(entity_vectors, "can_write", lambda folder: False)
+    monkeypatch.setattr(VectorCache, "_write", _refuse)
+    kb = ArboKB.for_reading(path)
+    more = np.arange(20)
+    kb.vectors.cache("descriptions", "x").put(more, vectors_of(more))
+    found, vectors = kb.vectors.cache("descriptions", "x").get(more)
+    assert found.all()
+    np.testing.assert_array_equal(vectors, vectors_of(more))
+
+
+def _refuse(*_):
+    raise PermissionError("read-only")
+
+
+MANY = [{"id": f"e{i}", "title": f"name {i}"} for i in range(entity_vectors.FEW + 1)]
+
+
+@pytest.fixture
+def cache_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARBO_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def count(source, fingerprint="x"):
+    """How many texts a new program encodes."""
+    kb = source if isinstance(source, ArboKB) else ArboKB(Vocab(), source)
+    return kb.sync(Names(), encode, fingerprint)
+
+
+def test_lists_of_many_names_have_their_vectors_in_the_users_cache(cache_folder, monkeypatch):
+    assert count(MANY) == len(MANY) and count(MANY) == 0
+    assert count(MANY[:500]) == 500, "few names are encoded again"
+    assert count([*MANY, {"id": "new", "title": "new"}]) == 1
+    monkeypatch.setenv("ARBO_CACHE", "")
+    assert count(MANY) == len(MANY)
+
+
+def test_a_folder_that_cannot_be_written_has_vectors_in_the_users_cache(
+    tmp_path, cache_folder, monkeypatch
+):
+    with monkeypatch.context() as patched:
+        patched.setenv("ARBO_CACHE", "")
+        kb = ArboKB(Vocab(), MANY)
+        kb.sync(Names(), encode, "its own")
+        kb.to_disk(tmp_path / "kb")
+    monkeypatch.setattr(entity_vectors, "can_write", lambda folder: folder.path == cache_folder)
+    files = sorted(path.name for path in (tmp_path / "kb").iterdir())
+    assert count(ArboKB.for_reading(tmp_path / "kb"), "its own") == 0
+    assert not list(cache_folder.glob("*.bin")), "they need not be copied"
+    assert count(ArboKB.for_reading(tmp_path / "kb"), "x") == len(MANY)
+    assert count(ArboKB.for_reading(tmp_path / "kb"), "x") == 0
+    assert sorted(path.name for path in (tmp_path / "kb").iterdir()) == files
+
+
+def test_the_users_cache_is_bounded(cache_folder, monkeypatch):
+    size = len(MANY) * (3 * 4 + 9) + 2 * vector_cache.HEADER
+    monkeypatch.setattr(vector_cache, "CACHE_BYTES", int(2.5 * size))
+    for fingerprint in ("a", "b", "a", "c"):
+        count(MANY, fingerprint)
+        time.sleep(0.02)
+    assert count(MANY, "a") == count(MANY, "c") == 0
+    assert sum(path.stat().st_size for path in cache_folder.iterdir()) < vector_cache.CACHE_BYTES
+    monkeypatch.setattr(vector_cache, "CACHE_BYTES", size // 2)
+    kb = ArboKB(Vocab(), MANY)
+    assert kb.sync(Names(), encode, "d") == len(MANY), "what has no room is kept in memory"
+    np.testing.assert_array_equal(kb.get_vector("e3"), encode([("name 3", "")])[0])
+
+
+def test_an_encoder_in_training_leaves_no_vectors(tmp_path):
+    path = build(tmp_path / "kb")
+    files = sorted(file.name for file in path.iterdir())
+    kb = ArboKB.for_reading(path)
+    for step in range(3):
+        assert kb.sync(Names(), encode, f"step {step}", lasting=False) > 0
+        assert kb.sync(Names(), encode, f"step {step}", lasting=False) == 0
+    assert sorted(file.name for file in path.iterdir()) == files
+    assert kb.sync(Names(), encode, "x") == 0
+
+
+def test_two_programs_that_start_together_encode_each_text_once(tmp_path):
+    with ArboKB.create(tmp_path / "kb") as kb:
+        kb.add(Entity(f"e{i}", f"name {i}") for i in range(40))
+    log = tmp_path / "encoded"
+    children = []
+    for _ in range(3):
+        child = os.fork()
+        if not child:
+            try:
+                os._exit(_encode_slowly(tmp_path / "kb", log))
+            finally:
+                os._exit(1)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+    encoded = log.read_text().split()
+    assert sorted(encoded) == sorted(set(encoded)) and len(encoded) == 40
+
+
+def _encode_slowly(path, log):
+    def slow(texts):
+        with log.open("a") as file:
+            file.write("".join(f"{title.replace(' ', '_')}\n" for title, _ in texts))
+        time.sleep(0.05)
+        return encode(texts)
+
+    with patch("spacy_arbo_el.kb.text_rows.CHUNK", 10):
+        kb = ArboKB.for_reading(path)
+        kb.sync(Names(), slow, "x")
+    for entity in kb:
+        np.testing.assert_array_equal(kb.get_vector(entity.id), encode([(entity.title, "")])[0])
+    return 0
+
+
+def test_a_folder_that_is_replaced_keeps_the_vectors_of_all_encoders(tmp_path):
+    path = build(tmp_path / "kb", 20)
+    other = ArboKB.for_reading(path)
+    other.sync(Names(), encode, "other")
+    kb = ArboKB.for_reading(path)
+    kb.add(Entity("new", "new"))
+    assert kb.sync(Names(), encode, "x") == 1
+    kb.to_disk(path)
+    again = ArboKB.for_reading(path)
+    assert again.sync(Names(), encode, "other") == 1 and again.sync(Names(), encode, "x") == 0
+    assert verify(path) == []
+    np.testing.assert_array_equal(other.get_vector("e3"), encode([("name 3", "")])[0])
