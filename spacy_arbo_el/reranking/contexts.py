@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import AppendOnly, take_or, unit
 from ..encoders.protocol import Encoder
 from ..kb.entity import Entity
+from ..kb.texts import keys_of
 from ..mentions.record import MentionRecord
 from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
@@ -19,6 +20,8 @@ from .features import CandidateFeatures
 
 # The most word pieces of a context and of a description, special tokens included.
 CONTEXT_PIECES, DESCRIPTION_PIECES = 96, 64
+# The kind of vectors, as they are stored.
+KIND = "descriptions"
 # What stands in place of a row of the vectors.
 UNKNOWN, NOTHING = -2, -1
 
@@ -30,7 +33,7 @@ class Descriptions:
     """
 
     def __init__(self, datastore: Datastore):
-        self._entities, self._encoder = datastore.kb.entities, datastore.encoder
+        self._entities, self._datastore = datastore.kb.entities, datastore
         self._changes = self._entities.changes.total
         self._fingerprint = datastore.encoder.fingerprint
         # The row of each entity's vector.
@@ -46,7 +49,7 @@ class Descriptions:
         )
         if found._fingerprint != datastore.encoder.fingerprint:
             # Training changes vectors without changing the content of the datastore.
-            found._forget(datastore.encoder)
+            found._forget()
         return found
 
     def _updated(self, datastore: Datastore) -> "Descriptions":
@@ -61,9 +64,9 @@ class Descriptions:
         self._rows, self._changes = rows, entities.changes.total
         return self
 
-    def _forget(self, encoder: Encoder) -> None:
+    def _forget(self) -> None:
         with self._loading:
-            self._encoder, self._fingerprint = encoder, encoder.fingerprint
+            self._fingerprint = self._datastore.encoder.fingerprint
             self._rows = np.full(len(self._rows), UNKNOWN, dtype=np.int64)
             self._vectors = AppendOnly.empty("float32")
 
@@ -90,13 +93,23 @@ class Descriptions:
         ]
         rows = np.full(len(positions), NOTHING, dtype=np.int64)
         if described:
-            texts = [description_text(entities[one]) for one in described]
-            vectors = self._encoder.encode_passages("entity", texts, DESCRIPTION_PIECES)
+            vectors = self._encoded([entities[position] for position in described])
             first = self._vectors.length
             self._vectors = self._vectors.with_rows(unit(vectors).astype(np.float32))
             rows[np.isin(positions, described)] = np.arange(first, first + len(described))
         # Last: another thread may compare with them from now on.
         self._rows[positions] = rows
+
+    def _encoded(self, entities: Sequence[Entity]) -> np.ndarray:
+        """The vectors of entities' descriptions, (n, width) float32, those that are stored too."""
+        keys = np.array(keys_of((one.title, one.description) for one in entities), dtype=np.int64)
+        cache = self._datastore.vector_cache(KIND)
+        missing = np.flatnonzero(~cache.has(keys))
+        if len(missing):
+            texts = [description_text(entities[row]) for row in missing.tolist()]
+            encode = self._datastore.encoder.encode_passages
+            cache.put(keys[missing], encode("entity", texts, DESCRIPTION_PIECES))
+        return cache.get(keys)[1]
 
 
 def description_text(entity: Entity) -> str:
