@@ -17,7 +17,12 @@ from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
 from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker, feature_ranker
-from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures, gather_features
+from spacy_arbo_el.reranking.features import (
+    CONTEXT_FEATURES,
+    FEATURES,
+    CandidateFeatures,
+    gather_features,
+)
 from spacy_arbo_el.reranking.ranker_weights import ABSENT, EVIDENCE, RankerWeights, fit_weights
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
@@ -64,6 +69,7 @@ def context_of(strings, n_candidates=64, allowed=None):
         exemplars=(),
         derived=lambda name, build, update: strings,
         allowed_entities=lambda batch: allowed,
+        encoder=SimpleNamespace(reads_passages=False),
     )
     return SimpleNamespace(
         datastore=datastore, calibration=Calibration(), n_candidates=n_candidates
@@ -105,7 +111,8 @@ def test_the_features_of_candidates(candidates):
     assert both == pytest.approx(
         {"name": 0.8, "exemplar": 0.6, "nearest": 0.8, "name_ngrams": 1, "exemplar_ngrams": 1,
          "ngrams": 1, "name_words": 1, "words": 1, "name_numbers": 1, "numbers": 1,
-         "has_exemplar": 1, "title": 1, "attested": 1}
+         "extra": 0, "missing": 0, "swapped": 0, "opposed": 0, "exact": 1, "has_exemplar": 1,
+         "attested": 1, **dict.fromkeys(CONTEXT_FEATURES, 0)}
     )  # fmt: skip
     assert exemplar == -1, "its name is nearer"
     # Not among the nearest entities: no more similar than the last of them.
@@ -139,7 +146,8 @@ def random_candidates(rng, mentions=200, count=6):
     entities = np.tile(np.arange(count), (mentions, 1))
     features = rng.normal(size=(mentions, count, len(FEATURES))).astype(np.float32)
     features[..., 5] = 1.0  # never differs
-    return CandidateFeatures(entities, features, np.full(entities.shape, -1))
+    prior = np.zeros(entities.shape, dtype=np.float32)
+    return CandidateFeatures(entities, features, np.full(entities.shape, -1), prior)
 
 
 def accuracy_of(weights, candidates, correct):
@@ -336,7 +344,7 @@ def test_learned_weights_survive_bytes_unless_features_differ():
 
 def test_its_repr_names_its_settings_not_its_weights():
     ranker = FeatureRanker(weights=weights_of(name=1.0))
-    settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True"
+    settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True, context=True"
     assert repr(ranker) == f"FeatureRanker({settings})"
     assert ranker != feature_ranker()
 

@@ -1,5 +1,6 @@
 """Similarity of strings by n-grams, words and numbers, against comparing pair by pair."""
 
+import os
 from functools import partial
 
 import numpy as np
@@ -10,12 +11,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from spacy_arbo_el.reranking import string_features
 from spacy_arbo_el.reranking import strings as strings_module
-from spacy_arbo_el.words import numbers_among, words_of
+from spacy_arbo_el.words import NEGATING, numbers_among, words_of
 
 from ..threads import run_in_threads
 from .strings import index_of
 
-words = st.text(alphabet="abcXY 67", max_size=8)
+words = st.text(alphabet="abcXY 67", max_size=8) | st.sampled_from(
+    ["non abc", "hyperbola", "hypobola", "no", "anti", "abcabcab", "xbcabcab"]
+)
 groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
 
 
@@ -52,18 +55,83 @@ def test_the_most_similar_string_of_each_entity(names, data):
                     best = max((measure(mention, s) for s in strings[entity]), default=0.0)
                     best = best if entity >= 0 else 0.0
                     assert scores[i, j] == pytest.approx(best, abs=1e-5)
-    for i, j in np.ndindex(entities.shape):
-        title = index.names_of(entities[i, j])[:1] if entities[i, j] >= 0 else []
-        same = bool(title) and ngrams(mentions[i], title[0]) > 0.9999
-        assert similarity.first[0, i, j] == same
     nearest = index.nearest_names(mentions, entities)
     for i, j in np.ndindex(entities.shape):
         own = index.names_of(entities[i, j]) if entities[i, j] >= 0 else []
+        found = [
+            view[0, i, j] for view in (similarity.extra, similarity.missing, similarity.opposed)
+        ]
         if own:
             score = ngrams(mentions[i], own[nearest[i, j]])
             assert score == pytest.approx(similarity.ngrams[0, i, j], abs=1e-5)
+            assert found == pytest.approx(differences(mentions[i], own[nearest[i, j]]), abs=1e-5)
         else:
-            assert nearest[i, j] == 0
+            assert nearest[i, j] == 0 and not any(found)
+
+
+def shared(one, other):
+    """How many letters two words have in common at their beginning."""
+    return len(os.path.commonprefix([one, other]))
+
+
+def differences(mention, name):
+    """What ``compare_words`` gives, written for reading."""
+    own, others = (list(dict.fromkeys(words_of(text))) for text in (mention, name))
+    left = [word for word in own if word not in others]
+    other_left = [word for word in others if word not in own]
+    numbers, other_numbers = numbers_among(left), numbers_among(other_left)
+    letters = sum(len(word) for word in own) - sum(map(len, numbers))
+    opposed = bool(numbers and other_numbers)
+    other_left = [word for word in other_left if word not in other_numbers]
+    extra = []
+    for word in left:
+        if word in numbers:
+            continue
+        best, variant = 0.0, None
+        for other in other_left:
+            shorter = min(len(word), len(other))
+            same = shared(word, other)
+            ending = min(shared(word[::-1], other[::-1]), shorter - same)
+            alike = same if shorter == 1 else (same + ending) / max(len(word), len(other))
+            if alike >= 0.6 and alike > best:
+                begins_alike = same >= max(3, max(len(word), len(other)) / 2)
+                best, variant = alike, (other, ending >= 4 and not begins_alike and shorter > 1)
+        if variant is None:
+            extra.append(word)
+        else:
+            other_left.remove(variant[0])
+            opposed = opposed or variant[1]
+    opposed = opposed or bool(NEGATING & {*extra, *other_left})
+    other_letters = sum(map(len, others))
+    return (
+        sum(map(len, extra)) / max(letters, 1),
+        sum(map(len, other_left)) / max(other_letters, 1),
+        float(opposed),
+    )
+
+
+@pytest.mark.parametrize(
+    "mention, name, opposed",
+    [
+        ("BRCA2", "BRCA1", True),
+        ("type 2 diabetes", "type I diabetes", True),
+        ("hypothyroidism", "hyperthyroidism", True),
+        ("non-Hodgkin lymphoma", "Hodgkin lymphoma", True),
+        ("tumours", "tumor", False),
+        ("J. Smith", "John Smith", False),
+        ("Type II diabetes", "type 2 diabetes", False),
+        ("Jane Smith", "John Smith", False),
+    ],
+)
+def test_what_names_of_siblings_differ_by(mention, name, opposed):
+    similarity = index_of([[name]]).similarity([mention], np.array([[0]]))
+    found = [view[0, 0, 0] for view in (similarity.extra, similarity.missing, similarity.opposed)]
+    assert found == pytest.approx(differences(mention, name)) and found[2] == opposed
+
+
+def test_another_word_in_the_place_of_one_is_extra_and_missing():
+    similarity = index_of([["John Smith"]]).similarity(["Jane Smith"], np.array([[0]]))
+    assert similarity.extra[0, 0, 0] == similarity.missing[0, 0, 0] == pytest.approx(4 / 9)
 
 
 def test_the_lengths_of_ngrams_are_settings():
