@@ -54,7 +54,7 @@ FEW = 4
 # Words of the shortest descriptions that are made.
 BRIEF = 4
 # Weight of mentions as if the knowledge base lacked their entity: lists of users lack many.
-ABSENT = 0.4
+ABSENT = 0.2
 # The default of the component.
 THRESHOLD = 0.4
 Parts = Tuple[ArboLinker, AnnotatedMentions, AnnotatedMentions]

@@ -32,7 +32,7 @@ WITHHELD = 0.25
 PARTS = 4
 PRIME = 2654435761
 # Mentions whose best candidate is less or more probable by its name are not read in context.
-HOPELESS, SURE = 0.05, 0.95
+HOPELESS, SURE = 0.1, 0.8
 # How far below the least candidate with features the other candidates are, in log-odds.
 GAP = 1e-3
 

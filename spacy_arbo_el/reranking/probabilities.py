@@ -26,7 +26,7 @@ def log_odds_of(scores: np.ndarray, valid: np.ndarray, presence: np.ndarray) -> 
     presence: (m,) float, log-odds that any candidate is right.
     RETURNS: (m, c) float32, -inf for no candidate.
     """
-    log_share = _log_softmax(scores, valid)
+    log_share = log_softmax(scores, valid)
     log_p = log_share - np.logaddexp(0, -presence.astype(np.float64))[:, None]
     log_p = np.minimum(log_p, -np.logaddexp(0, -MOST))
     return (log_p - np.log1p(-np.exp(log_p))).astype(np.float32)
@@ -45,7 +45,7 @@ def fit_temperature(
     from scipy.optimize import minimize_scalar
 
     def loss(log_temperature: float) -> float:
-        log_share = _log_softmax(np.exp(log_temperature) * scores, np.isfinite(scores))
+        log_share = log_softmax(np.exp(log_temperature) * scores, np.isfinite(scores))
         return -float(weights @ np.logaddexp.reduce(np.where(correct, log_share, -np.inf), axis=1))
 
     bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
@@ -94,8 +94,8 @@ def fit_presence(
     return np.append(fitted[:-1] / spread, fitted[-1])
 
 
-def _log_softmax(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """(m, c) float64, -inf for no candidate."""
+def log_softmax(scores: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """The logarithm of each candidate's share: (m, c) float64, -inf for no candidate."""
     scores = np.where(valid, scores.astype(np.float64), -np.inf)
     top = scores.max(axis=1, keepdims=True, initial=-np.inf)
     scores = scores - np.where(np.isfinite(top), top, 0.0)

@@ -13,7 +13,7 @@ from ..devices import torch
 from ..errors import Errors
 from ..storage.files import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
-from .probabilities import MOST, PRIOR, fit_presence, fit_temperature, log_odds_of
+from .probabilities import MOST, PRIOR, fit_presence, fit_temperature, log_odds_of, log_softmax
 
 HIDDEN = 16
 # The mean of so many networks is used, which begin with other weights: it varies less.
@@ -22,9 +22,9 @@ FOLDS = 5
 # Fewer mentions than these are too few to learn from.
 MIN_MENTIONS = 20
 MAX_STEPS = 150
-# Features of the best candidate, which say whether any is right: being the best of bad candidates
-# does not make one likely.
-# More of a feature makes it more likely (1), less likely (-1), or either (0).
+# What says whether the best candidate is right: being the best of bad candidates does not make one
+# likely. More of it makes it more likely (1), less likely (-1), or either (0). They are features of
+# the candidate, but for the last two.
 SIGNS = {
     "nearest": 1,
     "ngrams": 1,
@@ -38,8 +38,12 @@ SIGNS = {
     "opposed": -1,
     "described": 0,
     "fit": 1,
+    "near": 1,  # how far ``nearest`` is above ``NEAR``
+    "share": 1,  # the logarithm of its share among the candidates, by softmax
 }
-EVIDENCE = [FEATURES.index(name) for name in SIGNS]
+EVIDENCE = [FEATURES.index(name) for name in SIGNS if name in FEATURES]
+# Vectors of texts without anything in common are about so similar.
+NEAR = 0.6
 # Probabilities are fitted on real mentions, and with this share as if the knowledge base
 # lacked their entity.
 ABSENT = 0.02
@@ -60,7 +64,7 @@ class RankerWeights:
     hidden: (2 f, h).
     bias: (h,).
     out: (h,).
-    curve: (len(EVIDENCE) + 2,), the temperature of the softmax over scores, then the weights of the
+    curve: (len(SIGNS) + 2,), the temperature of the softmax over scores, then the weights of the
         evidence that any candidate is right, and an offset.
     accuracy: The share of held-out mentions whose best candidate was correct.
     """
@@ -123,7 +127,7 @@ class RankerWeights:
         accuracy = float(arrays.pop("accuracy"))
         width, size = arrays["hidden"].shape
         shapes = {"hidden": (width, size), "bias": (size,), "out": (size,)}
-        shapes["curve"] = (len(EVIDENCE) + 2,)
+        shapes["curve"] = (len(SIGNS) + 2,)
         for name, array in arrays.items():
             if array.dtype != np.float32 or array.shape != shapes.get(name, (2 * n_features,)):
                 raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
@@ -167,7 +171,9 @@ def fit_weights(
     fits = [fit_temperature(one[gold], correct[gold], shares[gold]) for one, _ in scored]
     chosen = int(np.argmax([likelihood for _, likelihood in fits]))
     held_out, without = scored[chosen]
-    evidence = np.concatenate([evidence_of(candidates, held_out), evidence_of(absent, without)])
+    temperature = fits[chosen][0]
+    parts = ((candidates, held_out), (absent, without))
+    evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
     present = np.concatenate([gold, np.zeros(len(valid), dtype=bool)])
     counts = np.concatenate([(1 - absent_share) * shares, absent_share * shares])
     counts *= np.concatenate([valid.any(axis=1), absent.valid.any(axis=1)])
@@ -179,7 +185,7 @@ def fit_weights(
     hit = np.take_along_axis(correct, best, axis=1)[:, 0]
     return replace(
         train_networks(candidates, correct, shares, starts[chosen]),
-        curve=np.array([fits[chosen][0], *presence], dtype=np.float32),
+        curve=np.array([temperature, *presence], dtype=np.float32),
         accuracy=float(np.average(hit, weights=shares)),
     )
 
@@ -211,12 +217,17 @@ def _held_out(
 
 
 def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:
-    """``EVIDENCE`` features of each best candidate: (m, f) float64.
+    """The evidence that each mention's best candidate is right: (m, len(SIGNS)) float64.
 
-    scores: (m, c) float.
+    scores: (m, c) float, whose softmax is the share of each candidate.
     """
-    best = np.where(candidates.valid, scores, -np.inf).argmax(axis=1)
-    return candidates.features[np.arange(len(best)), best][:, EVIDENCE].astype(np.float64)
+    scores = np.where(candidates.valid, scores, -np.inf)
+    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
+    features = candidates.features[rows, best].astype(np.float64)
+    near = np.maximum(features[:, FEATURES.index("nearest")] - NEAR, 0.0)
+    share = log_softmax(scores, candidates.valid)[rows, best]
+    share = np.where(np.isfinite(share), share, 0.0)
+    return np.column_stack([features[:, EVIDENCE], near, share])
 
 
 def _inputs(candidates: CandidateFeatures) -> np.ndarray:
@@ -264,7 +275,7 @@ def train_networks(
         begins = [_start(x.shape[2], seed) for seed in range(networks)]
         fitted = [_fitted(begin, data, penalty, centred=False) for begin in begins]
     linear, hidden, bias, out = zip(*fitted)
-    curve = np.array([1.0, *np.zeros(len(EVIDENCE)), MOST], dtype=np.float32)
+    curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST], dtype=np.float32)
     return RankerWeights(
         *standards,
         np.mean(linear, axis=0),

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.reranking.features import FEATURES
-from spacy_arbo_el.reranking.ranker_weights import EVIDENCE, HIDDEN, RankerWeights
+from spacy_arbo_el.reranking.ranker_weights import HIDDEN, SIGNS, RankerWeights
 
 from .conftest import build
 from .world import TRAIN, annotated, without_links
@@ -42,7 +42,7 @@ def tiny_pipeline(tiny_bert):
 
 def _weights():
     rng, width = np.random.default_rng(0), 2 * len(FEATURES)
-    sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(EVIDENCE) + 2)
+    sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(SIGNS) + 2)
     arrays = [rng.random(size).astype(np.float32) + 0.1 for size in sizes]
     return RankerWeights(*arrays)
 

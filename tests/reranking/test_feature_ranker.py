@@ -23,7 +23,7 @@ from spacy_arbo_el.reranking.features import (
     CandidateFeatures,
     gather_features,
 )
-from spacy_arbo_el.reranking.ranker_weights import ABSENT, EVIDENCE, RankerWeights, fit_weights
+from spacy_arbo_el.reranking.ranker_weights import ABSENT, SIGNS, RankerWeights, fit_weights
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
@@ -95,7 +95,7 @@ def weights_of(**weights):
         hidden=none,
         bias=none[0],
         out=none[0],
-        curve=np.array([1.0, *np.zeros(len(EVIDENCE)), 5.0], np.float32),
+        curve=np.array([1.0, *np.zeros(len(SIGNS)), 5.0], np.float32),
     )
 
 
