@@ -18,6 +18,7 @@ from ..encoders.protocol import Text
 from ..errors import ArboError, Errors
 from ..log import log
 from ..storage.files import write_file
+from ..storage.locks import ForkableLock
 from .attached_index import AttachedIndex
 from .storage import Storage
 from .text_rows import TextRows, file_of, missing_texts
@@ -50,6 +51,7 @@ class EntityVectors:
         self.layout = 0
         self.epoch = 0
         self._earlier: Optional[VectorCache] = None
+        self._making = ForkableLock()
         self._caches: Dict[Tuple[VectorKind, bool], VectorCache] = {}
         self._forget()
 
@@ -217,13 +219,17 @@ class EntityVectors:
         lasting: As in ``sync``.
         """
         about = VectorKind(fingerprint, kind, self.storage.dtype)
-        cache = self._caches.get((about, lasting))
-        if cache is None:
-            folder = self._place(about) if lasting else None
-            same = [k for k in self._caches if k[0].kind == kind and k[1] == lasting]
-            for old in same[: len(same) + 1 - (MOST_KEPT if lasting else 1)]:
-                del self._caches[old]
-            cache = self._caches[about, lasting] = VectorCache(about, folder)
+        with self._making:
+            # An encoder in training has the vectors of another where its weights are the same.
+            lasting = lasting or (about, True) in self._caches
+            cache = self._caches.get((about, lasting))
+            if cache is None:
+                folder = self._place(about) if lasting else None
+                same = [k for k in self._caches if k[0].kind == kind and k[1] == lasting]
+                for old in same[: len(same) + 1 - (MOST_KEPT if lasting else 1)]:
+                    del self._caches[old]
+                cache = self._caches[about, lasting] = VectorCache(about, folder)
+                cache.used()
         return cache
 
     def _place(self, about: VectorKind) -> Optional[VectorFolder]:
@@ -243,7 +249,7 @@ class EntityVectors:
             elsewhere = user_cache() if _missing_keys(cache, texts).size > FEW else None
             if elsewhere is not None:
                 own, cache = cache, VectorCache(cache.about, elsewhere)
-                self._caches[cache.about, lasting] = cache
+                self._caches[cache.about, True] = cache
                 _take_over(cache, texts, own)
         cache.used()
         return cache
@@ -335,7 +341,7 @@ class EntityVectors:
         if home is not None and self._cache is not None:
             self._saved = "", -1
             self._save_texts(self._texts)
-            index = index.write(home, self._cache.about, self._texts.keys)
+            index = index.write(home, self._cache.about, self._shown.keys)
         self._index = index
 
     def write(self, path: Path, uuid: str) -> None:
@@ -361,7 +367,7 @@ class EntityVectors:
             write_file(path / file_of(texts.identity), own.to_bytes())
         if self._index is not None:
             with suppress(FileNotFoundError):  # another program may have replaced it
-                self._index.write(path, cache.about, texts.keys)
+                self._index.write(path, cache.about, self._shown.keys)
 
     def to_dict(self) -> Dict[str, Any]:
         """The rows in use, as arrays and bytes."""

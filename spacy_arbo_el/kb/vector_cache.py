@@ -82,8 +82,10 @@ class VectorFolder:
 
     def kinds(self, kind: str = "names") -> List[VectorKind]:
         """The encoders whose vectors are here, those used last first."""
-        headers = [read_header(path) for path in self._by_use(f"vectors-{kind}-*")]
-        return [found[0] for found in headers if found is not None]
+        files = self._by_use(f"vectors-{kind}-*")
+        headers = [(path, read_header(path)) for path in files]
+        # Headers may come from strangers: a kind is part of a path.
+        return [found[0] for path, found in headers if found and found[0].name == path.stem]
 
     def has(self, about: VectorKind) -> bool:
         """Return whether there are vectors of a kind."""

@@ -1,6 +1,7 @@
 """Rows of vectors, each with the entity that it is of."""
 
-from typing import Iterator, Optional, Tuple
+import mmap
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 import numpy as np
 
@@ -67,12 +68,24 @@ class VectorRows:
         for start in range(0, len(self), step):
             yield start, self.take(np.arange(start, min(start + step, len(self))))
 
-    def array(self) -> np.ndarray:
-        """All rows, (n, width) float32."""
+    def array(self, prepare: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
+        """All rows, (n, width) float32.
+
+        prepare: Applied to some rows at a time.
+        """
         vectors = np.empty((len(self), self.width), dtype=np.float32)
-        for start, block in self.blocks():
-            vectors[start : start + len(block)] = block
+        for start, block in self.blocks(STEP // 16):
+            vectors[start : start + len(block)] = prepare(block)
+        self._release()
         return vectors
+
+    def _release(self) -> None:
+        """Let go of the pages of a mapped file, which are read again when they are needed."""
+        base: Any = self._vectors
+        while base is not None and not isinstance(base, mmap.mmap):
+            base = getattr(base, "base", None)
+        if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+            base.madvise(mmap.MADV_DONTNEED)
 
 
 def check_dtype(dtype: str) -> str:

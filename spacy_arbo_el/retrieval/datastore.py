@@ -250,6 +250,12 @@ class Datastore:
         self._retriever = None
         return count
 
+    def complete_exemplars(self) -> None:
+        """Encode exemplars that have no vector, and keep older vectors, as checkpoints do."""
+        with self.editing():
+            self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
+            self._retriever = None
+
     def encode_exemplars(self) -> None:
         """Have vectors of all exemplars by the present encoder, and keep those of entities."""
         with self.editing():

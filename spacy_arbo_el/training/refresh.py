@@ -15,7 +15,7 @@ NEVER = -1
 # Mentions that are trained on between two refreshes.
 MENTIONS = 5000
 # Texts near a mention, by the vectors at hand, that may become its candidates or negatives.
-NEAREST = 200
+NEAREST = 100
 # The share of all texts that is encoded beside these, to see how much they miss.
 SAMPLE = 0.05
 # The nearest texts of a mention that should have new vectors.

@@ -117,8 +117,8 @@ def test_a_folder_keeps_the_encoders_that_were_used_last(tmp_path):
         assert kb.sync(Names(), encode, f"encoder {number}") > 0
         assert kb.sync(Names(), encode, "encoder 0") == 0, "it is in use"
         time.sleep(0.02)  # the clock of files is coarse
-    assert ArboKB.for_reading(path).vectors.encoders()[:1] == ["encoder 0"]
-    assert len(ArboKB.for_reading(path).vectors.encoders()) == 4
+    kept = ArboKB.for_reading(path).vectors.encoders()
+    assert len(kept) == 4 and {"encoder 0", "encoder 5", "encoder 4"} <= set(kept)
     kb = ArboKB.for_reading(path)
     kb.vectors.cache("descriptions", "x").put(np.arange(3), np.ones((3, 2)))
     assert len(kb.vectors.encoders()) == 4, "each kind has its own"

@@ -11,11 +11,16 @@ from spacy.util import registry
 from thinc.api import Adam
 
 from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.retrieval import datastore
+from spacy_arbo_el.training import evaluation
 from spacy_arbo_el.training.checkpoint import History, read_checkpoint, write_checkpoint
-from spacy_arbo_el.training.loop import CHECKPOINT, train
+from spacy_arbo_el.training.loop import CHECKPOINT, _gains, train
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
-from ..linker.world import TRAIN, annotated, write_corpus
+from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse, write_corpus
 from ..systems import load_system
 
 SYSTEM = "in_batch"
@@ -196,3 +201,52 @@ def test_early_stopping(paths, tmp_path):
     settings["training.optimizer.learn_rate.initial_rate"] = 0.0
     log = scores_of(run(paths, tmp_path, callback=False, **settings))
     assert [line[1] for line in log] == ["0", "2", "4"]
+
+
+MANY = [Entity(f"e{i}", f"thing number {i}") for i in range(60)]
+
+
+@pytest.mark.slow
+def test_evaluations_search_some_entities_and_the_last_all(paths, tmp_path, monkeypatch):
+    write_entities_jsonl([*ENTITIES, *MANY], tmp_path / "kb.jsonl")
+    config = load_system(
+        SYSTEM, {**settings_of(paths), "paths.kb": str(tmp_path / "kb.jsonl"), EVERY: -1}
+    )
+    nlp, sizes, limits = init_nlp(config), [], []
+    linker = find_linker(nlp)
+    verbalize = linker.datastore.settings.verbalization
+    names = {text for entity in linker.kb for text in verbalize(entity)}
+    n_rows = sum(len(verbalize(entity)) for entity in linker.kb)
+    gold = {kb_id for text in DEV for _, _, kb_id in parse(text)[1]}
+
+    encode_texts = datastore.encode_texts
+
+    def encode(encoder, texts):
+        sizes.append(len(texts))
+        return encode_texts(encoder, texts)
+
+    monkeypatch.setattr(datastore, "encode_texts", encode)
+    of = evaluation.LimitedSearch.of
+    monkeypatch.setattr(
+        evaluation.LimitedSearch, "of", lambda *args: limits.append(of(*args)) or limits[-1]
+    )
+    log = io.StringIO()
+    train(nlp, tmp_path / "out", eval_entities=40, stdout=log)
+    (among,) = limits[0].among.values()
+    chosen = linker.kb.entities.at_all(np.flatnonzero(among).tolist()).values()
+    assert gold <= {entity.id for entity in chosen}
+    assert 30 < sum(len(verbalize(entity)) for entity in chosen) <= 40
+    some = {text for entity in chosen for text in verbalize(entity)}
+    assert sizes[0] == len(names), "the untrained encoder reads all once"
+    assert set(sizes[1:]) == {len(some), len(names - some)}
+    assert sizes.count(len(names - some)) <= 2, "the last pipeline, and the best if it is another"
+    n_encoded = len(sizes)
+    for name in ("model-last", "model-best"):
+        kb = find_linker(spacy.load(tmp_path / "out" / name)).kb
+        assert kb.in_sync and (kb.vectors.owners() >= 0).sum() == n_rows
+    assert len(sizes) == n_encoded, "what was saved is complete"
+
+
+def test_a_training_that_gained_nothing_says_so():
+    assert list(_gains([(0.5, 0), (0.4, 4), (0.5, 8)]))[0].endswith("spacy arbo calibrate")
+    assert not list(_gains([(0.5, 0), (0.6, 4)])) and not list(_gains([(0.5, 0)]))

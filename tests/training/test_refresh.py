@@ -40,7 +40,7 @@ def refreshed(change):
 def test_texts_near_mentions_and_some_others_are_encoded_again():
     rows, nearest = refreshed(lambda vectors: vectors * np.float32(1.01) + np.float32(0.01))
     assert np.isin(nearest, rows).all() and np.isin(np.arange(MENTIONS), rows).all()
-    assert 200 < len(rows) < TEXTS / 2
+    assert 100 < len(rows) < TEXTS / 3
 
 
 def test_all_texts_are_encoded_where_others_are_near_mentions_now():

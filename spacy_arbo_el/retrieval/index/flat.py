@@ -158,6 +158,6 @@ class Flat:
         previous: Optional[Index] = None,
     ) -> FlatIndex:
         if not isinstance(previous, FlatIndex):
-            return FlatIndex(similarity.prepare(rows.array()), similarity)
+            return FlatIndex(rows.array(similarity.prepare), similarity)
         new = rows.take(np.arange(len(previous), len(rows)))
         return previous.with_vectors(similarity.prepare(new)) if len(new) else previous
