@@ -235,6 +235,9 @@ class Errors(metaclass=_Coded):
         "corpus again."
     )
 
+    E117 = "There is no way {value!r} to count offsets. Choose one of: {choices}."
+    E118 = "The reader of {format!r} has no option --offsets. Leave it out, or convert the offsets."
+
     # Encoders: E2xx
     E200 = (
         "The encoder {name!r} has no weights yet. A linker loads them when it is first used. To "
@@ -696,9 +699,18 @@ class Warnings(metaclass=_Coded):
         "'title', and that of other names to 'aliases'."
     )
     W103 = (
-        "{path}: {count} of {all} mentions end one character before the end of a word. If the end "
-        "offsets of the file name the last character of a mention, add 1 to each: here an end is "
-        "the offset of the character behind it."
+        "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
+        "a word, such as {example}. Check that offsets count characters from 0, and that the end "
+        "is behind the last one."
+    )
+    W104 = (
+        "{path}: the offsets of {count} documents are {reading}, as the words of the mentions "
+        "show. They were converted to characters."
+    )
+    W105 = (
+        "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
+        "a word, such as {example}. With --offsets {reading} {fewer} would: try it, and look at "
+        "the mentions."
     )
 
     # Retrieval: W3xx

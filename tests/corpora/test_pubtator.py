@@ -76,7 +76,11 @@ HEAD = "1|t|Skin tumour.\n1|a|A colon cancer.\n"
         (HEAD + "1\t0\t" + "9" * 5000 + "\tSkin\tX\tD1\n", 3, "is no offset"),
         (HEAD + "1\t4\t4\t\tX\tD1\n", 3, "a mention from 4 to 4 doesn't fit a text of 28"),
         (HEAD + "1\t24\t29\tcer.\tX\tD1\n", 3, "a mention from 24 to 29 doesn't fit a text of 28"),
-        (HEAD + "1\t0\t4\tskin\tX\tD1\n", 3, "says 'skin', but the text from 0 to 4 is 'Skin'"),
+        (
+            HEAD + "1\t0\t4\tskin\tX\tD1\n",
+            3,
+            "the mention is 'skin', but the text from 0 to 4 is 'Skin'",
+        ),
         (HEAD + "1\t0\t4\tSkin\t \tD1\n", 3, "the label (column 5) is empty"),
     ],
 )
