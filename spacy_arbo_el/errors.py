@@ -212,6 +212,17 @@ class Errors(metaclass=_Coded):
         "The knowledge base in {path} was saved by an earlier version. Upgrade it once: "
         "python -m spacy arbo kb upgrade {path}"
     )
+    E045 = (
+        "'text' and {key!r} are keys of an annotated document, not of an entity. Convert documents "
+        "with arbo convert, and give the entities' names in 'title' and 'aliases'."
+    )
+    E046 = (
+        "The pattern {pattern!r:.80} is no name. Give a string, or tokens with 'LOWER', 'ORTH' or "
+        "'TEXT' alone."
+    )
+    E047 = (
+        "{path} has no entity{skipped}. Check the file, its format, and the options of the reader."
+    )
     E043 = "The reader of {format!r} has no option {name!r}. Leave it out; it has: {choices}."
 
     # Reading files: E1xx
@@ -707,6 +718,7 @@ class Warnings(metaclass=_Coded):
         "{path}: the offsets of {count} documents are {reading}, as the words of the mentions "
         "show. They were converted to characters."
     )
+    W106 = "{path}: {count} entries are no entities and were left out: {reasons}."
     W105 = (
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
         "a word, such as {example}. With --offsets {reading} {fewer} would: try it, and look at "

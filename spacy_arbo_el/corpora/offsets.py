@@ -72,7 +72,7 @@ def _fits(text: str, one: Given, at: Optional[Place], same: Callable[[str, str],
 def _misplaced(
     text: str, given: Sequence[Given], found: Dict[str, List[Optional[Place]]]
 ) -> Misplaced:
-    """The error of the first mention that does not fit, in the reading in which most do."""
+    """The error of a mention, in the reading in which most others fit."""
     wrong = {
         reading: [
             number
