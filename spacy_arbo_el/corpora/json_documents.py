@@ -18,18 +18,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple
 
-from ..errors import Errors
 from ..formats import corpus_formats
 from ..storage.lines import (
     WHOLE,
     Lines,
     OnBad,
     PathLike,
-    check_exists,
     is_text,
     json_kind,
     line_error,
     read_records,
+    read_text,
     throw,
 )
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
@@ -110,11 +109,7 @@ def json_values(source: Source) -> Iterator[Tuple[int, Any]]:
 
     A document may be a list of its text and its annotations.
     """
-    try:
-        content = check_exists(source.path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        problem = f"not UTF-8: {error}"
-        raise ValueError(Errors.E788.format(path=source.path, problem=problem)) from None
+    content = read_text(source.path)
     try:
         whole = json.loads(content)
     except (ValueError, RecursionError):

@@ -21,6 +21,8 @@ from .json_documents import About, Problem, Source, placed
 from .offsets import Given, Misplaced
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
+# A variant as tmVar writes it: "tmVar:c|SUB|G|12|A;HGVS:c.12G>A".
+VARIANT = re.compile(r"\b(?:tmVar:|HGVS:|[cgmnpr]?\|(?:SUB|DEL|INS|DUP|INDEL|FS|Allele)\|)", re.I)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
 
 
@@ -30,8 +32,9 @@ def read_pubtator(
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a PubTator file.
 
-    Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``. An id of ``-1`` or an
-    empty one becomes NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's
+    Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``; in a variant of tmVar,
+    ``;`` alone separates ids, and its bars become ``_``. An id of ``-1`` or an empty one becomes
+    NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's
     composite names) are skipped. There may be no abstract. Of documents with the same id, the first
     is kept; the others are left out with a warning, and count as "duplicates".
 
@@ -140,8 +143,15 @@ def _mention(columns: List[str]) -> Tuple[Given, About]:
     label = columns[4].strip()
     if not label:
         raise Problem(f"the label (column 5) is empty. {FORM}.")
-    ids = split_ids(columns[5], "+;,") if len(columns) > 5 else ()
+    ids = _ids(columns[5]) if len(columns) > 5 else ()
     return given, (label, ids, "")
+
+
+def _ids(value: str) -> Tuple[str, ...]:
+    """The ids of a mention. The bars within a variant of tmVar separate none."""
+    if VARIANT.search(value):
+        return split_ids(value.replace("|", "_"), ";")
+    return split_ids(value, "+;,")
 
 
 def _offset(value: str) -> int:

@@ -23,6 +23,7 @@ from ..storage.lines import (
     check_encoding,
     check_exists,
     encoding_name,
+    encoding_of,
     read_lines,
     throw,
 )
@@ -130,7 +131,8 @@ def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText
 def _text_of_file(source: Source) -> AnnotatedText:
     """The document that a ``.txt`` file is. A byte order mark is no part of it."""
     try:
-        text = Path(source.path).read_bytes().decode(source.encoding).removeprefix("\ufeff")
+        encoding = encoding_of(Path(source.path), source.encoding)
+        text = Path(source.path).read_bytes().decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
         name = encoding_name(source.encoding)
         problem = f"the file isn't {name} ({error}). {OTHER_ENCODING}"

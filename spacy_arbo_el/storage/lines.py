@@ -1,6 +1,7 @@
 """Reading of text files line by line; storable text."""
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
@@ -101,6 +102,7 @@ def read_lines(
     ends: Whether lines keep their ends.
     """
     path = check_exists(path)
+    encoding = encoding_of(path, encoding)
     cut = "" if ends else "\r\n"
     if not check_encoding(encoding):
         yield from ((number, line.rstrip(cut)) for number, line in _wide_lines(path, encoding))
@@ -116,6 +118,31 @@ def read_lines(
                 name = encoding_name(encoding)
                 problem = f"the file isn't {name} here ({err.reason}). {OTHER_ENCODING}"
                 bad(line_error(path, number, problem))
+
+
+def encoding_of(path: Path, encoding: str) -> str:
+    """The encoding of a file: UTF-16 where it begins with that byte order mark."""
+    # To open a pipe would take its first bytes.
+    if encoding != "utf8" or not path.is_file():
+        return encoding
+    try:
+        with _open(path) as file:
+            is_wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    except (EOFError, zlib.error, OSError):
+        return encoding
+    return "utf-16" if is_wide else encoding
+
+
+def read_text(path: PathLike) -> str:
+    """The whole text of a file in UTF-8, or UTF-16 with its mark. ValueError for another one."""
+    path = check_exists(path)
+    try:
+        with _open(path) as file:
+            text = file.read().decode(encoding_of(path, "utf8"))
+    except UnicodeError as error:
+        problem = f"the file isn't UTF-8 ({error}). {OTHER_ENCODING}"
+        raise line_error(path, 1, problem) from None
+    return text.removeprefix("\ufeff")
 
 
 def encoding_name(encoding: str) -> str:

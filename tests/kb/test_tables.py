@@ -211,6 +211,41 @@ def test_escapes_and_quotes_in_obo(write):
     assert term.aliases == ("3,3',3\"-acid", "second")
 
 
+NAMES_IN_OBO = {
+    "disodium {[2-(acetyl)amino]ethyl}zamate": "disodium {[2-(acetyl)amino]ethyl}zamate",
+    "poly {A} tail": "poly {A} tail",
+    "marn ! really": "marn ! really",
+    'zelm {source="x"} ! a comment': "zelm",
+    'zelm {source="x, {y}", by:me="z"}': "zelm",
+    "a \\{b\\} c": "a {b} c",
+}
+
+
+@pytest.mark.parametrize("name", NAMES_IN_OBO)
+def test_braces_and_exclamation_marks_in_names_of_obo(write, name):
+    text = f'[Term]\nid: a ! b\nname: {name}\nis_a: c {{source="x"}} ! d\n'
+    (term,) = read_obo(write(text, "t.obo"))
+    assert (term.id, term.title, term.meta["parents"]) == ("a", NAMES_IN_OBO[name], ["c"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("kb.csv", "id,title\na,Ålder\n"),
+        ("kb.tsv", "id\ttitle\na\tÅlder\n"),
+        ("kb.jsonl", '{"id": "a", "title": "Ålder"}\n'),
+        ("kb.json", '[{"id": "a", "title": "Ålder"}]'),
+        ("kb.obo", "[Term]\nid: a\nname: Ålder\n"),
+    ],
+)
+def test_utf_16_is_read_by_its_mark(write, encoding, name, text):
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    assert names_of(load_kb(write((mark + text).encode(encoding), name), Vocab())) == {
+        "a": ("Ålder",)
+    }
+
+
 TURTLE = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 <http://x.org/1> a skos:Concept ; skos:prefLabel "Alder"@en, "Erle"@de ;
   skos:altLabel "alder tree"@en ; skos:definition "a tree"@en .
@@ -223,10 +258,70 @@ def test_concepts_of_skos(write):
     path, report = write(TURTLE, "kb.ttl"), ImportReport()
     (alder,) = read_skos(path, report)
     assert alder == Entity("http://x.org/1", "Alder", "a tree", ("alder tree",))
-    assert report.skipped == {"no preferred label in en": 1}
+    assert report.skipped == {"no label in en": 1}
     assert names_of(read_skos(path, languages=("de", "en")))["http://x.org/2"] == ("Buche",)
     with pytest.raises(ValueError, match="kb.ttl, line 1: no valid SKOS"):
         list(read_skos(write("<", "kb.ttl")))
+
+
+XL = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix xl: <http://www.w3.org/2008/05/skos-xl#> .
+<x:1> a skos:Concept ; xl:prefLabel <x:l1> ; xl:altLabel <x:l2> .
+<x:l1> xl:literalForm "blue fever"@en . <x:l2> xl:literalForm "cyan pyrexia"@en .
+"""
+LABELS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix dct: <http://purl.org/dc/terms/> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+<x:1> a skos:Concept ; skos:prefLabel "Port Veil"@en ;
+  skos:definition [ rdf:value "A port town."@en, "Eine Stadt."@de ], <x:note> .
+<x:2> a skos:Concept ; skos:prefLabel "color harbor"@en-US, "colour harbour"@en-GB .
+<x:3> a skos:Concept ; skos:prefLabel "Marschhusten"@de ; skos:altLabel "marsh cough"@en .
+<x:4> a skos:Concept ; skos:prefLabel "old veil"@en ; owl:deprecated true ; dct:isReplacedBy <x:1> .
+"""
+OWL = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+ xmlns:owl="http://www.w3.org/2002/07/owl#" xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#"
+ xmlns:o="http://www.geneontology.org/formats/oboInOwl#" xmlns:i="http://purl.obolibrary.org/obo/">
+<owl:Class rdf:about="x:5"><rdfs:label>blue fever</rdfs:label>
+<o:hasExactSynonym>cyan pyrexia</o:hasExactSynonym>
+<i:IAO_0000115>It is blue.</i:IAO_0000115></owl:Class>
+<owl:Class rdf:about="x:6"><rdfs:label>old fever</rdfs:label>
+<owl:deprecated rdf:datatype="http://www.w3.org/2001/XMLSchema#boolean">true</owl:deprecated>
+<i:IAO_0100001 rdf:resource="x:5"/></owl:Class></rdf:RDF>"""
+
+
+def test_labels_of_skos_as_people_have_them(write):
+    pytest.importorskip("rdflib")
+    assert names_of(load_kb(write(XL, "kb.ttl"), Vocab())) == {
+        "x:1": ("blue fever", "cyan pyrexia")
+    }
+    path, report = write(LABELS, "kb.ttl"), ImportReport()
+    one, two, three = read_skos(path, report)
+    assert (one.description, two.names) == ("A port town.", ["color harbor", "colour harbour"])
+    assert three.names == ["marsh cough"]
+    assert (report.skipped, report.redirects) == ({"deprecated": 1}, {"x:4": "x:1"})
+    _, _, both = read_skos(path, languages=("en", "de"))
+    assert both.names == ["Marschhusten", "marsh cough"]
+    with pytest.warns(UserWarning, match="W106.*1 deprecated"):
+        assert load_kb(path, Vocab())["x:4"].id == "x:1"
+
+
+@pytest.mark.parametrize(("name", "syntax"), [("kb.nt", "nt"), ("kb.jsonld", "json-ld")])
+def test_other_syntaxes_of_skos_by_suffix(write, name, syntax):
+    rdflib = pytest.importorskip("rdflib")
+    data = rdflib.Graph().parse(data=TURTLE, format="turtle").serialize(format=syntax)
+    assert names_of(load_kb(write(data, name), Vocab()))["http://x.org/1"] == (
+        "Alder",
+        "alder tree",
+    )
+    packed = write(gzip.compress(data.encode()), f"{name}.gz")
+    assert "http://x.org/1" in names_of(load_kb(packed, Vocab()))
+
+
+def test_classes_of_owl(write):
+    pytest.importorskip("rdflib")
+    (entity,) = read_skos(write(OWL, "kb.owl"), report := ImportReport())
+    assert entity == Entity("x:5", "blue fever", "It is blue.", ("cyan pyrexia",))
+    assert (report.skipped, report.redirects) == ({"deprecated": 1}, {"x:6": "x:5"})
 
 
 def test_skos_without_rdflib(write, monkeypatch):

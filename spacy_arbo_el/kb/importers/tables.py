@@ -64,7 +64,7 @@ def read_table(
     report = report or ImportReport()
     table = _Table(path, delimiter, encoding, list(header), _lists(where or {}))
     with at_line(path, 1):
-        fields = _fields(table.header, _lists(columns or {}), path)
+        fields = _fields(table.header, _lists(columns or {}))
     reader, several = RecordReader(), _repeated(table.rows(ignore), fields)
     merged: Dict[str, Tuple[int, Dict]] = {}
     for number, row in table.rows(bad, report):
@@ -117,7 +117,8 @@ class _Table:
             _, names = next(islice(self._split(throw), self._first, None), (1, []))
             header, self._first = [name.strip() for name in names], self._first + 1
         self.header, self.width = header, len(header)
-        _check_columns({column: [column] for column in where}, header, path)
+        with at_line(path, 1):
+            _check_columns({column: [column] for column in where}, header)
         self._where = {header.index(column): values for column, values in where.items()}
 
     def rows(
@@ -201,9 +202,7 @@ def _lists(values: Mapping[str, Union[str, Sequence[str]]]) -> Dict[str, List[st
     return {key: [one] if isinstance(one, str) else list(one) for key, one in values.items()}
 
 
-def _fields(
-    header: List[str], columns: Mapping[str, List[str]], path: PathLike
-) -> Dict[str, List[int]]:
+def _fields(header: List[str], columns: Mapping[str, List[str]]) -> Dict[str, List[int]]:
     """Map fields to the places of their columns. ValueError where one does not exist."""
     unknown = [field for field in columns if field not in FIELDS or field == "meta"]
     if unknown:
@@ -211,7 +210,7 @@ def _fields(
     single = [field for field in ("id", "frequency") if len(columns.get(field, ())) > 1]
     if single:
         raise ValueError(f"{single[0]!r} is one column. Only names, types and texts are joined.")
-    _check_columns(columns, header, path)
+    _check_columns(columns, header)
     # A column that was given to one field is in no other.
     given = {name for names in columns.values() for name in names}
     fields = fields_of(["" if name in given else name for name in header])
@@ -222,11 +221,11 @@ def _fields(
         if field == "title":
             fields[NAMES] = places[1:]
     if "id" not in fields:
-        _check_columns({"id": ["id"]}, header, path)
+        _check_columns({"id": ["id"]}, header)
     return fields
 
 
-def _check_columns(columns: Mapping[str, Sequence[str]], header: List[str], path: PathLike) -> None:
+def _check_columns(columns: Mapping[str, Sequence[str]], header: List[str]) -> None:
     """Raise ValueError for a column that does not exist. columns: By field, or those of rows."""
     wanted = [(field, name) for field, names in columns.items() for name in names]
     for field, name in wanted:
@@ -235,7 +234,7 @@ def _check_columns(columns: Mapping[str, Sequence[str]], header: List[str], path
                 f"there is no column {name!r}. Columns: {', '.join(header)}. Say which it is: "
                 f"--column {field}=…; where no line names columns: --header NAMES."
             )
-            raise line_error(path, 1, problem)
+            raise ValueError(problem)
 
 
 def _record(
