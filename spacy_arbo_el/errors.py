@@ -805,6 +805,10 @@ class Warnings(metaclass=_Coded):
         "The knowledge base of {name!r} is empty, so every mention is NIL. Give it entities with "
         "set_kb or kb.add; without any, mentions can only be grouped, see corpus.link."
     )
+    W548 = (
+        "The knowledge base of {name!r} is empty, so arbo_names finds nothing. Give it entities "
+        "with set_kb or kb.add."
+    )
     W549 = "linker.{name} has moved: call linker.{path}. The old name goes in the next release."
     W546 = (
         "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base, so all "

@@ -5,7 +5,7 @@ import warnings
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Container, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -137,6 +137,10 @@ class Datastore:
             "types", (kb, kb.edits), lambda: frozenset(kb.entities.type_counts())
         )
         return name in types
+
+    def named(self, strings: Sequence[str]) -> Container[str]:
+        """Find the strings that are names of entities. strings: Case folded."""
+        return self.kb.entities.with_names(strings)
 
     # Edits
 

@@ -34,7 +34,7 @@ def read_skos(
     *,
     languages: Tuple[str, ...] = ("en",),
 ) -> Iterator[Entity]:
-    """Yield the concepts of a SKOS file, or the classes of an OWL file, by their addresses.
+    """Yield the concepts of a SKOS file or the classes of an OWL file.
 
     The title is the preferred label, or ``rdfs:label``. Aliases are its other labels, of SKOS-XL
     too, and exact synonyms, in all languages that are asked for. The description is the
