@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Callable, Container, Iterable, List, Optional, Sequence
+from typing import Callable, Iterable, List, Mapping, Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -85,13 +85,14 @@ class MentionReader:
     encoder: Cuts the window from the text around a mention.
     settings: Which spans are mentions.
     has_type: Whether an entity of the knowledge base has a type.
-    named: Function from case-folded strings to those that are names of entities.
+    named: Function from case-folded strings to those that are names of entities, with the most
+        words that another name of such an entity has.
     """
 
     encoder: Encoder
     settings: MentionSettings
     has_type: Callable[[str], bool] = lambda label: False
-    named: Callable[[Sequence[str]], Container[str]] = lambda strings: ()
+    named: Callable[[Sequence[str]], Mapping[str, int]] = lambda strings: {}
 
     def all_mentions(self, doc: Doc) -> List[Span]:
         """The mentions of a Doc, in order."""
@@ -179,9 +180,12 @@ class MentionReader:
         return read
 
     def _named_as_written(self, own: Sequence[str], new: Sequence[str]) -> np.ndarray:
-        """(n,) bool, mentions whose own spelling is a name, and is not what a name abbreviates.
+        """(n,) bool, mentions that are read as they stand: names of entities.
 
-        own, new: Their strings as they are written, and normalized.
+        An abbreviation is one only where neither its long form is a name, nor its entity has a
+        longer name: that may be another thing than the text defines.
+
+        own, new: Their strings before and after normalization.
         """
         kept = np.zeros(len(own), dtype=bool)
         strings = [[one.casefold().rstrip(" .,;:") for one in texts] for texts in (own, new)]
@@ -190,9 +194,11 @@ class MentionReader:
             named = self.named(sorted({some[number] for number in changed for some in strings}))
             for number in changed:
                 before, after = strings[0][number], strings[1][number]
-                # A long form that the text defines says which of several entities is meant.
-                is_longer = len(before.split()) != len(after.split())
-                kept[number] = before in named and not (is_longer and after in named)
+                words = len(before.split())
+                is_free = words == len(after.split()) or (
+                    after not in named and named.get(before, 0) <= words
+                )
+                kept[number] = before in named and is_free
         return kept
 
     def inputs_of(self, read: ReadTexts) -> SpanInputs:

@@ -5,7 +5,7 @@ import warnings
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Container, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -138,9 +138,21 @@ class Datastore:
         )
         return name in types
 
-    def named(self, strings: Sequence[str]) -> Container[str]:
-        """Find the strings that are names of entities. strings: Case folded."""
-        return self.kb.entities.with_names(strings)
+    def named(self, strings: Sequence[str]) -> Dict[str, int]:
+        """Find the strings that are names of entities.
+
+        strings: Case folded.
+        RETURNS: For each of them the most words of another name that such an entity has.
+        """
+        entities = self.kb.entities
+        found = entities.with_names(strings)
+        named = entities.at_all({one for places in found.values() for one in places})
+        words = {}
+        for string, places in found.items():
+            names = (name for place in places for name in named[place].names)
+            others = (len(name.split()) for name in names if name.casefold() != string)
+            words[string] = max(others, default=0)
+        return words
 
     # Edits
 

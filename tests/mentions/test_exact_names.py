@@ -17,6 +17,7 @@ CHAIN = {
         for name in ("PlainCharacters", "ExpandAbbreviations", "AmericanSpelling")
     },
 }
+LONG = "World Health Office"
 TEXT = (
     "The World Health Office (WHO) met. Then [WHO|E1] of [Colour Ltd|E2] paid the [WHO tumour|E3]."
 )
@@ -43,6 +44,14 @@ def test_the_spelling_of_a_name_wins(names, read):
     assert batch.normalized == read
     (texts,) = linker.reader.texts_of([list(doc.ents)]).texts
     assert texts.startswith("The World Health Office (WHO) met. Then ")
+
+
+def test_an_abbreviation_of_another_long_name_is_written_out():
+    entities = [{"id": "E1", "title": "Water Horse Order", "aliases": ["WHO"]}]
+    nlp = build(entities, train=(), mentions={"normalizer": CHAIN})
+    doc = annotated(nlp, TEXT)
+    read = nlp.get_pipe("arbo_linker").reader.read([list(doc.ents)]).normalized
+    assert read == [LONG, "Color Ltd", f"{LONG} tumor"]
 
 
 def test_kept_mentions_move_with_the_text():

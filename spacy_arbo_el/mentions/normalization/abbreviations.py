@@ -116,7 +116,7 @@ Possible = Tuple[str, Callable[[], "Optional[_LongForm]"]]
 
 
 def _possible_definitions(text: str) -> Iterator[Possible]:
-    """What may be a definition, in order of the kinds of definitions, surest first."""
+    """Possible definitions, one kind after the other."""
     for match in _IN_BRACKETS.finditer(text):
         content, start = match[1] or match[2], match.start()
         first = re.split(r"[,;]", content)[0].strip()
@@ -154,7 +154,7 @@ def _long_form_by_initials(short: str, text: str, end: int) -> "Optional[_LongFo
 
 
 def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "Optional[_LongForm]":
-    """Words as a long form: all of them, or the first ones with the initials of the short form.
+    """Words as a long form: all, or the first with the initials.
 
     more_words: How many more words than characters all of them may be.
     """
