@@ -3,10 +3,10 @@
     python benchmarks/discovery.py MODEL TRAIN.spacy DEV.spacy [--part 0.2] [--mentions 4000]
 
 The mentions of all documents are clustered by their vectors, without a knowledge base. The methods
-are those of this package, with edges from the 4 nearest mentions, and those of scikit-learn and
-SciPy. All use the same vectors. With "n-grams", mentions are compared by character n-grams too,
-with a weight that is tuned. The threshold of each method is the one with the best adjusted Rand
-index on the last documents of the training set. There are three settings:
+are those of this package, with edges from the 4 nearest mentions and between those of one name, and
+those of scikit-learn and SciPy. All use the same vectors. With "n-grams", mentions are compared by
+character n-grams too, with a weight that is tuned. The threshold of each method is the one with the
+best adjusted Rand index on the last documents of the training set. There are three settings:
 
 ALL: All mentions are clustered and scored.
 ALL/UNSEEN: All mentions are clustered. Those of entities without a training mention are scored.
@@ -71,7 +71,8 @@ def by_graph(method: str, ngram_weight: float = 0.0) -> Method:
 
     def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
         features = discovery.features(mentions.vectors, mentions.normalized)
-        return list(discovery.sweep(features, Cosine(), 1 - distances))
+        names = np.unique(mentions.normalized, return_inverse=True)[1]
+        return list(discovery.sweep(features, Cosine(), 1 - distances, names))
 
     return cluster
 

@@ -225,6 +225,17 @@ class Errors(metaclass=_Coded):
         "is not read through links, which could lead to any file. Copy the whole pipeline with "
         "what its links point to, cp -rL FOLDER COPY, and load the copy."
     )
+    E045 = (
+        "'text' and {key!r} are keys of an annotated document, not of an entity. Convert documents "
+        "with arbo convert, and give the entities' names in 'title' and 'aliases'."
+    )
+    E046 = (
+        "The pattern {pattern!r:.80} is no name. Give a string, or tokens with 'LOWER', 'ORTH' or "
+        "'TEXT' alone."
+    )
+    E047 = (
+        "{path} has no entity{skipped}. Check the file, its format, and the options of the reader."
+    )
     E043 = "The reader of {format!r} has no option {name!r}. Leave it out; it has: {choices}."
 
     # Reading files: E1xx
@@ -247,6 +258,9 @@ class Errors(metaclass=_Coded):
         "{path} is no valid .spacy file ({problem}). It may be damaged or incomplete: convert the "
         "corpus again."
     )
+
+    E117 = "There is no way {value!r} to count offsets. Choose one of: {choices}."
+    E118 = "The reader of {format!r} has no option --offsets. Leave it out, or convert the offsets."
 
     # Encoders: E2xx
     E200 = (
@@ -709,9 +723,19 @@ class Warnings(metaclass=_Coded):
         "'title', and that of other names to 'aliases'."
     )
     W103 = (
-        "{path}: {count} of {all} mentions end one character before the end of a word. If the end "
-        "offsets of the file name the last character of a mention, add 1 to each: here an end is "
-        "the offset of the character behind it."
+        "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
+        "a word, such as {example}. Check that offsets count characters from 0, and that the end "
+        "is behind the last one."
+    )
+    W104 = (
+        "{path}: the offsets of {count} documents are {reading}, as the words of the mentions "
+        "show. They were converted to characters."
+    )
+    W106 = "{path}: {count} entries are no entities and were left out: {reasons}."
+    W105 = (
+        "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
+        "a word, such as {example}. With --offsets {reading} {fewer} would: try it, and look at "
+        "the mentions."
     )
 
     # Retrieval: W3xx
@@ -794,6 +818,10 @@ class Warnings(metaclass=_Coded):
     W545 = (
         "The knowledge base of {name!r} is empty, so every mention is NIL. Give it entities with "
         "set_kb or kb.add; without any, mentions can only be grouped, see corpus.link."
+    )
+    W548 = (
+        "The knowledge base of {name!r} is empty, so arbo_names finds nothing. Give it entities "
+        "with set_kb or kb.add."
     )
     W549 = "linker.{name} has moved: call linker.{path}. The old name goes in the next release."
     W546 = (

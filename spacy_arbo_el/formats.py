@@ -23,6 +23,9 @@ SUFFIXES = {
     ".obo": "obo",
     ".ttl": "skos",
     ".rdf": "skos",
+    ".owl": "skos",
+    ".nt": "skos",
+    ".jsonld": "skos",
 }
 # How files of wbgetentities and Special:EntityData begin.
 ENTITY_DATA = re.compile(rb'\{\s*"entities"\s*:')
@@ -33,7 +36,8 @@ def entity_format_of(path: Path) -> str:
 
     A file whose first line is an object is JSONL whatever its name, or entity data of Wikidata.
     """
-    format = SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix.lower(), "jsonl")
+    name = path.name.removesuffix(".gz").removesuffix(".bz2")
+    format = SUFFIXES.get(Path(name).suffix.lower(), "jsonl")
     start = read_start(path, 100).removeprefix(codecs.BOM_UTF8).lstrip()
     if format in ("json", "table") and start.startswith(b"{"):
         return "wikidata" if ENTITY_DATA.match(start) else "jsonl"

@@ -118,7 +118,7 @@ class ArboLinker(TrainablePipe):
         self.encoder = DualEncoder(model)
         datastore = Datastore(vocab, self.encoder, retriever, mentions.normalizer)
         self.stages = LinkingStages(
-            MentionReader(self.encoder, mentions, datastore.has_type),
+            MentionReader(self.encoder, mentions, datastore.has_type, datastore.named),
             self.encoder,
             datastore,
             Corrections(),

@@ -29,6 +29,9 @@ def convert_command(
     ),
     exclude: Optional[Path] = EXCLUDE,
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
+    offsets: str = Opt(
+        "", "--offsets", help="How offsets count: utf16, lf, bytes or another of the documentation"
+    ),
     skip_bad: bool = Opt(
         False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"
     ),
@@ -66,6 +69,7 @@ def convert_command(
             labels=[label.strip() for label in labels.split(",") if label.strip()] or None,
             concept_map=_concept_map(concepts) if concepts else None,
             exclude_ids=read_ids(exclude) if exclude else None,
+            offsets=offsets,
             bad=keep if skip_bad else throw,
         )
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)

@@ -1,7 +1,7 @@
 """``arbo kb …``: build, check and search knowledge bases. ``kb_edit.py`` has the edits."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -32,6 +32,7 @@ def build_command(
     output: Path = Arg(..., help="Folder of the knowledge base"),
     format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
     columns: List[str] = Opt([], "--column", help="table: field=column, such as title=Name"),
+    where: List[str] = Opt([], "--where", help="table: only rows with column=value"),
     separator: str = Opt("", "--separator", help="table: separates aliases and types"),
     delimiter: str = Opt("", "--delimiter", help="table: separates columns"),
     header: str = Opt("", "--header", help="table: names of columns, where no line has them"),
@@ -50,7 +51,8 @@ def build_command(
 ) -> None:
     """Build a knowledge base from entities.
 
-    Options for several values may be repeated. Without --model, a pipeline computes the vectors
+    Options for several values may be repeated: names of several columns are joined, and rows may
+    have any value that --where names for a column. Without --model, a pipeline computes the vectors
     when it loads the knowledge base.
 
     \b
@@ -69,7 +71,8 @@ def build_command(
         "header": tuple(name.strip() for name in header.split(",")) if header else (),
         "encoding": encoding,
         "skip_bad": skip_bad,
-        "columns": dict(column.partition("=")[::2] for column in columns),
+        "columns": _pairs(columns),
+        "where": _pairs(where),
         "languages": tuple(languages),
         "sources": tuple(sources),
         "types": tuple(types),
@@ -91,6 +94,14 @@ def build_command(
     show_skipped(report)
     names = kb.get_size_aliases()
     msg.good(f"{output}: {len(kb)} entities, {names} names, {len(kb.rows)} vectors")
+
+
+def _pairs(options: Iterable[str]) -> Dict[str, List[str]]:
+    """Options of the form name=value. Those of one name are joined."""
+    pairs: Dict[str, List[str]] = {}
+    for name, _, value in (option.partition("=") for option in options):
+        pairs.setdefault(name, []).append(value)
+    return pairs
 
 
 def _encode_with(model: Path) -> "Callable[[ArboKB], int]":

@@ -12,6 +12,7 @@ from wasabi import msg
 
 from ._util import errors_for_people, visible
 from .arguments import CODE, CPUS, GPUS, KB, RAY, WORKERS, load_linker, ray_settings
+from .console import write_line
 
 if TYPE_CHECKING:
     from ..kb.entity import Entity
@@ -185,7 +186,7 @@ def export_command(
         kb = ArboKB.for_reading(path)
         if str(output) == "-":
             for entity in kb:
-                typer.echo(entity_line(entity))
+                write_line(entity_line(entity))
             return
         count = write_entities_jsonl(kb, output)
     msg.good(f"{output}: {count} entities")

@@ -1,6 +1,6 @@
 """Annotated text as the readers return it, before tokenization."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Iterable, Tuple
 
 from ..errors import Errors
@@ -21,6 +21,8 @@ class AnnotatedMention:
     kb_ids: The ids of its entities, in the order of the annotation. A composite mention ("breast
         and ovarian cancer") has several. A NIL mention has none.
     cluster: The new entity that a NIL mention belongs to; empty if it is not annotated.
+    counted: How the file counts offsets, where it has the words of the mention too and these are
+        there; empty where it has offsets alone.
     """
 
     start: int
@@ -28,6 +30,7 @@ class AnnotatedMention:
     label: str
     kb_ids: Tuple[str, ...] = ()
     cluster: str = ""
+    counted: str = field(default="", compare=False)
 
     @property
     def kb_id(self) -> str:
@@ -62,7 +65,8 @@ def offsets_problem(start: int, end: int, length: int) -> str:
     """Message for offsets that do not fit a text's length."""
     return (
         f"a mention from {start} to {end} doesn't fit a text of {length} characters. Offsets "
-        "count characters from 0, the end is exclusive and greater than the start."
+        "count characters from 0, the end is exclusive and greater than the start. For others, "
+        "give arbo convert --offsets."
     )
 
 

@@ -23,7 +23,8 @@ file, or one per line::
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from functools import partial
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
@@ -39,6 +40,7 @@ from .json_documents import (
     read_each,
     string,
 )
+from .offsets import CHARACTERS, Given, places_in
 
 # How Prodigy's recipes for entity linking begin the ids of choices that are no entity.
 NIL_CHOICE = "NIL_"
@@ -46,7 +48,7 @@ NIL_CHOICE = "NIL_"
 
 @corpus_formats("prodigy")
 def read_prodigy(
-    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None
+    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None, offsets: str = ""
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Tasks that were rejected count as "excluded"."""
     by_text: Dict[str, AnnotatedText] = {}
@@ -56,7 +58,7 @@ def read_prodigy(
             if counts is not None:
                 counts["excluded"] += 1
             return None
-        text = _of_task(record, id_)
+        text = _of_task(record, id_, offsets)
         earlier = by_text.get(text.text)
         by_text[text.text] = text if earlier is None else _joined(earlier, text)
         return text if earlier is None else None
@@ -66,9 +68,9 @@ def read_prodigy(
     yield from by_text.values()
 
 
-def _of_task(record: Dict[str, Any], id_: str) -> AnnotatedText:
+def _of_task(record: Dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
     text = string(record, "text", empty=True)
-    mentions = mentions_in(record.get("spans"), "spans", text)
+    mentions = mentions_in(record.get("spans"), "spans", text, offsets)
     meta, chosen = record.get("meta"), record.get("accept")
     if chosen is not None and len(mentions) == 1:
         if not isinstance(chosen, list) or not all(isinstance(one, str) for one in chosen):
@@ -95,16 +97,16 @@ def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
 
 
 @corpus_formats("doccano")
-def read_doccano(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+def read_doccano(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
     """Yield the documents of a file."""
-    return read_each(Source(path, bad), _of_doccano)
+    return read_each(Source(path, bad), partial(_of_doccano, offsets=offsets))
 
 
-def _of_doccano(record: Dict[str, Any], id_: str) -> AnnotatedText:
+def _of_doccano(record: Dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
     text = string(record, "data" if "data" in record and "text" not in record else "text", True)
     key = next((key for key in ("entities", "label") if key in record), "labels")
     names = ("start_offset", "end_offset") if key == "entities" else ("start", "end")
-    mentions = mentions_in(record.get(key), key, text, names)
+    mentions = mentions_in(record.get(key), key, text, offsets, names)
     return AnnotatedText(id_in(record, "id", id_), text, tuple(map(_with_id, mentions)))
 
 
@@ -117,13 +119,15 @@ def _with_id(mention: AnnotatedMention) -> AnnotatedMention:
 
 
 @corpus_formats("spacy-json")
-def read_spacy_json(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+def read_spacy_json(
+    path: PathLike, bad: OnBad = throw, offsets: str = ""
+) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Errors name the number of a document, or its line."""
     source = Source(path, bad)
-    return read_each(source, _of_spacy, json_values(source))
+    return read_each(source, partial(_of_spacy, offsets=offsets), json_values(source))
 
 
-def _of_spacy(value: Any, id_: str) -> AnnotatedText:
+def _of_spacy(value: Any, id_: str, offsets: str) -> AnnotatedText:
     links: Any = None
     if isinstance(value, list) and len(value) == 2:
         text, annotations = value
@@ -132,16 +136,19 @@ def _of_spacy(value: Any, id_: str) -> AnnotatedText:
     check_object(value)
     text = string(value, "text", empty=True)
     key = "ents" if "ents" in value else "entities"
-    mentions = mentions_in(value.get(key), key, text)
+    mentions = mentions_in(value.get(key), key, text, offsets)
     if links is not None:
-        mentions = tuple(_with_links(mentions, links))
+        found = _links_by_place(text, links, offsets)
+        mentions = tuple(
+            replace(one, kb_ids=found.get((one.start, one.end), one.kb_ids)) for one in mentions
+        )
     return AnnotatedText(id_in(value, "id", id_), text, mentions)
 
 
-def _with_links(mentions: Iterable[AnnotatedMention], links: Any) -> Iterator[AnnotatedMention]:
-    """Read mentions with ids by offsets. They look like ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
+def _links_by_place(text: str, links: Any, offsets: str) -> Dict[Tuple[int, int], Tuple[str, ...]]:
+    """Ids by the place of a mention. They look like ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
     check_object(links)
-    found: Dict[Tuple[int, int], List[str]] = {}
+    found: Dict[Given, Tuple[str, ...]] = {}
     for key in links:
         ids = get(links, key)
         check_object(ids)
@@ -149,7 +156,7 @@ def _with_links(mentions: Iterable[AnnotatedMention], links: Any) -> Iterator[An
             start, end = (int(part) for part in key.strip("()[] ").split(","))
         except ValueError:
             raise Problem(f"{key!r:.40} in 'links' must be start and end, as in '0,3'.") from None
-        found[start, end] = [kb_id for kb_id, weight in ids.items() if weight]
-    for mention in mentions:
-        ids = found.get((mention.start, mention.end))
-        yield mention if ids is None else replace(mention, kb_ids=split_ids("|".join(ids)))
+        chosen = split_ids("|".join(kb_id for kb_id, weight in ids.items() if weight))
+        found[Given(start, end)] = chosen
+    places = places_in(text, list(found), offsets or CHARACTERS)
+    return {at: ids for at, ids in zip(places, found.values()) if at is not None}

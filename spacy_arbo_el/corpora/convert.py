@@ -13,7 +13,7 @@ from ..kb.importers.medic import strip_prefix
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText, unique
 from .docbin import write_docbin
-from .docs import INCLUSIVE, MENTIONS_KEY, to_doc
+from .docs import MENTIONS_KEY, to_doc
 from .read import read
 
 # Scripts that were written for earlier versions call it so.
@@ -41,6 +41,7 @@ def convert_corpus(
     concept_map: Optional[Mapping[str, str]] = None,
     exclude_ids: Optional[Iterable[str]] = None,
     spans_key: Optional[str] = None,
+    offsets: str = "",
     bad: OnBad = throw,
 ) -> Dict[str, int]:
     """Convert a corpus to ``.spacy`` and count its mentions.
@@ -56,6 +57,7 @@ def convert_corpus(
     concept_map: From equivalent id to concept, see ``normalise_ids``.
     exclude_ids: Ids of documents to leave out, such as those of a test set.
     spans_key: See ``to_doc``.
+    offsets: How offsets count, see ``read``.
     bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
     RETURNS: The numbers of these:
         docs: documents.
@@ -69,7 +71,7 @@ def convert_corpus(
     """
     counts: Counter = Counter(dict.fromkeys(COUNTED, 0))
     texts = select(
-        read(input_path, format, bad, counts),
+        read(input_path, format, bad, counts, offsets),
         labels=labels,
         concept_map=concept_map,
         exclude_ids=exclude_ids,
@@ -77,10 +79,6 @@ def convert_corpus(
     )
     docs = (to_doc(nlp, text, spans_key=spans_key, counts=counts) for text in texts)
     write_docbin(docs, output_path)
-    inclusive = counts.pop(INCLUSIVE, 0)
-    if inclusive > counts["mentions"] / 2:
-        message = Warnings.W103.format(path=input_path, count=inclusive, all=counts["mentions"])
-        warnings.warn(message, stacklevel=2)
     if counts["overlapping"] and spans_key is None:
         message = Warnings.W101.format(
             path=input_path, count=counts["overlapping"], key=MENTIONS_KEY

@@ -11,8 +11,6 @@ from ..mentions.getters import same_tokens
 from .annotated import AnnotatedMention, AnnotatedText
 
 MENTIONS_KEY = "mentions"
-# Mentions that end one character before the end of a word.
-INCLUSIVE = "inclusive"
 
 
 def to_doc(
@@ -66,7 +64,6 @@ def _count(counts: Counter, mentions: Iterable[AnnotatedMention], borders: Set[i
         counts["composite"] += len(m.kb_ids) > 1
         counts["nil"] += not m.kb_ids
         counts["retokenised"] += not {m.start, m.end} <= borders
-        counts[INCLUSIVE] += m.end not in borders and {m.start, m.end + 1} <= borders
 
 
 def _doc_with_borders(

@@ -1,5 +1,6 @@
 """Finding the mentions of documents that have none."""
 
+import gc
 import weakref
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Iterator, Optional, Tuple
@@ -7,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Iterator, 
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
+from ..log import warn_once
 from ..mentions.getters import same_tokens, set_mentions
 from ..storage.revision import RevisionCache
 from .names import Dictionary, NameFinder
@@ -32,6 +35,8 @@ class ArboNames:
     dashes and apostrophes, in the plural, and without spaces. Mentions are put where the linker
     takes them from. Their label is the first type of the entity.
 
+    A component that was sourced follows the pipeline that it is used in.
+
     linker: The name of the linker; by default the first one after it.
     overwrite: Whether mentions of earlier components are replaced. Otherwise they stay, and names
         that overlap with one are left out.
@@ -40,7 +45,7 @@ class ArboNames:
     def __init__(
         self,
         stop_words: Container[str],
-        find_linker: Callable[["ArboNames"], "ArboLinker"],
+        find_linker: Callable[["ArboNames", Optional[Vocab]], "ArboLinker"],
         overwrite: bool = False,
     ) -> None:
         self.stop_words = stop_words
@@ -53,21 +58,28 @@ class ArboNames:
         cls, nlp: Language, linker: Optional[str] = None, overwrite: bool = False
     ) -> "ArboNames":
         """Get the component of a pipeline. ``linker`` and ``overwrite`` are as for the class."""
-        of_nlp = weakref.ref(nlp)
+        last = weakref.ref(nlp)
 
-        def find(names: "ArboNames") -> "ArboLinker":
-            return _linker_after(names, of_nlp(), linker)
+        def find(names: "ArboNames", vocab: Optional[Vocab]) -> "ArboLinker":
+            nonlocal last
+            nlp = last()
+            if not _is_in(names, nlp, vocab):
+                nlp = next((one for one in _pipelines() if _is_in(names, one, vocab)), nlp)
+                last = last if nlp is None else weakref.ref(nlp)
+            return _linker_after(names, nlp, linker)
 
         return cls(nlp.Defaults.stop_words, find, overwrite)
 
     def __call__(self, doc: Doc) -> Doc:
-        linker = self._find_linker(self)
+        linker = self._find_linker(self, doc.vocab)
+        if not len(linker.kb):
+            warn_once(Warnings.W548.format(name=linker.name))
         getter = linker.mentions.getter
         return NameFinder(self._dictionary(linker), getter, self.overwrite).find(doc)
 
     def __reduce__(self) -> Tuple[Callable[..., "ArboNames"], Tuple[Any, ...]]:
         # For nlp.pipe(n_process=2). The linker is pickled once, with the same pipeline.
-        return _names_of_linker, (self.stop_words, self._find_linker(self), self.overwrite)
+        return _names_of_linker, (self.stop_words, self._find_linker(self, None), self.overwrite)
 
     def _dictionary(self, linker: "ArboLinker") -> Dictionary:
         kb = linker.kb
@@ -82,7 +94,19 @@ class ArboNames:
 def _names_of_linker(
     stop_words: Container[str], linker: "ArboLinker", overwrite: bool
 ) -> ArboNames:
-    return ArboNames(stop_words, lambda names: linker, overwrite)
+    return ArboNames(stop_words, lambda names, vocab: linker, overwrite)
+
+
+def _pipelines() -> Iterator[Language]:
+    """All pipelines. spaCy shares a sourced component between two, and tells it of neither."""
+    return (one for one in gc.get_objects() if issubclass(type(one), Language))
+
+
+def _is_in(names: ArboNames, nlp: Optional[Language], vocab: Optional[Vocab]) -> bool:
+    """Return whether a pipeline has a component. vocab: That of its documents, if known."""
+    if nlp is None or vocab not in (None, nlp.vocab):
+        return False
+    return any(pipe is names for _, pipe in nlp.components)
 
 
 def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[str]) -> "ArboLinker":
@@ -90,9 +114,14 @@ def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[st
     from ..linker import ArboLinker
 
     components = [] if nlp is None else nlp.components
-    for name, pipe in dropwhile(lambda one: not wanted and one[1] is not names, components):
-        if isinstance(pipe, ArboLinker) and wanted in (None, name):
-            return pipe
+    linkers = [(name, pipe) for name, pipe in components if isinstance(pipe, ArboLinker)]
+    named = [pipe for name, pipe in linkers if name == wanted]
+    behind = dropwhile(lambda one: one[1] is not names, components)
+    after = [pipe for _, pipe in behind if isinstance(pipe, ArboLinker)]
+    # A linker that was renamed is the only one.
+    found = named or after[: 1 if not wanted or len(after) == 1 else 0]
+    if found:
+        return found[0]
     raise ValueError(Errors.E511.format(wanted=wanted or "arbo_linker"))
 
 

@@ -8,12 +8,14 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from ..mentions.normalization.characters import APOSTROPHES, DASHES
 
-# Characters that mean the same, and invisible ones: soft hyphens, joiners, byte order marks.
+# Characters that mean the same, and invisible ones: soft hyphens, joiners, marks of bytes' order
+# and of the direction of text.
 SAME = {
-    "'": f"{APOSTROPHES}\u201b\u02b9\u02bb\u2032\u00b4\uff07",
+    "'": APOSTROPHES,
     '"': "\u201c\u201d\u201e",
     "-": f"{DASHES}\u2043\ufe58\ufe63\uff0d",
-    "": "\u00ad\u200b\u200c\u200d\u2060\ufeff",
+    "": "\u00ad\u200b\u200c\u200d\u2060\ufeff\u061c\u200e\u200f"
+    "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
 }
 _SAME = {ord(char): to for to, chars in SAME.items() for char in chars}
 # White space beside these is not read: "T - cell" of a tokenized text, "non-" before a line break.

@@ -3,36 +3,36 @@
 The format of this project is JSONL, one document per line::
 
     {"id": "d1", "text": "Ada met Lovelace.", "mentions": [
-        {"start": 0, "end": 3, "label": "PERSON", "kb_id": "ada_l"},
+        {"start": 0, "end": 3, "text": "Ada", "label": "PERSON", "kb_id": "ada_l"},
         {"start": 8, "end": 16, "label": "PERSON", "kb_id": null, "cluster": "new-1"}]}
 
 A document is on one line. An id is made up where it is missing. Offsets count characters; the end
 is exclusive. ``kb_id`` is the id of an entity. The ids of a composite mention are joined by ``|``.
 A NIL mention has null or "NIL". ``cluster`` is optional and names a new entity. So is ``label``.
-Other keys are ignored.
+So is ``text``, with which the offsets are compared. Other keys are ignored.
 """
 
 import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple
 
-from ..errors import Errors
 from ..formats import corpus_formats
 from ..storage.lines import (
     WHOLE,
     Lines,
     OnBad,
     PathLike,
-    check_exists,
     is_text,
     json_kind,
     line_error,
     read_records,
+    read_text,
     throw,
 )
-from .annotated import LABEL, AnnotatedMention, AnnotatedText, offsets_problem, split_ids
+from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
+from .offsets import Given, Misplaced, place
 
 
 class Problem(Exception):
@@ -53,6 +53,7 @@ class Source:
     lines: The part of the file to read; files of other kinds than .txt, .jsonl, .parquet and
         .spacy are read whole.
     encoding: The encoding of its text.
+    offsets: How its offsets count, one of ``READINGS``; "" to find it out.
     """
 
     path: PathLike
@@ -60,6 +61,7 @@ class Source:
     name: str = ""
     lines: Lines = WHOLE
     encoding: str = "utf8"
+    offsets: str = ""
 
     def made_up_id(self, number: int) -> str:
         """Make an id from a line or row number. From 1, the same in each run."""
@@ -107,11 +109,7 @@ def json_values(source: Source) -> Iterator[Tuple[int, Any]]:
 
     A document may be a list of its text and its annotations.
     """
-    try:
-        content = check_exists(source.path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        problem = f"not UTF-8: {error}"
-        raise ValueError(Errors.E788.format(path=source.path, problem=problem)) from None
+    content = read_text(source.path)
     try:
         whole = json.loads(content)
     except (ValueError, RecursionError):
@@ -129,22 +127,23 @@ def json_values(source: Source) -> Iterator[Tuple[int, Any]]:
 
 
 @corpus_formats("jsonl")
-def read_jsonl(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+def read_jsonl(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
     """Yield the documents of a file of this project's format."""
-    return read_each(Source(path, bad), partial(text_of_record, strict=True))
+    return read_each(Source(path, bad), partial(text_of_record, strict=True, offsets=offsets))
 
 
-def text_of_record(record: Dict[str, Any], id_: str, strict: bool = False) -> AnnotatedText:
+def text_of_record(
+    record: Dict[str, Any], id_: str, strict: bool = False, offsets: str = ""
+) -> AnnotatedText:
     """The document of a record that needs only a ``text``. Raises Problem for an invalid one.
 
     id_: Its id where it has none.
     strict: Whether it must have ``mentions``, and each of these a ``kb_id`` or null.
     """
     text = string(record, "text", empty=True)
-    mentions = get(record, "mentions") if strict else record.get("mentions")
-    return AnnotatedText(
-        id_in(record, "id", id_), text, mentions_in(mentions, "mentions", text, strict=strict)
-    )
+    values = get(record, "mentions") if strict else record.get("mentions")
+    mentions = mentions_in(values, "mentions", text, offsets, strict=strict)
+    return AnnotatedText(id_in(record, "id", id_), text, mentions)
 
 
 def id_in(record: Dict[str, Any], key: str, otherwise: str) -> str:
@@ -161,17 +160,19 @@ def mentions_in(
     values: Any,
     key: str,
     text: str,
+    offsets: str = "",
     names: Tuple[str, str] = ("start", "end"),
     strict: bool = False,
 ) -> Tuple[AnnotatedMention, ...]:
     """Read mentions from a list of objects. Such as ``{"start": 0, "end": 3, "label": "PERSON"}``.
 
     Instead of an object there may be a list: start, end, label. ``kb_id`` and ``cluster`` are read
-    where they are given.
+    where they are given, and the offsets are compared with ``text``.
 
     values: The list; None for no mentions.
     key: Its name, for messages.
     text: The text of the document.
+    offsets: How offsets count, see ``Source``.
     names: The keys of the offsets.
     strict: Whether there must be a list of objects that have ``kb_id``.
     """
@@ -179,26 +180,46 @@ def mentions_in(
         return ()
     if not isinstance(values, list):
         raise Problem(f"{key!r} must be a list, got {json_kind(values)}.")
-    mentions = []
+    given, about = [], []
     for position, value in enumerate(values, 1):
         try:
-            mentions.append(_mention(value, len(text), names, strict))
+            one, said = _mention(value, names, strict)
         except Problem as problem:
             raise Problem(f"mention {position}: {problem}") from None
-    return tuple(mentions)
+        given.append(one)
+        about.append(said)
+    try:
+        return placed(text, given, about, offsets)
+    except Misplaced as problem:
+        raise Problem(f"mention {problem.position + 1}: {problem}") from None
 
 
-def _mention(value: Any, length: int, names: Tuple[str, str], strict: bool) -> AnnotatedMention:
+# The label, the ids and the cluster of a mention.
+About = Tuple[str, Tuple[str, ...], str]
+
+
+def placed(
+    text: str, given: Sequence[Given], about: Sequence[About], offsets: str = ""
+) -> Tuple[AnnotatedMention, ...]:
+    """The mentions of a document at their places. Raises Misplaced where one is elsewhere."""
+    places, reading = place(text, given, offsets)
+    return tuple(
+        AnnotatedMention(start, end, label, ids, cluster, reading if one.words else "")
+        for (start, end), (label, ids, cluster), one in zip(places, about, given)
+    )
+
+
+def _mention(value: Any, names: Tuple[str, str], strict: bool) -> Tuple[Given, About]:
     if isinstance(value, list) and len(value) in (2, 3, 4) and not strict:
         value = dict(zip((*names, "label", "kb_id"), value))
     check_object(value)
     start, end = integer(value, names[0]), integer(value, names[1])
-    if not 0 <= start < end <= length:
-        raise Problem(offsets_problem(start, end, length))
     if strict:
         get(value, "kb_id")
     label, kb_id, cluster = (_optional(value, name) for name in ("label", "kb_id", "cluster"))
-    return AnnotatedMention(start, end, label or LABEL, split_ids(kb_id), cluster)
+    words = value.get("text")
+    given = Given(start, end, words if isinstance(words, str) else "")
+    return given, (label or LABEL, split_ids(kb_id), cluster)
 
 
 def check_object(value: Any) -> None:

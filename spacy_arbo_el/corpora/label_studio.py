@@ -5,9 +5,11 @@
         {"id": "r1", "type": "textarea", "value": {"start": 0, "end": 3, "text": ["Q7259"]}}]}]}]
 
 The id of the entity is what a field of the region says: a text, a choice, or a taxonomy. Of several
-annotations of a task the last one counts. Tasks without any are left out.
+annotations of a task the last one counts. Tasks without any are left out. Label Studio counts
+UTF-16 units, and a line break as one; the words of a region say where it is.
 """
 
+from functools import partial
 from typing import Any, Dict, Iterator, List, Optional
 
 from ..formats import corpus_formats
@@ -29,13 +31,15 @@ FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": 
 
 
 @corpus_formats("label-studio")
-def read_label_studio(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+def read_label_studio(
+    path: PathLike, bad: OnBad = throw, offsets: str = ""
+) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Errors name the number of a task."""
     source = Source(path, bad)
-    return read_each(source, _annotated_text, json_values(source))
+    return read_each(source, partial(_annotated_text, offsets=offsets), json_values(source))
 
 
-def _annotated_text(task: Any, id_: str) -> Optional[AnnotatedText]:
+def _annotated_text(task: Any, id_: str, offsets: str) -> Optional[AnnotatedText]:
     check_object(task)
     data, annotations = task.get("data"), _list(task.get("annotations", []), "annotations")
     check_object(data)
@@ -43,7 +47,7 @@ def _annotated_text(task: Any, id_: str) -> Optional[AnnotatedText]:
     if not kept:
         return None
     text = string(data, "text", empty=True)
-    mentions = mentions_in(_regions(kept[-1].get("result")), "result", text)
+    mentions = mentions_in(_regions(kept[-1].get("result")), "result", text, offsets)
     return AnnotatedText(id_in(data, "id", id_), text, mentions)
 
 
@@ -56,6 +60,9 @@ def _regions(results: Any) -> List[Dict[str, Any]]:
         check_object(value)
         region = regions.setdefault(str(result.get("id")), {})
         region.update({key: value[key] for key in ("start", "end") if key in value})
+        # That of a text area is a list: what was typed.
+        if isinstance(value.get("text"), str):
+            region["text"] = value["text"]
         if kind == "labels":
             region["label"] = "".join(map(str, _list(value.get(kind), kind)[:1]))
         elif str(kind) in FIELDS:

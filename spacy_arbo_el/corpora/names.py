@@ -3,7 +3,18 @@
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Container,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 import numpy as np
 from ahocorasick_rs import AhoCorasick
@@ -20,9 +31,12 @@ from .splitting import Borders
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
+# The characters on each side that say whether a text is in capitals.
+AROUND = 40
 # The most tokens of a span that is drawn where a document has no mention and no name.
 DRAWN_TOKENS = 3
 
+_WORDS = re.compile(r"[^\W\d_]{2,}")
 _LAST_WORD = re.compile(r"[a-z]+\Z")
 
 
@@ -72,6 +86,9 @@ class Dictionary:
     automaton: Finds the folded spellings of all names.
     numbers: For each of these the number of its name; -1 where only an exact spelling counts.
     exact: The numbers of names that are found in their own spelling, by that.
+    words: The numbers of names that are stop words in capitals, such as "WAS". Text in capitals
+        does not name them.
+    stop_words: Those of the language, in lower case.
     """
 
     vocab: Vocab
@@ -80,6 +97,8 @@ class Dictionary:
     automaton: AhoCorasick
     numbers: List[int]
     exact: Mapping[str, int]
+    words: FrozenSet[int]
+    stop_words: Container[str]
 
     @classmethod
     def build(cls, nlp: Language, entities: Iterable[Entity]) -> "Dictionary":
@@ -109,7 +128,9 @@ class Dictionary:
         numbers, exact = _spellings(names, stop_words)
         automaton = AhoCorasick(numbers, store_patterns=False)
         every = list(names.values())
-        return cls(vocab, every, unusable, automaton, list(numbers.values()), exact)
+        words = frozenset(n for n, name in enumerate(every) if name.text.lower() in stop_words)
+        patterns = list(numbers.values())
+        return cls(vocab, every, unusable, automaton, patterns, exact, words, stop_words)
 
     def hits(self, doc: Doc) -> List[Hit]:
         """The names in a document, in order. The longest where they overlap.
@@ -127,11 +148,24 @@ class Dictionary:
             # A name in its own spelling comes before the same word in any case.
             spelling = shape(borders.text[slice(*place)])
             number = self.exact.get(spelling, self.numbers[pattern])
-            if number >= 0:
+            is_word = number in self.words
+            if number >= 0 and not (is_word and in_capitals(borders.text, *place, self.stop_words)):
                 places.append((start - end, place, number))
         chosen = list(_without_overlaps(places))
         borders.split({offset for place, _ in chosen for offset in place})
         return [Hit(*borders.tokens(*place), number) for place, number in chosen]
+
+
+def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
+    """Return whether the text around a name is in capitals, its stop words too.
+
+    A list of symbols in capitals has none.
+    """
+    around = f"{text[max(start - AROUND, 0) : start]} {text[end : end + AROUND]}"
+    words = _WORDS.findall(around)
+    upper = [word for word in words if word.isupper()]
+    is_prose = any(word.lower() in stop_words for word in upper if word != text[start:end])
+    return is_prose and len(upper) > len(words) / 2
 
 
 def _spellings(

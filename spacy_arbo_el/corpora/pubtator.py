@@ -11,26 +11,30 @@ import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Iterator, List, Optional, Set
+from typing import Iterator, List, Optional, Set, Tuple
 
 from ..errors import Warnings
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, read_lines, throw
-from .annotated import AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .json_documents import Problem, Source
+from .annotated import AnnotatedText, split_ids
+from .json_documents import About, Problem, Source, placed
+from .offsets import Given, Misplaced
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
+# A variant as tmVar writes it: "tmVar:c|SUB|G|12|A;HGVS:c.12G>A".
+VARIANT = re.compile(r"\b(?:tmVar:|HGVS:|[cgmnpr]?\|(?:SUB|DEL|INS|DUP|INDEL|FS|Allele)\|)", re.I)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
 
 
 @corpus_formats("pubtator")
 def read_pubtator(
-    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None
+    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None, offsets: str = ""
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a PubTator file.
 
-    Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``. An id of ``-1`` or an
-    empty one becomes NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's
+    Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``; in a variant of tmVar,
+    ``;`` alone separates ids, and its bars become ``_``. An id of ``-1`` or an empty one becomes
+    NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's
     composite names) are skipped. There may be no abstract. Of documents with the same id, the first
     is kept; the others are left out with a warning, and count as "duplicates".
 
@@ -40,7 +44,8 @@ def read_pubtator(
     bad: Takes the errors of invalid lines. The rest of the document is then left out.
     """
     seen: Set[str] = set()
-    for document in _documents(Source(path, bad)):
+    source = Source(path, bad, offsets=offsets)
+    for document in _documents(source):
         if document.id in seen:
             line = document.line
             warnings.warn(Warnings.W100.format(path=path, line=line, id=document.id), stacklevel=2)
@@ -48,24 +53,35 @@ def read_pubtator(
                 counts["duplicates"] += 1
             continue
         seen.add(document.id)
-        yield AnnotatedText(document.id, document.text, tuple(document.mentions))
+        try:
+            mentions = placed(document.text, document.given, document.about, offsets)
+        except Misplaced as problem:
+            source.report(document.lines[problem.position], problem)
+            continue
+        yield AnnotatedText(document.id, document.text, mentions)
 
 
 @dataclass
 class _Document:
-    """A document whose lines are being read. ``line`` is the number of the first."""
+    """A document whose lines are being read.
+
+    line: The number of the first.
+    given, about, lines: Its mentions, their labels and ids, and their lines.
+    """
 
     id: str
     title: str
     line: int
     abstract: Optional[str] = None
-    mentions: List[AnnotatedMention] = field(default_factory=list)
+    given: List[Given] = field(default_factory=list)
+    about: List[About] = field(default_factory=list)
+    lines: List[int] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         return self.title if self.abstract is None else f"{self.title} {self.abstract}"
 
-    def add_line(self, line: str) -> None:
+    def add_line(self, number: int, line: str) -> None:
         """Add the next line. Raises Problem if it is not a line of this document."""
         match, columns = TEXT_LINE.fullmatch(line), line.split("\t")
         id_ = match[1] if match else columns[0]
@@ -76,7 +92,10 @@ class _Document:
         if match:
             self.abstract = match[3]
         elif not _is_relation(columns):
-            self.mentions.append(_mention(columns, self.text))
+            given, about = _mention(columns)
+            self.given.append(given)
+            self.about.append(about)
+            self.lines.append(number)
 
 
 def _documents(source: Source) -> Iterator[_Document]:
@@ -104,7 +123,7 @@ def _documents(source: Source) -> Iterator[_Document]:
             try:
                 if document is None:
                     raise Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
-                document.add_line(line)
+                document.add_line(number, line)
             except Problem as problem:
                 source.report(number, problem)
                 document, skips = None, True
@@ -117,23 +136,22 @@ def _is_relation(columns: List[str]) -> bool:
     return len(columns) in (4, 5) and re.fullmatch(r"[A-Za-z_-]{2,}", columns[1]) is not None
 
 
-def _mention(columns: List[str], text: str) -> AnnotatedMention:
+def _mention(columns: List[str]) -> Tuple[Given, About]:
     if len(columns) < 5:
         raise Problem(f"{len(columns)} columns are too few. {FORM}.")
-    start, end = _offset(columns[1]), _offset(columns[2])
-    if not 0 <= start < end <= len(text):
-        raise Problem(offsets_problem(start, end, len(text)))
-    # NCBI Disease pads some columns with spaces. The offsets are correct.
-    if columns[3].strip() != text[start:end].strip():
-        raise Problem(
-            f"the annotation says {columns[3]!r}, but the text from {start} to {end} is "
-            f"{text[start:end]!r}. Offsets count the characters of title + one space + abstract."
-        )
+    given = Given(_offset(columns[1]), _offset(columns[2]), columns[3])
     label = columns[4].strip()
     if not label:
         raise Problem(f"the label (column 5) is empty. {FORM}.")
-    ids = split_ids(columns[5], "+;,") if len(columns) > 5 else ()
-    return AnnotatedMention(start, end, label, ids)
+    ids = _ids(columns[5]) if len(columns) > 5 else ()
+    return given, (label, ids, "")
+
+
+def _ids(value: str) -> Tuple[str, ...]:
+    """The ids of a mention. The bars within a variant of tmVar separate none."""
+    if VARIANT.search(value):
+        return split_ids(value.replace("|", "_"), ";")
+    return split_ids(value, "+;,")
 
 
 def _offset(value: str) -> int:

@@ -4,15 +4,17 @@
 that a ``.spacy`` file has. All commands read with these.
 """
 
+import inspect
+import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Callable, FrozenSet, Iterator, Optional
+from typing import Callable, FrozenSet, Iterable, Iterator, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..formats import corpus_formats
 from ..storage.lines import (
     OTHER_ENCODING,
@@ -21,6 +23,7 @@ from ..storage.lines import (
     check_encoding,
     check_exists,
     encoding_name,
+    encoding_of,
     read_lines,
     throw,
 )
@@ -31,33 +34,75 @@ from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked
 from .json_documents import Source, read_each, text_of_record
+from .offsets import CHARACTERS, READINGS, is_within_word, within_words
 from .parquet import SUFFIX as PARQUET
 from .parquet import read_parquet
 from .table import read_table
 
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)
-# Formats whose readers count what they leave out.
-COUNTING = ("pubtator", "prodigy")
 # Whether a document is wanted, by its id.
 Keep = Callable[[str], bool]
 
 
 def read(
-    path: PathLike, format: str, on_error: OnBad = throw, counts: Optional[Counter] = None
+    path: PathLike,
+    format: str,
+    on_error: OnBad = throw,
+    counts: Optional[Counter] = None,
+    offsets: str = "",
 ) -> Iterator[AnnotatedText]:
     """Read an annotated corpus.
 
-    Raises ValueError for an unknown format.
+    A warning tells where offsets did not count characters, and where they seem not to. Raises
+    ValueError for an unknown format or reading.
 
     format: A name in ``corpus_formats``.
     on_error: Takes the errors of invalid lines; by default they are raised.
     counts: Counts omissions, under "duplicates" and "excluded".
+    offsets: How the file counts offsets, one of ``READINGS``; "" tries all of them where it has
+        the words of mentions, and counts characters where it has not.
     """
     if format not in corpus_formats:
         formats = ", ".join(map(repr, sorted(corpus_formats.get_all())))
         raise ValueError(Errors.E112.format(format=format, formats=formats))
+    if offsets and offsets not in READINGS:
+        raise ValueError(Errors.E117.format(value=offsets, choices=", ".join(READINGS)))
     reader = corpus_formats.get(format)
-    return reader(path, on_error, counts) if format in COUNTING else reader(path, on_error)
+    known = inspect.signature(reader).parameters
+    if offsets and "offsets" not in known:
+        raise ValueError(Errors.E118.format(format=format))
+    options = {"counts": counts, "offsets": offsets}
+    texts = reader(path, on_error, **{name: options[name] for name in options if name in known})
+    return checked(texts, path, is_known=bool(offsets))
+
+
+def checked(
+    texts: Iterable[AnnotatedText], path: PathLike, is_known: bool
+) -> Iterator[AnnotatedText]:
+    """Yield documents, then warn of doubtful offsets.
+
+    is_known: Whether it was said how they count.
+    """
+    counted, doubtful, total = Counter[str](), Counter[str](), 0
+    example = ""
+    for text in texts:
+        counted.update({mention.counted for mention in text.mentions} - {"", CHARACTERS})
+        places = [(one.start, one.end) for one in text.mentions if not one.counted]
+        total += len(places)
+        within = within_words(text.text, places) if places else {}
+        if within.get(CHARACTERS) and not example:
+            start, end = next(at for at in places if is_within_word(text.text, *at))
+            example = f"{text.text[start:end]!r} in document {text.id!r}"
+        doubtful.update(within)
+        yield text
+    for reading, count in counted.items() if not is_known else ():
+        warnings.warn(Warnings.W104.format(path=path, count=count, reading=reading), stacklevel=2)
+    if count := doubtful[CHARACTERS]:
+        best = min(READINGS, key=lambda reading: doubtful[reading])
+        fewer = doubtful[best]
+        message = Warnings.W105 if not is_known and fewer <= count / 2 else Warnings.W103
+        about = {"path": path, "count": count, "all": total, "example": example}
+        warnings.warn(message.format(**about, reading=best, fewer=fewer), stacklevel=2)
 
 
 def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText]:
@@ -86,7 +131,8 @@ def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText
 def _text_of_file(source: Source) -> AnnotatedText:
     """The document that a ``.txt`` file is. A byte order mark is no part of it."""
     try:
-        text = Path(source.path).read_bytes().decode(source.encoding).removeprefix("\ufeff")
+        encoding = encoding_of(Path(source.path), source.encoding)
+        text = Path(source.path).read_bytes().decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
         name = encoding_name(source.encoding)
         problem = f"the file isn't {name} ({error}). {OTHER_ENCODING}"

@@ -12,7 +12,7 @@ from spacy.tokens import Doc, Span, Token
 from .folding import HANGUL, SAME, UNSPACED, kind_of
 
 # Tokens are split beside these, and in scripts without spaces.
-SPLITTING = "-/" + SAME["-"]
+SPLITTING = "-/" + SAME["-"] + SAME[""]
 
 
 class Borders:

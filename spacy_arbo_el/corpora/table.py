@@ -12,20 +12,21 @@ without offsets and words adds no mention.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
-from .annotated import LABEL, AnnotatedMention, AnnotatedText, offsets_problem, split_ids
-from .json_documents import Problem, Source
+from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
+from .json_documents import About, Problem, Source, placed
+from .offsets import CHARACTERS, Given, Misplaced
 
 COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 
 
 @corpus_formats("csv")
-def read_csv(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
+def read_csv(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
     """Yield the documents of a table; see ``read_table``."""
-    return read_table(Source(path, bad))
+    return read_table(Source(path, bad, offsets=offsets))
 
 
 def read_table(source: Source) -> Iterator[AnnotatedText]:
@@ -39,11 +40,13 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
     documents: Dict[str, _Document] = {}
     for number, row in read_rows(source, ("text",)):
         try:
-            _add(documents, row, source.made_up_id(number))
+            _add(documents, row, number, source)
         except Problem as problem:
             source.report(number, problem)
     for document in documents.values():
-        yield AnnotatedText(document.id, document.text, tuple(document.mentions))
+        text = document.placed(source)
+        if text is not None:
+            yield text
 
 
 def read_rows(source: Source, required: Tuple[str, ...]) -> Iterator[Tuple[int, Dict[str, str]]]:
@@ -82,68 +85,101 @@ def _check_header(path: PathLike, line: int, header: List[str], required: Tuple[
         raise line_error(path, line, f"the column {twice[0]!r} occurs twice.")
 
 
+@dataclass(frozen=True)
+class _Row:
+    """The mention of a line.
+
+    line: The number of the line.
+    given: Where it is, by the file.
+    about: Its label and ids.
+    is_found: Whether its words alone were given, which were found there.
+    """
+
+    line: int
+    given: Given
+    about: About
+    is_found: bool
+
+
 @dataclass
 class _Document:
     """A document as far as it has been read.
 
     id: Its id.
     text: Its text.
-    mentions: The mentions of the lines so far.
+    rows: The mentions of the lines so far.
     ends: Where the last mention ends that was given by these words alone.
+    lines: The number of its lines.
     """
 
     id: str
     text: str
-    mentions: List[AnnotatedMention] = field(default_factory=list)
+    rows: List[_Row] = field(default_factory=list)
     ends: Dict[str, int] = field(default_factory=dict)
+    lines: int = 0
+
+    def find(self, words: str) -> Given:
+        """Find words in the text. Raises Problem where they are not there.
+
+        Words that several lines have are found one place after the other, and again at the first
+        one where the text has them less often.
+        """
+        start = self.text.find(words, self.ends.get(words, 0))
+        if start < 0:
+            start = self.text.find(words)
+        if start < 0:
+            raise Problem(f"the text does not contain the mention {words!r}.")
+        self.ends[words] = start + len(words)
+        return Given(start, start + len(words), words)
+
+    def placed(self, source: Source) -> Optional[AnnotatedText]:
+        """The document with mentions at their places. None where all its lines are wrong."""
+        while self.lines:
+            try:
+                return AnnotatedText(self.id, self.text, self._mentions(source.offsets))
+            except Misplaced as problem:
+                row = [row for row in self.rows if not row.is_found][problem.position]
+                self.rows.remove(row)
+                self.lines -= 1
+                source.report(row.line, problem)
+        return None
+
+    def _mentions(self, offsets: str) -> Tuple[AnnotatedMention, ...]:
+        there, sought = (
+            [row for row in self.rows if row.is_found == is_found] for is_found in (False, True)
+        )
+        mentions = dict(zip(there, placed(self.text, *_columns(there), offsets)))
+        mentions.update(zip(sought, placed(self.text, *_columns(sought), CHARACTERS)))
+        return tuple(mentions[row] for row in self.rows)
 
 
-def _add(documents: Dict[str, _Document], row: Dict[str, str], otherwise: str) -> None:
+def _columns(rows: Sequence[_Row]) -> Tuple[List[Given], List[About]]:
+    return [row.given for row in rows], [row.about for row in rows]
+
+
+def _add(documents: Dict[str, _Document], row: Dict[str, str], number: int, source: Source) -> None:
     """Add a line's document, or its mention to that document."""
     text, own_id = row["text"], row.get("id", "").strip()
     key = own_id or f"\n{text}"
-    document = documents.get(key) or _Document(own_id or otherwise, text)
+    document = documents.get(key) or _Document(own_id or source.made_up_id(number), text)
     if document.text != text:
         raise Problem(f"the document {own_id!r} has another text in an earlier line.")
-    mention = _mention(row, document)
-    if mention:
-        document.mentions.append(mention)
+    words, cells = row.get("mention", ""), row.get("start", "").strip()
+    words = words if cells else words.strip()
+    words = words if words in text else uncell(words)
+    given = _given(row, words) if cells else document.find(words) if words else None
+    if given:
+        label = row.get("label", "").strip() or LABEL
+        ids, cluster = split_ids(row.get("kb_id", "")), row.get("cluster", "").strip()
+        about = (label, ids, cluster if not ids else "")
+        document.rows.append(_Row(number, given, about, not cells))
+    document.lines += 1
     documents[key] = document
 
 
-def _mention(row: Dict[str, str], document: _Document) -> Optional[AnnotatedMention]:
-    offsets = _offsets(row, document)
-    if offsets is None:
-        return None
-    label = row.get("label", "").strip() or LABEL
-    ids, cluster = split_ids(row.get("kb_id", "")), row.get("cluster", "").strip()
-    return AnnotatedMention(*offsets, label, ids, cluster if not ids else "")
-
-
-def _offsets(row: Dict[str, str], document: _Document) -> Optional[Tuple[int, int]]:
-    """Start and end of the mention of a line. None where it has none.
-
-    Words that several lines have are found one place after the other, and again at the first one
-    where the text has them less often.
-    """
-    words, text = row.get("mention", "").strip(), document.text
-    if row.get("start", "").strip():
-        start = _number(row, "start")
-        end = _number(row, "end") if row.get("end", "").strip() else start + len(words)
-        if not 0 <= start < end <= len(text):
-            raise Problem(offsets_problem(start, end, len(text)))
-        if words and text[start:end].strip() != words:
-            raise Problem(f"the mention is {words!r}, but the text there {text[start:end]!r}.")
-        return start, end
-    if not words:
-        return None
-    start = text.find(words, document.ends.get(words, 0))
-    if start < 0:
-        start = text.find(words)
-    if start < 0:
-        raise Problem(f"the text does not contain the mention {words!r}.")
-    document.ends[words] = start + len(words)
-    return start, start + len(words)
+def _given(row: Dict[str, str], words: str) -> Given:
+    end = _number(row, "end") if row.get("end", "").strip() or not words else None
+    return Given(_number(row, "start"), end, words)
 
 
 def _number(row: Dict[str, str], column: str) -> int:
@@ -153,10 +189,19 @@ def _number(row: Dict[str, str], column: str) -> int:
     return int(value)
 
 
+# How formulas of spreadsheets begin.
+FORMULA = tuple("=+-@\t\r")
+
+
 def cell(value: object) -> object:
     """Escape a CSV value that spreadsheets would run as formula.
 
     A text that begins with "=" or the like gets an apostrophe before it.
     """
-    is_formula = isinstance(value, str) and value[:1] in tuple("=+-@\t\r")
+    is_formula = isinstance(value, str) and value[:1] in FORMULA
     return f"'{value}" if is_formula else value
+
+
+def uncell(value: str) -> str:
+    """Take back the apostrophe of ``cell``."""
+    return value[1:] if value[:1] == "'" and value[1:2] in FORMULA else value

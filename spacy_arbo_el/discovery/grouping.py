@@ -16,9 +16,10 @@ from ..graph.constrained import constrained
 from ..graph.levels import labels_at
 from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.corpus_search import nearest_in_corpus
-from ..retrieval.mention_search import nearest_in_document
+from ..retrieval.mention_search import nearest_in_document, usable
 from ..retrieval.similarity import Cosine, Similarity
 from ..settings import check_choice, check_count, check_share
+from .same_names import Distinct, Edges, name_edges, number_names
 
 METHODS = ("weak", "strong", "arborescence", "average")
 # Number of columns that character n-grams are hashed to.
@@ -30,8 +31,9 @@ N_HASHED = 256
 class Discovery:
     """Groups the mentions that no entity fits into new entities.
 
-    Each mention has edges from its nearest neighbours among these mentions. Edges below the
-    threshold are dropped, and each connected component is one new entity. The defaults suit most
+    Each mention has edges from its nearest neighbours among these mentions, and the mentions of one
+    name are connected. Edges below the threshold are dropped, and each connected component is one
+    new entity. Mentions that are read alike count once. The defaults suit most
     corpora; ``arbo tune`` chooses the threshold and ``ngram_weight`` on annotated documents::
 
         [components.arbo_linker.discovery]
@@ -103,8 +105,11 @@ class Discovery:
         documents: Optional[np.ndarray] = None,
         labels: Optional[np.ndarray] = None,
         decided: Optional[np.ndarray] = None,
+        names: Optional[np.ndarray] = None,
     ) -> np.ndarray:
         """Group mentions into new entities: (m,) int64. Numbered from 0 in order of first mention.
+
+        Mentions that are read alike count once, so groups do not depend on how often they recur.
 
         features: (m, width) float32, as ``features`` gives them.
         similarity: How vectors are compared.
@@ -113,43 +118,100 @@ class Discovery:
         labels: (m,) of any kind, where mentions with different labels must stay apart; else None.
         decided: (m,) int64, where mentions with the same number must be one new entity, and those
             with different ones must not, -1 for no decision; else None.
+        names: (m,) int64, equal for mentions of one name, which have edges whatever their nearest
+            neighbours are; else None.
         """
         if len(features) < 2:
             return np.arange(len(features))
-        neighbours = self.nearest(features, similarity, documents)
-        if labels is not None:
-            neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
         least = self.min_similarity(calibration)
-        groups = self.sweep(features, similarity, np.array([least]), neighbours)[0]
+        distinct = self._distinct(features, names, (documents, labels, decided))
+        nodes = distinct.take(features)
+        of_nodes = map(distinct.take_any, (documents, labels, names))
+        edges = self._edges(nodes, similarity, *of_nodes)
+        groups = self._sweep(nodes, similarity, np.array([least]), edges)
+        if decided is not None:
+            kept = edges[2] >= least
+            source, target, scores = (part[kept] for part in edges)
+            groups[0] = constrained(groups[0], distinct.take(decided), source, target, -scores)
+        spread = self._spread(groups, distinct, nodes, similarity, np.array([least]))[0]
         if decided is None:
-            return groups.astype(np.int64)
-        is_edge = neighbours.valid & (neighbours.scores >= least)
-        source, target = neighbours.ids[is_edge], np.nonzero(is_edge)[0]
-        return constrained(groups, decided, source, target, -neighbours.scores[is_edge])
+            return spread.astype(np.int64)
+        # Decisions hold for mentions that are read alike too.
+        none = np.zeros(0, dtype=np.int64)
+        return constrained(spread, decided, none, none, none.astype(np.float32))
 
     def sweep(
         self,
         features: np.ndarray,
         similarity: Similarity,
         min_similarities: np.ndarray,
-        neighbours: Optional[TopK] = None,
+        names: Optional[np.ndarray] = None,
     ) -> np.ndarray:
         """Group mentions at many thresholds at once: (T, m) int32. Numbered as in ``group``.
 
-        features: (m, width) float32, as ``features`` gives them.
-        similarity: How vectors are compared.
+        features, similarity, names: As in ``group``.
         min_similarities: (T,) thresholds, as similarities.
-        neighbours: The nearest neighbours of each mention; None to search them.
         """
-        if neighbours is None:
-            neighbours = self.nearest(features, similarity)
+        distinct = self._distinct(features, names)
+        nodes = distinct.take(features)
+        edges = self._edges(nodes, similarity, None, None, distinct.take_any(names))
+        groups = self._sweep(nodes, similarity, min_similarities, edges)
+        return self._spread(groups, distinct, nodes, similarity, min_similarities)
+
+    def _distinct(
+        self,
+        features: np.ndarray,
+        names: Optional[np.ndarray],
+        keys: Sequence[Optional[np.ndarray]] = (),
+    ) -> Distinct:
+        """The mentions that are not read alike. All where mentions are left by themselves."""
+        if not self.n_neighbors:
+            return Distinct.all_of(len(features))
+        return Distinct.of(features, names, keys)
+
+    def _edges(
+        self,
+        features: np.ndarray,
+        similarity: Similarity,
+        documents: Optional[np.ndarray],
+        labels: Optional[np.ndarray],
+        names: Optional[np.ndarray],
+    ) -> Edges:
+        """The edges of distinct mentions from their nearest ones, and between those of a name."""
+        neighbours = self.nearest(features, similarity, documents)
+        if labels is not None:
+            neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
         valid = neighbours.valid
-        source, target = neighbours.ids[valid], np.nonzero(valid)[0]
-        weight, thresholds = -neighbours.scores[valid], -min_similarities
+        edges = neighbours.ids[valid], np.nonzero(valid)[0], neighbours.scores[valid]
+        if names is None or not self.n_neighbors:
+            return edges
+        for apart in (documents, labels):
+            if apart is not None:
+                table = np.stack([names, np.unique(apart, return_inverse=True)[1].reshape(-1)])
+                names = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
+        one, other, scores = name_edges(features, names, self.feature_similarity(similarity))
+        # In both directions, as strong components need them.
+        return (
+            np.concatenate([edges[0], one, other]),
+            np.concatenate([edges[1], other, one]),
+            np.concatenate([edges[2], scores, scores]),
+        )
+
+    def _sweep(
+        self, features: np.ndarray, similarity: Similarity, least: np.ndarray, edges: Edges
+    ) -> np.ndarray:
+        """Group distinct mentions by their edges at each threshold."""
+        source, target, scores = edges
+        weight, thresholds = -scores, -least
         if self.method != "average":
-            edges = source, target, weight
             swept = graph.sweep(
-                0, len(features), *edges, thresholds=thresholds, leftover=self.method
+                0,
+                len(features),
+                source,
+                target,
+                weight,
+                thresholds=thresholds,
+                leftover=self.method,
             )
             return swept.cluster
         limit = float(thresholds.max())
@@ -161,6 +223,33 @@ class Discovery:
         for row, place in enumerate(order.tolist()):
             groups[place] = number_clusters(labels[row], len(features))
         return groups
+
+    def _spread(
+        self,
+        groups: np.ndarray,
+        distinct: Distinct,
+        features: np.ndarray,
+        similarity: Similarity,
+        least: np.ndarray,
+    ) -> np.ndarray:
+        """The groups of all mentions, given those of distinct ones: (T, m) int32.
+
+        Mentions that are read alike stay apart where not even they are similar enough.
+        """
+        node, count = distinct.node, len(distinct.rows)
+        spread = groups[:, node]
+        copies = np.setdiff1d(np.arange(len(node)), distinct.rows)
+        if not len(copies):
+            return spread
+        own = self.feature_similarity(similarity).of_equals(features)
+        own = np.where(usable(features), own, np.finfo(np.float32).max)[node[copies]]
+        numbered = np.empty_like(spread)
+        for row, threshold in enumerate(least):
+            alone = np.bincount(groups[row], minlength=count)[groups[row]] == 1
+            apart = copies[(own < threshold) & alone[node[copies]]]
+            spread[row, apart] = count + np.arange(len(apart))
+            numbered[row] = number_clusters(spread[row], count + len(apart))
+        return numbered
 
 
 def hashed_ngrams(strings: Sequence[str]) -> np.ndarray:
@@ -236,6 +325,7 @@ def group_mentions(
         calibration,
         labels=np.array([record.label for record in ordered]) if match_types else None,
         decided=numbers,
+        names=number_names(ordered),
     )
     present = rows < len(records)
     groups[rows[present]] = found[present]

@@ -9,6 +9,7 @@ from spacy.tokens import Doc, Span
 
 from ..calibration import Curve, fit_logistic, similarity_at
 from ..discovery.grouping import Discovery
+from ..discovery.same_names import number_names
 from ..errors import Errors
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
@@ -162,7 +163,8 @@ def sweep_discovery(
     edges = same_entity_edges(discovery, features, linker.similarity, identities)
     curve = fit_logistic(*edges) or linker.calibration.same_new_entity
     min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
-    groups = discovery.sweep(features[chosen], linker.similarity, min_similarities)
+    names = number_names(sweep.batch.records)[chosen]
+    groups = discovery.sweep(features[chosen], linker.similarity, min_similarities, names)
     gold = np.unique([str(sweep.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
     rows = [
         {

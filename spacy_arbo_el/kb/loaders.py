@@ -1,6 +1,7 @@
 """Creation of knowledge bases from files and configs."""
 
 import inspect
+import warnings
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping
 
@@ -8,7 +9,7 @@ from spacy.kb import InMemoryLookupKB, KnowledgeBase
 from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
-from ..errors import ArboError, Errors
+from ..errors import ArboError, Errors, Warnings
 from ..formats import entity_format_of, entity_formats
 from ..storage.folders import restore
 from ..storage.lines import check_exists
@@ -62,8 +63,16 @@ def import_into(
             if format != "jsonl":
                 raise
             raise _with_lines(error, source) from None
+        check_report(report, source)
         _redirect(kb, report.redirects)
     return report
+
+
+def check_report(report: ImportReport, source: Path) -> None:
+    """Raise ValueError where a source has no entity."""
+    if not report.count:
+        skipped = f" ({report.reasons})" if report.skipped else ""
+        raise ValueError(Errors.E047.format(path=source, skipped=skipped))
 
 
 def _check_options(read: Callable[..., Any], format: str, given: Iterable[str]) -> None:
@@ -188,4 +197,13 @@ class KBFromPath:
             return ArboKB(vocab, read_spacy_kb(path))
         if path.is_dir():
             return ArboKB(vocab).from_disk(path)
-        return ArboKB(vocab, entity_formats.get(entity_format_of(path))(path))
+        report = ImportReport()
+        kb = ArboKB(vocab, entity_formats.get(entity_format_of(path))(path, report))
+        report.count = len(kb)
+        check_report(report, path)
+        _redirect(kb, report.redirects)
+        if report.skipped:
+            count = report.skipped.total()
+            message = Warnings.W106.format(path=path, count=count, reasons=report.reasons)
+            warnings.warn(message, stacklevel=2)
+        return kb

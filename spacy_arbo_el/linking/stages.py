@@ -10,6 +10,7 @@ from ..annotations import Link
 from ..arrays import TopK
 from ..calibration import Calibration, log_odds
 from ..discovery.grouping import Discovery
+from ..discovery.same_names import number_names
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
 from ..inference.decisions import Decisions, Inference
@@ -164,13 +165,15 @@ class LinkingStages:
             groups[rows] = np.arange(len(rows))
         elif len(rows):
             settings = self.datastore.settings
-            normalized = [batch.records[row].normalized for row in rows.tolist()]
+            records = [batch.records[row] for row in rows.tolist()]
+            normalized = [record.normalized for record in records]
             groups[rows] = self.discovery.group(
                 self.discovery.features(batch.encoded[rows], normalized),
                 settings.similarity,
                 self.calibration,
                 batch.documents[rows],
                 batch.labels[rows] if settings.match_types else None,
+                names=number_names(records),
             )
         return groups
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Callable, Iterable, List, Optional, Sequence
+from typing import Callable, Iterable, List, Mapping, Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -15,7 +15,7 @@ from ..errors import Warnings
 from ..log import warn_once
 from ..settings import check_strings
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from .normalization.text import Normalizer, normalized
+from .normalization.text import Normalizer, keep, normalized
 from .record import MentionBatch, records_of
 
 Spans = Sequence[Sequence[Span]]
@@ -85,11 +85,14 @@ class MentionReader:
     encoder: Cuts the window from the text around a mention.
     settings: Which spans are mentions.
     has_type: Whether an entity of the knowledge base has a type.
+    named: Function from case-folded strings to those that are names of entities, with the most
+        words that another name of such an entity has.
     """
 
     encoder: Encoder
     settings: MentionSettings
     has_type: Callable[[str], bool] = lambda label: False
+    named: Callable[[Sequence[str]], Mapping[str, int]] = lambda strings: {}
 
     def all_mentions(self, doc: Doc) -> List[Span]:
         """The mentions of a Doc, in order."""
@@ -162,11 +165,45 @@ class MentionReader:
         offsets = [
             np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
         ]
+        given = ReadTexts(texts, offsets)
+        return given if self.settings.normalizer is None else self._normalized(given)
+
+    def _normalized(self, given: ReadTexts) -> ReadTexts:
+        """Normalize mentions, but for those whose own spelling alone is a name of an entity."""
         normalizer = self.settings.normalizer
-        if normalizer is not None:
-            pairs = [normalized(normalizer, *pair) for pair in zip(texts, offsets)]
-            texts, offsets = [text for text, _ in pairs], [moved for _, moved in pairs]
-        return ReadTexts(texts, offsets)
+        assert normalizer is not None, "callers have one"
+        pairs = [normalized(normalizer, *pair) for pair in zip(given.texts, given.offsets)]
+        read = ReadTexts([text for text, _ in pairs], [moved for _, moved in pairs])
+        kept = self._named_as_written(given.normalized, read.normalized)
+        bounds = np.cumsum([0, *map(len, given.offsets)])
+        documents = np.searchsorted(bounds, np.flatnonzero(kept), side="right") - 1
+        for number in np.unique(documents).tolist():
+            part = kept[bounds[number] : bounds[number + 1]]
+            document = given.texts[number], given.offsets[number]
+            read.texts[number], read.offsets[number] = keep(normalizer, *document, part)
+        return read
+
+    def _named_as_written(self, own: Sequence[str], new: Sequence[str]) -> np.ndarray:
+        """(n,) bool, mentions that are read as they stand: names of entities.
+
+        An abbreviation is one only where neither its long form is a name, nor its entity has a
+        longer name: that may be another thing than the text defines.
+
+        own, new: Their strings before and after normalization.
+        """
+        kept = np.zeros(len(own), dtype=bool)
+        strings = [[one.casefold().rstrip(" .,;:") for one in texts] for texts in (own, new)]
+        changed = [number for number, pair in enumerate(zip(*strings)) if pair[0] != pair[1]]
+        if changed:
+            named = self.named(sorted({some[number] for number in changed for some in strings}))
+            for number in changed:
+                before, after = strings[0][number], strings[1][number]
+                words = len(before.split())
+                is_free = words == len(after.split()) or (
+                    after not in named and named.get(before, 0) <= words
+                )
+                kept[number] = before in named and is_free
+        return kept
 
     def inputs_of(self, read: ReadTexts) -> SpanInputs:
         """Encoder inputs of the mentions of texts."""

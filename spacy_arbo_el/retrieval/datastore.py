@@ -4,7 +4,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, Callable, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -138,6 +138,22 @@ class Datastore:
             "types", (kb, kb.edits), lambda: frozenset(kb.entities.type_counts())
         )
         return name in types
+
+    def named(self, strings: Sequence[str]) -> Dict[str, int]:
+        """Find the strings that are names of entities.
+
+        strings: Case folded.
+        RETURNS: For each of them the most words of another name that such an entity has.
+        """
+        entities = self.kb.entities
+        found = entities.with_names(strings)
+        named = entities.at_all({one for places in found.values() for one in places})
+        words = {}
+        for string, places in found.items():
+            names = (name for place in places for name in named[place].names)
+            others = (len(name.split()) for name in names if name.casefold() != string)
+            words[string] = max(others, default=0)
+        return words
 
     # Edits
 

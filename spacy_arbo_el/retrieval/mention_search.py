@@ -84,15 +84,25 @@ def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
 
     Of equal vectors the first ones come first, so the others are never among the ``count`` nearest.
     """
-    digests: Dict[bytes, int] = {}
+    copies: Dict[bytes, int] = {}
     kept = np.zeros(len(vectors), dtype=bool)
+    for row, digest in enumerate(digests_of(vectors).tolist()):
+        copies[digest] = copies.get(digest, 0) + 1
+        kept[row] = copies[digest] <= count
+    return np.flatnonzero(kept)
+
+
+def digests_of(vectors: np.ndarray) -> np.ndarray:
+    """Hash each vector to 16 bytes: (m,). Equal ones have equal hashes.
+
+    vectors: (m, width) float32. A zero is one with either sign.
+    """
+    digests = np.empty(len(vectors), dtype="V16")
     for start in range(0, len(vectors), HASHED):
         block = vectors[start : start + HASHED] + np.float32(0)
         for row, data in enumerate(np.ascontiguousarray(block).view(np.uint8), start):
-            digest = hashlib.blake2b(data, digest_size=16).digest()
-            copies = digests[digest] = digests.get(digest, 0) + 1
-            kept[row] = copies <= count
-    return np.flatnonzero(kept)
+            digests[row] = hashlib.blake2b(data, digest_size=16).digest()
+    return digests
 
 
 def nearest_earlier(

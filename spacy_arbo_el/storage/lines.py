@@ -1,6 +1,7 @@
 """Reading of text files line by line; storable text."""
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
@@ -87,6 +88,7 @@ def read_lines(
     bad: OnBad = throw,
     lines: Lines = WHOLE,
     encoding: str = "utf8",
+    ends: bool = False,
 ) -> Iterator[Tuple[int, str]]:
     """Yield numbered lines of a file. From 1, without the ends; packed or not (.gz, .bz2).
 
@@ -97,10 +99,13 @@ def read_lines(
     bad: What to do with the error of such a line, which is then left out.
     lines: The part of the file to read.
     encoding: Such as "cp1252".
+    ends: Whether lines keep their ends.
     """
     path = check_exists(path)
+    encoding = encoding_of(path, encoding)
+    cut = "" if ends else "\r\n"
     if not check_encoding(encoding):
-        yield from _read_wide_lines(path, encoding)
+        yield from ((number, line.rstrip(cut)) for number, line in _wide_lines(path, encoding))
         return
     with _open(path) as file:
         file.seek(lines.offset)
@@ -108,11 +113,36 @@ def read_lines(
             if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
                 raw = raw[3:]
             try:
-                yield number, raw.rstrip(b"\r\n").decode(encoding)
+                yield number, raw.decode(encoding).rstrip(cut)
             except UnicodeDecodeError as err:
                 name = encoding_name(encoding)
                 problem = f"the file isn't {name} here ({err.reason}). {OTHER_ENCODING}"
                 bad(line_error(path, number, problem))
+
+
+def encoding_of(path: Path, encoding: str) -> str:
+    """The encoding of a file: UTF-16 where it begins with that byte order mark."""
+    # To open a pipe would take its first bytes.
+    if encoding != "utf8" or not path.is_file():
+        return encoding
+    try:
+        with _open(path) as file:
+            is_wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    except (EOFError, zlib.error, OSError):
+        return encoding
+    return "utf-16" if is_wide else encoding
+
+
+def read_text(path: PathLike) -> str:
+    """The whole text of a file in UTF-8, or UTF-16 with its mark. ValueError for another one."""
+    path = check_exists(path)
+    try:
+        with _open(path) as file:
+            text = file.read().decode(encoding_of(path, "utf8"))
+    except UnicodeError as error:
+        problem = f"the file isn't UTF-8 ({error}). {OTHER_ENCODING}"
+        raise line_error(path, 1, problem) from None
+    return text.removeprefix("\ufeff")
 
 
 def encoding_name(encoding: str) -> str:
@@ -130,13 +160,13 @@ def check_encoding(encoding: str) -> bool:
         raise ValueError(Errors.E108.format(encoding=encoding)) from None
 
 
-def _read_wide_lines(path: Path, encoding: str) -> Iterator[Tuple[int, str]]:
+def _wide_lines(path: Path, encoding: str) -> Iterator[Tuple[int, str]]:
     """Read lines of a wide encoding such as UTF-16. Excel writes in it."""
     number = 0
     with _open(path) as file:
         try:
             for number, line in enumerate(io.TextIOWrapper(file, encoding, newline="\n"), 1):
-                yield number, line.rstrip("\r\n")
+                yield number, line
         except UnicodeError as error:
             problem = f"the file isn't {encoding} behind this line ({error})."
             raise line_error(path, max(number, 1), problem) from None
@@ -214,9 +244,10 @@ def read_cells(
 
     def lines() -> Iterator[str]:
         nonlocal first, last
-        for last, line in read_lines(path, bad, encoding=encoding):
+        # A line break within a cell is a part of it, and so is its carriage return.
+        for last, line in read_lines(path, bad, encoding=encoding, ends=True):
             first = first or last
-            yield line + "\n"
+            yield line
 
     rows = csv.reader(lines(), delimiter=delimiter, strict=True)
     while True:

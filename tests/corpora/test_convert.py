@@ -199,4 +199,4 @@ def test_ends_that_name_the_last_character_are_warned_of(nlp, tmp_path, recwarn,
     path = tmp_path / "in.jsonl"
     path.write_text(json.dumps({"id": "a", "text": text, "mentions": spans}) + "\n")
     convert_corpus(path, tmp_path / "out.spacy", format="jsonl", nlp=nlp)
-    assert any("last character" in str(one.message) for one in recwarn) == warned
+    assert any("characters-inclusive 0 would" in str(one.message) for one in recwarn) == warned

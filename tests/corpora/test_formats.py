@@ -194,7 +194,7 @@ def test_skip_bad_lists_every_bad_line_and_goes_on(write, nlp, tmp_path, format)
         ("text,mention\nAda,Bo\n", "does not contain the mention 'Bo'"),
         ("text,start,end\nAda,x,3\n", "'start' must be a whole number"),
         ("text,start,end\nAda,²,3\n", "'start' must be a whole number"),
-        ("text,start,end,mention\nAda,0,2,Ada\n", "but the text there"),
+        ("text,start,end,mention\nAda,0,2,Bo\n", "the mention is 'Bo', but the text"),
         ("id,text\nd,Ada\nd,Bo\n", "another text in an earlier line"),
         ('text\n"Ada" x\n', "no valid table"),
     ],

@@ -1,5 +1,6 @@
 """Names in text: however it is wrapped, spelled and tokenized; and the component arbo_names."""
 
+import gc
 import pickle
 import re
 import textwrap
@@ -25,6 +26,8 @@ NAMES = [
     *("neoplasms", "fibrosis", "Alzheimer", "東京大学", "京都", "กรุงเทพ", "삼성전자", "LEOPARD"),
 ]
 ENTITIES = [Entity(f"D{number}", name) for number, name in enumerate(NAMES)]
+# Vectors of words, which cost next to nothing.
+TOY = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1", "context": 0.5}}}
 EN, XX = spacy.blank("en"), spacy.blank("xx")
 
 
@@ -221,3 +224,76 @@ def test_a_linker_must_follow():
     nlp.add_pipe("arbo_names")
     with pytest.raises(ValueError, match="E511.*arbo_linker.*comes after"):
         nlp("text")
+
+
+INVISIBLE = "\u200b\u200d\u2060\ufeff\u00ad\u200e\u200f\u061c\u202a\u202e\u2066\u2069"
+
+
+@pytest.mark.parametrize("char", INVISIBLE)
+def test_names_beside_characters_that_nobody_sees(char):
+    places = [f"He had {char}heart attack.", f"He had heart attack{char}.", f"{char}heart attack"]
+    places += [f"({char}heart attack{char})", f"A {char}fever{char} or heart attack"]
+    assert [found(text) for text in places] == [["heart attack"]] * 5
+    assert found(f"He had heart{char} attack.") == [f"heart{char} attack"]
+    assert found("He had grey itch.", entities=[Entity("D", f"grey{char} itch")]) == ["grey itch"]
+    assert found(f"heart attack{char}s and {char}x") in ([f"heart attack{char}s"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("THE PATIENT WAS ILL AND THE IMPACT WAS LARGE.", ["IMPACT"]),
+        ("The patient was ill; WAS was mutated.", ["WAS"]),
+        ("WAS and IMPACT.", ["WAS", "IMPACT"]),
+        ("GENES: WAS, IMPACT, BRCA", ["WAS", "IMPACT"]),
+    ],
+)
+def test_words_of_a_text_in_capitals_are_no_symbols(text, names):
+    assert found(text, entities=[Entity("H1", "WAS"), Entity("H2", "IMPACT")]) == names
+
+
+def names_and_linker(entities, **config):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_names", config=config)
+    add_linker(nlp, entities)
+    return nlp
+
+
+def add_linker(nlp, entities, name="arbo_linker", **config):
+    linker = nlp.add_pipe("arbo_linker", name, config={**TOY, **config})
+    linker.model.initialize()
+    linker.encoder.weights_changed()
+    if entities:
+        linker.set_kb([{"id": key, "title": title} for key, title in entities.items()])
+
+
+def names_in(nlp, text="He had grey itch, and blue fever."):
+    return [ent.text for ent in nlp(text).ents]
+
+
+def test_a_sourced_component_follows_the_pipeline_that_it_is_in():
+    source, nlp = names_and_linker({"D1": "blue fever"}), spacy.blank("en")
+    nlp.add_pipe("arbo_names", source=source)
+    add_linker(nlp, {"Z9": "grey itch"})
+    for _ in range(2):
+        assert (names_in(nlp), names_in(source)) == (["grey itch"], ["blue fever"])
+    both = spacy.blank("en")
+    for name in ("arbo_names", "arbo_linker"):
+        both.add_pipe(name, source=source)
+    del source
+    gc.collect()
+    assert names_in(both) == ["blue fever"] and names_in(nlp) == ["grey itch"]
+
+
+def test_a_linker_that_was_renamed_is_found():
+    nlp = names_and_linker({"D1": "blue fever"}, linker="arbo_linker")
+    nlp.rename_pipe("arbo_linker", "el")
+    assert names_in(nlp) == ["blue fever"]
+    add_linker(nlp, {}, "other", extension="other")
+    with pytest.raises(ValueError, match="E511"):
+        names_in(nlp)
+
+
+def test_names_without_a_knowledge_base_are_warned_of():
+    with pytest.warns(UserWarning, match="W548.*'arbo_linker' is empty"):
+        assert names_in(names_and_linker({})) == []

@@ -76,7 +76,11 @@ HEAD = "1|t|Skin tumour.\n1|a|A colon cancer.\n"
         (HEAD + "1\t0\t" + "9" * 5000 + "\tSkin\tX\tD1\n", 3, "is no offset"),
         (HEAD + "1\t4\t4\t\tX\tD1\n", 3, "a mention from 4 to 4 doesn't fit a text of 28"),
         (HEAD + "1\t24\t29\tcer.\tX\tD1\n", 3, "a mention from 24 to 29 doesn't fit a text of 28"),
-        (HEAD + "1\t0\t4\tskin\tX\tD1\n", 3, "says 'skin', but the text from 0 to 4 is 'Skin'"),
+        (
+            HEAD + "1\t0\t4\tskin\tX\tD1\n",
+            3,
+            "the mention is 'skin', but the text from 0 to 4 is 'Skin'",
+        ),
         (HEAD + "1\t0\t4\tSkin\t \tD1\n", 3, "the label (column 5) is empty"),
     ],
 )
@@ -114,3 +118,21 @@ def test_empty_lines_within_a_document(write):
     path = write("1|t|Skin tumour.\n\n1|a|A colon cancer.\n\n1\t0\t4\tSkin\tX\tD1\n")
     (text,) = read_pubtator(path)
     assert text.text == "Skin tumour. A colon cancer." and len(text.mentions) == 1
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (
+            "tmVar:c|SUB|G|12|A;HGVS:c.12G>A;VariantGroup:0",
+            ("tmVar:c_SUB_G_12_A", "HGVS:c.12G>A", "VariantGroup:0"),
+        ),
+        ("c|SUB|G|12|A", ("c_SUB_G_12_A",)),
+        ("p|SUB|V|600|E;RS#:113488022", ("p_SUB_V_600_E", "RS#:113488022")),
+        ("D1|D2", ("D1", "D2")),
+    ],
+)
+def test_bars_within_a_variant_separate_no_ids(write, ids, expected):
+    path = write(f"1|t|A c.12G>A rose.\n1\t2\t9\tc.12G>A\tDNAMutation\t{ids}\n")
+    ((mention,),) = (text.mentions for text in read_pubtator(path))
+    assert mention.kb_ids == expected

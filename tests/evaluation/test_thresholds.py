@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from spacy.training import Example
 
 from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.discovery.same_names import number_names
 from spacy_arbo_el.evaluation.holdout import (
     remove_entities,
     restrict_entities,
@@ -135,7 +136,8 @@ def test_discovery_sweep_equals_grouping_at_each_threshold(nlp):
         for row in sweep.rows:
             one = replace(discovery, threshold=row["threshold"])
             features = one.features(batch.encoded, batch.normalized)
-            labels = one.group(features, linker.similarity, calibration)
+            names = number_names(batch.records)
+            labels = one.group(features, linker.similarity, calibration, names=names)
             assert row["ari"] == pytest.approx(adjusted_rand_score(gold, labels))
             assert row["b3_f"] == pytest.approx(b_cubed(gold, labels)[2])
 

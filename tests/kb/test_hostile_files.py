@@ -66,7 +66,7 @@ def read_or_refused(source, format):
         import_into(kb, source, format)
     except (ValueError, FileNotFoundError) as error:
         assert len(str(error)) < 2000
-        place = r"line \d+: |does not exist|E002|E016|E023"
+        place = r"line \d+: |does not exist|E002|E016|E023|has no entity"
         assert re.match(rf"\[arbo-E\d+\] .*({place})", str(error), re.DOTALL), error
         assert len(kb) == 0
         return None

@@ -1,5 +1,6 @@
 """Entities from dicts and data frames."""
 
+import csv
 import math
 from types import SimpleNamespace
 
@@ -49,6 +50,19 @@ def test_other_keys_go_to_meta_and_numbers_as_ids_become_strings():
         ({"id": "a", "label": "B", "title": "A"}, Entity("a", "A", meta={"label": "B"})),
         ({"id": "a", "label": "B", "name": "A"}, Entity("a", "A", meta={"label": "B"})),
         ({"id": "a", "title": None, "name": "A"}, Entity("a", "A")),
+        ({"id": "a", "label": "A"}, Entity("a", "A")),
+        (
+            {"id": "a", "name": "B", "title": "A (x)", "synonyms": ["C"], "aliases": ["B", "D"]},
+            Entity("a", "A (x)", aliases=["B", "D", "C"]),
+        ),
+        ({"id": "a", "title": "A|a", "aliases": "B| C"}, Entity("a", "A|a", aliases=["B", "C"])),
+        (
+            {"id": "a", "title": "A", "aliases": "['B', \"C's\"]"},
+            Entity("a", "A", "", ["B", "C's"]),
+        ),
+        ({"id": "a", "title": "A", "aliases": "['B' 'C']"}, Entity("a", "A", "", ["B", "C"])),
+        ({"id": "a", "title": "A", "aliases": "[2-(x)]y"}, Entity("a", "A", "", ["[2-(x)]y"])),
+        ({"id": "a", "title": "A", "desc": "x", "definition": "y"}, Entity("a", "A", "y x")),
     ],
 )
 def test_usual_keys_are_those_of_fields(recwarn, record, entity):
@@ -67,6 +81,20 @@ def test_the_rows_of_a_data_frame():
     rows = [{"id": "a", "title": "A", "aliases": math.nan}, {"id": "b", "title": "B"}]
     frame = SimpleNamespace(columns=["id", "title"], to_dict=lambda kind: rows)
     assert [entity.title for entity in entities_from(frame)] == ["A", "B"]
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow.csv"])
+def test_a_data_frame_has_the_entities_of_its_file(package, tmp_path):
+    frames = pytest.importorskip(package)
+    path = tmp_path / "kb.csv"
+    path.write_text("id,title,aliases,types\nD1,blue fever,BF|b. fever,DIS\nD2,marsh cough,,\n")
+    expected = [
+        Entity("D1", "blue fever", "", ["BF", "b. fever"], ["DIS"]),
+        Entity("D2", "marsh cough"),
+    ]
+    assert list(ArboKB(Vocab(), frames.read_csv(path))) == expected
+    with path.open(newline="") as file:
+        assert list(ArboKB(Vocab(), csv.DictReader(file))) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Shared parts of entity readers. Records with usual keys, ids that occur once, a report."""
 
+import ast
+import re
 import warnings
 from collections import Counter
 from contextlib import contextmanager
@@ -14,30 +16,126 @@ from ..entity import OPTIONAL, Entity, is_missing
 Records = Union[Entity, Mapping[str, Any], Iterable[Union[Entity, Mapping[str, Any]]]]
 FIELDS = ("id", *OPTIONAL)
 LISTS = ("aliases", "types")
-# Other names of fields, without regard to case. The first one that a record has is the field.
+# Names of fields, without regard to case. Names, types and descriptions under several are joined.
 OTHER_NAMES = {
     "id": ("id", "cui", "concept_id", "entity_id", "kb_id", "identifier"),
-    "title": ("title", "name", "label", "canonical_name", "preferred_name", "preflabel"),
+    "title": (
+        "title",
+        "name",
+        "canonical_name",
+        "preferred_name",
+        "preferred_label",
+        "preferredlabel",
+        "preflabel",
+    ),
     "description": ("description", "definition", "desc"),
     "aliases": ("aliases", "synonyms", "alias", "synonym", "names", "altlabel", "altlabels"),
     "types": ("types", "type", "semantic_types"),
     "frequency": ("frequency", "freq"),
     "meta": ("meta",),
 }
+# Further titles, which are aliases; unlike those, they are whole cells.
+NAMES = "names"
+# Beside one of these, "label" is the type of an annotation.
+OF_ANNOTATIONS = {"pattern", "start", "end", "mention", "mentions", "span", "spans"}
+# Beside "text", one of these makes a document.
+OF_DOCUMENTS = {"mention", "mentions", "spans", "ents", "entities", "start"}
+# A list as Python or NumPy prints it, which is what a saved data frame has.
+_QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+_PRINTED_LIST = re.compile(rf"\[\s*(?:{_QUOTED}(?:\s*,\s*|\s+|(?=\])))*\]")
 # So many keys are named in a warning.
 SHOWN_KEYS = 8
 
 
-def fields_of(keys: Iterable[str]) -> Dict[str, str]:
-    """Fields of entities by key. Keys that belong to no field are left out."""
-    keys = list(keys)
-    found = {key: key for key in keys if key in FIELDS}
-    by_name = {key.lower(): key for key in reversed(keys)}
+def fields_of(keys: Sequence[str]) -> Dict[str, List[int]]:
+    """The places of keys by their field; the first title is "title", others are ``NAMES``.
+
+    "label" is a title where nothing else names the entity, and a type in a pattern. Raises
+    ValueError for keys of annotated documents.
+    """
+    lower = [key.lower() for key in keys]
+    found: Dict[str, List[int]] = {}
     for field, names in OTHER_NAMES.items():
-        others = [by_name[name] for name in names if name in by_name]
-        if field not in found and others and others[0] not in found:
-            found[others[0]] = field
+        places = [place for name in names for place in _places(name, keys, lower)]
+        if places:
+            found[field] = places if field in (*LISTS, "title", "description") else places[:1]
+    is_pattern = "pattern" in lower and "title" not in found
+    if is_pattern:
+        found["title"] = [lower.index("pattern")]
+        found["types"] = [*found.get("types", ()), *_places("label", keys, lower)]
+    elif "title" not in found and not OF_ANNOTATIONS & set(lower):
+        found["title"] = _places("label", keys, lower)
+    if not found.get("title"):
+        _check_no_document(lower)
+    found[NAMES] = found.get("title", [])[1:]
+    found["title"] = found.get("title", [])[:1]
+    return {field: places for field, places in found.items() if places}
+
+
+def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> List[int]:
+    """The places of a key, that in lower case first."""
+    places = [place for place, key in enumerate(lower) if key == name]
+    return sorted(places, key=lambda place: keys[place] != name)
+
+
+def _check_no_document(keys: Sequence[str]) -> None:
+    given = sorted(OF_DOCUMENTS & set(keys))
+    if "text" in keys and given:
+        raise ValueError(Errors.E045.format(key=given[0]))
+
+
+def values_of(
+    values: Sequence[Any], fields: Mapping[str, Sequence[int]], separator: str = "|"
+) -> Dict[str, Any]:
+    """The fields of an entity from values by their places, see ``fields_of``.
+
+    separator: Separates aliases and types in a string.
+    """
+    found: Dict[str, Any] = {}
+    for field, places in fields.items():
+        here = [values[place] for place in places]
+        if field in LISTS:
+            is_plain = all(map(_is_plain, here)) and (len(here) > 1 or isinstance(here[0], str))
+            parts = (part for value in here for part in _parts(value, separator))
+            found[field] = list(dict.fromkeys(parts)) if is_plain else _as_list(here[0])
+        elif field == "description" and len(here) > 1:
+            found[field] = " ".join(dict.fromkeys(str(value) for value in here if value))
+        elif field != NAMES:
+            found[field] = here[0]
+    others = [values[place] for place in fields.get(NAMES, ())]
+    if others:
+        names = [found.get("title", ""), *others]
+        names = [part for name in names for part in _parts(name, "") if part]
+        title, *aliases = dict.fromkeys(names) or [""]
+        found["title"] = title
+        aliases = list(dict.fromkeys([*aliases, *found.get("aliases", ())]))
+        found["aliases"] = [alias for alias in aliases if alias != title]
     return found
+
+
+def _as_list(value: Any) -> Any:
+    """A value of a data frame, such as an array, as a list."""
+    is_list = hasattr(value, "__iter__") and not isinstance(value, (list, dict))
+    return list(value) if is_list else value
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is a string or a list of strings."""
+    if isinstance(value, str):
+        return True
+    is_list = hasattr(value, "__iter__") and not isinstance(value, Mapping)
+    return is_list and all(isinstance(part, str) for part in value)
+
+
+def _parts(value: Any, separator: str) -> List[Any]:
+    """The texts in a value. separator: Where a string is split; "" for nowhere."""
+    if not isinstance(value, str):
+        return list(value) if hasattr(value, "__iter__") else [value]
+    text = value.strip()
+    if separator and text[:1] == "[" and _PRINTED_LIST.fullmatch(text):
+        return [ast.literal_eval(one) for one in re.findall(_QUOTED, text)]
+    parts = (part.strip() for part in (text.split(separator) if separator else [text]))
+    return [part for part in parts if part]
 
 
 class RecordReader:
@@ -51,28 +149,26 @@ class RecordReader:
     def __init__(self) -> None:
         self.total = self.unnamed = 0
         self.others: CounterType[str] = Counter()
-        self._fields: Dict[Tuple[str, ...], Dict[str, str]] = {}
+        self._fields: Dict[Tuple[str, ...], Dict[str, List[int]]] = {}
 
     def read(self, record: Mapping[Any, Any]) -> Dict[str, Any]:
         """Convert a record to entity fields as keys. Beside others.
 
         Values that are missing are left out, a whole number as an id becomes a string, and a single
-        string counts as a list of one.
+        string is split at "|" where a list belongs.
         """
-        values = {str(key): value for key, value in record.items() if not is_missing(value)}
-        keys = tuple(values)
+        given = {str(key): value for key, value in record.items() if not is_missing(value)}
+        keys = tuple(given)
         if keys not in self._fields:
             self._fields[keys] = fields_of(keys)
         fields = self._fields[keys]
-        values = {fields.get(key, key): value for key, value in values.items()}
+        values = values_of(list(given.values()), fields)
+        taken = {place for places in fields.values() for place in places}
+        values.update((k, v) for place, (k, v) in enumerate(given.items()) if place not in taken)
+        if isinstance(values.get("title"), list) and "pattern" in given:
+            values["title"] = _name_of(values["title"])
         if isinstance(values.get("id"), Integral) and not isinstance(values["id"], bool):
             values["id"] = str(values["id"])
-        for key in LISTS:
-            value = values.get(key, [])
-            if isinstance(value, str):
-                values[key] = [value]
-            elif not isinstance(value, (list, dict)) and hasattr(value, "__iter__"):
-                values[key] = list(value)
         self.note(values, [key for key in values if key not in FIELDS])
         return values
 
@@ -101,6 +197,14 @@ class RecordReader:
             )
 
 
+def _name_of(pattern: Sequence[Any]) -> str:
+    """The words of a pattern of spaCy. ValueError where its tokens are no words."""
+    words = [one.get(key) for one in pattern for key in ("ORTH", "TEXT", "LOWER") if key in one]
+    if len(words) != len(pattern) or not all(isinstance(word, str) for word in words):
+        raise ValueError(Errors.E046.format(pattern=pattern))
+    return " ".join(words)
+
+
 # So many errors of invalid lines are kept.
 MOST_PLACES = 5
 
@@ -123,6 +227,11 @@ class ImportReport:
     def skip(self, reason: str) -> None:
         """Count an entry that is left out."""
         self.skipped[reason] += 1
+
+    @property
+    def reasons(self) -> str:
+        """The entries left out by reason, for people."""
+        return ", ".join(f"{count} {reason}" for reason, count in self.skipped.most_common())
 
     def skip_bad(self, error: ValueError) -> None:
         """Count an invalid line, keeping the first errors."""
@@ -217,21 +326,34 @@ def entity_of(record: Mapping[str, Any]) -> Entity:
     return entity
 
 
+def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
+    """The rows of a data frame of pandas or polars, or of a table of pyarrow."""
+    if hasattr(frame, "collect"):
+        frame = frame.collect()
+    if hasattr(frame, "iter_rows"):
+        return frame.iter_rows(named=True)
+    if hasattr(frame, "to_pylist"):
+        return frame.to_pylist()
+    if hasattr(frame, "to_dict"):
+        return frame.to_dict("records")
+    raise ValueError(Errors.E502.format(got=type(frame).__name__))
+
+
 def entities_from(source: Any) -> Iterator[Entity]:
     """The entities of one record or many.
 
     source: An ``Entity``, a dict with the fields of one, a data frame with a row for each, or an
         iterable of entities and dicts. Values of dicts may be None or NaN, which count as left out;
-        a single string counts as a list of one; a number as an id becomes a string. Usual other
-        names of fields, such as "name" and "synonyms", are read too. Other keys go to ``meta``; a
-        warning says where names are missing.
+        a single string is split at "|" where a list belongs; a number as an id becomes a string.
+        Usual other names of fields, such as "name" and "synonyms", are read too, and several of a
+        field are joined. Other keys go to ``meta``; a warning says where names are missing.
 
     ValueError where a record is no entity, with its number from 1.
     """
     if isinstance(source, (Entity, Mapping)):
         source = [source]
-    elif hasattr(source, "to_dict") and hasattr(source, "columns"):
-        source = source.to_dict("records")
+    elif hasattr(source, "columns"):
+        source = _rows_of_frame(source)
     reader = RecordReader()
     for number, record in enumerate(source, 1):
         if isinstance(record, Entity):

@@ -3,16 +3,14 @@
 import json
 from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
-import srsly
-
 from ...formats import entity_formats
 from ...storage.files import replacing
 from ...storage.lines import (
     OnBad,
     PathLike,
-    check_exists,
     line_error,
     read_records,
+    read_text,
     throw,
 )
 from ..entity import Entity
@@ -56,7 +54,7 @@ def read_entities_json(
     Raises ValueError with file, number of the entry (as its line) and problem.
     """
     try:
-        records = srsly.read_json(check_exists(path))
+        records = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise line_error(path, 1, f"no valid JSON: {error}.") from None
     if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):

@@ -13,6 +13,11 @@ SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
 # or references follow.
 _END = r'"(?=\s*(?:[\[{]|$|(?:EXACT|NARROW|BROAD|RELATED)\b))'
 _QUOTED = re.compile(rf'"((?:[^"\\]|\\.|(?!{_END})")*)"\s*(\w*)')
+# Modifiers behind a text, and a comment behind these. Other braces are part of a name.
+_MODIFIER = r'[\w:.-]+="(?:[^"\\]|\\.)*"'
+_MODIFIERS = re.compile(rf"\s*\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?\Z")
+# Tags whose values are texts; others have ids, behind which a comment may say their names.
+_TEXTS = ("name", "comment")
 _ESCAPED = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
 
@@ -128,6 +133,8 @@ def _plain(value: str, tag: str) -> str:
     value = value.strip()
     if tag in ("def", "synonym"):
         return value
+    if tag in _TEXTS:
+        return _unescaped(_MODIFIERS.sub("", value))
     return _unescaped(re.split(r"\s+(?:!\s|\{)", value, maxsplit=1)[0])
 
 

@@ -1,13 +1,30 @@
-"""Thesauri in SKOS, such as ESCO: Turtle or RDF/XML. It needs rdflib."""
+"""Thesauri in SKOS, such as ESCO, and ontologies in OWL. It needs rdflib."""
 
 from collections import defaultdict
+from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ...errors import ArboError, Errors
 from ...formats import entity_formats
-from ...storage.lines import PathLike, check_exists, line_error
+from ...storage.lines import OPENERS, PathLike, check_exists, line_error
 from ..entity import Entity
 from .common import ImportReport
+
+# The syntax of a file by the end of its name; Turtle where it says nothing.
+SYNTAXES = {
+    ".rdf": "xml",
+    ".owl": "xml",
+    ".xml": "xml",
+    ".nt": "nt",
+    ".n3": "n3",
+    ".jsonld": "json-ld",
+    ".json": "json-ld",
+}
+OBO = "http://www.geneontology.org/formats/oboInOwl#"
+IAO = "http://purl.obolibrary.org/obo/IAO_"
+
+# Texts by language, in order.
+Texts = Dict[str, List[str]]
 
 
 @entity_formats("skos")
@@ -17,46 +34,120 @@ def read_skos(
     *,
     languages: Tuple[str, ...] = ("en",),
 ) -> Iterator[Entity]:
-    """Yield the concepts of a SKOS file, by their addresses.
+    """Yield the concepts of a SKOS file or the classes of an OWL file.
 
-    Aliases are the alternative and hidden labels, the description is the definition. Concepts
-    without a preferred label in one of the languages are left out.
+    The title is the preferred label, or ``rdfs:label``. Aliases are its other labels, of SKOS-XL
+    too, and exact synonyms, in all languages that are asked for. The description is the
+    definition. Concepts without a label in these languages are left out, and so are deprecated
+    ones, whose ids lead to what replaces them.
 
     Raises ValueError where the file is not valid, or rdflib is not installed.
 
-    path: The file.
-    report: Gets the number of concepts left out.
-    languages: The languages of labels. The first one that a concept has counts.
+    path: The file: Turtle, RDF/XML, N-Triples or JSON-LD.
+    report: Gets the number of concepts left out, and the ids that lead to others.
+    languages: The languages of labels, the preferred one first. "en" is "en-GB" too.
     """
     try:
-        from rdflib import RDF, SKOS, Graph
+        from rdflib import OWL, RDF, SKOS, URIRef
     except ImportError:
         raise ArboError(Errors.E107) from None
     report = report or ImportReport()
+    thesaurus = _Thesaurus(_graph(path), languages)
+    kinds = (SKOS.Concept, OWL.Class)
+    concepts = {one for kind in kinds for one in thesaurus.graph.subjects(RDF.type, kind)}
+    for concept in sorted((one for one in concepts if isinstance(one, URIRef)), key=str):
+        if thesaurus.is_deprecated(concept):
+            report.skip("deprecated")
+            for other in thesaurus.replacements(concept):
+                report.redirect([str(concept)], other)
+            continue
+        names, about = thesaurus.names(concept), thesaurus.description(concept)
+        if not names:
+            report.skip(f"no label in {', '.join(languages)}")
+            continue
+        title, *aliases = names
+        yield Entity(str(concept), title, about, tuple(aliases))
+
+
+def _graph(path: PathLike) -> Any:
+    """Parse a file. ValueError where it is not valid."""
+    from rdflib import Graph
+
+    path = check_exists(path)
+    packed = path.suffix in OPENERS
+    suffix = Path(path.stem).suffix if packed else path.suffix
     graph = Graph()
     try:
-        graph.parse(str(check_exists(path)))
-    except FileNotFoundError:
-        raise
+        with OPENERS.get(path.suffix, open)(path, "rb") as file:
+            graph.parse(file, format=SYNTAXES.get(suffix.lower(), "turtle"))
     except Exception as error:  # of the parsers of rdflib, which share no class
         raise line_error(path, 1, f"no valid SKOS: {error}.") from None
-    for concept in sorted(set(graph.subjects(RDF.type, SKOS.Concept)), key=str):
-        titles, alternative, hidden, about = (
-            _by_language(graph.objects(concept, kind), languages)
-            for kind in (SKOS.prefLabel, SKOS.altLabel, SKOS.hiddenLabel, SKOS.definition)
+    return graph
+
+
+class _Thesaurus:
+    """Labels and texts of the concepts of a graph, in some languages."""
+
+    def __init__(self, graph: Any, languages: Tuple[str, ...]) -> None:
+        from rdflib import DCTERMS, OWL, RDF, RDFS, SKOS, Namespace
+
+        obo, iao = Namespace(OBO), Namespace(IAO)
+        xl = Namespace("http://www.w3.org/2008/05/skos-xl#")
+        self.graph, self.languages = graph, tuple(one.lower() for one in languages)
+        # Predicates of names, the preferred ones first; and those of a resource's text.
+        self._names = (
+            (SKOS.prefLabel, xl.prefLabel, RDFS.label),
+            (SKOS.altLabel, xl.altLabel, obo.hasExactSynonym),
+            (SKOS.hiddenLabel, xl.hiddenLabel),
         )
-        language = next((one for one in languages if one in titles), None)
-        if language is None:
-            report.skip(f"no preferred label in {', '.join(languages)}")
-            continue
-        names = [name for labels in (titles, alternative, hidden) for name in labels[language]]
-        title, *aliases = dict.fromkeys(names)
-        yield Entity(str(concept), title, " ".join(about[language]), tuple(aliases))
+        self._texts, self._definitions = (
+            (xl.literalForm, RDF.value),
+            (SKOS.definition, iao["0000115"]),
+        )
+        self._deprecated, self._replaced = OWL.deprecated, (DCTERMS.isReplacedBy, iao["0100001"])
 
+    def is_deprecated(self, concept: Any) -> bool:
+        values = self.graph.objects(concept, self._deprecated)
+        return any(str(value).lower() in ("true", "1") for value in values)
 
-def _by_language(values: Iterable[Any], languages: Tuple[str, ...]) -> Dict[str, List[str]]:
-    """Texts by their language, sorted. Those without one count as of the first language."""
-    texts: Dict[str, List[str]] = defaultdict(list)
-    for value in values:
-        texts[getattr(value, "language", None) or languages[0]].append(str(value))
-    return defaultdict(list, {language: sorted(some) for language, some in texts.items()})
+    def replacements(self, concept: Any) -> List[str]:
+        values = (one for kind in self._replaced for one in self.graph.objects(concept, kind))
+        return sorted(map(str, values))
+
+    def names(self, concept: Any) -> List[str]:
+        """The names in the languages asked for; preferred ones first, in the first language."""
+        by_kind = [self._by_language(concept, kinds) for kinds in self._names]
+        # The preferred labels of all languages would come before the other ones of the first.
+        ordered = [texts[one] for one in self.languages for texts in by_kind]
+        preferred = [by_kind[0][one] for one in self.languages if by_kind[0][one]][:1]
+        return list(dict.fromkeys(name for names in (*preferred, *ordered) for name in names))
+
+    def description(self, concept: Any) -> str:
+        """The definition in the first language that has one."""
+        texts = self._by_language(concept, self._definitions)
+        return " ".join(next((texts[one] for one in self.languages if texts[one]), ()))
+
+    def _by_language(self, concept: Any, kinds: Iterable[Any]) -> Texts:
+        """Texts by the language asked for, sorted: those without a tag of a region come first."""
+        from rdflib import Literal
+
+        found: Dict[str, List[Tuple[bool, str]]] = defaultdict(list)
+        values = (value for kind in kinds for value in self.graph.objects(concept, kind))
+        for value in values:
+            # A label or a definition may be a resource that has the text.
+            is_text = isinstance(value, Literal)
+            given = [value] if is_text else self._texts_of(value)
+            for text in given:
+                tag = (getattr(text, "language", None) or self.languages[0]).lower()
+                for language in self.languages:
+                    if tag == language or tag.startswith(f"{language}-"):
+                        found[language].append((tag != language, str(text)))
+        return defaultdict(
+            list, {one: [text for _, text in sorted(texts)] for one, texts in found.items()}
+        )
+
+    def _texts_of(self, resource: Any) -> List[Any]:
+        from rdflib import Literal
+
+        values = (one for kind in self._texts for one in self.graph.objects(resource, kind))
+        return [value for value in values if isinstance(value, Literal)]

@@ -4,19 +4,21 @@ import re
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from ...formats import entity_formats
 from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
+from ...storage.tabs import read_tab_cells
 from ..entity import Entity, is_frequency
 from .common import (
     FIELDS,
-    LISTS,
+    NAMES,
     ImportReport,
     RecordReader,
     at_line,
     entity_of,
     fields_of,
+    values_of,
 )
 
 # What separates columns, where the name of the file does not say it: the most frequent one.
@@ -32,7 +34,8 @@ def read_table(
     path: PathLike,
     report: Optional[ImportReport] = None,
     *,
-    columns: Optional[Mapping[str, str]] = None,
+    columns: Optional[Mapping[str, Union[str, Sequence[str]]]] = None,
+    where: Optional[Mapping[str, Union[str, Sequence[str]]]] = None,
     header: Sequence[str] = (),
     separator: str = "|",
     delimiter: str = "",
@@ -47,10 +50,11 @@ def read_table(
     Raises ValueError with file, line and problem at an invalid line.
 
     path: The file.
-    report: Gets the further ids of a dictionary.
-    columns: From field to column. Fields are "id", "title", "description", "aliases", "types" and
-        "frequency"; by default a column has the name of its field, or a usual other one, such as
-        "name" and "synonyms". Other columns go to ``meta``.
+    report: Gets the further ids of a dictionary, and how many rows were left out.
+    columns: From field to column, or to several, whose names are joined. Fields are "id", "title",
+        "description", "aliases", "types" and "frequency"; by default a column has the name of its
+        field, or a usual other one, such as "name" and "synonyms". Other columns go to ``meta``.
+    where: From column to the value that rows must have there, or to several.
     header: The names of the columns where the first line does not have them.
     separator: Separates aliases and types.
     delimiter: Separates columns; by default what the name of the file or its first line says.
@@ -58,11 +62,12 @@ def read_table(
     bad: What to do with the error of an invalid line.
     """
     report = report or ImportReport()
-    table = _Table(path, delimiter, encoding, list(header))
-    fields = _fields(table.header, columns or {}, path)
+    table = _Table(path, delimiter, encoding, list(header), _lists(where or {}))
+    with at_line(path, 1):
+        fields = _fields(table.header, _lists(columns or {}))
     reader, several = RecordReader(), _repeated(table.rows(ignore), fields)
     merged: Dict[str, Tuple[int, Dict]] = {}
-    for number, row in table.rows(bad):
+    for number, row in table.rows(bad, report):
         try:
             with at_line(path, number):
                 record = _record(row, table.header, fields, separator)
@@ -88,10 +93,18 @@ class _Table:
     """The rows of a file.
 
     header: The names of the columns.
+    where: The values that rows have in some columns.
     """
 
-    def __init__(self, path: PathLike, delimiter: str, encoding: str, header: List[str]):
-        self.path, self.encoding = path, encoding
+    def __init__(
+        self,
+        path: PathLike,
+        delimiter: str,
+        encoding: str,
+        header: List[str],
+        where: Dict[str, List[str]],
+    ):
+        self.path, self.encoding, self.width = path, encoding, len(header) or None
         first = next((line for _, line in self._lines(ignore)), None)
         if first is None:
             raise line_error(path, 1, "the file is empty. The first line must name the columns.")
@@ -99,28 +112,19 @@ class _Table:
         self.delimiter = delimiter or (named[1] if named else _delimiter_of(path, first))
         if not header and self.delimiter == OF_DICTIONARIES:
             header = ["id", "title"]
-        self._quotes, self._first = len(self.delimiter) == 1, int(named is not None)
+        self._first = int(named is not None)
         if not header:
             _, names = next(islice(self._split(throw), self._first, None), (1, []))
             header, self._first = [name.strip() for name in names], self._first + 1
-        self.header = header
-        self._quotes = self._quotes and not self._has_quotes_in_text()
+        self.header, self.width = header, len(header)
+        with at_line(path, 1):
+            _check_columns({column: [column] for column in where}, header)
+        self._where = {header.index(column): values for column, values in where.items()}
 
-    def _has_quotes_in_text(self) -> bool:
-        """Return whether quotes belong to the cells. Then more lines have the right width.
-
-        Where lines end within cells, or cells hold the delimiter, they enclose cells.
-        """
-        if self.delimiter != "\t" or not any('"' in line for _, line in self._lines(ignore)):
-            return False
-        widths = []
-        for self._quotes in (True, False):
-            rows = islice(self._split(ignore), self._first, None)
-            widths.append(sum(len(row) == len(self.header) for _, row in rows))
-        return widths[1] > widths[0]
-
-    def rows(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
-        """Nonempty rows behind the header: (line, cells)."""
+    def rows(
+        self, bad: OnBad, report: Optional[ImportReport] = None
+    ) -> Iterator[Tuple[int, List[str]]]:
+        """Nonempty rows behind the header: (line, cells). report: Counts rows that are left out."""
         for number, row in islice(self._split(bad), self._first, None):
             if not any(cell.strip() for cell in row):
                 continue
@@ -129,14 +133,21 @@ class _Table:
                 problem = f"expected {count} columns as in the first line, got {len(row)}."
                 bad(line_error(self.path, number, problem))
                 continue
-            yield number, row
+            wrong = (c for c, values in self._where.items() if row[c].strip() not in values)
+            column = next(wrong, None)
+            if column is None:
+                yield number, row
+            elif report is not None:
+                report.skip(f"another value in {self.header[column]!r}")
 
     def _lines(self, bad: OnBad) -> Iterator[Tuple[int, str]]:
         return read_lines(self.path, bad, encoding=self.encoding)
 
     def _split(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
         """(first line, cells) of each row."""
-        if self._quotes:
+        if self.delimiter == "\t":
+            return read_tab_cells(self.path, bad, self.encoding, self.width)
+        if len(self.delimiter) == 1:
             return read_cells(self.path, self.delimiter, bad, self.encoding)
         return ((number, line.split(self.delimiter)) for number, line in self._lines(bad))
 
@@ -150,9 +161,11 @@ def _delimiter_of(path: PathLike, line: str) -> str:
     return sure or max(DELIMITERS, key=line.count)
 
 
-def _repeated(rows: Iterator[Tuple[int, List[str]]], fields: Mapping[int, str]) -> Set[str]:
+def _repeated(
+    rows: Iterator[Tuple[int, List[str]]], fields: Mapping[str, Sequence[int]]
+) -> Set[str]:
     """The ids that several rows have."""
-    place = next(place for place, field in fields.items() if field == "id")
+    place = fields["id"][0]
     seen: Set[str] = set()
     repeated: Set[str] = set()
     for _, row in rows:
@@ -184,40 +197,56 @@ def _merge(line: int, known: Dict, record: Dict) -> None:
     known["meta"] = {**record["meta"], **known["meta"]}
 
 
-def _fields(header: List[str], columns: Mapping[str, str], path: PathLike) -> Dict[int, str]:
-    """Map the place of a column to its field. ValueError where one does not exist."""
+def _lists(values: Mapping[str, Union[str, Sequence[str]]]) -> Dict[str, List[str]]:
+    """Values as lists: those of options that may be given once or several times."""
+    return {key: [one] if isinstance(one, str) else list(one) for key, one in values.items()}
+
+
+def _fields(header: List[str], columns: Mapping[str, List[str]]) -> Dict[str, List[int]]:
+    """Map fields to the places of their columns. ValueError where one does not exist."""
     unknown = [field for field in columns if field not in FIELDS or field == "meta"]
     if unknown:
         raise ValueError(f"There is no field {unknown[0]!r}. Fields: {', '.join(FIELDS[:-1])}.")
-    column_of = {field: column for column, field in fields_of(header).items() if field != "meta"}
-    column_of = {"id": "id", **column_of, **columns}
-    missing = [field for field, column in column_of.items() if column not in header]
-    if missing:
-        problem = (
-            f"there is no column {column_of[missing[0]]!r}. Columns: {', '.join(header)}. Say "
-            f"which it is: --column {missing[0]}=…; where no line names columns: --header NAMES."
-        )
-        raise line_error(path, 1, problem)
-    return {header.index(column): field for field, column in column_of.items()}
+    single = [field for field in ("id", "frequency") if len(columns.get(field, ())) > 1]
+    if single:
+        raise ValueError(f"{single[0]!r} is one column. Only names, types and texts are joined.")
+    _check_columns(columns, header)
+    # A column that was given to one field is in no other.
+    given = {name for names in columns.values() for name in names}
+    fields = fields_of(["" if name in given else name for name in header])
+    fields.pop("meta", None)
+    for field, names in columns.items():
+        places = [header.index(name) for name in names]
+        fields[field] = places[:1] if field == "title" else places
+        if field == "title":
+            fields[NAMES] = places[1:]
+    if "id" not in fields:
+        _check_columns({"id": ["id"]}, header)
+    return fields
+
+
+def _check_columns(columns: Mapping[str, Sequence[str]], header: List[str]) -> None:
+    """Raise ValueError for a column that does not exist. columns: By field, or those of rows."""
+    wanted = [(field, name) for field, names in columns.items() for name in names]
+    for field, name in wanted:
+        if name not in header:
+            problem = (
+                f"there is no column {name!r}. Columns: {', '.join(header)}. Say which it is: "
+                f"--column {field}=…; where no line names columns: --header NAMES."
+            )
+            raise ValueError(problem)
 
 
 def _record(
-    row: List[str], header: List[str], fields: Mapping[int, str], separator: str
+    row: List[str], header: List[str], fields: Mapping[str, Sequence[int]], separator: str
 ) -> Dict[str, Any]:
-    record: Dict[str, Any] = {"meta": {}}
-    for place, cell in enumerate(map(str.strip, row)):
-        field = fields.get(place)
-        if field is None:
-            if cell:
-                record["meta"][header[place]] = cell
-        elif field in LISTS:
-            parts = (part.strip() for part in cell.split(separator))
-            record[field] = [part for part in parts if part]
-        elif field == "frequency":
-            record[field] = _frequency(cell, header[place])
-        else:
-            record[field] = cell
-    return record
+    cells = list(map(str.strip, row))
+    record = values_of(cells, fields, separator)
+    if "frequency" in record:
+        record["frequency"] = _frequency(record["frequency"], header[fields["frequency"][0]])
+    taken = {place for places in fields.values() for place in places}
+    others = ((place, cell) for place, cell in enumerate(cells) if cell and place not in taken)
+    return {**record, "meta": {header[place]: cell for place, cell in others}}
 
 
 def _frequency(cell: str, column: str) -> float:

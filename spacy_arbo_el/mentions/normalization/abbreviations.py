@@ -5,23 +5,31 @@ Written out, it is encoded as its long form.
 
 The definitions are found after Schwartz & Hearst (2003), "A simple algorithm for identifying
 abbreviation definitions in biomedical text", with a stricter limit on the length of a long form,
-and three additions:
+and these additions:
 
 - Initials in another order: "myotonic dystrophy (DM)".
 - Plurals: "ventricular septal defects (VSDs)" defines VSD too.
 - Parts: "hyperparathyroidism-jaw tumor syndrome (HPT-JT)" defines HPT and JT.
+
+Definitions may be turned round or written otherwise: "CHD (coronary heart disease)", "coronary
+heart disease [CHD]", "coronary heart disease, or CHD", and "CHD: coronary heart disease" in a list.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from functools import partial
+from typing import Callable, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 from spacy.util import registry
 
 from .text import inside_of, replace
 
-_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)|\[([^\[\]()]+)\]")
+# What stands before the brackets of "CHD (coronary heart disease)", and the other ways to define.
+_BEFORE = re.compile(r"(?<![\w-])(\w(?:[\w/-]{0,8}\w))\s?\Z")
+_OR = re.compile(r",?\s+or\s+(?:the\s+)?(\w(?:[\w/-]{0,8}\w))(?![\w-])")
+_LISTED = re.compile(r"(?:\A|[\n;,.(])\s*(\w(?:[\w/-]{0,8}\w))\s?[:=]\s([^\n;,.:()]+)")
 _SHORT_FORM = re.compile(r"\w(?:[\w/-]{0,8}\w)")
 _NUMBER = re.compile(r"\d*(?!\w)")
 _PARTS = re.compile(r"[-/]")
@@ -77,25 +85,89 @@ def _occurrences(text: str, shorts: Collection[str]) -> Iterator[Tuple[int, int,
 
 
 def find_abbreviations(text: str) -> Dict[str, str]:
-    """Find abbreviations defined as "long form (SHORT)". {short: long}.
+    """Find abbreviations and the long forms that the text defines them by. {short: long}.
 
     Of several definitions of one abbreviation the first counts. What only follows from the
     definition of another abbreviation, such as that of a part, never replaces a definition.
     """
     defined: Dict[str, str] = {}
     implied: Dict[str, str] = {}
-    for match in _IN_BRACKETS.finditer(text):
-        short = re.split(r"[,;]", match.group(1))[0].strip()
-        if not _SHORT_FORM.fullmatch(short) or not any(c.isupper() for c in short):
+    for short, find in _possible_definitions(text):
+        if short in defined or not _is_short_form(short):
             continue
-        if short not in defined:
-            before = text[max(match.start() - MAX_DISTANCE, 0) : match.start()].rstrip()
-            long_form = _long_form(short, _BREAK.split(before)[-1])
-            if long_form is not None:
-                defined[short] = long_form.text
-                for other, implied_form in _implied(short, long_form.text):
-                    implied.setdefault(other, implied_form)
+        long_form = find()
+        if long_form is not None:
+            defined[short] = long_form.text
+            for other, implied_form in _implied(short, long_form.text):
+                implied.setdefault(other, implied_form)
     return {**implied, **defined}
+
+
+def _is_short_form(short: str) -> bool:
+    return _SHORT_FORM.fullmatch(short) is not None and any(map(str.isupper, short))
+
+
+def _capitals(short: str) -> int:
+    return sum(map(str.isupper, short))
+
+
+# What may be a short form, and a function that finds its long form.
+Possible = Tuple[str, Callable[[], "Optional[_LongForm]"]]
+
+
+def _possible_definitions(text: str) -> Iterator[Possible]:
+    """Possible definitions, one kind after the other."""
+    for match in _IN_BRACKETS.finditer(text):
+        content, start = match[1] or match[2], match.start()
+        first = re.split(r"[,;]", content)[0].strip()
+        # In square brackets are concentrations too, such as [Na].
+        if match[1] or _capitals(first) > 1:
+            yield first, partial(_long_form_before, first, text, start)
+        before = _BEFORE.search(text, max(start - 12, 0), start)
+        if before:
+            yield before[1], partial(_long_form_of_all, before[1], first)
+    for match in _OR.finditer(text):
+        short = match[1]
+        if _capitals(short) > 1:
+            yield short, partial(_long_form_by_initials, short, text, match.start())
+    for match in _LISTED.finditer(text):
+        yield match[1], partial(_long_form_of_all, match[1], match[2].strip(), more_words=0)
+
+
+def _before(text: str, end: int) -> str:
+    """The sentence up to a place."""
+    return _BREAK.split(text[max(end - MAX_DISTANCE, 0) : end].rstrip())[-1]
+
+
+def _long_form_before(short: str, text: str, end: int) -> "Optional[_LongForm]":
+    return _long_form(short, _before(text, end))
+
+
+def _long_form_by_initials(short: str, text: str, end: int) -> "Optional[_LongForm]":
+    """The words before a place, if they have the initials of the short form."""
+    before = _before(text, end)
+    characters = [c.lower() for c in short if c.isalnum()]
+    starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]
+    if len(characters) < 2 or [before[at].lower() for at in starts] != characters:
+        return None
+    return _LongForm(before[starts[0] :], len(before) - starts[0])
+
+
+def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "Optional[_LongForm]":
+    """Words as a long form: all, or the first with the initials.
+
+    more_words: How many more words than characters all of them may be.
+    """
+    characters = [c.lower() for c in short if c.isalnum()]
+    found = list(_WORD.finditer(words))
+    if min(len(found), len(characters)) < 2 or short.lower() in words.lower():
+        return None
+    if [match[0][0].lower() for match in found[: len(characters)]] == characters:
+        end = found[len(characters) - 1].end()
+        return _LongForm(words[:end], end)
+    long_form = _by_characters(short, characters, words)
+    is_all = long_form is not None and long_form.text == words
+    return long_form if is_all and len(found) <= len(characters) + more_words else None
 
 
 class _LongForm(NamedTuple):

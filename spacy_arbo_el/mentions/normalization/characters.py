@@ -14,7 +14,11 @@ from .text import inside_of, replace
 
 # What hyphens, en dashes and minus signs, and apostrophes are written as.
 DASHES = "\u2010\u2011\u2012\u2013\u2212"
-APOSTROPHES = "\u2018\u2019\u02bc"
+# Primes too: "4′-" of a chemical name is written 4'-.
+APOSTROPHES = "\u2018\u2019\u02bc\u201b\u02b9\u02bb\u2032\u00b4\uff07"
+_PLAIN_APOSTROPHES = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
+# Characters of Latin-1 that stand for others, but for those that are accents by themselves.
+_LATIN = "ª²³¹º¼½¾"
 
 _GREEK = "Ͱ-Ͽἀ-῿"
 
@@ -27,7 +31,8 @@ def _greek_names() -> Dict[str, str]:
         if len(words) == 4 and words[:1] == ["GREEK"]:
             name = words[3].lower().replace("lamda", "lambda")
             names[chr(code)] = name.capitalize() if words[1] == "CAPITAL" else name
-    return names
+    # The micro sign.
+    return {**names, "\u00b5": names["\u03bc"]}
 
 
 GREEK = _greek_names()
@@ -36,7 +41,8 @@ _SYMBOL = rf"(?<![{_GREEK}])[{''.join(GREEK)}]{{1,2}}(?![{_GREEK}])"
 _EDITS = re.compile(
     rf"(?P<greek>{_SYMBOL})|(?P<broken>(?<=[a-z])[-\u00ad\u2010]\s*\n\s*(?=[a-z]))|(?P<soft>(?<=\w)\u00ad(?=\w))"
     rf"|(?P<dash>[{DASHES}\u2014])|(?P<apostrophe>[{APOSTROPHES}])|(?P<space>\s*[\n\t\r\u00a0]\s*|\s{{2,}})"
-    r"|(?P<accents>\w[\u0300-\u036f]+)|(?P<other>[^\x00-\xff])"
+    r"|(?P<accents>\w[\u0300-\u036f]+)"
+    rf"|(?P<other>[{_LATIN}]|[^\x00-\xff])"
 )
 _PLAIN = {"broken": "", "soft": "", "dash": "-", "apostrophe": "'", "space": " "}
 
@@ -79,4 +85,8 @@ def _plain(text: str, match: "re.Match[str]") -> str:
         after = text[match.end() : match.end() + 1]
         name = "-".join(GREEK[letter] for letter in found)
         return "-" * before.isalpha() + name + "-" * after.isalpha()
-    return _PLAIN[kind] if kind in _PLAIN else unicodedata.normalize("NFKC", found)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    plain = unicodedata.normalize("NFKC", found).translate(_PLAIN_APOSTROPHES)
+    # The slash of "½".
+    return plain.replace("\u2044", "/")

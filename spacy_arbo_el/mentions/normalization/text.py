@@ -63,6 +63,24 @@ def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> Tuple[
     return "".join([*parts, text[at:]]), moved
 
 
+def keep(
+    normalizer: Normalizer, text: str, offsets: np.ndarray, kept: np.ndarray
+) -> Tuple[str, np.ndarray]:
+    """Normalize a text, but for some of its mentions.
+
+    offsets: (n, 2) int64 start and end character of all mentions.
+    kept: (n,) bool, those that stay unchanged, unless they overlap with others.
+    """
+    # Their ends are mentions without a character, which move with the text.
+    ends = [np.repeat(offsets[kept, column], 2).reshape(-1, 2) for column in (0, 1)]
+    text, moved = normalizer(text, np.concatenate([offsets[~kept], *ends]))
+    rest, starts, stops = np.split(moved, np.cumsum([(~kept).sum(), kept.sum()]))
+    result = np.empty_like(offsets)
+    result[~kept] = rest
+    result[kept] = np.stack([starts[:, 0], stops[:, 1]], axis=1)
+    return text, result
+
+
 def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
     """Mark characters inside a mention: (len(text) + 1,) bool.
 

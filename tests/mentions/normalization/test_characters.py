@@ -1,5 +1,7 @@
 """Typography in mentions."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,6 +38,17 @@ def read(mention, before="", after=""):
         ("ﬁbrosis", "fibrosis"),
         ("Sjo\u0308gren", "Sjögren"),
         ("２型", "2型"),
+        ("zerium²⁺", "zerium2+"),
+        ("vitamin Z¹²", "vitamin Z12"),
+        ("¹³C-urea", "13C-urea"),
+        ("½ life ¼ ¾", "1/2 life 1/4 3/4"),
+        ("µ-opioid", "mu-opioid"),
+        ("4′-hydroxy", "4'-hydroxy"),
+        ("5ʹ-", "5'-"),
+        ("2″-O", "2''-O"),
+        ("d´Or", "d'Or"),
+        ("Hawaiʻi", "Hawai'i"),
+        ("é ö ç ¨", "é ö ç ¨"),
         ("plain", "plain"),
     ],
 )
@@ -44,8 +57,20 @@ def test_mentions_are_read_in_plain_characters(mention, plain):
     assert read(mention, "A β–cell ", " of ﬁve.") == plain
 
 
+LATIN_1 = [chr(code) for code in range(0xA1, 0x100) if chr(code) not in "\u00ad\u00b4"]
+
+
+@pytest.mark.parametrize("char", LATIN_1)
+def test_characters_of_latin_1_are_what_they_stand_for(char):
+    stands_for = unicodedata.normalize("NFKC", char).replace("\u2044", "/")
+    stands_for = "mu" if char == "µ" else char if " " in stands_for else stands_for
+    assert read(f"1{char}") == f"1{stands_for}"
+
+
 def test_all_letters_of_the_alphabet_have_names():
-    assert len(GREEK) == 48 and GREEK["λ"] == "lambda" and GREEK["Ω"] == "Omega"
+    assert (
+        len(GREEK) == 49 and GREEK["µ"] == "mu" and GREEK["λ"] == "lambda" and GREEK["Ω"] == "Omega"
+    )
 
 
 @given(st.text(alphabet="abβγ \n-–’ﬁo\u0308\u00ad２", min_size=1), st.text("aβ ", max_size=3))

@@ -1,0 +1,197 @@
+"""Offsets of mentions, compared with the words of the file.
+
+Programs count characters, UTF-16 units (JavaScript) or bytes, a line break as one or two, and name
+the last character of a mention or the one behind it. Where a file has the words of its mentions,
+the first of these readings counts in which all mentions of a document are their words.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..mentions.normalization.characters import PlainCharacters
+from .annotated import offsets_problem
+from .folding import MARK, WORD, kind_of
+
+CHARACTERS = "characters"
+_UNITS = (CHARACTERS, "utf16", "lf", "utf16-lf", "crlf", "utf16-crlf", "bytes")
+# "utf16-lf-inclusive": UTF-16 units, "\r\n" counts as one, the end is that of the last character.
+READINGS = tuple(unit + end for end, unit in product(("", "-inclusive"), _UNITS))
+
+Place = Tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A mention as a file gives it.
+
+    start: The offset of its beginning.
+    end: The offset of its end; None where that follows from the words.
+    words: The mention as the file has it; "" where the file has only offsets.
+    """
+
+    start: int
+    end: Optional[int]
+    words: str = ""
+
+
+class Misplaced(Exception):
+    """A mention that is elsewhere than its file says. ``position`` is its place in the list."""
+
+    def __init__(self, position: int, problem: str) -> None:
+        super().__init__(problem)
+        self.position = position
+
+
+def place(text: str, given: Sequence[Given], offsets: str = "") -> Tuple[List[Place], str]:
+    """The places of a document's mentions in characters, and the reading that gave them.
+
+    Raises Misplaced for a mention outside the text, or one with other words.
+
+    offsets: The reading, one of ``READINGS``; "" tries all of them.
+    """
+    has_words = any(one.words for one in given)
+    readings = (offsets,) if offsets else READINGS if has_words else (CHARACTERS,)
+    found = {reading: places_in(text, given, reading) for reading in readings[:1]}
+    for same in _COMPARISONS if has_words else (_exactly,):
+        for reading in readings:
+            if reading not in found:
+                found[reading] = places_in(text, given, reading)
+            places = found[reading]
+            if all(_fits(text, one, at, same) for one, at in zip(given, places)):
+                return [at for at in places if at is not None], reading
+    raise _misplaced(text, given, found)
+
+
+def _fits(text: str, one: Given, at: Optional[Place], same: Callable[[str, str], bool]) -> bool:
+    return at is not None and (not one.words or same(text[at[0] : at[1]], one.words))
+
+
+def _misplaced(
+    text: str, given: Sequence[Given], found: Dict[str, List[Optional[Place]]]
+) -> Misplaced:
+    """The error of a mention, in the reading in which most others fit."""
+    wrong = {
+        reading: [
+            number
+            for number, (one, at) in enumerate(zip(given, places))
+            if not any(_fits(text, one, at, same) for same in _COMPARISONS)
+        ]
+        for reading, places in found.items()
+    }
+    reading = min(wrong, key=lambda reading: len(wrong[reading]))
+    number = wrong[reading][0]
+    one, at = given[number], found[reading][number]
+    if at is None:
+        end = one.start + len(one.words) if one.end is None else one.end
+        return Misplaced(number, offsets_problem(one.start, end, len(text)))
+    others = "; no other way to count fits either" if len(found) > 1 else ""
+    problem = (
+        f"the mention is {one.words!r:.80}, but the text from {at[0]} to {at[1]} is "
+        f"{text[at[0] : at[1]]!r:.80}. Offsets are read as {reading}{others}."
+    )
+    return Misplaced(number, problem)
+
+
+def places_in(text: str, given: Sequence[Given], reading: str) -> List[Optional[Place]]:
+    """The places of mentions in characters. None for one that a reading does not allow."""
+    inclusive = int(reading.endswith("-inclusive"))
+    starts = [one.start for one in given]
+    ends = [one.start if one.end is None else one.end + inclusive for one in given]
+    if not reading.startswith(CHARACTERS):
+        borders = _borders(text, reading)
+        starts, ends = (_characters(borders, some) for some in (starts, ends))
+    places: List[Optional[Place]] = []
+    for one, start, end in zip(given, starts, ends):
+        end = start + len(one.words) if one.end is None else end
+        places.append((start, end) if 0 <= start < end <= len(text) else None)
+    return places
+
+
+def _characters(borders: np.ndarray, offsets: Sequence[int]) -> List[int]:
+    """The character at each offset. -1 where none begins there.
+
+    borders: (length of the text + 1,) int64, the offset of each character and of the end.
+    """
+    wanted = np.array([min(one, 1 << 60) for one in offsets], dtype=np.int64)
+    found = np.searchsorted(borders, wanted)
+    found[found == len(borders)] = 0
+    return np.where(borders[found] == wanted, found, -1).tolist()
+
+
+def _borders(text: str, reading: str) -> np.ndarray:
+    """The offset of each character of a text, and of its end."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    widths = np.ones(len(codes), dtype=np.int64)
+    if reading.startswith(("utf16", "bytes")):
+        widths += codes > 0xFFFF
+    if reading.startswith("bytes"):
+        widths += codes > 0x7F
+        widths += codes > 0x7FF
+    is_feed, is_return = codes == ord("\n"), codes == ord("\r")
+    pairs = np.flatnonzero(is_return[:-1] & is_feed[1:])
+    if "crlf" in reading:
+        widths[is_feed] = 2
+        widths[pairs + 1] = 1
+    elif "lf" in reading:
+        widths[pairs] = 0
+    return np.concatenate([[0], np.cumsum(widths)])
+
+
+def _exactly(text: str, words: str) -> bool:
+    return text == words
+
+
+def _but_for_spaces(text: str, words: str) -> bool:
+    return text.split() == words.split()
+
+
+def _but_for_characters(text: str, words: str) -> bool:
+    """Return whether words are those of the text in plainer characters. "TNF-a" for "TNF-α"."""
+    text, words = text.strip(), words.strip()
+    if _plain(text).split() == _plain(words).split():
+        return True
+    return len(text) == len(words) and all(
+        one == other or one.isascii() != other.isascii() for one, other in zip(text, words)
+    )
+
+
+def _plain(words: str) -> str:
+    return PlainCharacters()(words, np.array([[0, len(words)]]))[0]
+
+
+_COMPARISONS = (_exactly, _but_for_spaces, _but_for_characters)
+
+
+def is_within_word(text: str, start: int, end: int) -> bool:
+    """Return whether a mention begins or ends within a word."""
+    return _is_joined(text, start) or _is_joined(text, end)
+
+
+def _is_joined(text: str, offset: int) -> bool:
+    if not 0 < offset < len(text):
+        return False
+    after = kind_of(text[offset])
+    return after == MARK or (after == WORD == kind_of(text[offset - 1]))
+
+
+def within_words(text: str, places: Sequence[Place]) -> Dict[str, int]:
+    """Count mentions that are not whole words. By reading."""
+    given = [Given(start, end) for start, end in places]
+    return {
+        reading: sum(at is None or is_within_word(text, *at) for at in found)
+        for reading, found in _each_reading(text, given)
+    }
+
+
+def _each_reading(text: str, given: Sequence[Given]) -> Iterator[Tuple[str, List[Optional[Place]]]]:
+    is_plain = text.isascii() and "\n" not in text
+    found: Dict[str, List[Optional[Place]]] = {}
+    for reading in READINGS:
+        # All units are alike there.
+        same = CHARACTERS + "-inclusive" * reading.endswith("-inclusive") if is_plain else reading
+        if same not in found:
+            found[same] = places_in(text, given, same)
+        yield reading, found[same]

@@ -1,0 +1,80 @@
+"""Cells of tables separated by tabs, where a quote may be a part of a name.
+
+A cell in quotes is enclosed by them, whatever other cells have. A quote that is not closed in its
+line encloses the lines up to the one that closes it, if these make a row, and are none themselves.
+"""
+
+import re
+from typing import Iterator, List, Optional, Tuple
+
+from .lines import OnBad, PathLike, read_lines, throw
+
+_ENCLOSED = re.compile(r'"((?:[^"]|"")*)"')
+_CELL = re.compile(r'"(?:[^"]|"")*"(?=\t|\Z)|[^\t]*')
+_OPEN = re.compile(r'(?:\A|\t)"(?:[^"]|"")*\Z')
+# The most lines of a cell.
+MOST_LINES = 1000
+
+
+def read_tab_cells(
+    path: PathLike, bad: OnBad = throw, encoding: str = "utf8", width: Optional[int] = None
+) -> Iterator[Tuple[int, List[str]]]:
+    """Yield the number of its first line and the cells of each row.
+
+    bad, encoding: See ``read_lines``.
+    width: How many cells a row has; None for that of the first one.
+    """
+    lines = read_lines(path, bad, encoding=encoding, ends=True)
+    waiting: List[Tuple[int, str]] = []
+    while waiting or (waiting := list(_next(lines))):
+        number, line = waiting.pop(0)
+        row = _cells(line)
+        if _OPEN.search(_bare(line)):
+            count = _lines_of_row(line, waiting, lines, width)
+            row = _cells(line + "".join(text for _, text in waiting[:count])) if count else row
+            del waiting[:count]
+        width = width or len(row)
+        yield number, row
+
+
+def _next(lines: Iterator[Tuple[int, str]]) -> Iterator[Tuple[int, str]]:
+    line = next(lines, None)
+    if line is not None:
+        yield line
+
+
+def _lines_of_row(
+    line: str,
+    waiting: List[Tuple[int, str]],
+    lines: Iterator[Tuple[int, str]],
+    width: Optional[int],
+) -> int:
+    """Count the lines behind that belong to a row with an open quote. They join ``waiting``."""
+    for count in range(1, MOST_LINES):
+        if len(waiting) < count:
+            waiting.extend(_next(lines))
+        if len(waiting) < count:
+            return 0
+        behind = waiting[count - 1][1]
+        line += behind
+        if '"' in behind and not _OPEN.search(_bare(line)):
+            return count if width in (None, len(_cells(line))) else 0
+        # Lines that are rows themselves are no part of another.
+        if width != 1 and len(behind.split("\t")) == width:
+            return 0
+    return 0
+
+
+def _bare(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def _cells(line: str) -> List[str]:
+    cells, at, line = [], 0, _bare(line)
+    while at <= len(line):
+        found = _CELL.match(line, at)
+        assert found is not None, "any text is a cell"
+        enclosed = _ENCLOSED.fullmatch(found[0])
+        cells.append(enclosed[1].replace('""', '"') if enclosed else found[0])
+        at = found.end() + 1
+    return cells
