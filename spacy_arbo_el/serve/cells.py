@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from typing_extensions import Literal
@@ -23,6 +23,8 @@ NAME, TYPE, DESCRIPTION, FREQUENCY = "name", "type", "description", "frequency"
 
 # So many candidates are looked at for others of the same name.
 COMPARED = 10
+# Characters of a cell, and of its row.
+LONGEST = (1000, 4000)
 # So many entities with a similar name are added where nothing links, and their least similarity.
 SIMILAR = (3, 0.5)
 
@@ -38,7 +40,9 @@ class Property(BaseModel):
     def _texts(cls, value: Any) -> List[Any]:
         values = value if isinstance(value, list) else [value]
         named = [
-            one.get("name") or one.get("id") if isinstance(one, dict) else one for one in values
+            one.get("name") or one.get("id") if isinstance(one, dict) else one
+            for one in values
+            if one is not None  # an empty cell of another column
         ]
         numbers = (int, float)  # a bool is one too
         return [str(one) if isinstance(one, numbers) else one for one in named]
@@ -64,6 +68,10 @@ class Query(BaseModel):
             raise ValueError("Give a query, or properties")
         if not all(map(is_storable, (*self.texts, *self.type))):
             raise ValueError("It has half a character or a null character")
+        if max(map(len, self.texts[:1])) > LONGEST[0] or sum(map(len, self.texts)) > LONGEST[1]:
+            raise ValueError(
+                f"It has more than {LONGEST[0]} characters, or {LONGEST[1]} in its row"
+            )
         return self
 
     @property
@@ -78,6 +86,14 @@ class Query(BaseModel):
         words = [text, ",", ", ".join(rest)] if rest else [text]
         doc = Doc(vocab, words, [False, True, False][: len(words)])
         return Span(doc, 0, 1, label=self.type[0] if self.type else "")
+
+
+def cell_of(value: Any) -> Optional[Query]:
+    """A cell of a request. None for one that can't be linked: others are linked all the same."""
+    try:
+        return Query.model_validate(value)
+    except ValidationError:
+        return None
 
 
 def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[str, Any]]]:

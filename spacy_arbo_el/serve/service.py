@@ -1,5 +1,6 @@
 """The HTTP service for programs, and its answers."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, cast
@@ -22,8 +23,9 @@ from ..log import log
 from ..mentions.getters import find_mentions, set_mentions
 from . import schema
 from .batching import Batcher
+from .cells import candidates
 from .metrics import MEDIA_TYPE, Counts, Metrics
-from .security import Gate, Rules
+from .security import Gate, Rules, Windows, refusal
 
 # Adds entities, or replaces those with their ids. RETURNS: How many.
 AddEntities = Callable[[List[Dict[str, Any]]], Any]
@@ -58,13 +60,17 @@ class Service:
 
     nlp: A pipeline with a linker.
     add: What adds entities; None where that is not allowed.
+    patience: Seconds that a request may wait for its links.
     """
 
-    def __init__(self, nlp: Language, add: Optional[AddEntities]) -> None:
+    def __init__(self, nlp: Language, add: Optional[AddEntities], patience: float) -> None:
         self.nlp, self.add, self.linker = nlp, add, find_linker(nlp)
         self.counts = Counts([one.path for one in OPERATIONS])
         self.description = schema.openapi("spacy_arbo_el", __version__, OPERATIONS)
-        self.batcher: Batcher[Doc] = Batcher(self._linked)
+        thread = ThreadPoolExecutor(1, "batches")
+        self.batcher: Batcher[Doc] = Batcher(self._linked, thread, weigh=_weight, patience=patience)
+        cells = partial(candidates, self.linker)
+        self.cells: Batcher[List[Dict[str, Any]]] = Batcher(cells, thread, patience=patience)
 
     def link(self, body: schema.LinkRequest) -> Dict[str, Any]:
         """The links of documents, in order."""
@@ -147,6 +153,10 @@ class Service:
             status, text = 422, schema.first_problem(error)
         except HTTPException as error:
             status, text = error.status_code, error.detail
+        except TimeoutError:
+            status, text = 503, "It was not linked in time. Ask for less at once, or later."
+        except OSError as error:
+            status, text = 507, f"Nothing has changed: {error}."
         except Exception as error:
             status, text = 422, str(error)
             if not text.startswith("[arbo-"):
@@ -164,9 +174,9 @@ class Service:
         return PlainTextResponse(self.counts.text(len(self.linker.kb)), media_type=MEDIA_TYPE)
 
 
-def guarded(app: Starlette, service: Service, rules: Rules) -> Starlette:
+def guarded(app: Starlette, service: Service, rules: Rules, windows: Windows) -> Starlette:
     """The application behind the gate, with all answers counted."""
-    app.add_middleware(Gate, rules=rules)
+    app.add_middleware(Gate, rules=rules, windows=windows)
     app.add_middleware(Metrics, counts=service.counts)
     return app
 
@@ -176,9 +186,22 @@ def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> S
 
     Entities that are added stay in memory until the pipeline is saved.
     """
-    service = Service(nlp, None if read_only else find_linker(nlp).kb.upsert)
+    service = Service(nlp, None if read_only else find_linker(nlp).kb.upsert, rules.patience)
     service.warm()
-    return guarded(Starlette(routes=service.routes()), service, rules)
+    failures: Any = {HTTPException: _fail}
+    app = Starlette(routes=service.routes(), exception_handlers=failures)
+    return guarded(app, service, rules, Windows())
+
+
+def _fail(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return refusal(request, error.status_code, error.detail, dict(error.headers or {}))
+
+
+def _weight(item: Tuple[Doc, bool]) -> int:
+    """How much work a document is: about as many mentions."""
+    doc, is_given = item
+    return 1 + (len(doc.ents) + sum(map(len, doc.spans.values())) if is_given else len(doc) // 20)
 
 
 def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:
