@@ -90,18 +90,17 @@ class Batcher(Generic[T]):
                 if job.start < late:
                     job.fail(TimeoutError())
             jobs = [job for job in self._waiting if not job.answer.done()]
+            share = WEIGHT // max(1, len(jobs))
             for job in jobs:
-                while job.begun < len(job.items):
-                    weight += self.weigh(job.items[job.begun])
-                    if chosen and (weight > WEIGHT or len(chosen) >= ITEMS):
+                own = 0
+                while job.begun < len(job.items) and len(chosen) < ITEMS:
+                    more = self.weigh(job.items[job.begun])
+                    # Each has at least one item, or the same share as others.
+                    if (chosen and weight + more > WEIGHT) or (own and own + more > share):
                         break
                     chosen.append((job, job.begun))
-                    job.begun += 1
-                if weight > WEIGHT or len(chosen) >= ITEMS:
-                    break
-            waiting = [job for job in jobs if job.begun < len(job.items)]
-            # Who has had a turn is last of those that wait.
-            self._waiting = sorted(waiting, key=lambda job: job.begun > 0)
+                    weight, own, job.begun = weight + more, own + more, job.begun + 1
+            self._waiting = [job for job in jobs if job.begun < len(job.items)]
         return chosen
 
     def _run(self, chosen: List[Tuple[_Job, int]]) -> None:

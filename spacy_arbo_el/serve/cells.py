@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from typing_extensions import Literal
@@ -57,6 +57,12 @@ class Query(BaseModel):
     properties: List[Property] = []
     type_strict: Literal["any", "should", "all"] = "any"
 
+    @field_validator("query", mode="before")
+    @classmethod
+    def _text(cls, value: Any) -> Any:
+        """An empty cell is a text, and a number as well."""
+        return "" if value is None else str(value) if isinstance(value, (int, float)) else value
+
     @field_validator("type", mode="before")
     @classmethod
     def _types(cls, value: Any) -> Any:
@@ -86,14 +92,6 @@ class Query(BaseModel):
         words = [text, ",", ", ".join(rest)] if rest else [text]
         doc = Doc(vocab, words, [False, True, False][: len(words)])
         return Span(doc, 0, 1, label=self.type[0] if self.type else "")
-
-
-def cell_of(value: Any) -> Optional[Query]:
-    """A cell of a request. None for one that can't be linked: others are linked all the same."""
-    try:
-        return Query.model_validate(value)
-    except ValidationError:
-        return None
 
 
 def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[str, Any]]]:

@@ -8,7 +8,7 @@ import json
 import re
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Optional, Tuple
 
 from jinja2 import Environment, FileSystemLoader
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -25,7 +25,7 @@ from .. import __version__
 from ..display import counted
 from ..errors import Errors
 from ..kb.entity import Entity
-from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, cell_of, values_of
+from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, values_of
 from .security import RECONCILE, Rules
 from .service import Service
 
@@ -160,7 +160,7 @@ class Reconciliation:
         if len(queries) > BATCH:
             problem = f"There are more than {BATCH}"
             raise HTTPException(413, Errors.E930.format(where="queries", problem=problem))
-        cells = {name: cell_of(value) for name, value in queries.items()}
+        cells = {name: _cell(name, value) for name, value in queries.items()}
         known = {name: cell for name, cell in cells.items() if cell is not None}
         try:
             found = dict(zip(known, self.service.cells(list(known.values()))))
@@ -314,7 +314,21 @@ def read(adapter: TypeAdapter, name: str, text: str) -> Any:
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, (name, *first["loc"])))
-        problem = first["msg"].removeprefix("Value error, ")
-        raise HTTPException(400, Errors.E930.format(where=where, problem=problem)) from None
+        raise _wrong(name, error) from None
+
+
+def _cell(name: str, value: Any) -> Optional[Query]:
+    """A cell. None where its texts can't be linked: others are linked all the same."""
+    try:
+        return Query.model_validate(value)
+    except ValidationError as error:
+        if all(problem["type"] == "value_error" for problem in error.errors()):
+            return None
+        raise _wrong(f"queries.{name}", error) from None
+
+
+def _wrong(name: str, error: ValidationError) -> HTTPException:
+    first = error.errors()[0]
+    where = ".".join(map(str, (name, *first["loc"])))
+    problem = first["msg"].removeprefix("Value error, ")
+    return HTTPException(400, Errors.E930.format(where=where, problem=problem))

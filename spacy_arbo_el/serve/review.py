@@ -138,8 +138,9 @@ class Review:
             entry = self._standing(self.standing[-1]["n"] if number is None else number)
             later = self.dependents(entry)
             if later:
-                about = later[-1].get("names") or later[-1].get("changed") or later[-1]["action"]
-                raise ValueError(Errors.E913.format(since=", ".join(about)))
+                names = later[-1].get("names", {}).values() or later[-1].get("changed")
+                since = ", ".join(f"“{one}”" for one in names or [later[-1]["action"]])
+                raise ValueError(Errors.E913.format(since=f"a decision on {since}"))
             self.journal.append({"action": "undo", "of": entry["n"], "by": by})
             try:
                 self.deciding.take_back(entry)

@@ -54,14 +54,17 @@ class Window:
         page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("request", lambda request: self._check(request.url))
+        self.root = ""
         self.go(f"/?token={self.rules.token}")
+        self.root = "/".join(page.url.split("/")[3:5])
 
     def _check(self, address):
         if not address.startswith(self.rules.origins[0]):
             self.problems.append(address)
 
     def go(self, path):
-        self.page.goto(self.rules.origins[0] + path, wait_until="networkidle")
+        root = f"/{self.root}" if self.root else ""
+        self.page.goto(self.rules.origins[0] + root + path, wait_until="networkidle")
 
     def cluster(self, name):
         self.go(f"/cluster?id={ids_by_name(self.review)[name]}")
