@@ -99,7 +99,9 @@ class Deciding:
         action, new = entry["action"], self.linker.new_entities
         before = new.history.next_step()
         if action in (*LOGGED, *NOTES):
-            entry = {**entry, "names": {one: new.named(one).name for one in clusters_of(entry)}}
+            # The part that a split makes is not there yet, where it is repeated.
+            ids = (one for one in clusters_of(entry) if one != entry.get("off"))
+            entry = {**entry, "names": {one: new.named(one).name for one in ids}}
         if action in LOGGED:
             try:
                 entry = {**entry, **self._decide(entry)}

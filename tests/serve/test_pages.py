@@ -110,6 +110,22 @@ def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
     ]
 
 
+def test_every_kind_of_decision_is_repeated(start):
+    browser = start()
+    ids, kb_id = ids_by_name(browser.review), "cat"
+    keys = ["{}:{}:{}".format(*m.key) for m in browser.review.new[ids["Quorn"]].members]
+    browser.post("/decide/split", id=ids["Quorn"], mentions=keys[:2])
+    browser.post("/decide/split", id=ids["Quorn"], mentions=keys[2:3])
+    browser.post("/decide/link_all", ids=[ids["Quorn"], ids["zorb"]], kb_id=kb_id)
+    browser.post("/decide/accept_all", ids=[ids["Vexil"], ids["zorblat"]])
+    browser.post("/undo")
+    browser.post("/redo")
+    assert ids_by_name(start().review) == ids_by_name(browser.review)
+    browser.post("/save")
+    browser.post("/decide/merge", id=ids[SCRIPT], others=ids[RIGHT_TO_LEFT])
+    assert ids_by_name(start().review) == ids_by_name(browser.review)
+
+
 def test_other_commands_see_what_is_only_in_the_journal(start, model):
     browser = start()
     fields = cluster(browser, "Quorn")[1]
