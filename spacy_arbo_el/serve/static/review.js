@@ -62,7 +62,7 @@ async function fill(element, address) {
 
 document.addEventListener("submit", event => {
   const form = event.target;
-  if (form.method === "dialog") return;
+  if (form.method === "dialog" || form.matches("[data-plain]")) return;
   event.preventDefault();
   const data = new URLSearchParams(new FormData(form, event.submitter));
   // Not form.id, which is the field of that name.
