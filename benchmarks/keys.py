@@ -30,7 +30,9 @@ from spacy_arbo_el.serve.review import Review  # noqa: E402
 from tests.serve.world import serving  # noqa: E402
 
 ABSTRACTS, OTHERS, NAMES = 200, 400, 4
-SETTLED = "() => !document.body.classList.contains('busy') && !document.querySelector('[data-load]')"
+SETTLED = (
+    "() => !document.body.classList.contains('busy') && !document.querySelector('[data-load]')"
+)
 
 
 def medic(path):

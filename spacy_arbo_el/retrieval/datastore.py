@@ -5,7 +5,19 @@ import warnings
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Hashable,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -13,6 +25,7 @@ from spacy.vocab import Vocab
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder, Text
 from ..errors import Errors, Warnings
+from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.verbalizations import Parts
@@ -73,6 +86,8 @@ class Datastore:
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
         self._retriever: Optional[Retriever] = None
+        # Vectors of texts that no entity has yet, and the encoder that they come from.
+        self._ahead: Tuple[str, Dict[Text, np.ndarray]] = "", {}
 
     @property
     def revision(self) -> Revision:
@@ -274,8 +289,30 @@ class Datastore:
         except (OSError, ValueError) as error:
             log.info("The vectors are not kept in %s: %s", path, error)
 
+    def encode_ahead(
+        self, entities: Iterable[Entity], encode: Callable[[List[Text]], Sequence[np.ndarray]]
+    ) -> None:
+        """Encode the texts of entities that are about to be added, while others read.
+
+        The refresh after they were added takes these vectors.
+
+        encode: Texts to raw vectors, one for each.
+        """
+        texts = dict.fromkeys(t for one in entities for t in self.settings.verbalization(one))
+        fingerprint = self.encoder.fingerprint
+        vectors = dict(zip(texts, encode(list(texts))))
+        known, before = self._ahead
+        self._ahead = fingerprint, {**(before if known == fingerprint else {}), **vectors}
+
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
-        return encode_texts(self.encoder, texts)
+        fingerprint, ahead = self._ahead
+        if not ahead or fingerprint != self.encoder.fingerprint:
+            return encode_texts(self.encoder, texts)
+        self._ahead = "", {}
+        missing = [text for text in texts if text not in ahead]
+        if missing:
+            ahead.update(zip(missing, encode_texts(self.encoder, missing)))
+        return np.stack([ahead[text] for text in texts])
 
     # What the search for a batch needs
 

@@ -1,6 +1,7 @@
 """Pages and forms of a review, and the service. A thin layer over ``Review``."""
 
 import re
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
@@ -108,7 +109,9 @@ class Pages:
         about = {"query": query, "filters": filters, "back": back, "root": root, "window": window}
         about["path"] = request.url.path.removeprefix(root)
         about["reconciliation"] = address(self.rules)
-        page = self.env.get_template(f"{name}.html").render({**about, **values})
+        template = self.env.get_template(f"{name}.html")
+        with nullcontext() if name == "_ranked" else self.review.alone:
+            page = template.render({**about, **values})
         return HTMLResponse(page, status)
 
     def fail(self, request: Request, error: Exception) -> Response:
@@ -128,7 +131,8 @@ class Pages:
         name = request.path_params["name"]
         if name not in EXPORTS or (EXPORTS[name].needs_texts and self.links is None):
             raise HTTPException(404, f"There is no file {name!r}. The page History has all.")
-        content = exported(name, self.review, self.links)
+        with self.review.alone:
+            content = exported(name, self.review, self.links)
         return Response(content, media_type="application/octet-stream")
 
     def decide(self, request: Request) -> Response:
@@ -141,32 +145,30 @@ class Pages:
         if action == "learn":
             if self.links is None:
                 raise HTTPException(404, "Give documents to decide on links: --texts corpus.spacy.")
-            more = self.links.entry_of(self.links.row(form.row), more["kb_id"])
+            with self.review.alone:
+                more = self.links.entry_of(self.links.row(form.row), more["kb_id"])
         typed = more.get("kb_id") if action == "accept" else None
         if typed and typed in review.linker.kb:
             exists = {"known": review.linker.kb.get(typed), "given": more, "seen": form.seen}
             return self.show("exists", request, 409, **exists)
         before = review.queue.rows.get(more.get("id", ""))
         following = next_id(review.select(filters), before, filters.sort) if before else ""
+        after = form.back.get("next", following)
         entry = review.decide(action, self.by(request), form.seen, **more)
         query = {**filters.query(), "done": entry["n"]}
         if action == "learn" and self.links is not None:
-            rows = self.links.select(filters, review)
-            return self._to(
-                request, *(("/link", query, rows[0].number) if rows else ("/links", query))
-            )
+            left = self.links.select(filters, review)
+            to: Any = ("/link", query, left[0].number) if left else ("/links", query)
+            return self._to(request, *to)
         if action in MOVES_ON:
-            rows = review.select(filters)
-            after = form.back.get("next", "")
             known = [one for one in (after, following) if one in review.queue.rows]
-            following = (known or [next_id(rows, before, filters.sort)])[0]
-            if following:
-                return self._to(request, "/cluster", {**query, "id": following})
-        if action == "link_all" and form.at in review.queue.rows:
-            return self._to(request, "/cluster", {**query, "id": form.at})
-        if before is not None and form.back.get("next", following) != entry["id"]:
-            query["next"] = form.back.get("next", following)
-        return self._to(request, self._place(entry, query))
+            after = (known or [next_id(review.select(filters), before, filters.sort)])[0]
+            place = url("/cluster", query, id=after) if after else self._place(entry, query)
+        elif form.at in review.queue.rows:
+            place = url("/cluster", query, id=form.at)
+        else:
+            place = self._place(entry, {**query, "next": after} if before else query)
+        return self._to(request, place)
 
     def by(self, request: Request) -> str:
         """Who decides."""
@@ -238,7 +240,7 @@ def create_app(
     shown = {"/": "queue", "/kb/entity": "entity", **{f"/{name}": name for name in PAGES}}
     shown.update({f"/{name}": f"_{name}" for name in PARTS})
     routes: List[BaseRoute] = [Route(p, partial(pages.show, name)) for p, name in shown.items()]
-    changing = {
+    changing: Dict[str, Any] = {
         "/decide/{action}": pages.decide,
         "/undo": partial(pages.again, False),
         "/redo": partial(pages.again, True),
@@ -255,7 +257,7 @@ def create_app(
     failures: Any = dict.fromkeys((HTTPException, ValueError, KeyError, OSError), pages.fail)
     upsert = partial(review.decide, "kb_upsert", "service")
     add = None if review.read_only else lambda new: upsert(entities=new)
-    service = Service(review.nlp, add, rules.patience)
+    service = Service(review.nlp, add, rules.patience, review.alone)
     service.warm()
     routes += service.routes()
     app = Starlette(routes=routes, exception_handlers=failures)

@@ -46,7 +46,8 @@ class Form:
     def read(cls, action: str, form: Mapping[str, List[str]]) -> "Form":
         """The fields of a decision. Boxes carry id and version in one value."""
         pairs = [_read(field, form) for field in FORMS[action].split()]
-        values, seen = dict(pairs), {}
+        values: Dict[str, Any] = dict(pairs)
+        seen: Dict[str, str] = {}
         for name in ("ids", "others"):
             boxes = [box.rpartition(AT) for box in values.get(name, ())]
             if name in values:

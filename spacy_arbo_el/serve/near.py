@@ -1,5 +1,6 @@
 """What is near new entities now: the entities of the present knowledge base, and each other."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Tuple
 
@@ -102,9 +103,10 @@ class Near:
         kb = self.linker.kb
         return [kb.get(one).id if one in kb else one for one in record.kb_ids]
 
-    def rank_all(self) -> int:
+    def rank_all(self, alone: AbstractContextManager) -> int:
         """Rank the mentions of all new entities anew, and keep what is near them.
 
+        alone: Held while mentions are ranked, see ``Service``.
         RETURNS: How many new entities have another nearest entity, or one that is now on the other
             side of the threshold.
         """
@@ -115,7 +117,9 @@ class Near:
         for start in range(0, len(rows), BATCH):
             with new.lock:
                 mentions = new.rows.take(rows[start : start + BATCH])
-            new.put_nearest(mentions.keys, self.rank(mentions))
+            with alone:
+                nearest = self.rank(mentions)
+            new.put_nearest(mentions.keys, nearest)
         after = self._nearest()
         return sum(after[one] != before.get(one) for one in after)
 

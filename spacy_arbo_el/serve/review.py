@@ -51,6 +51,8 @@ class Review:
         self._save, self.saved = save or partial(save_pipeline, path=model), False
         # One decision at a time; and what the pages show, which waits for no save.
         self._deciding, self.lock = threading.RLock(), threading.RLock()
+        # Held by whoever makes or reads documents, see ``Service``; taken after the first of these.
+        self.alone = threading.RLock()
         if new is not None:
             found = read_found(nlp, new)
             if import_new_entities(nlp, found):
@@ -81,11 +83,13 @@ class Review:
                 raise ValueError(Errors.E916)
             self._check(action, seen or {}, more)
             entry = {"action": action, "by": by, **more, **self._first(action, more)}
-            entry = self.deciding.make(entry)
+            with self.alone:
+                entry = self.deciding.make(entry)
             try:
                 entry = self.journal.append(entry)
             except BaseException:
-                self.deciding.take_back(entry)
+                with self.alone:
+                    self.deciding.take_back(entry)
                 raise
             finally:
                 self._note(entry)
@@ -143,7 +147,8 @@ class Review:
                 raise ValueError(Errors.E913.format(since=f"a decision on {since}"))
             self.journal.append({"action": "undo", "of": entry["n"], "by": by})
             try:
-                self.deciding.take_back(entry)
+                with self.alone:
+                    self.deciding.take_back(entry)
             except BaseException:
                 self.journal.drop_last()
                 raise
@@ -301,7 +306,7 @@ class Ranking(threading.Thread):
 
     def run(self) -> None:
         try:
-            self.changed = self.review.near.rank_all()
+            self.changed = self.review.near.rank_all(self.review.alone)
             self.review.renew()
         except Exception as error:  # shown on the page that waits
             self.problem = str(error)

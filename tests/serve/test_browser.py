@@ -404,7 +404,8 @@ def test_words_and_blanks_stay_whole(chromium, server, width):
     assert "They met Quorn at the fair" in line.inner_text().replace("\n", "")
     gaps = line.evaluate(
         """label => { const [a, b, c] = [...label.querySelectorAll(".before, mark, .after")]
-            .map(one => one.getBoundingClientRect()); return [b.left - a.right, c.left - b.right]; }"""
+            .map(one => one.getBoundingClientRect());
+            return [b.left - a.right, c.left - b.right]; }"""
     )
     assert width == 360 or all(abs(gap) < 1 for gap in gaps)
     for path in ("/", "/bulk?sure=0.1", "/history"):
@@ -412,7 +413,8 @@ def test_words_and_blanks_stay_whole(chromium, server, width):
         broken = window.page.evaluate(
             """() => [...document.querySelectorAll("td bdi, td a, th")].filter(one => {
                 const word = one.textContent.trim();
-                return word.length < 20 && !/\\s/.test(word) && one.getClientRects().length > 1; }).map(one => one.outerHTML)"""
+                const isWord = word.length < 20 && !/\\s/.test(word);
+                return isWord && one.getClientRects().length > 1; }).map(one => one.outerHTML)"""
         )
         assert broken == [], path
         assert window.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path

@@ -19,7 +19,9 @@ schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not i
 pytestmark = [pytest.mark.attack, pytest.mark.filterwarnings("ignore")]
 HEADERS = {"Authorization": "Bearer secret"}
 FIELDS = "id ids others mentions kb_id title description types aliases comment into key version n"
-QUERY = "id kb_id q text f n next done undone state sort low high least page sure start near version"
+QUERY = (
+    "id kb_id q text f n next done undone state sort low high least page sure start near version"
+)
 RECONCILE = "queries extend callback prefix cursor limit id type"
 TEXT = {"type": "string"}
 
@@ -32,7 +34,7 @@ def parameters(names, known):
 
 def form(names, known):
     text = {"anyOf": [TEXT, {"enum": known}, {"type": "array", "items": {"enum": known}}]}
-    schema = {"type": "object", "properties": {name: text for name in names.split()}}
+    schema = {"type": "object", "properties": dict.fromkeys(names.split(), text)}
     content = {"application/x-www-form-urlencoded": {"schema": schema}}
     return {"required": True, "content": content}
 
@@ -49,7 +51,14 @@ def described(browser):
     for path in [*(f"/decide/{action}" for action in FORMS), "/undo", "/redo", "/name"]:
         spec["paths"][path] = {"post": {"requestBody": form(FIELDS, [*ids, "0"]), **answers}}
     address = "/reconcile/" + browser.rules.secret("reconcile")
-    for end in ("", "/suggest/entity", "/suggest/type", "/flyout/entity", "/preview", "/properties"):
+    for end in (
+        "",
+        "/suggest/entity",
+        "/suggest/type",
+        "/flyout/entity",
+        "/preview",
+        "/properties",
+    ):
         asked = parameters(RECONCILE, ["cat", "3", '{"q": {"query": "jaguar"}}'])
         spec["paths"][address + end] = {"get": {"parameters": asked, **answers}}
     return spec

@@ -1,4 +1,4 @@
-"""The journal: what was decided is there, belongs to one pipeline, and is one clear error if not."""
+"""The journal has what was decided, belongs to one pipeline, and is one clear error otherwise."""
 
 import json
 import shutil
@@ -157,7 +157,11 @@ def test_a_journal_that_is_none_is_an_error_with_its_line(model, lines, line):
         {"action": "undo", "of": 1},
         {"action": "reject", "id": "NEW-nothing"},
         {"action": "accept", "id": "NEW-x", "kb_id": "a|b", "entity": {}},
-        {"action": "kb_add", "entity": {"id": "E", "nonsense": 1}, **dict.fromkeys(("changed",), [])},
+        {
+            "action": "kb_add",
+            "entity": {"id": "E", "nonsense": 1},
+            **dict.fromkeys(("changed",), []),
+        },
         {"action": "kb_upsert", "entities": [{}], "changed": []},
         {"action": "import", "entities": [{"id": "NEW-x", "nearest": 3, "members": []}]},
         {"action": "import", "entities": [{}]},

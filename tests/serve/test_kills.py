@@ -59,6 +59,7 @@ def work(model, found, seed, say):  # pragma: no cover - killed in another proce
     rng = random.Random(seed)
     with changing_pipeline(model) as owner:
         review = Review(load_pipeline(model), model, found, save=owner.save)
+        os.write(say, b"\n")
         saving = None
         while True:
             before = len(review.journal.entries)
@@ -67,14 +68,19 @@ def work(model, found, seed, say):  # pragma: no cover - killed in another proce
             except (ValueError, KeyError, IndexError):
                 continue
             for entry in review.journal.entries[before:]:
-                os.write(say, f"{json.dumps([entry['n'], entry['action'], entry['at']])}\n".encode())
+                os.write(
+                    say, f"{json.dumps([entry['n'], entry['action'], entry['at']])}\n".encode()
+                )
             if rng.random() < 0.15 and (saving is None or not saving.is_alive()):
                 saving = threading.Thread(target=review.save, daemon=True)
                 saving.start()
 
 
-def run_and_kill(model, found, seed, seconds):
-    """RETURNS: What was acknowledged before the kill, and whether the process lived until then."""
+def run_and_kill(model, found, seed, rng):
+    """Kill a review while it decides, or at times while it starts.
+
+    RETURNS: What was acknowledged before the kill, and the status of the process.
+    """
     read, say = os.pipe()
     child = os.fork()
     if not child:  # pragma: no cover - another process
@@ -85,14 +91,16 @@ def run_and_kill(model, found, seed, seconds):
             print(repr(error), file=sys.stderr, flush=True)
         os._exit(3)
     os.close(say)
-    time.sleep(seconds)
+    if rng.random() < 0.8:
+        select.select([read], [], [], 60)
+    time.sleep(rng.uniform(0, 0.5))
     os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     said = b""
     while select.select([read], [], [], 0)[0] and (part := os.read(read, 1 << 16)):
         said += part
     os.close(read)
-    return [json.loads(line) for line in said.splitlines()], code
+    return [json.loads(line) for line in said.splitlines() if line], code
 
 
 def state(path):
@@ -128,7 +136,7 @@ def test_kills_round_saves_undos_and_imports_lose_nothing(pristine, tmp_path, at
         for _ in range(KILLS):
             # The file is gone or another one at times: what was taken up is in the journal.
             found = rng.choice([folder / "new.jsonl", None])
-            said, code = run_and_kill(model, found, rng.random(), rng.uniform(0.02, 1.2))
+            said, code = run_and_kill(model, found, rng.random(), rng)
             assert code == -signal.SIGKILL, "the review has failed before it was killed"
             known, kills = known + said, kills + 1
             entries = [[e["n"], e["action"], e["at"]] for e in Journal(model).entries]
@@ -142,5 +150,7 @@ def test_kills_round_saves_undos_and_imports_lose_nothing(pristine, tmp_path, at
         meta = json.loads((model / "meta.json").read_text())
         acknowledged, saved = acknowledged + len(known), saved + ("review" in meta)
         shutil.rmtree(folder)
-    print(f"{kills} kills, {acknowledged} acknowledged steps, {saved} rounds with a save, none lost")
+    print(
+        f"{kills} kills, {acknowledged} acknowledged steps, {saved} rounds with a save, none lost"
+    )
     assert acknowledged

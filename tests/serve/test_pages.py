@@ -287,7 +287,11 @@ def test_no_window_changes_what_another_has_changed(start):
     edit = browser.fields_of(entity, "/decide/kb_update")
     browser.post("/decide/kb_update", **edit, title="Mine", aliases="panther")
     for action in ("kb_update", "kb_merge", "kb_remove"):
-        fields = {**browser.fields_of(entity, f"/decide/{action}"), "title": "Theirs", "into": "car"}
+        fields = {
+            **browser.fields_of(entity, f"/decide/{action}"),
+            "title": "Theirs",
+            "into": "car",
+        }
         assert "has changed since" in browser.post(f"/decide/{action}", 422, **fields)
     assert browser.review.linker.kb.get("cat").aliases == ("panther",)
     # The second cluster of a merge, and those of a bulk acceptance.

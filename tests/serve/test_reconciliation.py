@@ -255,7 +255,10 @@ def test_numbers_beyond_those_of_clients_are_texts(model):
     assert browser.client.post("/entities", json=body, headers=headers).status_code == 200
     client = Client(browser)
     asked = {"ids": ["E1"], "properties": [{"id": "x"}, {"id": "y"}]}
-    assert client.post(extend=asked)["rows"]["E1"] == {"x": [{"str": str(2**60)}], "y": [{"int": 7}]}
+    assert client.post(extend=asked)["rows"]["E1"] == {
+        "x": [{"str": str(2**60)}],
+        "y": [{"int": 7}],
+    }
     assert client.get("/properties", limit="9" * 5000).status_code == 200
 
 

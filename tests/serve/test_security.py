@@ -129,7 +129,15 @@ def test_the_public_address_is_as_browsers_send_it(url, origin):
 
 @pytest.mark.parametrize(
     "url",
-    ["linker.example", "https://x/path", "https://x?a=b", "ftp://x", "https://u@x", "https://x:99999", "//x"],
+    [
+        "linker.example",
+        "https://x/path",
+        "https://x?a=b",
+        "ftp://x",
+        "https://u@x",
+        "https://x:99999",
+        "//x",
+    ],
 )
 def test_what_is_no_address_of_a_server_is_refused(url):
     with pytest.raises(ValueError, match="E923"):
