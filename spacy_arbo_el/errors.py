@@ -661,7 +661,7 @@ class Errors(metaclass=_Coded):
     )
 
     # Review in the browser: E91x
-    E910 = "This needs Starlette and Uvicorn. Install them: pip install 'spacy_arbo_el[serve]'."
+    E910 = "This needs Starlette, Uvicorn and others. Install: pip install 'spacy_arbo_el[serve]'."
     E911 = (
         "{path}, line {line}: no entry of a journal, or entries are missing from here on. Restore "
         "the file. To use the pipeline without decisions that it has not saved, move the file away."
