@@ -500,6 +500,7 @@ class Errors(metaclass=_Coded):
         "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."
     )
     E716 = "There is no decision to take back."
+    E714 = "Decision {step} stays: decision {later} ({action} {id}) came later and depends on it."
     E717 = (
         "The last decision was to accept {id!r} as {kb_id!r}, which has changed the knowledge base "
         "too. Take it back in both: linker.new_entities.undo()."
@@ -687,18 +688,38 @@ class Errors(metaclass=_Coded):
     )
 
     # Review in the browser: E91x
-    E910 = "This needs Starlette and Uvicorn. Install them: pip install 'spacy_arbo_el[serve]'."
-    E911 = "{path}, line {line}: no entry of a journal. Restore the file, or move it away."
-    E912 = "{path}, line {line}: this decision does not suit the pipeline: {problem}"
-    E913 = (
-        "Nothing is undone: another decision has been made outside the review since ({action} "
-        "{id}). Undo that one first: python -m spacy arbo new undo MODEL."
+    E910 = "This needs Starlette, Uvicorn and others. Install: pip install 'spacy_arbo_el[serve]'."
+    E911 = (
+        "{path}, line {line}: no entry of a journal, or entries are missing from here on. Restore "
+        "the file. To use the pipeline without decisions that it has not saved, move the file away."
     )
+    E912 = (
+        "{path}, line {line}: this decision does not suit the pipeline: {problem} The decisions "
+        "stay in the file. To use the pipeline without those from this line on, move the file "
+        "away, or delete these lines."
+    )
+    E913 = "Nothing is undone: {since} came later and depends on it. Undo that first."
     E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
     E915 = "{name} can't be {value!r}."
     E916 = "This review is read-only, or there is nothing to undo."
+    E917 = (
+        "{path} has {count} decisions, begun at {at}, on another pipeline than {model} is now, or "
+        "on another state of it. To make them on this one: python -m spacy arbo serve {model} "
+        "--adopt. To begin without them, move the file away."
+    )
     E918 = "{id} has changed since you opened it, perhaps in another window. Look at it again."
     E919 = "The token has fewer than {least} characters. Take a random one: openssl rand -hex 16"
+    E920 = "Nothing is chosen, or one thing twice. Choose what the decision is on."
+    E921 = (
+        "{id} is {became}: it is not open any more, or it never was. Look at the queue, or at "
+        "History."
+    )
+    E922 = "This decision does not stand: it was taken back already, or never made."
+    E923 = (
+        "--url {url!r} is no address of a server. Give scheme and name, without a path, such as "
+        "https://linker.example"
+    )
+    E924 = "Nothing can listen at {host}, port {port}: {problem}. Choose another --host or --port."
     E931 = "{path}: no mention has the id of an entity. Give annotations of links."
     E930 = "{where} of a reconciliation request is wrong. {problem}."
 

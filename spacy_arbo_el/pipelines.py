@@ -5,11 +5,13 @@ errors.
 import contextlib
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
 
 import spacy
 import srsly
+from filelock import FileLock
 from spacy.language import Language
 from spacy.tokenizer import Tokenizer
 from spacy.util import (
@@ -26,9 +28,11 @@ from .errors import Errors, code_of
 from .kb import folder as kb_folder
 from .removed import drop_removed
 from .serve.journal import journal_path
-from .storage.files import remove_abandoned
+from .storage.files import CAN_LOCK, remove_abandoned
 from .storage.folders import (
+    LOCK,
     FolderKind,
+    acquire,
     check_replaceable,
     locked_folder,
     replacing_folder,
@@ -87,33 +91,71 @@ def edit_pipeline(path: Union[str, Path], **settings: Any) -> Iterator[Language]
     path: The folder.
     settings: For ``spacy.load``.
     """
-    with changing_pipeline(path):
+    with changing_pipeline(path) as owner:
         nlp = load_pipeline(path, **settings)
         yield nlp
-        save_pipeline(nlp, path)
+        owner.save(nlp)
+
+
+class PipelineOwner:
+    """The one owner of a pipeline's lock, in whose name any thread may save.
+
+    A lock of a folder belongs to the thread that took it. This one has it already, so that it takes
+    none; a knowledge base in the folder that it writes is locked before others can see it.
+
+    path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._saving = path, threading.Lock()
+        self._databases: List[FileLock] = []
+
+    def save(self, nlp: Language) -> None:
+        """Save the pipeline in one step, as ``save_pipeline``."""
+        with self._saving:
+            _prepare(nlp, self.path)
+            with replacing_folder(self.path, PIPELINE) as folder:
+                nlp.to_disk(folder)
+                for database in _databases_in(folder) if CAN_LOCK else ():
+                    # Whatever thread saves last, or ends the command, gives it back.
+                    lock = FileLock(str(database.parent / LOCK), thread_local=False)
+                    acquire(lock, Errors.E018.format(where=database.parent), 0.0)
+                    self._databases.append(lock)
+
+    def release(self) -> None:
+        """Give back what saving has locked."""
+        for lock in self._databases:
+            lock.release()
 
 
 @contextlib.contextmanager
-def changing_pipeline(path: Union[str, Path]) -> Iterator[None]:
+def changing_pipeline(path: Union[str, Path]) -> Iterator[PipelineOwner]:
     """Lock a pipeline and its KBs for changes. The lock holds from loading to saving.
 
     Raises ValueError where another program has it, or where the folder holds other files too.
     """
     target = check_replaceable(path, PIPELINE)
     restore(target)
-    with _changing(target):
+    with _changing(target), contextlib.ExitStack() as stack:
         remove_abandoned(target)
-        yield
+        owner = PipelineOwner(Path(path))
+        stack.callback(owner.release)
+        yield owner
 
 
 @contextlib.contextmanager
 def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
     with locked_folder(path, Errors.E050.format(path=path), wait), contextlib.ExitStack() as locks:
         # Other programs must not edit a knowledge base that is about to be replaced.
-        for database in sorted(path.glob(f"*/*/{kb_folder.DATABASE}")):
+        for database in _databases_in(path):
             refusal = Errors.E018.format(where=database.parent)
             locks.enter_context(locked_folder(database.parent, refusal))
         yield
+
+
+def _databases_in(path: Path) -> List[Path]:
+    """The knowledge bases of a pipeline's folder."""
+    return sorted(path.glob(f"*/*/{kb_folder.DATABASE}"))
 
 
 def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:

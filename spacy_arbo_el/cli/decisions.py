@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ..errors import Errors
 
@@ -47,10 +47,11 @@ def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
     """
     from ..corpora.json_documents import Source
     from ..corpora.table import read_rows
+    from ..discovery.verdicts import unescaped
     from ..storage.lines import line_error
 
     for number, row in read_rows(Source(path), ("id", "decision")):
-        row = {column: cell.strip() for column, cell in row.items()}
+        row = {column: unescaped(cell).strip() for column, cell in row.items()}
         row["decision"] = row["decision"].lower()
         if not row["decision"]:
             continue
@@ -88,10 +89,10 @@ def _apply(row: Row, new_entities: "NewEntities", linker: Optional["ArboLinker"]
     entity, decision = row["id"], row["decision"]
     if decision == ACCEPT:
         assert linker is not None, "acceptances are made with the linker"
-        title, description = row.get("title", ""), row.get("description", "")
-        linker.new_entities.accept(
-            entity, row.get("kb_id") or None, title=title, description=description
-        )
+        about: Dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
+        if row.get("types"):
+            about["types"] = row["types"].split("|")
+        linker.new_entities.accept(entity, row.get("kb_id") or None, **about)
     elif decision == "reject":
         new_entities.reject(entity)
     elif decision == "merge":

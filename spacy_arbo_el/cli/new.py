@@ -203,7 +203,7 @@ def undo_command(
       python -m spacy arbo new undo with_new
     """
     with errors_for_people():
-        is_acceptance = read_new_entities(model).history.last()[0]["action"] == "accept"
+        is_acceptance = read_new_entities(model).history.standing()[0]["action"] == "accept"
     if is_acceptance:
         with _edited_linker(model) as linker:
             entry = linker.new_entities.undo()

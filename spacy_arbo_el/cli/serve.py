@@ -4,7 +4,7 @@ import os
 import signal
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -33,13 +33,16 @@ def serve_command(
         help="Import decisions on links from Prodigy (.jsonl) or Label Studio (.json)",
     ),
     host: str = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's"),
-    port: int = Opt(8765, "--port", help="Port to listen on"),
+    port: int = Opt(8765, "--port", min=0, max=65535, help="Port to listen on; 0 for a free one"),
     name: str = Opt(os.environ.get("USER", ""), "--name", help="Your name", show_default=False),
     token: str = Opt(
         "", "--token", envvar="ARBO_TOKEN", help="Secret that clients send; random by default"
     ),
     url: str = Opt("", "--url", help="Address that browsers use, if different (a proxy's)"),
     read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
+    adopt: bool = Opt(
+        False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
+    ),
     space: str = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine"),
     code: Optional[Path] = CODE,
     # fmt: on
@@ -57,16 +60,17 @@ def serve_command(
     """
     with errors_for_people(), ExitStack() as stack:
         try:
-            import uvicorn
+            import uvicorn  # noqa: F401  said here, before anything is loaded
 
             from ..serve.app import create_app
         except ModuleNotFoundError as error:
             raise ImportError(Errors.E910) from error
         from ..pipelines import changing_pipeline
         from ..serve.exchange import take_over
+        from ..serve.journal import adopt as adopt_journal
         from ..serve.links import Links
-        from ..serve.reconciliation import address
         from ..serve.review import Review
+        from ..serve.running import listening, run
         from ..serve.security import Rules, new_token
         from ..storage.lines import check_exists
 
@@ -75,11 +79,15 @@ def serve_command(
         check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
         check_model(model)
         check_exists(model / "meta.json", "Give the folder of a pipeline.")
+        bound = stack.enter_context(listening(host, port))
+        rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
+        save: Any = None
         if not read_only:
-            stack.enter_context(changing_pipeline(model))
+            save = stack.enter_context(changing_pipeline(model)).save
+            if adopt:
+                adopt_journal(model)
         nlp, links = open_model(model), None
-        rules = Rules(host, port, token or new_token(), url)
-        review = Review(nlp, model, new, read_only=read_only)
+        review = Review(nlp, model, new, read_only=read_only, save=save)
         review.linker.refresh()
         if texts is not None:
             how = Reading("", "", "utf8", False)
@@ -90,19 +98,29 @@ def serve_command(
             said = ", ".join(f"{count} {what}" for what, count in counts.items())
             msg.good(visible(f"Decisions of {annotations}: {said}"))
         app = create_app(review, rules, links, name, space)
-        settings = uvicorn.Config(app, host, port, log_level="warning")
-        # Connections; how many requests are answered at a time is in the rules.
-        settings.limit_concurrency = 512
-        # A client that does not read its answer holds up a stop no longer.
-        settings.timeout_graceful_shutdown = 30
-        msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
-        # A given token is not for the log of a container.
-        print(f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}", flush=True)
-        print(f"For OpenRefine: {address(rules)}", flush=True)
-        # A server that is told to stop saves first.
+        # A server that is told to stop saves while it answers what was asked before.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(settings).run()
+            run(app, bound, rules, lambda: _say(review, rules, token), review.save)
         if review.unsaved:
             review.save()
+        if save is not None and review.saved:
             msg.good(visible(f"{model}: saved with all decisions"))
+
+
+def _say(review: Any, rules: Any, token: str) -> None:
+    """Say where the server is. It listens already."""
+    from ..serve.reconciliation import address
+    from ..serve.security import LOOPBACK
+
+    if rules.host not in (*LOOPBACK, "::1"):
+        msg.warn(
+            f"Every machine that reaches {rules.host or 'this one'} can ask this server, and "
+            "others can read what is sent: it speaks HTTP. Put a proxy with TLS before it, see "
+            "SECURITY.md."
+        )
+    msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
+    # A given token, and what is derived from it, is not for the log of a container.
+    print(f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}", flush=True)
+    tables = "the page History has the address" if token else address(rules)
+    print(f"For OpenRefine: {tables}", flush=True)

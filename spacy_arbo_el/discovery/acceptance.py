@@ -78,10 +78,10 @@ class Acceptance:
         vectors = self.datastore.encoder.encode_mentions(inputs)
         return self.datastore.settings.similarity.prepare(vectors)
 
-    def undo(self, new_entities: NewEntities) -> Entry:
+    def undo(self, new_entities: NewEntities, step: Optional[int] = None) -> Entry:
         """See ``NewEntities.undo``. new_entities: Where the decision was made."""
         with self.datastore.editing(), new_entities.lock:
-            entry = new_entities.take_back(acceptances=True)
+            entry = new_entities.take_back(step, acceptances=True)
             if entry["action"] != "accept":
                 return entry
             if "labels" in entry:

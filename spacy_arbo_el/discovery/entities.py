@@ -1,6 +1,7 @@
 """A new entity, its mentions and its nearest entities. The nearest are of the knowledge base."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
@@ -9,7 +10,7 @@ import numpy as np
 from ..annotations import named
 from ..arrays import TopK, unit
 from ..calibration import probability
-from ..display import SHOWN_ROWS, counted, make_frame, one_line, shortened, shown_probability
+from ..display import SHOWN_ROWS, counted, make_frame, shortened, shown_probability
 from ..kb.knowledge_base import ArboKB
 from ..mentions.record import MentionKey, MentionRecord
 from ..pages import html_table, page
@@ -129,9 +130,14 @@ def _member_dict(record: MentionRecord) -> Dict[str, Any]:
         "end": end,
         "text": record.text,
         "label": record.label,
-        "before": one_line(record.before),
-        "after": one_line(record.after),
+        "before": _in_line(record.before),
+        "after": _in_line(record.after),
     }
+
+
+def _in_line(text: str) -> str:
+    """A text on one line. The blanks at its ends say whether it touches the mention."""
+    return re.sub(r"\s+", " ", text)
 
 
 def new_entity_id(key: MentionKey) -> str:

@@ -29,7 +29,14 @@ from ..mentions.record import MentionKey
 from ..pages import html_table
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
-from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
+from .entities import (
+    SUMMARY,
+    EntityOrId,
+    NearestEntity,
+    NewEntity,
+    describe,
+    id_of_entity,
+)
 from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
 from .store import Clusters, Rows, Unlinked
@@ -203,6 +210,14 @@ class NewEntities:
         with self._changing() as verdicts:
             return verdicts.attach(mentions, neighbours)
 
+    @locked
+    def put_nearest(
+        self, keys: Sequence[MentionKey], nearest: Sequence[List[NearestEntity]]
+    ) -> None:
+        """Replace the nearest entities of stored mentions, best first."""
+        for row, near in zip(map(self.rows.row, keys), nearest):
+            self.rows.nearest[row] = near
+
     # Deciding
 
     @locked
@@ -286,23 +301,27 @@ class NewEntities:
             raise ValueError(Errors.E727)
         return self.acceptance().accept(self, entity, kb_id, **about)
 
-    def undo(self) -> Entry:
-        """Undo the last decision. An acceptance is undone in the linker's knowledge base too.
+    def undo(self, step: Optional[int] = None) -> Entry:
+        """Undo a decision. An acceptance is undone in the linker's knowledge base too.
 
         An entity that was added is removed again. Mentions that were exemplars before get back the
-        entity that they had. Mentions that have come since stay where they are.
+        entity that they had. Mentions that have come since stay where they are. Raises ValueError
+        where a later decision is on the same new entities.
 
+        step: That of the decision in ``log``; by default the last.
         RETURNS: What the log says of the decision.
         """
-        return self.take_back() if self.acceptance is None else self.acceptance().undo(self)
+        if self.acceptance is None:
+            return self.take_back(step)
+        return self.acceptance().undo(self, step)
 
-    def take_back(self, *, acceptances: bool = False) -> Entry:
+    def take_back(self, step: Optional[int] = None, *, acceptances: bool = False) -> Entry:
         """Undo a decision outside of the knowledge base. As ``undo``.
 
         acceptances: Whether to take back an acceptance all the same; else that is an error.
         """
         with self._changing() as verdicts:
-            entries = self.history.last()
+            entries = self.history.standing(step)
             first = entries[0]
             if first["action"] == "accept" and not acceptances:
                 raise ValueError(Errors.E717.format(id=first["id"], kb_id=first["kb_id"]))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, Optional, Set
 
 import numpy as np
 
@@ -16,7 +16,20 @@ Entry = Dict[str, Any]
 # What people do. "join" is a merge that new mentions caused; it can't be undone.
 DECISIONS = ("merge", "split", "reject", "accept")
 # The columns of a table of decisions, see `arbo new apply`.
-FILLED = ("decision", "kb_id", "title", "description", "into", "members")
+FILLED = ("decision", "kb_id", "title", "description", "types", "into", "members")
+# What spreadsheets would run as a formula, and the sign before it that says that it is a text.
+_FORMULA, _TEXT = ("=", "+", "-", "@", "\t", "\r", "'"), "'"
+
+
+def escaped(value: str) -> str:
+    """A text for a cell of a table of decisions. Spreadsheets don't run it as a formula."""
+    return f"{_TEXT}{value}" if value.startswith(_FORMULA) else value
+
+
+def unescaped(cell: str) -> str:
+    """The text that a cell was made of."""
+    is_escaped = cell.startswith(_TEXT) and cell[1:].startswith(_FORMULA)
+    return cell[1:] if is_escaped else cell
 
 
 @dataclass
@@ -49,12 +62,24 @@ class History:
             if entry["action"] in DECISIONS and entry.get("step") not in undone
         ]
 
-    def last(self) -> List[Entry]:
-        """The entries of the last decision that was not undone. ValueError if there is none."""
+    def standing(self, step: Optional[int] = None) -> List[Entry]:
+        """The entries of a decision that was not undone; by default of the last one.
+
+        Raises ValueError if there is none, or if a later decision is on the same new entities.
+        """
         decisions = self.decisions()
-        if not decisions:
+        step = decisions[-1]["step"] if decisions and step is None else step
+        entries = [entry for entry in decisions if entry["step"] == step]
+        if not entries:
             raise ValueError(Errors.E716)
-        return [entry for entry in decisions if entry["step"] == decisions[-1]["step"]]
+        ids = set().union(*map(_ids_in, entries))
+        added = {entry["kb_id"] for entry in entries if entry.get("added")}
+        for later in decisions:
+            is_on_them = ids & _ids_in(later) or later.get("kb_id") in added
+            if later["step"] > entries[0]["step"] and is_on_them:
+                about = {"action": later["action"], "id": later["id"], "later": later["step"]}
+                raise ValueError(Errors.E714.format(step=step, **about))
+        return entries
 
     def last_acceptance(self, keys: Set[MentionKey], kb_id: str) -> List[Entry]:
         """Log entries of the last acceptance of these mentions. Empty for none."""
@@ -86,6 +111,11 @@ class History:
                 break
             same += 1
         return [entry for entry in self.entries[same:] if entry["action"] == "join"]
+
+
+def _ids_in(entry: Entry) -> Set[str]:
+    """The new entities that a decision is on."""
+    return {entry[name] for name in ("id", "into", "off", "of") if name in entry}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,19 @@ import time
 import warnings
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, Callable, Dict, Hashable, Iterator, Optional, Sequence, Tuple, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Hashable,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -12,8 +24,11 @@ from spacy.vocab import Vocab
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder, Text
 from ..errors import Warnings
+from ..kb.entity import Entity
+from ..kb.entity_vectors import NAMES
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
+from ..kb.texts import keys_of
 from ..kb.vector_cache import VectorCache
 from ..kb.verbalizations import Parts
 from ..log import log, warn_once
@@ -315,6 +330,23 @@ class Datastore:
         encoder = self.encoder
         lasting = not encoder.is_trained
         return self.kb.vectors.cache(kind, encoder.text_fingerprint, lasting=lasting)
+
+    def encode_ahead(
+        self, entities: Iterable[Entity], encode: Callable[[List[Text]], Sequence[np.ndarray]]
+    ) -> None:
+        """Encode the texts of entities that are about to be added, while others read.
+
+        The refresh after they were added takes these vectors.
+
+        encode: Texts to raw vectors, one for each.
+        """
+        texts = dict.fromkeys(t for one in entities for t in self.settings.verbalization(one))
+        new, cache = dict(zip(keys_of(texts), texts)), self.vector_cache(NAMES)
+        keys = np.array(list(new), dtype=np.int64)
+        missing = keys[~cache.has(keys)]
+        if len(missing):
+            vectors = encode([new[key] for key in missing.tolist()])
+            cache.put(missing, np.stack(list(vectors)))
 
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
         return encode_texts(self.encoder, texts)

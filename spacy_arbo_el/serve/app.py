@@ -1,59 +1,45 @@
 """Pages and forms of a review, and the service. A thin layer over ``Review``."""
 
 import re
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 from urllib.parse import parse_qsl, quote, urlencode
 
-import srsly
 from jinja2 import Environment, FileSystemLoader, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ..display import counted, one_line, shown_probability
-from ..kb.entity import Entity
+from ..display import counted, shown_probability
 from ..pages import part
-from .decisions import said, span_in
-from .exchange import as_label_studio, as_prodigy, as_spacy
-from .links import Links, as_csv, gold_docs
-from .queue import CHOICES, Filters, next_id
-from .reconciliation import Reconciliation
-from .review import Review, version_of
-from .security import Rules, refusal
+from .cluster_map import cluster_map
+from .decisions import said
+from .exchange import EXPORTS, exported
+from .forms import FORMS, Form
+from .imported import span_in
+from .links import Links
+from .near import calibrated
+from .queue import CHOICES, Filters, next_id, version_of
+from .reconciliation import Reconciliation, address
+from .review import Review
+from .security import COOKIE, Rules, Window, Windows, refusal
 from .service import Service, guarded
 
 HERE = Path(__file__).parent
 # The templates of pages, and of the parts of pages that are fetched when they are needed.
 PAGES = ("cluster", "bulk", "document", "links", "link", "kb", "history")
-PARTS = ("similar", "search", "why", "effect")
-# The fields of each form: "*" for several values, "," and "|" for parts between commas or lines.
-FORMS = {
-    "accept": "id title description kb_id types,",
-    "link": "id kb_id",
-    "flag": "id comment",
-    "merge": "id others*",
-    "split": "id mentions*",
-    "accept_all": "ids*",
-    "learn": "kb_id",
-    "kb_merge": "id into",
-    **dict.fromkeys(("reject", "skip", "kb_remove"), "id"),
-    **dict.fromkeys(("kb_add", "kb_update"), "id title description aliases| types|"),
-}
-# What the documents with the mentions that were decided on are written as, by the file's name.
-GOLD = {
-    "gold.spacy": as_spacy,
-    "prodigy.jsonl": as_prodigy,
-    "label_studio.json": as_label_studio,
-}
+PARTS = ("similar", "search", "why", "effect", "ranked", "map")
 # After these, the page moves to the next cluster; after others it stays.
 MOVES_ON = ("accept", "link", "reject", "skip")
+# Seconds that a page waits for the end of a ranking.
+WAIT = 20.0
 
 
 def url(path: str, query: Optional[Mapping[str, Any]] = None, **more: Any) -> str:
@@ -65,28 +51,48 @@ def url(path: str, query: Optional[Mapping[str, Any]] = None, **more: Any) -> st
 class Pages:
     """Answers requests. Templates take what they show from the review and the links."""
 
-    def __init__(self, review: Review, rules: Rules, links: Optional[Links], by: str) -> None:
-        self.review, self.rules, self.links, self.by = review, rules, links, by
+    def __init__(
+        self, review: Review, rules: Rules, links: Optional[Links], windows: Windows
+    ) -> None:
+        self.review, self.rules, self.links, self.windows = review, rules, links, windows
         folder = FileSystemLoader(HERE / "templates")
         self.env = Environment(loader=folder, autoescape=True, trim_blocks=True)
-        parts = {"review": review, "kb": review.linker.kb, "links": links, "by": by, "url": url}
-        made = {"hidden": self._hidden, "why": self._why, "cluster": lambda i: review.new[i or ""]}
-        explained = partial(part, "explanation")
-        about = {"explained": explained, "version_of": version_of, "counted": counted}
-        self.env.globals.update(**parts, **made, **about, choices=CHOICES, Filters=Filters)
-        self.env.filters.update(p=shown_probability, line=one_line)
+        parts = {"review": review, "kb": review.linker.kb, "links": links, "near_now": self._near}
+        made = {"hidden": self._hidden, "why": self._why, "map_of": partial(cluster_map, review)}
+        named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
+        about = {"explained": partial(part, "explanation"), "version_of": version_of}
+        self.env.globals.update(**parts, **made, **named, **about, counted=counted, wait=WAIT)
+        self.env.globals.update(choices=CHOICES, Filters=Filters, exports=EXPORTS)
+        self.env.filters.update(p=shown_probability, blanks=partial(re.sub, r"\s+", " "))
 
     @pass_context
-    def _hidden(self, context: Context, **more: str) -> Markup:
+    def _url(
+        self, context: Context, path: str, query: Optional[Mapping[str, Any]] = None, **more: Any
+    ) -> str:
+        """An address of ours, in the window of the page."""
+        return context["root"] + url(path, query, **more)
+
+    @pass_context
+    def _hidden(self, context: Context, **more: Any) -> Markup:
         """The fields of every form. They carry the form's secret and the filters."""
-        values = {"csrf": self.rules.secret("form"), "back": urlencode(context["back"]), **more}
+        window, back = context["window"], urlencode(context["back"])
+        values = {"csrf": window.form if window else "", "back": back, **more}
         field = Markup('<input type="hidden" name="{}" value="{}">')
-        return Markup("").join(field.format(*pair) for pair in values.items() if pair[1])
+        return Markup("").join(field.format(*pair) for pair in values.items() if pair[1] != "")
+
+    def _near(self, entity: Any) -> List[Any]:
+        """The nearest entities of a new one with all decisions so far. Each with its probability,
+        and why no mention was linked to it.
+        """
+        threshold, found = self.review.new.threshold, []
+        for one in self.review.near.of(entity):
+            links = one.probability >= threshold
+            reason = "would be linked by now" if links else f"below the threshold of {threshold:g}"
+            found.append((one, calibrated(one.probability, self.review.queue.curve), reason))
+        return found
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
-        """Explain why a new entity is not linked. Why its most central mention is not linked to
-        an entity.
-        """
+        """Explain why the most central mention of a new entity is not linked to an entity."""
         member = entity.members[entity.medoid]
         span = self.links.span(member.key) if self.links is not None else None
         span = span or span_in(self.review.nlp, {**vars(member), "document": member.document})
@@ -94,69 +100,98 @@ class Pages:
 
     def show(self, name: str, request: Request, status: int = 200, **values: Any) -> Response:
         """A page, or a part of one. Raises KeyError if it does not exist."""
-        query, filters = (
-            request.query_params,
-            Filters.of(request.query_params if not values else {}),
-        )
+        query: Any = request.query_params if not values else {}
+        filters, window = Filters.of(query), request.scope["window"]
         if name in ("links", "link") and self.links is None:
             raise HTTPException(404, "Give documents to review links: --texts corpus.spacy.")
-        about = {"query": query, "filters": filters, "back": filters.query(), **values}
-        page = self.env.get_template(f"{name}.html").render(path=request.url.path, **about)
+        root = request.scope.get("root_path", "")
+        back = {**filters.query(), **({"next": query["next"]} if query.get("next") else {})}
+        about = {"query": query, "filters": filters, "back": back, "root": root, "window": window}
+        about["path"] = request.url.path.removeprefix(root)
+        about["reconciliation"] = address(self.rules)
+        template = self.env.get_template(f"{name}.html")
+        with nullcontext() if name == "_ranked" else self.review.alone:
+            page = template.render({**about, **values})
         return HTMLResponse(page, status)
 
     def fail(self, request: Request, error: Exception) -> Response:
-        """An error page."""
-        status, text = 404 if request.method == "GET" else 422, said(error)
+        """An error page; for a program, a text. What could not be written did not happen."""
+        status, text = 404 if request.method in ("GET", "HEAD") else 422, said(error)
+        headers: Any = None
         if isinstance(error, HTTPException):
-            status, text = error.status_code, error.detail
-        if "authorization" in request.headers:
-            return refusal(request, status, text)
+            status, text, headers = error.status_code, error.detail, error.headers
+        elif isinstance(error, OSError):
+            status, text = 507, f"Nothing has changed: {error}."
+        if request.scope.get("window") is None:
+            return refusal(request, status, text, headers)
         return self.show("message", request, status, text=text)
 
     def download(self, request: Request) -> Response:
         """A file of what was decided."""
-        name, entries = request.path_params["name"], self.review.standing
-        if name in GOLD and self.links is not None:
-            docs = gold_docs(self.review.linker, self.links.docs, entries)
-            content: Any = GOLD[name](docs, self.review.linker.mentions.getter)
-        elif name == "decisions.csv":
-            content = as_csv(entries)
-        else:
-            chosen = ("accept", "kb_") if name == "kb_changes.jsonl" else ""
-            lines = (srsly.json_dumps(e) for e in entries if e["action"].startswith(chosen))
-            content = "".join(f"{line}\n" for line in lines)
+        name = request.path_params["name"]
+        if name not in EXPORTS or (EXPORTS[name].needs_texts and self.links is None):
+            raise HTTPException(404, f"There is no file {name!r}. The page History has all.")
+        with self.review.alone:
+            content = exported(name, self.review, self.links)
         return Response(content, media_type="application/octet-stream")
 
     def decide(self, request: Request) -> Response:
         """Make a decision, then show the next page."""
-        action, form = request.path_params["action"], request.scope["form"]
-        filters = Filters.of(dict(parse_qsl(form.get("back", [""])[0])))
+        action, review = request.path_params["action"], self.review
         if action not in FORMS:
             raise HTTPException(404, f"There is no decision {action!r}.")
-        more: Dict[str, Any] = dict(_read(field, form) for field in FORMS[action].split())
+        form = Form.read(action, request.scope["form"])
+        filters, more = Filters.of(form.back), form.values
+        if action == "learn":
+            if self.links is None:
+                raise HTTPException(404, "Give documents to decide on links: --texts corpus.spacy.")
+            with self.review.alone:
+                more = self.links.entry_of(self.links.row(form.row), more["kb_id"])
+        typed = more.get("kb_id") if action == "accept" else None
+        if typed and typed in review.linker.kb:
+            exists = {"known": review.linker.kb.get(typed), "given": more, "seen": form.seen}
+            return self.show("exists", request, 409, **exists)
+        before = review.queue.rows.get(more.get("id", ""))
+        following = next_id(review.select(filters), before, filters.sort) if before else ""
+        after = form.back.get("next", following)
+        entry = review.decide(action, self.by(request), form.seen, **more)
+        query = {**filters.query(), "done": entry["n"]}
         if action == "learn" and self.links is not None:
-            more = self.links.entry_of(self.links.row(_read("n", form)[1]), more["kb_id"])
-        elif action in ("kb_add", "kb_update"):
-            entity = Entity(**more)
-            more = {"entity": {name: getattr(entity, name) for name in more}}
-        before = self.review.queue.rows.get(more.get("id", ""))
-        entry = self.review.decide(action, self.by, _read("version", form)[1], **more)
-        query, following = {**filters.query(), "done": str(entry["n"])}, ""
-        if action == "learn" and self.links is not None:
-            rows = self.links.select(filters, self.review.standing)
-            to = url("/link", query, n=rows[0].number) if rows else url("/links", query)
-            return RedirectResponse(to, 303)
+            left = self.links.select(filters, review)
+            to: Any = ("/link", query, left[0].number) if left else ("/links", query)
+            return self._to(request, *to)
         if action in MOVES_ON:
-            following = next_id(self.review.select(filters), before, filters.sort)
-        to = url("/cluster", query, id=following) if following else self._place(entry, query)
-        return RedirectResponse(to, 303)
+            known = [one for one in (after, following) if one in review.queue.rows]
+            after = (known or [next_id(review.select(filters), before, filters.sort)])[0]
+            place = url("/cluster", query, id=after) if after else self._place(entry, query)
+        elif form.at in review.queue.rows:
+            place = url("/cluster", query, id=form.at)
+        else:
+            place = self._place(entry, {**query, "next": after} if before else query)
+        return self._to(request, place)
 
-    def undo(self, request: Request) -> Response:
-        """Undo the last decision and show its page."""
-        back = Filters.of(dict(parse_qsl(request.scope["form"].get("back", [""])[0]))).query()
-        return RedirectResponse(self._place(self.review.undo(self.by), back), 303)
+    def by(self, request: Request) -> str:
+        """Who decides."""
+        window: Optional[Window] = request.scope["window"]
+        return window.name if window is not None else self.windows.name
 
-    def _place(self, entry: Dict[str, Any], query: Mapping[str, str]) -> str:
+    def again(self, is_redo: bool, request: Request) -> Response:
+        """Undo or redo a decision, and show its page."""
+        form = request.scope["form"]
+        given = form.get("n", [""])[0]
+        number = int(given) if given.isdecimal() and len(given) < 10 else None
+        back = Filters.of(dict(parse_qsl(form.get("back", [""])[0]))).query()
+        if is_redo:
+            entry = self.review.redo(self.by(request), number)
+            return self._to(request, self._place(entry, {**back, "done": entry["n"]}))
+        entry = self.review.undo(self.by(request), number)
+        return self._to(request, self._place(entry, {**back, "undone": entry["n"]}))
+
+    def _to(self, request: Request, path: str, query: Any = None, n: Any = None) -> Response:
+        root = request.scope.get("root_path", "")
+        return RedirectResponse(root + url(path, query, n=n), 303)
+
+    def _place(self, entry: Dict[str, Any], query: Mapping[str, Any]) -> str:
         """The page of what a decision was on."""
         if entry["action"] == "learn":
             return url("/links", query)
@@ -168,42 +203,64 @@ class Pages:
 
     def save(self, request: Request) -> Response:
         self.review.save()
-        return RedirectResponse("/history", 303)
+        return self._to(request, "/history")
 
+    def rank(self, request: Request) -> Response:
+        """Begin to rank the open queue anew, and show it."""
+        self.review.rank()
+        return self._to(request, "/", {"ranking": "yes"})
 
-def _read(field: str, form: Mapping[str, List[str]]) -> Any:
-    """The name and the value of a field, see ``FORMS``."""
-    name, kind = field.rstrip("*,|"), field[-1]
-    values = form.get(name, [""])
-    if kind == "*":
-        return name, [value for value in values if value]
-    parts = re.split(r"[,\n]" if kind == "," else r"\n", values[0])
-    return name, [p.strip() for p in parts if p.strip()] if kind in ",|" else values[0].strip()
+    def name(self, request: Request) -> Response:
+        """Name who decides in this window."""
+        window: Optional[Window] = request.scope["window"]
+        if window is not None:
+            window.name = " ".join(request.scope["form"].get("name", [""])[0].split())[:100]
+        return self._to(request, "/history")
+
+    def leave(self, request: Request) -> Response:
+        """Log out: the window's address and its cookie open nothing any more."""
+        window: Optional[Window] = request.scope["window"]
+        answer = PlainTextResponse("Logged out. The address that the command has printed logs in.")
+        if window is not None:
+            self.windows.close(window)
+            answer.delete_cookie(COOKIE, path=request.scope["root_path"])
+        return answer
 
 
 def create_app(
     review: Review, rules: Rules, links: Optional[Links] = None, by: str = "", space: str = ""
 ) -> Starlette:
-    """The application over a review. The parameters are those of ``Pages``, and ``space``:
-    what the ids of entities belong to, see ``Reconciliation``.
+    """The application over a review.
+
+    by: Who decides in windows without another name.
+    space: What the ids of entities belong to, see ``Reconciliation``.
     """
-    pages = Pages(review, rules, links, by)
+    windows = Windows(by)
+    pages = Pages(review, rules, links, windows)
     shown = {"/": "queue", "/kb/entity": "entity", **{f"/{name}": name for name in PAGES}}
     shown.update({f"/{name}": f"_{name}" for name in PARTS})
     routes: List[BaseRoute] = [Route(p, partial(pages.show, name)) for p, name in shown.items()]
+    changing: Dict[str, Any] = {
+        "/decide/{action}": pages.decide,
+        "/undo": partial(pages.again, False),
+        "/redo": partial(pages.again, True),
+        "/save": pages.save,
+        "/rank": pages.rank,
+        "/name": pages.name,
+        "/logout": pages.leave,
+    }
     routes += [
         Route("/export/{name}", pages.download),
-        Route("/decide/{action}", pages.decide, methods=["POST"]),
-        Route("/undo", pages.undo, methods=["POST"]),
-        Route("/save", pages.save, methods=["POST"]),
+        *(Route(path, answer, methods=["POST"]) for path, answer in changing.items()),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     failures: Any = dict.fromkeys((HTTPException, ValueError, KeyError, OSError), pages.fail)
     upsert = partial(review.decide, "kb_upsert", "service")
-    service = Service(review.nlp, None if review.read_only else lambda new: upsert(entities=new))
+    add = None if review.read_only else lambda new: upsert(entities=new)
+    service = Service(review.nlp, add, rules.patience, review.alone)
     service.warm()
     routes += service.routes()
     app = Starlette(routes=routes, exception_handlers=failures)
     name = review.model.resolve().name
-    app.add_middleware(Reconciliation, linker=review.linker, name=name, rules=rules, space=space)
-    return guarded(app, service, rules)
+    app.add_middleware(Reconciliation, service=service, name=name, rules=rules, space=space)
+    return guarded(app, service, rules, windows)

@@ -3,67 +3,115 @@
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Callable, Generic, List, Sequence, Tuple, TypeVar
-
-import numpy as np
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Generic, List, Optional, Sequence, Tuple, TypeVar
 
 T = TypeVar("T")
 # Seconds that the first of several requests waits for others.
 WAIT = 0.005
-# Items of a call, but for a request that has more: while some are linked, others are read.
-ITEMS = 64
+# Items of a call, and their weight together: others wait no longer, and it is soon over.
+ITEMS, WEIGHT = 64, 512
 
 
-# When a request came, its items, and what becomes of them.
-_Job = Tuple[float, Sequence[Any], "Future[List[Any]]"]
+@dataclass
+class _Job:
+    """A request. results: By the number of the item."""
+
+    items: Sequence[Any]
+    start: float
+    answer: "Future[List[Any]]" = field(default_factory=Future)
+    begun: int = 0
+    results: Dict[int, Any] = field(default_factory=dict)
+
+    def settle(self, number: int, result: Any) -> None:
+        self.results[number] = result
+        if len(self.results) == len(self.items) and not self.answer.done():
+            self.answer.set_result([self.results[i] for i in range(len(self.items))])
+
+    def fail(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
 
 
 class Batcher(Generic[T]):
     """Share one call of a function among threads.
 
-    The function is called ``wait`` seconds after the first of them came, with the items of all, up
-    to ``ITEMS``. Those that come during a call share the next one. Where it fails, each one's items
-    are tried by themselves.
+    The function is called ``wait`` seconds after the first of them came, with items of all. Those
+    that come during a call share the next one. A large request is answered in several calls, and
+    others have their turn between them. Where a call fails, the items of each request are tried by
+    themselves.
 
-    function: Gives one result for each item, in order. One thread calls it, always the same: torch
-        starts more threads for each one that it is called from.
+    function: Gives one result for each item, in order.
+    thread: One thread calls it, always the same: torch starts more threads for each one that it is
+        called from.
+    weigh: How much work an item is, beside ``WEIGHT``.
+    patience: Seconds after which a request is given up: TimeoutError.
     """
 
-    def __init__(self, function: Callable[[List[Any]], List[T]], wait: float = WAIT) -> None:
-        self.function, self.wait = function, wait
-        self._thread = ThreadPoolExecutor(1, "batches")
+    def __init__(
+        self,
+        function: Callable[[List[Any]], List[T]],
+        thread: Optional[ThreadPoolExecutor] = None,
+        *,
+        wait: float = WAIT,
+        weigh: Callable[[Any], int] = lambda item: 1,
+        patience: float = float("inf"),
+    ) -> None:
+        self.function, self.wait, self.weigh, self.patience = function, wait, weigh, patience
+        self._thread = thread or ThreadPoolExecutor(1, "batches")
         self._lock = threading.Lock()
         self._waiting: List[_Job] = []
 
     def __call__(self, items: Sequence[Any]) -> List[T]:
         """The results for some items. Raises what the function raises for these alone."""
-        answer: Future[List[T]] = Future()
+        job = _Job(items, time.monotonic())
+        if not items:
+            return []
         with self._lock:
-            self._waiting.append((time.monotonic(), items, answer))
+            self._waiting.append(job)
         self._thread.submit(self._run_waiting)
-        return answer.result()
+        return job.answer.result()
 
     def _run_waiting(self) -> None:
         # A call before may have served this one's job too.
         if self._waiting:
             # Those that waited for the call before have waited long enough.
-            time.sleep(max(0.0, self._waiting[0][0] + self.wait - time.monotonic()))
-            with self._lock:
-                ends = np.cumsum([len(items) for _, items, _ in self._waiting])
-                count = max(1, int(np.searchsorted(ends, ITEMS, "right")))
-                jobs, self._waiting = self._waiting[:count], self._waiting[count:]
-            self._run(jobs)
+            time.sleep(max(0.0, self._waiting[0].start + self.wait - time.monotonic()))
+            self._run(self._next())
+            if self._waiting:
+                self._thread.submit(self._run_waiting)
 
-    def _run(self, jobs: List[_Job]) -> None:
+    def _next(self) -> List[Tuple[_Job, int]]:
+        """The items of the next call, as numbers in their jobs. Jobs with more wait on."""
+        chosen: List[Tuple[_Job, int]] = []
+        weight, late = 0, time.monotonic() - self.patience
+        with self._lock:
+            for job in self._waiting:
+                if job.start < late:
+                    job.fail(TimeoutError())
+            jobs = [job for job in self._waiting if not job.answer.done()]
+            share = WEIGHT // max(1, len(jobs))
+            for job in jobs:
+                own = 0
+                while job.begun < len(job.items) and len(chosen) < ITEMS:
+                    more = self.weigh(job.items[job.begun])
+                    # Each has at least one item, or the same share as others.
+                    if (chosen and weight + more > WEIGHT) or (own and own + more > share):
+                        break
+                    chosen.append((job, job.begun))
+                    weight, own, job.begun = weight + more, own + more, job.begun + 1
+            self._waiting = [job for job in jobs if job.begun < len(job.items)]
+        return chosen
+
+    def _run(self, chosen: List[Tuple[_Job, int]]) -> None:
         try:
-            results = iter(self.function([item for _, items, _ in jobs for item in items]))
-            answers = [[next(results) for _ in items] for _, items, _ in jobs]
+            results = self.function([job.items[number] for job, number in chosen])
         except Exception as error:
+            jobs = {id(job): job for job, _ in chosen}
             if len(jobs) == 1:
-                jobs[0][2].set_exception(error)
-            else:
-                for job in jobs:
-                    self._run([job])
+                chosen[0][0].fail(error)
+            for job in jobs.values() if len(jobs) > 1 else ():
+                self._run([pair for pair in chosen if pair[0] is job])
             return
-        for (_, _, answer), one in zip(jobs, answers):
-            answer.set_result(one)
+        for (job, number), result in zip(chosen, results):
+            job.settle(number, result)

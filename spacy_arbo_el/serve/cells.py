@@ -23,6 +23,8 @@ NAME, TYPE, DESCRIPTION, FREQUENCY = "name", "type", "description", "frequency"
 
 # So many candidates are looked at for others of the same name.
 COMPARED = 10
+# Characters of a cell, and of its row.
+LONGEST = (1000, 4000)
 # So many entities with a similar name are added where nothing links, and their least similarity.
 SIMILAR = (3, 0.5)
 
@@ -38,7 +40,9 @@ class Property(BaseModel):
     def _texts(cls, value: Any) -> List[Any]:
         values = value if isinstance(value, list) else [value]
         named = [
-            one.get("name") or one.get("id") if isinstance(one, dict) else one for one in values
+            one.get("name") or one.get("id") if isinstance(one, dict) else one
+            for one in values
+            if one is not None  # an empty cell of another column
         ]
         numbers = (int, float)  # a bool is one too
         return [str(one) if isinstance(one, numbers) else one for one in named]
@@ -53,6 +57,12 @@ class Query(BaseModel):
     properties: List[Property] = []
     type_strict: Literal["any", "should", "all"] = "any"
 
+    @field_validator("query", mode="before")
+    @classmethod
+    def _text(cls, value: Any) -> Any:
+        """An empty cell is a text, and a number as well."""
+        return "" if value is None else str(value) if isinstance(value, (int, float)) else value
+
     @field_validator("type", mode="before")
     @classmethod
     def _types(cls, value: Any) -> Any:
@@ -64,6 +74,10 @@ class Query(BaseModel):
             raise ValueError("Give a query, or properties")
         if not all(map(is_storable, (*self.texts, *self.type))):
             raise ValueError("It has half a character or a null character")
+        if max(map(len, self.texts[:1])) > LONGEST[0] or sum(map(len, self.texts)) > LONGEST[1]:
+            raise ValueError(
+                f"It has more than {LONGEST[0]} characters, or {LONGEST[1]} in its row"
+            )
         return self
 
     @property

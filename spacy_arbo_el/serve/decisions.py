@@ -2,42 +2,90 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Set
 
-import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span
 
-from ..discovery.entities import NearestEntity
-from ..discovery.new_entities import NewEntities
-from ..discovery.store import Clusters, Unlinked
 from ..errors import Errors
 from ..kb.entity import NIL, Entity
 from ..linker import find_linker
 from ..linking.feedback import key_of
-from ..storage.lines import read_records
-from .journal import META, Entry, entries_in, journal_path, read_journal
+from .imported import import_new_entities, in_text
+from .journal import META, Entry, Recorded, journal_path
 
 # Decisions that the linker keeps in its own log, and takes back itself.
-LOGGED = ("accept", "link", "accept_all", "merge", "split", "reject")
+LOGGED = ("accept", "link", "accept_all", "link_all", "merge", "split", "reject")
+# Those that change nothing but what the pages show.
+NOTES = ("skip", "flag")
+_CHOICE = ("id", "kb_id", "title", "description", "types")
+_MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
+# What a decision is made from, where it is made again. The rest of its entry came of it.
+GIVEN: Dict[str, Sequence[str]] = {
+    "accept": _CHOICE,
+    "learn": _MENTION,
+    "kb_upsert": ("entities",),
+}
+_ALSO = ("id", "ids", "others", "into", "kb_id", "comment", "mentions")
 
 
 def replay(nlp: Language, model: Path) -> None:
-    """Repeat decisions that came after a pipeline was saved. Safe to call again."""
-    path = journal_path(model)
-    journal, entries, _ = read_journal(path)
-    start = entries_in(nlp.meta, journal)
+    """Repeat decisions that came after a pipeline was saved. Safe to call again.
+
+    Raises ValueError for the first line that can't be repeated, whatever it holds.
+    """
+    recorded = Recorded.read(journal_path(model))
+    entries, start = recorded.entries, recorded.start(nlp.meta, model)
+    undone = {entry["of"] for entry in entries[:start] if entry["action"] == "undo"}
     for number, entry in enumerate(entries[start:], start):
         try:
             if entry["action"] == "undo":
+                if not 0 <= entry["of"] < number or entry["of"] in undone:
+                    raise ValueError(f"it undoes decision {entry['of']}, which does not stand.")
+                undone.add(entry["of"])
                 Deciding(nlp).take_back(entries[entry["of"]])
             else:
                 entries[number] = Deciding(nlp).make(entry)
-        except (ValueError, KeyError, OSError) as error:
+        except Exception as error:  # a stranger may have written the line
             about = {"line": number + 2, "problem": said(error)}
-            raise ValueError(Errors.E912.format(path=path, **about)) from error
+            raise ValueError(Errors.E912.format(path=recorded.path, **about)) from error
     if entries:
-        nlp.meta[META] = {"journal": journal, "entries": len(entries)}
+        nlp.meta[META] = {"journal": recorded.id, "entries": len(entries)}
+
+
+def given(entry: Entry) -> Dict[str, Any]:
+    """What a decision was made from, to make it again."""
+    names = GIVEN.get(entry["action"], (*_ALSO, *["entity"][: entry["action"].startswith("kb_")]))
+    return {name: entry[name] for name in names if name in entry}
+
+
+def clusters_of(entry: Entry) -> List[str]:
+    """The ids of the new entities that a decision is on."""
+    if entry["action"] not in (*LOGGED, *NOTES):
+        return []
+    one = [entry[name] for name in ("id", "off") if name in entry]
+    return [*one, *entry.get("others", ()), *entry.get("ids", ())]
+
+
+def holds(entry: Entry) -> Set[Any]:
+    """What later decisions may be on, so that this one can't be undone before them."""
+    if entry["action"] in NOTES:
+        return set()
+    mention = [("mention", *entry["key"])] if entry["action"] == "learn" else []
+    return {*clusters_of(entry), *mention, *(("entity", one) for one in _made(entry))}
+
+
+def claims(entry: Entry) -> Set[Any]:
+    """What earlier decisions must still hold, so that this one can stand."""
+    links = [("entity", entry["kb_id"])] if "kb_id" in entry else []
+    return {*holds(entry), *links}
+
+
+def _made(entry: Entry) -> Set[str]:
+    """The ids in the knowledge base that a decision has added or changed."""
+    added = [one["id"] for one in entry.get("entities", ())]
+    added += [entry["kb_id"]] if entry.get("added") else []
+    return {*added, *entry.get("changed", ()), *entry.get("redirects", ())}
 
 
 class Deciding:
@@ -50,6 +98,10 @@ class Deciding:
         """Do what an entry of the journal says. RETURNS: It, with what taking it back needs."""
         action, new = entry["action"], self.linker.new_entities
         before = new.history.next_step()
+        if action in (*LOGGED, *NOTES):
+            # The part that a split makes is not there yet, where it is repeated.
+            ids = (one for one in clusters_of(entry) if one != entry.get("off"))
+            entry = {**entry, "names": {one: new.named(one).name for one in ids}}
         if action in LOGGED:
             try:
                 entry = {**entry, **self._decide(entry)}
@@ -58,16 +110,15 @@ class Deciding:
                 raise
             return {**entry, "steps": list(range(before, new.history.next_step()))}
         if action == "import":
-            import_new_entities(self.nlp, Path(entry["path"]))
+            import_new_entities(self.nlp, entry["entities"])
         elif action == "learn":
             return {**entry, **self._learn(entry)}
         elif action.startswith("kb_"):
             return {**entry, **self._edit(entry)}
-        # Those that are left change nothing but what the pages show: "skip" and "flag".
         return entry
 
     def take_back(self, entry: Entry) -> None:
-        """Take a decision back. Raises ValueError where others were made elsewhere since."""
+        """Take a decision back. Raises ValueError where later ones outside depend on it."""
         if entry["action"] in LOGGED:
             self._undo_steps(entry["steps"])
         elif entry["action"] == "learn":
@@ -76,24 +127,27 @@ class Deciding:
             self._undo_edit(entry)
 
     def _undo_steps(self, steps: Sequence[int]) -> None:
+        history = self.linker.new_entities.history
+        for step in steps:
+            history.standing(step)  # all can be taken back, or none is
         for step in reversed(steps):
-            last = self.linker.new_entities.history.last()[0]
-            if last["step"] != step:
-                raise ValueError(Errors.E913.format(action=last["action"], id=last["id"]))
-            self.linker.new_entities.undo()
+            self.linker.new_entities.undo(step)
 
     def _decide(self, entry: Entry) -> Dict[str, Any]:
         """Make a decision on new entities. RETURNS: What the entry says beside it."""
         linker, new, action = self.linker, self.linker.new_entities, entry["action"]
         if action == "accept_all":
-            return {"entities": [linker.new_entities.accept(one).to_dict() for one in entry["ids"]]}
+            return {"entities": [new.accept(one).to_dict() for one in entry["ids"]]}
         if action == "accept":
             kb_id, about = entry.get("kb_id"), {"types": entry.get("types")}
             about.update((name, entry.get(name, "")) for name in ("title", "description"))
-            entity = linker.new_entities.accept(entry["id"], kb_id or None, **about)
-            return {"kb_id": entity.id, "entity": entity.to_dict()}
-        if action == "link":
-            entity = linker.new_entities.accept(entry["id"], linker.kb.get(entry["kb_id"]).id)
+            entity = new.accept(entry["id"], kb_id or None, **about)
+            added = bool(new.log[-1]["added"])
+            return {"kb_id": entity.id, "entity": entity.to_dict(), "added": added}
+        if action in ("link", "link_all"):
+            entity = linker.kb.get(entry["kb_id"])
+            for one in entry.get("ids") or [entry["id"]]:
+                new.accept(one, entity.id)
             return {"kb_id": entity.id, "entity": {"title": entity.title}}
         if action == "split":
             keys = ["{}:{}:{}".format(*m.key) for m in new.named(entry["id"]).members]
@@ -122,24 +176,24 @@ class Deciding:
 
     def _span(self, entry: Entry) -> Span:
         """The mention in its cut document, at exact offsets."""
-        text, start, end = entry["text"], entry["start"], entry["end"]
-        words = [word for word in (text[:start], text[start:end], text[end:]) if word]
-        doc = Doc(self.nlp.vocab, words, [False] * len(words))
-        doc.user_data["doc_id"] = entry["document"]
-        return Span(doc, int(start > 0), int(start > 0) + 1, label=entry["label"])
+        text, place = entry["text"], (entry["start"], entry["end"])
+        if not 0 <= place[0] < place[1] <= len(text):
+            raise ValueError(f"{place[0]} to {place[1]} is not within the text.")
+        parts = text[: place[0]], text[slice(*place)], text[place[1] :]
+        return in_text(self.nlp, parts, entry["document"], entry["label"])
 
     def _edit(self, entry: Entry) -> Dict[str, Any]:
         """Change the knowledge base, noting the entities as before."""
-        kb, given, name = self.linker.kb, entry.get("entity", {}), entry["action"][3:]
+        kb, entity, name = self.linker.kb, entry.get("entity", {}), entry["action"][3:]
         ids = list(dict.fromkeys(one["id"] for one in entry.get("entities", ())))
-        ids = ids or [given.get("id") or kb.get(entry["id"]).id]
+        ids = ids or [entity.get("id") or kb.get(entry["id"]).id]
         ids += [kb.get(entry["into"]).id] if name == "merge" else []
         redirects = {old: to for old, to in kb.entities.redirects().items() if to in ids}
         before = [kb.get(one).to_dict() for one in ids if one in kb]
         if name == "add":
-            kb.add([Entity(**given)])
+            kb.add([Entity(**entity)])
         elif name == "update":
-            kb.update([replace(kb.get(ids[0]), **given)])
+            kb.update([replace(kb.get(ids[0]), **entity)])
         elif name == "upsert":
             kb.upsert(entry["entities"])
         elif name == "remove":
@@ -159,49 +213,3 @@ class Deciding:
 def said(error: Exception) -> str:
     """Message of an error. The text of a KeyError has quotes."""
     return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
-
-
-def import_new_entities(nlp: Language, path: Path) -> bool:
-    """Let a linker keep the new entities of a file. RETURNS: Whether there was anything new.
-
-    Mentions are encoded in the text round them that the file has.
-    """
-    linker = find_linker(nlp)
-    entities: List[str] = []
-    members: List[Any] = []
-    for line, entity in read_records(path):
-        try:
-            fields = (map(one.get, NearestEntity._fields) for one in entity["nearest"])
-            near = [NearestEntity(*values) for values in fields]
-            for number, member in enumerate(entity["members"]):
-                document = member.get("fingerprint", member["document"])
-                key = (document, member["start"], member["end"])
-                own = near if number == entity["medoid"] else []
-                members.append((key, len(entities), span_in(nlp, member), own))
-            entities.append(entity["id"])
-        except (KeyError, TypeError, ValueError):
-            raise ValueError(Errors.E914.format(path=path, line=line)) from None
-    if all(entity in linker.new_entities.clusters for entity in entities):
-        return False
-    linker.encoder.require_ready(linker.name)
-    places = {key[0]: place for place, (key, *_) in reversed(list(enumerate(members)))}
-    members.sort(key=lambda member: (places[member[0][0]], member[0][1]))
-    batch = linker.stages.encode(linker.stages.read([[span] for _, _, span, _ in members]))
-    records = [replace(one, key=key) for one, (key, *_) in zip(batch.records, members)]
-    documents = np.array([places[key[0]] for key, *_ in members], dtype=np.int64)
-    nearest = [one for *_, one in members]
-    new = NewEntities(linker.threshold, linker.encoder.fingerprint)
-    new.rows.extend(Unlinked(records, documents, nearest, batch.inputs, batch.encoded))
-    numbers = np.array([number for _, number, *_ in members], dtype=np.int64)
-    new.clusters = Clusters(numbers, np.arange(len(entities), dtype=np.int64), entities)
-    new.documents = len(places)
-    linker.new_entities.update(new)
-    return True
-
-
-def span_in(nlp: Language, member: Dict[str, Any]) -> Span:
-    """A mention in the text around it."""
-    words: List[str] = [member[name] or " " for name in ("before", "text", "after")]
-    doc = Doc(nlp.vocab, words, [True, True, False])
-    doc.user_data["doc_id"] = member["document"]
-    return Span(doc, 1, 2, label=member["label"])

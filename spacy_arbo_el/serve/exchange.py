@@ -1,19 +1,24 @@
-"""Exchange of decisions with spaCy, Prodigy and Label Studio."""
+"""Exchange of decisions with tables, spaCy, Prodigy and Label Studio."""
 
+import csv
+import io
+import json
 from collections import Counter
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
-import srsly
 from spacy.tokens import Doc, DocBin, Span
 
 from ..corpora.read import read
+from ..discovery.verdicts import FILLED, escaped
 from ..errors import Errors
 from ..kb.entity import NIL
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.record import text_fingerprint
-from .links import Links
+from .journal import Entry
+from .links import Links, gold_docs
 from .review import Review
 
 # The formats of files that annotators make, by the end of their names.
@@ -27,7 +32,7 @@ def as_spacy(docs: Sequence[Doc], getter: SpanGetter) -> bytes:
 
 def as_prodigy(docs: Sequence[Doc], getter: SpanGetter) -> str:
     """Documents with their links as tasks of Prodigy, in JSONL."""
-    return "".join(f"{srsly.json_dumps(task)}\n" for task in _tasks(docs, getter))
+    return "".join(f"{json.dumps(task)}\n" for task in _tasks(docs, getter))
 
 
 def as_label_studio(docs: Sequence[Doc], getter: SpanGetter) -> str:
@@ -41,7 +46,7 @@ def as_label_studio(docs: Sequence[Doc], getter: SpanGetter) -> str:
         results = chain.from_iterable(map(_results, task["spans"]))
         data = {"text": task["text"], "id": task["meta"]["id"]}
         tasks.append({"data": data, "annotations": [{"result": list(results)}]})
-    return srsly.json_dumps(tasks)
+    return json.dumps(tasks)
 
 
 def _tasks(docs: Sequence[Doc], getter: SpanGetter) -> Iterator[Dict[str, Any]]:
@@ -92,3 +97,74 @@ def take_over(review: Review, links: Links, path: Path, by: str) -> Counter:
             review.decide("learn", by, **links.entry_of(row, mention.kb_id))
             counts["made"] += 1
     return counts
+
+
+def as_csv(entries: Iterable[Entry]) -> str:
+    """Decisions on new entities as CSV, with time and name. ``arbo new apply`` reads them."""
+    text = io.StringIO(newline="")
+    rows = csv.DictWriter(text, ("id", *FILLED, "at", "by"), lineterminator="\n")
+    rows.writeheader()
+    for entry in entries:
+        for values in _rows(entry):
+            filled = {**values, "at": entry["at"], "by": entry["by"]}
+            rows.writerow({name: escaped(value) for name, value in filled.items()})
+    return text.getvalue()
+
+
+def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
+    action, name = entry["action"], entry.get("id", "")
+    if action in ("accept", "link"):
+        about = {key: entry["entity"].get(key, "") for key in ("title", "description")}
+        about["types"] = "|".join(entry["entity"].get("types", ()))
+        yield {"id": name, "decision": "accept", "kb_id": entry["kb_id"], **about}
+    for one in entry.get("ids", ()):
+        yield {"id": one, "decision": "accept", "kb_id": entry.get("kb_id", "")}
+    for other in entry.get("others", ()):
+        yield {"id": other, "decision": "merge", "into": name}
+    if action in ("split", "reject"):
+        members = " ".join(map(str, entry.get("members", ())))
+        yield {"id": name, "decision": action, "members": members}
+
+
+@dataclass(frozen=True)
+class Export:
+    """A file of what was decided.
+
+    about: What it is for. write: From the decisions that stand. annotate: From the documents with
+        the mentions that were decided on, and what reads their mentions.
+    """
+
+    about: str
+    write: Optional[Callable[[Iterable[Entry]], str]] = None
+    annotate: Optional[Callable[[Sequence[Doc], SpanGetter], Union[str, bytes]]] = None
+
+    @property
+    def needs_texts(self) -> bool:
+        return self.annotate is not None
+
+
+def _as_lines(entries: Iterable[Entry]) -> str:
+    return "".join(f"{json.dumps(entry)}\n" for entry in entries)
+
+
+def _changes(entries: Iterable[Entry]) -> str:
+    return _as_lines(e for e in entries if e["action"].startswith(("accept", "kb_")))
+
+
+EXPORTS = {
+    "decisions.jsonl": Export("all decisions", _as_lines),
+    "decisions.csv": Export("for arbo new apply", as_csv),
+    "kb_changes.jsonl": Export("what has changed in the knowledge base", _changes),
+    "gold.spacy": Export("documents for arbo calibrate", annotate=as_spacy),
+    "prodigy.jsonl": Export("for Prodigy", annotate=as_prodigy),
+    "label_studio.json": Export("for Label Studio", annotate=as_label_studio),
+}
+
+
+def exported(name: str, review: Review, links: Optional[Links]) -> Union[str, bytes]:
+    """The content of a file of ``EXPORTS``."""
+    export = EXPORTS[name]
+    if export.annotate is None or links is None:
+        return export.write(review.standing) if export.write else ""
+    docs = gold_docs(review.linker, links.docs, review.standing)
+    return export.annotate(docs, review.linker.mentions.getter)

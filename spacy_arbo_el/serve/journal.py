@@ -1,18 +1,93 @@
 """The journal of a review. Each decision is a line, on the disk before the page says so."""
 
+import hashlib
 import json
 import os
 import uuid
 import warnings
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import srsly
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict
 
 from ..errors import Errors, Warnings
+from ..storage.files import sync_folder, write_file
 
 Entry = Dict[str, Any]
+
+
+class Line(TypedDict, total=False):
+    """What a line of a journal may have. Others may have written it."""
+
+    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
+
+    action: str
+    at: str
+    by: str
+    n: int
+    journal: str
+    state: str
+    # What was decided.
+    id: str
+    ids: List[str]
+    others: List[str]
+    into: str
+    kb_id: str
+    title: str
+    description: str
+    types: List[str]
+    comment: str
+    mentions: List[str]
+    entity: Dict[str, Any]
+    entities: List[Dict[str, Any]]
+    of: int
+    redo: int
+    # The mention of a link, in its text.
+    key: List[Any]
+    document: str
+    text: str
+    start: int
+    end: int
+    label: str
+    verdict: str
+    # What came of it, for those who read it and to take it back.
+    names: Dict[str, str]
+    off: str
+    members: List[int]
+    steps: List[int]
+    added: bool
+    changed: List[str]
+    before: Any
+    redirects: Dict[str, str]
+    first: List[Any]
+
+
+_LINE = TypeAdapter(Line)
+_MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
+_EDIT = ("changed", "before", "redirects")
+# What lines with an action must have. Any line has a time, and all but the first a number.
+NEEDED: Dict[str, Sequence[str]] = {
+    "begin": ("journal", "state"),
+    "import": ("entities",),
+    "undo": ("of", "by"),
+    "accept": ("id", "kb_id", "entity", "by"),
+    "link": ("id", "kb_id", "entity", "by"),
+    "accept_all": ("ids", "entities", "by"),
+    "link_all": ("ids", "kb_id", "entity", "by"),
+    "merge": ("id", "others", "by"),
+    "split": ("id", "mentions", "off", "members", "by"),
+    "flag": ("id", "comment", "by"),
+    "learn": (*_MENTION, "by"),
+    **dict.fromkeys(("reject", "skip"), ("id", "by")),
+    **dict.fromkeys(("kb_add", "kb_update"), ("entity", *_EDIT, "by")),
+    "kb_upsert": ("entities", *_EDIT, "by"),
+    "kb_remove": ("id", *_EDIT, "by"),
+    "kb_merge": ("id", "into", *_EDIT, "by"),
+}
 # Where a pipeline says how much of which journal is in it: a key of its meta.json.
 META = "review"
 
@@ -23,58 +98,135 @@ def journal_path(model: Path) -> Path:
     return model.with_name(f"{model.name}.review.jsonl")
 
 
-def read_journal(path: Path) -> Tuple[str, List[Entry], int]:
-    """Read a journal: id, entries, bytes of complete lines.
+def state_of(model: Path) -> str:
+    """Fingerprint of a saved pipeline. Each save of a linker has another one."""
+    digest = hashlib.blake2b(digest_size=16)
+    for manifest in sorted(model.glob("*/manifest.json")):
+        digest.update(manifest.read_bytes())
+    return digest.hexdigest()
 
-    A last line that a kill has cut off is left out, with a warning.
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a journal has on the disk.
+
+    id: Its id, "" for none. state: Of the pipeline on which it was begun, see ``state_of``.
+    size: Bytes of its complete lines.
     """
-    data = path.read_bytes() if path.is_file() else b""
-    complete = data.rfind(b"\n") + 1
-    if complete < len(data):
-        warnings.warn(Warnings.W910.format(path=path))
-    entries: List[Entry] = []
-    for number, line in enumerate(data[:complete].splitlines(), 1):
-        try:
-            entries.append(json.loads(line))
-            entries[-1]["action"]
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(Errors.E911.format(path=path, line=number)) from None
-    return (entries[0].get("journal", "") if entries else ""), entries[1:], complete
+
+    path: Path
+    id: str
+    state: str
+    entries: List[Entry]
+    size: int
+
+    @classmethod
+    def read(cls, path: Path) -> "Recorded":
+        """Read a journal; ValueError with its line if it is none.
+
+        A last line that a kill has cut off is left out, with a warning.
+        """
+        data = path.read_bytes() if path.is_file() else b""
+        complete = data.rfind(b"\n") + 1
+        if complete < len(data):
+            warnings.warn(Warnings.W910.format(path=path))
+        lines: List[Entry] = []
+        for number, line in enumerate(data[:complete].splitlines()):
+            try:
+                lines.append(json.loads(line))
+                _check(lines[-1], number)
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise ValueError(Errors.E911.format(path=path, line=number + 1)) from None
+        if len(lines) < 2:  # nothing was decided, so that it belongs to nobody
+            return cls(path, "", "", [], 0)
+        return cls(path, lines[0]["journal"], lines[0]["state"], lines[1:], complete)
+
+    def start(self, meta: Mapping[str, Any], model: Path) -> int:
+        """How many of the entries are in a saved pipeline.
+
+        Raises ValueError where the journal belongs to another one, or has lost entries.
+
+        meta: That of the pipeline. model: Its folder.
+        """
+        saved = meta.get(META) or {}
+        if self.entries and saved.get("journal") == self.id:
+            if int(saved["entries"]) > len(self.entries):
+                raise ValueError(Errors.E911.format(path=self.path, line=len(self.entries) + 2))
+            return int(saved["entries"])
+        if self.entries and self.state != state_of(model):
+            about = {"path": self.path, "model": model, "count": len(self.entries)}
+            raise ValueError(Errors.E917.format(at=self.entries[0]["at"], **about))
+        return 0
 
 
-def entries_in(meta: Mapping[str, Any], journal: str) -> int:
-    """Number of journal entries that a pipeline's meta records."""
-    saved = meta.get(META) or {}
-    return int(saved["entries"]) if saved.get("journal") == journal else 0
+def _check(line: Any, number: int) -> None:
+    """Raise an error for what is no line of a journal. The first one says whose it is."""
+    _LINE.validate_python(line)
+    if not all(name in line for name in ("at", *NEEDED[line["action"]])):
+        raise ValueError
+    if (line["action"] == "begin") != (number == 0) or line.get("n", -1) != number - 1:
+        raise ValueError
 
 
 def is_pending(model: Path) -> bool:
     """Return whether the saved pipeline lacks some decisions. Those of a review."""
-    journal, entries, _ = read_journal(journal_path(model))
-    return bool(entries) and entries_in(srsly.read_json(model / "meta.json"), journal) < len(
-        entries
-    )
+    recorded = Recorded.read(journal_path(model))
+    meta = srsly.read_json(model / "meta.json") if recorded.entries else {}
+    return recorded.start(meta, model) < len(recorded.entries)
+
+
+def adopt(model: Path) -> None:
+    """Make the journal beside a pipeline that of this one, as if it had been begun on it."""
+    recorded = Recorded.read(journal_path(model))
+    if recorded.entries:
+        entries = [_begin(uuid.uuid4().hex, state_of(model)), *recorded.entries]
+        write_file(recorded.path, _lines(entries).encode("ascii"))
+
+
+def _begin(journal: str, state: str) -> Entry:
+    return {"action": "begin", "journal": journal, "state": state, "at": _now()}
+
+
+def _lines(entries: List[Entry]) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 class Journal:
-    """Decisions in order. The number of an entry is its place. path: None to write nothing."""
+    """Decisions in order. The number of an entry is its place.
 
-    def __init__(self, path: Path) -> None:
-        self.path: Optional[Path] = path
-        self.id, self.entries, self._complete = read_journal(path)
+    model: The folder of the pipeline.
+    path: Where it is written; None to write nothing.
+    """
+
+    def __init__(self, model: Path, *, read_only: bool = False) -> None:
+        recorded, self.model = Recorded.read(journal_path(model)), model
+        self.path: Optional[Path] = None if read_only else recorded.path
+        self.id, self.entries, self._complete = recorded.id, recorded.entries, recorded.size
 
     def append(self, entry: Entry) -> Entry:
         """Add an entry, with its number and the time. It is on the disk when this returns."""
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        entry = {"n": len(self.entries), "at": now, **entry}
+        entry = {"n": len(self.entries), "at": _now(), **entry}
         lines, journal = [entry], self.id or uuid.uuid4().hex
         if not self.id:
-            lines.insert(0, {"action": "begin", "journal": journal, "at": now})
+            lines.insert(0, _begin(journal, state_of(self.model)))
         if self.path is not None:
-            self._write(self.path, "".join(json.dumps(line) + "\n" for line in lines))
+            self._write(self.path, _lines(lines))
         self.id = journal
         self.entries.append(entry)
         return entry
+
+    def drop_last(self) -> None:
+        """Take the last entry out again, which could not be carried out."""
+        entry = self.entries.pop()
+        if self.path is not None:
+            self._complete -= len(_lines([entry]))
+            with open(self.path, "r+b") as file:
+                file.truncate(self._complete)
+                os.fsync(file.fileno())
 
     def _write(self, path: Path, text: str) -> None:
         with open(path, "ab") as file:
@@ -82,6 +234,8 @@ class Journal:
             file.write(text.encode("ascii"))
             file.flush()
             os.fsync(file.fileno())
+        if not self._complete:
+            sync_folder(path.parent)
         self._complete += len(text)
 
     def standing(self) -> List[Entry]:
@@ -89,3 +243,15 @@ class Journal:
         undone = {entry["of"] for entry in self.entries if entry["action"] == "undo"}
         others = (e for e in self.entries if e["action"] not in ("undo", "import"))
         return [entry for entry in others if entry["n"] not in undone]
+
+    def undone(self) -> List[Entry]:
+        """The decisions that can be made again: those undone since the last other one."""
+        found: List[int] = []
+        for entry in self.entries:
+            if entry["action"] == "undo":
+                found.append(entry["of"])
+            elif "redo" in entry:
+                found = [number for number in found if number != entry["redo"]]
+            else:
+                found = []
+        return [self.entries[number] for number in found]

@@ -1,10 +1,8 @@
 """Doubtful links of a corpus, and files of decisions."""
 
-import csv
-import io
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans, minibatch
@@ -12,14 +10,14 @@ from spacy.util import filter_spans, minibatch
 from ..annotations import Link
 from ..corpora.annotated import LABEL
 from ..corpora.docs import unlinked
-from ..corpora.table import cell
-from ..discovery.verdicts import FILLED, History
+from ..discovery.verdicts import History
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.getters import set_mentions
 from ..mentions.record import MentionKey, text_fingerprint
 from .journal import Entry
 from .queue import Filters
+from .review import Review
 
 BATCH = 64
 
@@ -33,6 +31,11 @@ class LinkRow:
     text: str
     link: Link
     count: int
+
+    @property
+    def name(self) -> str:
+        """The mention as text, see ``key_in``."""
+        return "{}:{}:{}".format(*self.key)
 
     @property
     def margin(self) -> float:
@@ -57,9 +60,10 @@ class Links:
         counts = Counter(text.casefold() for _, text, _ in found)
         self.rows = [LinkRow(i, *one, counts[one[1].casefold()]) for i, one in enumerate(found)]
 
-    def select(self, filters: Filters, standing: List[Entry]) -> List[LinkRow]:
+    def select(self, filters: Filters, review: Review) -> List[LinkRow]:
         """The mentions that nobody has decided on. Small margins, and frequent new forms, first."""
-        decided = {tuple(entry["key"]) for entry in standing if entry["action"] == "learn"}
+        learnt = (entry["key"] for entry in review.standing if entry["action"] == "learn")
+        decided = {*map(tuple, learnt), *review.closed()}
         known = {row.text for row in self.rows if row.key in decided}
         within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
         rows = [row for row in within if row.key not in decided]
@@ -87,33 +91,9 @@ class Links:
         about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
         document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))
         place = {"text": self.texts[fingerprint], "start": start, "end": end}
-        return {"key": row.key, "document": document, **place, **about}
-
-
-def as_csv(entries: Iterable[Entry]) -> str:
-    """Decisions on new entities as CSV, with time and name. ``arbo new apply`` reads them."""
-    text = io.StringIO(newline="")
-    rows = csv.DictWriter(text, ("id", *FILLED, "at", "by"), lineterminator="\n")
-    rows.writeheader()
-    for entry in entries:
-        for values in _rows(entry):
-            filled = {**values, "at": entry["at"], "by": entry["by"]}
-            rows.writerow({name: cell(value) for name, value in filled.items()})
-    return text.getvalue()
-
-
-def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
-    action, name = entry["action"], entry.get("id", "")
-    if action in ("accept", "link"):
-        about = {key: entry["entity"].get(key, "") for key in ("title", "description")}
-        yield {"id": name, "decision": "accept", "kb_id": entry["kb_id"], **about}
-    for one in entry.get("ids", ()):
-        yield {"id": one, "decision": "accept"}
-    for other in entry.get("others", ()):
-        yield {"id": other, "decision": "merge", "into": name}
-    if action in ("split", "reject"):
-        members = " ".join(map(str, entry.get("members", ())))
-        yield {"id": name, "decision": action, "members": members}
+        best = row.link.ids[:1], [float(score) for score in row.link.scores[:1]]
+        first = {"first": [*best[0], *best[1]]} if best[0] else {}
+        return {"key": list(row.key), "document": document, **place, **about, **first}
 
 
 def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> List[Doc]:

@@ -1,5 +1,6 @@
 """The order in which new entities are reviewed. Large and doubtful ones first."""
 
+import hashlib
 from bisect import bisect_left, insort
 from dataclasses import dataclass
 from itertools import islice
@@ -13,11 +14,15 @@ from typing import (
     Sequence,
     Set,
     Tuple,
+    Union,
 )
 
-from ..discovery.entities import NewEntity
+from ..calibration import Curve
+from ..discovery.entities import NearestEntity, NewEntity
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
+from ..kb.entity import Entity
+from .near import calibrated
 
 # What every cluster has of doubt, so that of certain ones the large come first too.
 LEAST_DOUBT = 0.1
@@ -25,7 +30,13 @@ LEAST_DOUBT = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A new entity. probability: Of its nearest entity, 0.0 for none. doubt: 0 to 1."""
+    """A new entity.
+
+    near, nearest: The id and the title of its nearest entity, "" for none.
+    probability: Of its nearest entity, 0.0 for none. raw: The same before the curve.
+    doubt: 0 to 1.
+    version: See ``version_of``.
+    """
 
     id: str
     name: str
@@ -35,19 +46,34 @@ class Row:
     nearest: str
     probability: float
     doubt: float
+    near: str
+    raw: float
+    version: str
 
     @classmethod
-    def of(cls, entity: NewEntity, threshold: float) -> "Row":
-        first, second = [*(near.probability for near in entity.nearest[:2]), 0.0, 0.0][:2]
+    def of(cls, entity: NewEntity, threshold: float, curve: Optional[Curve] = None) -> "Row":
+        near = [calibrated(one.probability, curve) for one in entity.nearest[:2]]
+        first, second = [*near, 0.0, 0.0][:2]
         closeness = 1 - abs(first - threshold) / max(threshold, 1 - threshold)
         margin = min(1.0, first / threshold if threshold else 1.0) * (1 - (first - second))
         looseness = min(max(1 - entity.cohesion, 0.0), 1.0)
         doubt = looseness + (closeness + margin if entity.nearest else 0.0)
         labels = [record.label for record in entity.members]
         label = max(dict.fromkeys(labels), key=labels.count)
-        nearest = entity.nearest[0].title if entity.nearest else ""
-        counts = len(labels), entity.cohesion
-        return cls(entity.id, entity.name, label, *counts, nearest, first, round(doubt / 3, 4))
+        best = entity.nearest[0] if entity.nearest else NearestEntity("", "", 0.0)
+        about = entity.id, entity.name, label, len(labels), entity.cohesion, best.title
+        return cls(
+            *about, first, round(doubt / 3, 4), best.kb_id, best.probability, version_of(entity)
+        )
+
+
+def version_of(one: Union[NewEntity, Entity]) -> str:
+    """Fingerprint of a new entity, or of one of the knowledge base, so that changes are noticed."""
+    if isinstance(one, Entity):
+        content = repr(sorted(one.to_dict().items()))
+    else:
+        content = repr(sorted(record.key for record in one.members))
+    return hashlib.blake2b(content.encode("utf8", "replace"), digest_size=6).hexdigest()
 
 
 SORTS: Dict[str, Callable[[Row], Tuple]] = {
@@ -90,6 +116,8 @@ class Filters:
                 values[name] = type(default)(text) if text else default
                 if name in CHOICES and values[name] not in CHOICES[name]:
                     raise ValueError
+                if isinstance(default, (int, float)) and not abs(values[name]) < 1e9:
+                    raise ValueError  # infinite, or not a number
             except ValueError:
                 raise ValueError(Errors.E915.format(name=name, value=text)) from None
         return cls(**values)
@@ -101,13 +129,15 @@ class Filters:
 
 
 class Queue:
-    """The new entities that are not decided on, in order."""
+    """The new entities that are not decided on, in order. curve: See ``near.fitted``."""
 
-    def __init__(self, new_entities: Callable[[], NewEntities]) -> None:
-        self._new = new_entities
+    def __init__(
+        self, new_entities: Callable[[], NewEntities], curve: Optional[Curve] = None
+    ) -> None:
+        self._new, self.curve = new_entities, curve
         new, rows = self._new(), []
         for start in range(0, len(new), 1000):
-            rows += [Row.of(one, new.threshold) for one in new[start : start + 1000]]
+            rows += [Row.of(one, new.threshold, curve) for one in new[start : start + 1000]]
         self.rows = {row.id: row for row in rows}
         self._order = sorted(map(SORTS["doubt"], rows))
 
@@ -118,7 +148,7 @@ class Queue:
                 place = SORTS["doubt"](self.rows.pop(entity_id))
                 del self._order[bisect_left(self._order, place)]
             try:
-                row = Row.of(self._new().named(entity_id), self._new().threshold)
+                row = Row.of(self._new().named(entity_id), self._new().threshold, self.curve)
             except (KeyError, ValueError):
                 continue
             self.rows[row.id] = row

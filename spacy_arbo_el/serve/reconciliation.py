@@ -4,12 +4,12 @@ The endpoint is ``/reconcile/SECRET``. Clients can't send headers, and so the se
 address; it allows to ask and nothing else.
 """
 
+import json
 import re
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Optional, Tuple
 
-import srsly
 from jinja2 import Environment, FileSystemLoader
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.applications import Starlette
@@ -25,9 +25,9 @@ from .. import __version__
 from ..display import counted
 from ..errors import Errors
 from ..kb.entity import Entity
-from ..linker import ArboLinker
-from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, candidates, values_of
+from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, values_of
 from .security import RECONCILE, Rules
+from .service import Service
 
 HERE = Path(__file__).parent
 # Cells of a batch, suggestions at a time, default types, entities whose ``meta`` is looked at.
@@ -66,7 +66,7 @@ class Extension(BaseModel):
     properties: List[Field]
 
 
-_QUERIES, _EXTENSION = TypeAdapter(Dict[str, Query]), TypeAdapter(Extension)
+_QUERIES, _EXTENSION = TypeAdapter(Dict[str, Any]), TypeAdapter(Extension)
 
 
 def address(rules: Rules) -> str:
@@ -78,7 +78,7 @@ class Reconciliation:
     """ASGI middleware that answers requests below the address. All others are passed on.
 
     app: Answers all else.
-    linker: Links the cells.
+    service: Links the cells.
     name: What clients call the service.
     rules: Where the server listens, and its secret.
     space: The URI that the ids of the knowledge base belong to, such as
@@ -86,9 +86,10 @@ class Reconciliation:
     """
 
     def __init__(
-        self, app: Callable, *, linker: ArboLinker, name: str, rules: Rules, space: str = ""
+        self, app: Callable, *, service: Service, name: str, rules: Rules, space: str = ""
     ) -> None:
-        self.app, self.linker, self.name, self.rules, self.space = app, linker, name, rules, space
+        self.app, self.service, self.linker = app, service, service.linker
+        self.name, self.rules, self.space = name, rules, space
         self.path = RECONCILE + rules.secret("reconcile")
         self.env = Environment(
             loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True
@@ -131,11 +132,9 @@ class Reconciliation:
 
     def json(self, request: Request, content: Any, status: int = 200) -> Response:
         """Answer with JSON, or JSONP if a callback is given."""
-        text = srsly.json_dumps(content)
+        text = json.dumps(content)
         call = request.query_params.get("callback", "")
         if _CALLBACK.fullmatch(call):
-            # A text of JSON may not end a line of a script.
-            text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
             return Response(f"/**/{call}({text});", status, media_type="text/javascript")
         return Response(text, status, media_type="application/json")
 
@@ -156,13 +155,19 @@ class Reconciliation:
         return self.json(request, await run_in_threadpool(self.manifest, request))
 
     def reconcile(self, text: str) -> Dict[str, Any]:
-        """The candidates of a batch of cells."""
+        """The candidates of a batch of cells. One that can't be linked has none."""
         queries = read(_QUERIES, "queries", text)
         if len(queries) > BATCH:
             problem = f"There are more than {BATCH}"
             raise HTTPException(413, Errors.E930.format(where="queries", problem=problem))
-        found = candidates(self.linker, list(queries.values())) if queries else []
-        return {name: {"result": result} for name, result in zip(queries, found)}
+        cells = {name: _cell(name, value) for name, value in queries.items()}
+        known = {name: cell for name, cell in cells.items() if cell is not None}
+        try:
+            found = dict(zip(known, self.service.cells(list(known.values()))))
+        except TimeoutError:
+            problem = "They were not linked in time; ask for less at once, or later"
+            raise HTTPException(503, Errors.E930.format(where="queries", problem=problem)) from None
+        return {name: {"result": found.get(name, [])} for name in queries}
 
     def extend(self, text: str) -> Dict[str, Any]:
         """Values of properties of entities."""
@@ -266,7 +271,7 @@ class Reconciliation:
         """The properties that can be asked for, whatever the type."""
         limit = request.query_params.get("limit", "")
         properties = [{"id": name, "name": about} for name, about in self.properties().items()]
-        properties = properties[: int(limit) if limit.isdecimal() else None]
+        properties = properties[: int(limit) if limit.isdecimal() and len(limit) < 9 else None]
         of_type = request.query_params.get("type", "")
         return self.json(request, {"type": of_type, "properties": properties})
 
@@ -299,7 +304,7 @@ class Reconciliation:
 
 def _value(value: Any) -> Dict[str, Any]:
     """A value as a cell: a text, or a number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**53:
         return {"str": str(value)}
     return {"int": value} if isinstance(value, int) else {"float": value}
 
@@ -309,7 +314,21 @@ def read(adapter: TypeAdapter, name: str, text: str) -> Any:
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, (name, *first["loc"])))
-        problem = first["msg"].removeprefix("Value error, ")
-        raise HTTPException(400, Errors.E930.format(where=where, problem=problem)) from None
+        raise _wrong(name, error) from None
+
+
+def _cell(name: str, value: Any) -> Optional[Query]:
+    """A cell. None where its texts can't be linked: others are linked all the same."""
+    try:
+        return Query.model_validate(value)
+    except ValidationError as error:
+        if all(problem["type"] == "value_error" for problem in error.errors()):
+            return None
+        raise _wrong(f"queries.{name}", error) from None
+
+
+def _wrong(name: str, error: ValidationError) -> HTTPException:
+    first = error.errors()[0]
+    where = ".".join(map(str, (name, *first["loc"])))
+    problem = first["msg"].removeprefix("Value error, ")
+    return HTTPException(400, Errors.E930.format(where=where, problem=problem))

@@ -1,49 +1,64 @@
 """A review: decisions on a linker, journalled at once. Each before the page says so."""
 
-import hashlib
 import threading
+from functools import partial
 from pathlib import Path
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
-import numpy as np
 import srsly
 from spacy.language import Language
 
-from ..arrays import unit
 from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
 from ..kb.entity import Entity
-from ..mentions.record import MentionBatch, MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 from ..pipelines import save_pipeline
-from .decisions import Deciding, import_new_entities, replay
-from .journal import META, Entry, Journal, entries_in, journal_path
-from .queue import Filters, Queue, Row
+from .decisions import LOGGED, NOTES, Deciding, claims, clusters_of, given, holds, replay
+from .imported import import_new_entities, read_found
+from .journal import META, Entry, Journal
+from .near import Near, fitted
+from .queue import Filters, Queue, Row, version_of
 
-# Mentions that are linked anew to see what an acceptance has changed; similar clusters shown.
-RELINKED, SIMILAR = 100, 6
+# Similar clusters that are shown.
+SIMILAR = 6
 
 
 class Review:
     """Contents and actions of the pages. Threads may call all methods at the same time.
 
-    model: The folder of the pipeline. new: A file of ``arbo discover`` to take up.
+    model: The folder of the pipeline.
+    new: A file of ``arbo discover`` to take up.
+    save: What saves the pipeline, in whatever thread; by default ``save_pipeline``.
     """
 
     def __init__(
-        self, nlp: Language, model: Path, new: Optional[Path] = None, *, read_only: bool = False
+        self,
+        nlp: Language,
+        model: Path,
+        new: Optional[Path] = None,
+        *,
+        read_only: bool = False,
+        save: Optional[Callable[[Language], None]] = None,
     ) -> None:
         replay(nlp, model)
         self.nlp, self.model, self.read_only = nlp, model, read_only
-        self.journal, self.deciding = Journal(journal_path(model)), Deciding(nlp)
+        self.journal, self.deciding = Journal(model, read_only=read_only), Deciding(nlp)
         self.linker = self.deciding.linker
-        self._saved = entries_in(srsly.read_json(model / "meta.json"), self.journal.id)
-        self.lock = threading.RLock()
-        if read_only:
-            self.journal.path = None
-        if new is not None and import_new_entities(nlp, new):
-            self.journal.append({"action": "import", "path": str(new.resolve())})
+        self.near = Near(nlp, self.linker)
+        saved = srsly.read_json(model / "meta.json").get(META) or {}
+        self._saved = saved["entries"] if saved.get("journal") == self.journal.id != "" else 0
+        self._save, self.saved = save or partial(save_pipeline, path=model), False
+        # One decision at a time; and what the pages show, which waits for no save.
+        self._deciding, self.lock = threading.RLock(), threading.RLock()
+        # Held by whoever makes or reads documents, see ``Service``; taken after the first of these.
+        self.alone = threading.RLock()
+        if new is not None:
+            found = read_found(nlp, new)
+            if import_new_entities(nlp, found):
+                self.journal.append({"action": "import", "entities": found})
         self.queue = Queue(lambda: self.new)
+        self.ranking: Optional[Ranking] = None
         self._note({})
 
     @property
@@ -51,49 +66,132 @@ class Review:
         """The new entities. Those that were decided on are not among them."""
         return self.linker.new_entities
 
-    def decide(self, action: str, by: str, version: str = "", **more: Any) -> Entry:
+    # Deciding
+
+    def decide(
+        self, action: str, by: str, seen: Optional[Mapping[str, str]] = None, **more: Any
+    ) -> Entry:
         """Make a decision. RETURNS: Its entry in the journal, which has ``more`` too.
 
-        version: The version of the new entity when it was looked at; "" for any.
+        Raises ValueError where it means nothing, or where what it is on has changed since.
+
+        seen: The versions of new entities, entities and mentions when they were looked at, by id;
+            see ``version``.
         """
-        with self.lock:
+        with self._deciding:
             if self.read_only:
                 raise ValueError(Errors.E916)
-            if version and version != version_of(self.new[more["id"]]):
-                raise ValueError(Errors.E918.format(id=more["id"]))
-            entry = self.deciding.make({"action": action, "by": by, **more})
+            self._check(action, seen or {}, more)
+            entry = {"action": action, "by": by, **more, **self._first(action, more)}
+            with self.alone:
+                entry = self.deciding.make(entry)
             try:
                 entry = self.journal.append(entry)
-            except OSError:
-                self.deciding.take_back(entry)
+            except BaseException:
+                with self.alone:
+                    self.deciding.take_back(entry)
                 raise
             finally:
                 self._note(entry)
             return entry
 
-    def undo(self, by: str) -> Entry:
-        """Take back the last decision that stands. RETURNS: Its entry."""
-        with self.lock:
+    def _check(self, action: str, seen: Mapping[str, str], more: Dict[str, Any]) -> None:
+        """Raise ValueError for what means nothing, or is not what was seen."""
+        ids = clusters_of({"action": action, **more})
+        for one in ids:
+            self._check_open(one)
+        several = {"accept_all": "ids", "link_all": "ids", "merge": "others"}.get(action)
+        if len(set(ids)) < len(ids) or (several and not more[several]):
+            raise ValueError(Errors.E920)
+        for one, version in seen.items():
+            if version and version != self.version(action, one):
+                raise ValueError(Errors.E918.format(id=one))
+
+    def _check_open(self, name: str) -> None:
+        """Raise ValueError where an id is not that of a new entity that nobody has decided on."""
+        if name in self.queue.rows:
+            return
+        now = self.new.resolve(name) if name in self.new.clusters else None
+        became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
+        raise ValueError(Errors.E921.format(id=name, became=became))
+
+    def _first(self, action: str, more: Dict[str, Any]) -> Dict[str, Any]:
+        """The first candidate when a decision was made, which says how right probabilities are."""
+        row = self.queue.rows.get(more.get("id", "")) if action in LOGGED else None
+        if row is None or action in ("merge", "split") or not row.near:
+            return {}
+        return {"first": [row.near, row.raw]}
+
+    def version(self, action: str, name: str) -> str:
+        """The version of what a decision is on. KeyError where it is not there."""
+        if action == "learn":
+            last = [e["n"] for e in self.standing if e["action"] == "learn" and key_in(e) == name]
+            return str(last[-1]) if last else "-"
+        return version_of(self.linker.kb.get(name) if action[:3] == "kb_" else self.new[name])
+
+    def undo(self, by: str, number: Optional[int] = None) -> Entry:
+        """Take back a decision. RETURNS: Its entry.
+
+        Raises ValueError where it does not stand, or where a later one depends on it.
+
+        number: That of the decision; by default the last one.
+        """
+        with self._deciding:
             if self.read_only or not self.standing:
                 raise ValueError(Errors.E916)
-            entry = self.standing[-1]
-            self.deciding.take_back(entry)
+            entry = self._standing(self.standing[-1]["n"] if number is None else number)
+            later = self.dependents(entry)
+            if later:
+                names = later[-1].get("names", {}).values() or later[-1].get("changed")
+                since = ", ".join(f"“{one}”" for one in names or [later[-1]["action"]])
+                raise ValueError(Errors.E913.format(since=f"a decision on {since}"))
             self.journal.append({"action": "undo", "of": entry["n"], "by": by})
-            self._note(entry)
+            try:
+                with self.alone:
+                    self.deciding.take_back(entry)
+            except BaseException:
+                self.journal.drop_last()
+                raise
+            finally:
+                self._note(entry)
             return entry
+
+    def redo(self, by: str, number: Optional[int] = None) -> Entry:
+        """Make a decision again that was taken back. RETURNS: Its new entry.
+
+        number: That of the decision; by default the one taken back last.
+        """
+        with self._deciding:
+            undone = [one for one in self.journal.undone() if number in (None, one["n"])]
+            if not undone:
+                raise ValueError(Errors.E916)
+            return self.decide(undone[-1]["action"], by, redo=undone[-1]["n"], **given(undone[-1]))
+
+    def _standing(self, number: int) -> Entry:
+        for entry in self.standing:
+            if entry["n"] == number:
+                return entry
+        raise ValueError(Errors.E922)
+
+    def dependents(self, entry: Entry) -> List[Entry]:
+        """The later decisions that can't stand without one."""
+        held = holds(entry)
+        return [one for one in self.standing if one["n"] > entry["n"] and claims(one) & held]
 
     def _note(self, entry: Entry) -> None:
         """Update skipped, flagged and decided entries after a decision. They are read from the
         journal.
         """
-        ids = [entry.get("id"), entry.get("off"), *entry.get("others", ()), *entry.get("ids", ())]
-        self.queue.update(filter(None, ids))
-        self.standing = self.journal.standing()
-        self.skipped = {entry["id"] for entry in self.standing if entry["action"] == "skip"}
-        flags = {e["id"]: e["comment"] for e in self.standing if e["action"] == "flag"}
-        self.flags = {name: comment for name, comment in flags.items() if comment}
-        made = [entry for entry in self.standing if entry["action"] not in ("skip", "flag")]
-        self.decided = sum(len(entry.get("ids", "1")) for entry in made)
+        with self.lock:
+            self.queue.update(clusters_of({"action": "flag", **entry}) if entry else ())
+            self.standing = self.journal.standing()
+            self.skipped = {entry["id"] for entry in self.standing if entry["action"] == "skip"}
+            flags = {e["id"]: e["comment"] for e in self.standing if e["action"] == "flag"}
+            self.flags = {name: comment for name, comment in flags.items() if comment}
+            made = [entry for entry in self.standing if entry["action"] not in NOTES]
+            self.decided = sum(len(entry.get("ids", "1")) for entry in made)
+
+    # Saving
 
     @property
     def unsaved(self) -> int:
@@ -101,32 +199,42 @@ class Review:
         return 0 if self.read_only else len(self.journal.entries) - self._saved
 
     def save(self) -> None:
-        """Save the pipeline with all decisions."""
-        with self.lock:
+        """Save the pipeline with all decisions. Pages are shown meanwhile."""
+        with self._deciding:
             if self.unsaved:
                 count = len(self.journal.entries)
                 self.nlp.meta[META] = {"journal": self.journal.id, "entries": count}
-                save_pipeline(self.nlp, self.model)
-                self._saved = count
+                self._save(self.nlp)
+                self._saved, self.saved = count, True
+
+    # Learning in the loop
+
+    def rank(self) -> "Ranking":
+        """Rank the open queue with all decisions so far, in the background."""
+        with self._deciding:
+            if self.ranking is None or self.ranking.is_done:
+                self.ranking = Ranking(self)
+                self.ranking.start()
+            return self.ranking
+
+    def renew(self) -> None:
+        """Make the queue anew, with probabilities on the curve that decisions show."""
+        with self._deciding:
+            queue = Queue(lambda: self.new, fitted(self.standing))
+            with self.lock:
+                self.queue = queue
+
+    # What pages show
 
     def select(self, filters: Filters) -> List[Row]:
         """The rows of the queue that pass the filters."""
         with self.lock:
             return self.queue.select(filters, self.skipped, set(self.flags))
 
-    def concordance(self, entity: NewEntity) -> List[Tuple[MentionRecord, float]]:
-        """Mentions of a new entity by similarity to the central. Each with its cosine; the
-        central one is first.
-        """
-        vectors = unit(self.new.mentions_of(entity).vectors.astype(np.float64))
-        cosines = vectors @ vectors[entity.medoid]
-        cosines[entity.medoid] = 2.0
-        order = np.argsort(-cosines, kind="stable").tolist()
-        return [(entity.members[i], min(float(cosines[i]), 1.0)) for i in order]
-
     def exemplars(self, entity_id: str) -> List[MentionRecord]:
-        """The labelled mentions of an entity."""
-        return [record for record in self.linker.exemplars.records if entity_id in record.kb_ids]
+        """The labelled mentions of an entity, and of those merged into it."""
+        near = self.near
+        return [one for one in self.linker.exemplars.records if entity_id in near.entities_of(one)]
 
     def found(self, text: str, count: int) -> List[Entity]:
         """Entities of this id or with a similar name."""
@@ -136,44 +244,74 @@ class Review:
 
     def similar(self, entity: NewEntity) -> List[Row]:
         """Clusters with mentions most similar to the central one."""
-        new = self.new
-        with new.lock:
-            vectors, row = new.rows.vectors, new.rows.row(entity.members[entity.medoid].key)
-            order = np.argsort(-(vectors @ vectors[row]), kind="stable")[: RELINKED * SIMILAR]
-            ids = dict.fromkeys(new.id_of(new.rows.records[i].key) for i in order.tolist())
-        rows = [self.queue.rows[one] for one in ids if one in self.queue.rows and one != entity.id]
-        return rows[:SIMILAR]
+        ids = [one for one in self.near.similar(entity) if one != entity.id]
+        return [self.queue.rows[one] for one in ids if one in self.queue.rows][:SIMILAR]
 
     def effect(self, kb_id: str) -> Tuple[int, List[Row]]:
-        """Count mentions that an entity now attracts, with clusters. Mentions that no entity
-        fitted.
+        """Count mentions that an entity now attracts, with their clusters."""
+        ids = self.near.attracted(kb_id)
+        rows = (self.queue.rows.get(one) for one in ids)
+        return len(ids), [*dict.fromkeys(filter(None, rows))]
 
-        Those most similar to it and its exemplars are linked anew, each by itself.
-        """
-        linker, new = self.linker, self.new
-        linker.refresh()
-        entity, store = linker.kb.get(kb_id), linker.exemplars
-        own = [i for i, record in enumerate(store.records) if entity.id in record.kb_ids]
-        vectors = np.vstack([linker.kb.vectors.of_entity(entity.id)[None], store.vectors[own]])
+    def entry(self, number: Optional[str]) -> List[Entry]:
+        """The entry of a number that an address has; none where there is no such entry."""
+        known = number and number.isdecimal() and len(number) < 10
+        return self.journal.entries[int(number) : int(number) + 1] if number and known else []
+
+    def place(self, entry: Entry) -> Tuple[str, ...]:
+        """The page of what a decision was on now, and its id. Empty where it has none."""
+        for one in clusters_of(entry):
+            if one in self.queue.rows:
+                return "/cluster", one
+        ids = [entry.get("kb_id", ""), *entry.get("changed", ())]
+        return next((("/kb/entity", one) for one in ids if one in self.linker.kb), ())
+
+    def free(self) -> Set[int]:
+        """The numbers of the decisions that can be undone now."""
+        found, claimed = set(), set()  # type: ignore[var-annotated]
+        for entry in reversed(self.standing):
+            if not holds(entry) & claimed:
+                found.add(entry["n"])
+            claimed |= claims(entry)
+        return found
+
+    def accepted(self, key: MentionKey) -> str:
+        """The entity of the knowledge base that a mention was accepted as, "" for none."""
+        row, clusters = self.new.rows.row(key), self.new.clusters
+        number = clusters.current(int(clusters.of_mention[row])) if row >= 0 else -1
+        return clusters.accepted.get(number, "")
+
+    def closed(self) -> Set[MentionKey]:
+        """The mentions whose new entity was decided on."""
+        new = self.new
         with new.lock:
-            best = (new.rows.vectors @ vectors.T).max(axis=1)
-            best[new.clusters.closed()[new.clusters.numbers]] = -np.inf
-            order = np.argsort(-best, kind="stable")[:RELINKED]
-            mentions = new.rows.take(order[np.isfinite(best[order])])
-            ids = [new.id_of(key) for key in mentions.keys]
-        if not ids:
-            return 0, []
-        labels = [self.nlp.vocab.strings.add(record.label) for record in mentions.records]
-        about = np.arange(len(ids)), np.array(labels, dtype=np.uint64), len(ids), mentions.vectors
-        batch = MentionBatch(mentions.records, mentions.inputs, *about)
-        with linker.datastore.reading():
-            decided = linker.stages.decide(linker.stages.rank_encoded(batch), linker.threshold)
-            found = np.flatnonzero(decided.entities == linker.kb.entities.position(entity.id))
-        rows = [self.queue.rows.get(ids[i]) for i in found.tolist()]
-        return len(found), [*dict.fromkeys(filter(None, rows))]
+            closed = new.clusters.closed()[new.clusters.numbers].tolist()
+            return {one.key for one, is_closed in zip(new.rows.records, closed) if is_closed}
 
 
-def version_of(entity: NewEntity) -> str:
-    """Fingerprint of a new entity, so that changes are noticed."""
-    keys = repr(sorted(record.key for record in entity.members))
-    return hashlib.blake2b(keys.encode("utf8", "replace"), digest_size=6).hexdigest()
+class Ranking(threading.Thread):
+    """A ranking of the open queue in the background.
+
+    changed: How many new entities have another nearest entity; None before the end.
+    """
+
+    def __init__(self, review: Review) -> None:
+        super().__init__(daemon=True)
+        self.review, self.changed, self.problem = review, 0, ""
+        self.decisions = review.decided
+
+    @property
+    def is_done(self) -> bool:
+        return not self.is_alive()
+
+    def run(self) -> None:
+        try:
+            self.changed = self.review.near.rank_all(self.review.alone)
+            self.review.renew()
+        except Exception as error:  # shown on the page that waits
+            self.problem = str(error)
+
+
+def key_in(entry: Entry) -> str:
+    """The mention of a decision on a link, as text."""
+    return "{}:{}:{}".format(*entry["key"])

@@ -1,12 +1,25 @@
 """Bodies of requests and answers. These classes check bodies, and describe them in OpenAPI."""
 
+import json
 from typing import Any, Dict, List, Optional, Tuple
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
+import srsly
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+    model_validator,
+)
 from pydantic.json_schema import models_json_schema
 from typing_extensions import Annotated, Self
 
 Word = Annotated[StrictStr, Field(min_length=1)]
+# What a request may have at most, all documents together.
+MENTIONS, CHARACTERS = 2000, 500_000
 
 
 class Body(BaseModel):
@@ -47,6 +60,17 @@ class LinkRequest(Body):
     documents: List[Document] = Field(max_length=64)
     candidates: StrictInt = Field(5, ge=0, le=64, description="Of each mention, at most")
 
+    @model_validator(mode="after")
+    def _is_short(self) -> Self:
+        if sum(len(one.mentions or ()) for one in self.documents) > MENTIONS:
+            raise ValueError(f"the documents have more than {MENTIONS:,} mentions")
+        if (
+            sum(map(len, (one.text or "".join(one.tokens or ()) for one in self.documents)))
+            > CHARACTERS
+        ):
+            raise ValueError(f"the documents have more than {CHARACTERS:,} characters")
+        return self
+
 
 class NewEntity(Body):
     """An entity. One with its id is replaced."""
@@ -56,12 +80,22 @@ class NewEntity(Body):
     description: StrictStr = ""
     aliases: List[Word] = []
     types: List[Word] = []
-    frequency: float = Field(0.0, ge=0)
+    frequency: StrictFloat = Field(0.0, ge=0, allow_inf_nan=False)
     meta: Dict[str, Any] = {}
+
+    @field_validator("meta")
+    @classmethod
+    def _is_storable(cls, value: Dict[str, Any]) -> Dict[str, Any]:
+        try:
+            srsly.msgpack_dumps(value)
+            json.dumps(value, allow_nan=False)
+        except (ValueError, OverflowError, RecursionError):
+            raise ValueError("a number is too large, or it is nested too deep") from None
+        return value
 
 
 class EntityRequest(Body):
-    entities: List[NewEntity] = Field(max_length=1000)
+    entities: List[NewEntity] = Field(min_length=1, max_length=1000)
 
 
 class Candidate(Body):

@@ -1,9 +1,12 @@
 """The HTTP service for programs, and its answers."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, cast
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -16,18 +19,24 @@ from starlette.routing import BaseRoute, Route
 
 from .. import __version__
 from ..annotations import Link, links_of
+from ..encoders.protocol import Text
 from ..errors import code_of
-from ..kb.entity import NIL
+from ..kb.entity import NIL, Entity
 from ..linker import ArboLinker, find_linker
 from ..log import log
 from ..mentions.getters import find_mentions, set_mentions
+from ..retrieval.entity_texts import encode_texts
 from . import schema
 from .batching import Batcher
+from .cells import candidates
 from .metrics import MEDIA_TYPE, Counts, Metrics
-from .security import Gate, Rules
+from .security import Gate, Rules, Windows, refusal
 
 # Adds entities, or replaces those with their ids. RETURNS: How many.
 AddEntities = Callable[[List[Dict[str, Any]]], Any]
+
+# A document, its place in the request, and how many candidates of each mention are wanted.
+_Item = Tuple[str, schema.Document, int]
 
 
 @dataclass(frozen=True)
@@ -59,26 +68,35 @@ class Service:
 
     nlp: A pipeline with a linker.
     add: What adds entities; None where that is not allowed.
+    patience: Seconds that a request may wait for its links.
+    alone: Held by whoever makes or reads documents, where nobody else uses the pipeline. Words of
+        requests are forgotten then (``nlp.memory_zone``), so that memory stays level.
     """
 
-    def __init__(self, nlp: Language, add: Optional[AddEntities]) -> None:
-        self.nlp, self.add, self.linker = nlp, add, find_linker(nlp)
+    def __init__(
+        self,
+        nlp: Language,
+        add: Optional[AddEntities],
+        patience: float,
+        alone: Optional[AbstractContextManager] = None,
+    ) -> None:
+        self.nlp, self.add, self.linker, self.alone = nlp, add, find_linker(nlp), alone
         self.counts = Counts([one.path for one in OPERATIONS])
         self.description = schema.openapi("spacy_arbo_el", __version__, OPERATIONS)
-        self.batcher: Batcher[Doc] = Batcher(self._linked)
+        # One thread encodes, for all that are asked: torch starts more for each that calls it.
+        thread = ThreadPoolExecutor(1, "batches")
+        self.documents: Batcher[List[Dict[str, Any]]] = Batcher(
+            self._zoned(self._linked), thread, weigh=_weight, patience=patience
+        )
+        linked = self._zoned(partial(candidates, self.linker))
+        self.cells: Batcher[List[Dict[str, Any]]] = Batcher(linked, thread, patience=patience)
+        self.texts: Batcher[Any] = Batcher(self._encoded, thread)
 
     def link(self, body: schema.LinkRequest) -> Dict[str, Any]:
         """The links of documents, in order."""
-        docs = [self._doc(f"documents[{i}]", one) for i, one in enumerate(body.documents)]
-        given = [document.mentions is not None for document in body.documents]
-        linked = self.batcher(list(zip(docs, given)))
-        answers = [
-            [
-                _mention(*pair, body.candidates, document.tokens is not None)
-                for pair in self._links(doc)
-            ]
-            for document, doc in zip(body.documents, linked)
-        ]
+        answers = self.documents(
+            [(f"documents[{i}]", one, body.candidates) for i, one in enumerate(body.documents)]
+        )
         kb_ids = [one["kb_id"] for answer in answers for one in answer]
         self.counts.add_mentions(len(kb_ids) - kb_ids.count(NIL), kb_ids.count(NIL))
         return {"documents": [{"mentions": answer} for answer in answers]}
@@ -87,7 +105,10 @@ class Service:
         """Add entities while others link. All or none are added."""
         if self.add is None:
             raise HTTPException(403, "This server is read-only.")
-        self.add([entity.model_dump(exclude_unset=True) for entity in body.entities])
+        entities = [entity.model_dump(exclude_unset=True) for entity in body.entities]
+        # The old state answers until they are encoded, and the next link has not to wait.
+        self.linker.datastore.encode_ahead([Entity(**one) for one in entities], self.texts)
+        self.add(entities)
         return {"entities": len(self.linker.kb)}
 
     def warm(self) -> None:
@@ -97,14 +118,35 @@ class Service:
         self.linker.refresh()
         self.linker.link_docs([doc])
 
-    def _linked(self, items: Sequence[Tuple[Doc, bool]]) -> List[Doc]:
-        """Documents with links. Where mentions are given, only linkers see the document."""
-        found = self.nlp.pipe(doc for doc, is_given in items if not is_given)
-        given: Any = (doc for doc, is_given in items if is_given)
+    def _zoned(self, function: Callable[[List[Any]], Any]) -> Callable[[List[Any]], Any]:
+        """The function, within which new words are not kept."""
+        if self.alone is None:
+            return function
+        alone, nlp = self.alone, self.nlp
+
+        def run(items: List[Any]) -> Any:
+            with alone, nlp.memory_zone():
+                return function(items)
+
+        return run
+
+    def _linked(self, items: Sequence[_Item]) -> List[List[Dict[str, Any]]]:
+        """The mentions of documents. Where some are given, only linkers see the document."""
+        docs = [self._doc(place, document) for place, document, _ in items]
+        are_given = [document.mentions is not None for _, document, _ in items]
+        found = self.nlp.pipe(doc for doc, is_given in zip(docs, are_given) if not is_given)
+        given: Any = (doc for doc, is_given in zip(docs, are_given) if is_given)
         for _, pipe in self.nlp.pipeline:
             if isinstance(pipe, ArboLinker):
                 given = pipe.pipe(given)
-        return [next(given if is_given else found) for _, is_given in items]
+        linked = [next(given if is_given else found) for is_given in are_given]
+        return [
+            [_mention(*pair, count, one.tokens is not None) for pair in self._links(doc)]
+            for (_, one, count), doc in zip(items, linked)
+        ]
+
+    def _encoded(self, texts: List[Text]) -> List[np.ndarray]:
+        return list(encode_texts(self.linker.encoder, texts))
 
     def _doc(self, place: str, document: schema.Document) -> Doc:
         if document.tokens is None:
@@ -148,6 +190,10 @@ class Service:
             status, text = 422, schema.first_problem(error)
         except HTTPException as error:
             status, text = error.status_code, error.detail
+        except TimeoutError:
+            status, text = 503, "It was not linked in time. Ask for less at once, or later."
+        except OSError as error:
+            status, text = 507, f"Nothing has changed: {error}."
         except Exception as error:
             status, text = 422, str(error)
             if not code_of(error):
@@ -165,9 +211,9 @@ class Service:
         return PlainTextResponse(self.counts.text(len(self.linker.kb)), media_type=MEDIA_TYPE)
 
 
-def guarded(app: Starlette, service: Service, rules: Rules) -> Starlette:
+def guarded(app: Starlette, service: Service, rules: Rules, windows: Windows) -> Starlette:
     """The application behind the gate, with all answers counted."""
-    app.add_middleware(Gate, rules=rules)
+    app.add_middleware(Gate, rules=rules, windows=windows)
     app.add_middleware(Metrics, counts=service.counts)
     return app
 
@@ -177,9 +223,24 @@ def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> S
 
     Entities that are added stay in memory until the pipeline is saved.
     """
-    service = Service(nlp, None if read_only else find_linker(nlp).kb.upsert)
+    service = Service(nlp, None if read_only else find_linker(nlp).kb.upsert, rules.patience)
     service.warm()
-    return guarded(Starlette(routes=service.routes()), service, rules)
+    failures: Any = {HTTPException: _fail}
+    app = Starlette(routes=service.routes(), exception_handlers=failures)
+    return guarded(app, service, rules, Windows())
+
+
+def _fail(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return refusal(request, error.status_code, error.detail, dict(error.headers or {}))
+
+
+def _weight(item: _Item) -> int:
+    """How much work a document is: about as many mentions."""
+    _, document, _ = item
+    if document.mentions is not None:
+        return 1 + len(document.mentions)
+    return 1 + len(document.text or document.tokens or ()) // (100 if document.text else 20)
 
 
 def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:

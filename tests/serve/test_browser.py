@@ -1,7 +1,10 @@
 """The pages in Chromium: keys, fragments, colours, and nothing that leaves the machine."""
 
+import os
 import re
 import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,8 @@ from spacy_arbo_el.serve.review import Review
 from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+# The script of axe-core, as npm installs it.
+AXE = os.environ.get("ARBO_AXE")
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytestmark = [
@@ -54,14 +59,17 @@ class Window:
         page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("request", lambda request: self._check(request.url))
+        self.root = ""
         self.go(f"/?token={self.rules.token}")
+        self.root = "/".join(page.url.split("/")[3:5])
 
     def _check(self, address):
         if not address.startswith(self.rules.origins[0]):
             self.problems.append(address)
 
     def go(self, path):
-        self.page.goto(self.rules.origins[0] + path, wait_until="networkidle")
+        root = f"/{self.root}" if self.root else ""
+        self.page.goto(self.rules.origins[0] + root + path, wait_until="networkidle")
 
     def cluster(self, name):
         self.go(f"/cluster?id={ids_by_name(self.review)[name]}")
@@ -289,3 +297,150 @@ def test_contrasts_are_those_of_wcag(dark):
         for front, back in pairs:
             low, high = sorted((luminance(found[front]), luminance(found[back])))
             assert (high + 0.05) / (low + 0.05) >= least, (front, back)
+
+
+def test_what_is_near_is_linked_by_one_key(window):
+    one = window.review.new[ids_by_name(window.review)["zorblat"]]
+    window.review.decide("split", "x", id=one.id, mentions=[":".join(map(str, one.members[0].key))])
+    off = window.review.standing[-1]["off"]
+    window.go(f"/cluster?id={one.id}")
+    window.press("a")
+    window.page.wait_for_selector('#message [data-key="e"]')
+    here = window.heading
+    window.press("e")
+    assert window.decided() == ["split", "accept", "link_all"] and here == window.heading
+    assert off not in window.review.queue.rows
+    window.press("u")
+    assert "Taken back" in window.message and off in window.review.queue.rows
+    window.press("U")
+    assert window.decided()[-1] == "link_all" and "linked to" in window.message
+
+
+def test_an_entity_is_found_while_one_types(window):
+    window.cluster("Vexil")
+    window.press("/")
+    window.page.keyboard.type("quicksilver")
+    window.page.wait_for_selector('#found ol[data-for="quicksilver"] button')
+    window.press("Enter")
+    assert window.review.standing[-1]["kb_id"] == "metal"
+
+
+def test_the_queue_is_ranked_by_a_key(window):
+    window.go("/")
+    window.press("r")
+    window.page.wait_for_selector("[role=status]:has-text('Ranked with')")
+    assert "another nearest entity" in window.page.locator(".row [role=status]").inner_text()
+
+
+def test_the_map_selects_mentions(window):
+    window.cluster("Quorn")
+    window.press("g")
+    window.page.wait_for_selector("svg.map")
+    window.page.locator("circle.point").nth(1).click(force=True)
+    assert window.page.locator("[name=mentions]:checked").count() == 1
+    window.press("p")
+    assert window.decided() == ["split"]
+
+
+def test_an_id_that_exists_is_asked_about_and_keeps_what_was_typed(window):
+    window.cluster("Quorn")
+    window.page.locator("summary:has-text('Id, description')").click()
+    window.page.locator("[name=description]").fill("typed")
+    window.page.locator(".card [name=kb_id]").first.fill("maker")
+    window.page.locator("[data-key=a]").click()
+    window.page.wait_for_selector("#message button")
+    assert "would be dropped" in window.message and window.decided() == []
+    assert window.page.locator("[name=description]").input_value() == "typed"
+    window.page.keyboard.press("Enter")
+    window.page.wait_for_selector("#message :text('linked to')")
+    assert window.review.standing[-1]["kb_id"] == "maker"
+    window.problems.clear()  # Chromium notes the refusal
+
+
+def test_a_log_out_ends_the_window(window):
+    window.go("/history")
+    window.page.get_by_label("Who decides in this window").fill("Noa")
+    window.page.get_by_role("button", name="Change").click()
+    window.page.wait_for_load_state("networkidle")
+    window.cluster("Vexil")
+    window.press("x")
+    assert window.review.standing[-1]["by"] == "Noa"
+    window.go("/history")
+    window.page.get_by_role("button", name="Log out").click()
+    window.page.wait_for_selector("body:has-text('Logged out')")
+    window.go("/")
+    assert "token is wrong or missing" in window.page.content()
+    window.problems.clear()  # Chromium notes the refusal
+
+
+def test_another_port_of_the_host_gets_no_cookie(chromium, window):
+    heard = []
+
+    class Neighbour(BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append((self.path, self.headers.get("cookie"), self.headers.get("referer")))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Neighbour) as neighbour:
+        threading.Thread(target=neighbour.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{neighbour.server_port}/"
+        window.page.evaluate("address => { window.location = address }", address)
+        window.page.wait_for_url(address)
+        neighbour.shutdown()
+    assert heard and not any(cookie for _, cookie, _ in heard)
+    assert not any(referer and window.root in referer for _, _, referer in heard)
+    window.problems.clear()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_words_and_blanks_stay_whole(chromium, server, width):
+    window = Window(chromium, server, viewport={"width": width, "height": 700})
+    window.cluster("Quorn")
+    line = window.page.locator(".concordance label").first
+    assert "They met Quorn at the fair" in line.inner_text().replace("\n", "")
+    gaps = line.evaluate(
+        """label => { const [a, b, c] = [...label.querySelectorAll(".before, mark, .after")]
+            .map(one => one.getBoundingClientRect());
+            return [b.left - a.right, c.left - b.right]; }"""
+    )
+    assert width == 360 or all(abs(gap) < 1 for gap in gaps)
+    for path in ("/", "/bulk?sure=0.1", "/history"):
+        window.go(path)
+        broken = window.page.evaluate(
+            """() => [...document.querySelectorAll("td bdi, td a, th")].filter(one => {
+                const word = one.textContent.trim();
+                const isWord = word.length < 20 && !/\\s/.test(word);
+                return isWord && one.getClientRects().length > 1; }).map(one => one.outerHTML)"""
+        )
+        assert broken == [], path
+        assert window.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    window.context.close()
+    assert not window.problems
+
+
+@pytest.mark.skipif(AXE is None, reason="axe-core is not installed: see tests/README.md")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_nothing(chromium, server, scheme, width):
+    size = {"width": width, "height": 700}
+    window = Window(chromium, server, viewport=size, color_scheme=scheme, bypass_csp=True)
+    ids = ids_by_name(window.review)
+    window.review.decide("accept", "x", id=ids["Vexil"], title="Vexil")
+    quorn, key = ids["Quorn"], window.review.new[ids["Quorn"]].members[0].key
+    pages = ("/", f"/cluster?id={quorn}", "/bulk", "/links", "/link?n=0", "/kb?text=cat")
+    pages += ("/kb/entity?id=cat", "/history", f"/document?f={key[0]}", "/cluster?id=none")
+    for path in pages:
+        window.go(path)
+        if path.startswith("/cluster?id=NEW"):
+            window.press("g", "w")
+            window.page.wait_for_selector("svg.map")
+        if path == "/history":
+            window.press("?")
+        window.page.add_script_tag(path=AXE)
+        found = window.page.evaluate("axe.run().then(all => all.violations)")
+        assert not found, (path, [(one["id"], one["nodes"][0]["html"]) for one in found])
+    window.context.close()

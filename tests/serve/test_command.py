@@ -8,11 +8,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import httpx
 import pytest
 
+from spacy_arbo_el.storage.folders import locked_folder
+
+from ..commands import run
 from ..encoders import numpy_tower
 from .processes import NOBODY, TOKEN, Served, can_confine
 
@@ -24,22 +28,25 @@ CODE = str(Path(numpy_tower.__file__))
 class Browsed:
     """A server of a pipeline, and a browser that has opened the printed address."""
 
-    def __init__(self, model):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        command = [*COMMAND, "serve", str(model), "--port", port, "--code", CODE, "--name", "zoe"]
+    def __init__(self, model, *options):
+        command = [*COMMAND, "serve", str(model), "--port", "0", "--code", CODE, "--name", "zoe"]
+        command += options
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         url = next(line.strip() for line in self.process.stdout if line.startswith("http"))
-        transport = httpx.HTTPTransport(retries=10)
-        self.client = httpx.Client(follow_redirects=True, transport=transport)
+        self.address = url.split("/?")[0]
+        # What is printed is true: it listens already.
+        self.client = httpx.Client(follow_redirects=True, timeout=20)
         self.reconcile = next(self.process.stdout).split(": ")[1].strip()
-        self.page, self.base = self.client.get(url).text, url.split("/?")[0]
-        self.csrf = re.search(r'name="csrf" value="(\w+)"', self.page).group(1)
+        answer = self.client.get(url)
+        self.page, self.base = answer.text, str(answer.url).rstrip("/")
+        self.csrf = re.search(r'name="csrf" value="([^"]+)"', self.page).group(1)
 
     def decide(self, action, **fields):
         data = {"csrf": self.csrf, **fields}
         assert self.client.post(f"{self.base}/decide/{action}", data=data).status_code == 200
+
+    def post(self, path):
+        return self.client.post(f"{self.base}{path}", data={"csrf": self.csrf})
 
     def stop(self, how):
         self.process.send_signal(how)
@@ -65,6 +72,72 @@ def test_a_kill_loses_nothing_and_a_stop_saves(model):
     assert served.client.get(served.reconcile).json()["name"] == "model"
     output, code = served.stop(signal.SIGINT)
     assert "saved" not in output and code == 0
+
+
+@pytest.mark.slow
+def test_the_button_saves_and_others_are_shown_pages_meanwhile(model):
+    served = Browsed(model)
+    first, second = re.findall(r"id=(NEW-\w+)", served.page)[:2]
+    served.decide("reject", id=first)
+    start = time.monotonic()
+    saved = served.post("/save")
+    assert saved.status_code == 200 and "Everything is in the saved pipeline" in saved.text
+    assert time.monotonic() - start < 15
+    assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 1
+    # The pipeline is still the server's, with its knowledge base, and can be saved again.
+    for locked in (model, model / "arbo_linker" / "kb"):
+        with pytest.raises(ValueError), locked_folder(locked, "locked"):
+            pass
+    served.decide("reject", id=second)
+    assert "Everything" in served.post("/save").text
+    assert served.stop(signal.SIGTERM)[1] == 0
+    assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 2
+    with locked_folder(model / "arbo_linker" / "kb", "locked"), locked_folder(model, "locked"):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", ["a header", "a body"])
+def test_a_stop_waits_for_no_slow_client(model, half):
+    served = Browsed(model)
+    served.decide("reject", id=re.findall(r"id=(NEW-\w+)", served.page)[0])
+    host, port = served.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as slow:
+        head = f"POST /link HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 99\r\n"
+        slow.sendall((head + ("\r\n{" if half == "a body" else "")).encode())
+        time.sleep(0.3)
+        start = time.monotonic()
+        output, code = served.stop(signal.SIGTERM)
+    assert time.monotonic() - start < 8, "docker stop kills after 10 seconds"
+    assert "saved with all decisions" in output and code == 0
+
+
+@pytest.mark.slow
+def test_what_is_printed_is_true_and_has_no_secret(model, monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = run("serve", model, "--port", port, code=1)
+    assert "E924" in said and str(port) in said and "Open this address" not in said
+    monkeypatch.setenv("ARBO_TOKEN", TOKEN)
+    options = ("--host", "0.0.0.0", "--port", "0", "--code", CODE)
+    command = [*COMMAND, "serve", str(model), *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith("For OpenRefine"):
+            break
+    address = next(line for line in lines if line.startswith("http")).split("/?")[0]
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    page = httpx.get(f"{address}/history", headers=headers).text
+    secret = re.search(r"/reconcile/(\w+)", page).group(1)
+    assert httpx.get(f"{address}/reconcile/{secret}").json()["name"] == "model"
+    process.send_signal(signal.SIGTERM)
+    printed = "".join(lines) + process.communicate(timeout=30)[0]
+    assert TOKEN not in printed and secret not in printed and address[-5:] in printed
+    assert "Every machine that reaches 0.0.0.0" in " ".join(printed.split())
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
 """Pages without a browser: what they show, and what a decision on them does."""
 
 import csv
+import html
 import io
 import json
+import re
 
 import pytest
 from spacy.tokens import DocBin
@@ -12,6 +14,8 @@ from spacy_arbo_el.cli.saved_new_entities import read_new_entities
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.serve.exchange import take_over
 from spacy_arbo_el.serve.journal import journal_path
+from spacy_arbo_el.serve.near import calibrated, fitted
+from spacy_arbo_el.serve.queue import Filters
 
 from ..commands import run
 from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name
@@ -106,6 +110,22 @@ def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
     ]
 
 
+def test_every_kind_of_decision_is_repeated(start):
+    browser = start()
+    ids, kb_id = ids_by_name(browser.review), "cat"
+    keys = ["{}:{}:{}".format(*m.key) for m in browser.review.new[ids["Quorn"]].members]
+    browser.post("/decide/split", id=ids["Quorn"], mentions=keys[:2])
+    browser.post("/decide/split", id=ids["Quorn"], mentions=keys[2:3])
+    browser.post("/decide/link_all", ids=[ids["Quorn"], ids["zorb"]], kb_id=kb_id)
+    browser.post("/decide/accept_all", ids=[ids["Vexil"], ids["zorblat"]])
+    browser.post("/undo")
+    browser.post("/redo")
+    assert ids_by_name(start().review) == ids_by_name(browser.review)
+    browser.post("/save")
+    browser.post("/decide/merge", id=ids[SCRIPT], others=ids[RIGHT_TO_LEFT])
+    assert ids_by_name(start().review) == ids_by_name(browser.review)
+
+
 def test_other_commands_see_what_is_only_in_the_journal(start, model):
     browser = start()
     fields = cluster(browser, "Quorn")[1]
@@ -132,7 +152,7 @@ def test_two_browsers_do_not_decide_on_what_has_changed(start):
     fields = {name: cluster(browser, name)[1] for name in ("zorblat", "zorb", "Quorn")}
     browser.post("/decide/merge", **fields["zorblat"], others=fields["zorb"]["id"])
     assert "has changed since" in browser.post("/decide/reject", 422, **fields["zorblat"])
-    assert "has changed since" in browser.post("/decide/reject", 422, **fields["zorb"])
+    assert "not open any more" in browser.post("/decide/reject", 422, **fields["zorb"])
     browser.post("/decide/reject", **fields["Quorn"])
     assert browser.review.standing[-1]["by"] == "ann" and "ann" in browser.get("/history")
 
@@ -185,7 +205,7 @@ def test_exports_have_what_was_decided(start, model, data, tmp_path):
     rows = list(csv.DictReader(io.StringIO(table)))
     assert [row["decision"] for row in rows] == ["accept", "merge", "reject"]
     assert rows[0]["title"] == "'=Quorn" and rows[0]["by"] == "ann"
-    gold = browser.client.get("/export/gold.spacy").content
+    gold = browser.client.get(browser.root + "/export/gold.spacy").content
     docs = list(DocBin().from_bytes(gold).get_docs(browser.review.nlp.vocab))
     assert [[ent.kb_id_ for ent in doc.ents] for doc in docs] == [["Q1", "Q1"], ["Q1"], ["Q1"]]
     # The table makes the same decisions in another copy of the pipeline.
@@ -238,6 +258,258 @@ def test_a_file_of_discover_is_taken_up_and_the_next_discovery_keeps_ids(start, 
     assert ids_by_name(again.review) == {k: v for k, v in before.items() if k != "Vexil"}
     later = again.review.linker.corpus.discover(documents(again.review.nlp))
     assert before["Vexil"] not in later.ids and before["Quorn"] in later.ids
+
+
+def test_an_exported_table_gives_back_what_was_exported(start, data, tmp_path):
+    browser, other = start(), tmp_path / "other"
+    titles = ("-2 syndrome", "'=x", "'plain", "@at", "a|b")
+    for title, name in zip(titles, ("Quorn", "zorblat", "zorb", "Vexil", RIGHT_TO_LEFT)):
+        fields = cluster(browser, name)[1]
+        about = {"description": f"={title}", "types": "ONE, -TWO"}
+        browser.post("/decide/accept", **fields, title=title, **about)
+    (tmp_path / "decisions.csv").write_text(browser.get("/export/decisions.csv"), encoding="utf8")
+    data.to_disk(other)
+    run("new", "apply", other, tmp_path / "decisions.csv")
+    kb = find_linker(load_pipeline(other)).kb
+    for entry in browser.review.standing:
+        mine = browser.review.linker.kb.get(entry["kb_id"])
+        theirs = kb.get(entry["kb_id"])
+        assert (mine.title, mine.description, mine.types) == (
+            theirs.title,
+            theirs.description,
+            theirs.types,
+        )
+
+
+def test_no_window_changes_what_another_has_changed(start):
+    browser = start()
+    entity = browser.get("/kb/entity", id="cat")
+    edit = browser.fields_of(entity, "/decide/kb_update")
+    browser.post("/decide/kb_update", **edit, title="Mine", aliases="panther")
+    for action in ("kb_update", "kb_merge", "kb_remove"):
+        fields = {
+            **browser.fields_of(entity, f"/decide/{action}"),
+            "title": "Theirs",
+            "into": "car",
+        }
+        assert "has changed since" in browser.post(f"/decide/{action}", 422, **fields)
+    assert browser.review.linker.kb.get("cat").aliases == ("panther",)
+    # The second cluster of a merge, and those of a bulk acceptance.
+    page, ids = cluster(browser, "zorblat")[0], ids_by_name(browser.review)
+    similar = browser.get("/similar", id=ids["zorblat"])
+    value = re.search(rf'name="others" value="({ids["Quorn"]}@\w+)"', similar).group(1)
+    bulk = re.findall(r'name="ids" value="([^"]+)"', browser.get("/bulk", sure=0.1))
+    keys = ["{}:{}:{}".format(*m.key) for m in browser.review.new[ids["Quorn"]].members[:1]]
+    browser.post("/decide/split", id=ids["Quorn"], mentions=keys)
+    merge = browser.fields_of(page, "/decide/split")
+    assert "has changed since" in browser.post("/decide/merge", 422, **merge, others=value)
+    assert "has changed since" in browser.post("/decide/accept_all", 422, ids=bulk)
+    assert len(browser.review.linker.kb) == 8
+
+
+def test_an_undo_takes_back_what_its_page_showed(start):
+    browser = start()
+    ids = ids_by_name(browser.review)
+    browser.post("/decide/reject", id=ids["Quorn"])
+    shown = browser.fields_of(browser.get("/kb"), "/undo")
+    browser.post("/decide/reject", id=ids["Vexil"])  # in another window
+    page = browser.post("/undo", **shown)
+    assert "Taken back: <bdi>“Quorn” rejected</bdi>" in page
+    assert ids_by_name(browser.review).keys() == ids.keys() - {"Vexil"}
+    assert "does not stand" in browser.post("/undo", 422, **shown)
+
+
+def test_any_decision_that_nothing_depends_on_is_undone_and_made_again(start):
+    browser = start()
+    ids = ids_by_name(browser.review)
+    browser.post("/decide/accept", id=ids["zorblat"], title="Zorblat")
+    kb_id = browser.review.standing[-1]["kb_id"]
+    browser.post("/decide/reject", id=ids["Vexil"])
+    browser.post("/decide/link", id=ids["zorb"], kb_id=kb_id)
+    history = browser.get("/history")
+    assert history.count("others depend on it") == 1 and "“zorb” linked to “Zorblat”" in history
+    assert f'href="{browser.root}/kb/entity?id={kb_id}"' in history
+    assert "a decision on “zorb” came later" in html.unescape(browser.post("/undo", 422, n=0))
+    browser.post("/undo", n=1)
+    assert "Vexil" in ids_by_name(browser.review) and kb_id in browser.review.linker.kb
+    browser.post("/undo", n=2)
+    browser.post("/undo", n=0)
+    assert ids_by_name(browser.review) == ids and kb_id not in browser.review.linker.kb
+    for _ in range(3):
+        browser.post("/redo")
+    browser.post("/redo", 422)
+    assert ids_by_name(browser.review).keys() == ids.keys() - {"zorblat", "Vexil", "zorb"}
+    again = start()
+    assert [e["action"] for e in again.review.standing] == ["accept", "link", "reject"]
+    assert ids_by_name(again.review) == ids_by_name(browser.review)
+
+
+@pytest.mark.parametrize(
+    ("action", "fields"),
+    [
+        ("accept_all", {}),
+        ("link_all", {"kb_id": "cat"}),
+        ("merge", {"id": "Quorn", "others": "Quorn"}),
+        ("merge", {"id": "Quorn"}),
+        ("skip", {"id": "NEW-x"}),
+        ("flag", {"id": "NEW-x", "comment": "x"}),
+        ("flag", {"comment": "x"}),
+        ("accept_all", {"ids": ["Quorn", "Quorn"]}),
+        ("split", {"id": "Quorn"}),
+        ("learn", {"kb_id": "cat"}),
+    ],
+)
+def test_decisions_that_mean_nothing_are_refused(start, model, action, fields):
+    browser = start()
+    ids = ids_by_name(browser.review)
+    named = {
+        name: [ids[one] for one in value] if name == "ids" else ids.get(value, value)
+        for name, value in fields.items()
+    }
+    page = browser.post(f"/decide/{action}", 404 if action == "learn" else 422, **named)
+    assert "linker.new_entities" not in page and not journal_path(model).exists()
+
+
+def test_only_files_that_there_are_can_be_exported(start):
+    browser = start()
+    for name in ("anything", "gold.spacy", "prodigy.jsonl"):
+        browser.get(f"/export/{name}", status=404)
+
+
+@pytest.mark.parametrize("sure", ["nan", "inf", "-1", "x"])
+def test_a_certainty_that_is_none_marks_nothing_more(start, sure):
+    browser = start()
+    assert browser.get("/bulk", sure=sure).count("checked") == browser.get("/bulk").count("checked")
+    browser.get("/", low="nan", status=404)
+
+
+def test_an_entity_that_others_were_merged_into_shows_their_exemplars(start):
+    browser = start()
+    count = len(browser.review.exemplars("cat")) + len(browser.review.exemplars("car"))
+    browser.post("/decide/kb_merge", id="car", into="cat")
+    assert f"{count} exemplars" in browser.get("/kb/entity", id="cat")
+    browser.get("/effect", kb_id="cat")
+
+
+def test_mentions_in_a_document_lead_where_they_belong(start):
+    browser = start(texts=True)
+    page, fields = cluster(browser, "Quorn")
+    address = html.unescape(re.search(r'href="[^"]*(/document\?[^"#]*)#here"', page).group(1))
+    shown = browser.client.get(browser.root + address).text
+    assert shown.count('id="here"') == 1 and f"/cluster?id={fields['id']}" in shown
+    browser.post("/decide/accept", **fields, title="Quorn Ltd")
+    kb_id = browser.review.standing[-1]["kb_id"]
+    shown = browser.client.get(browser.root + address).text
+    assert f"/kb/entity?id={kb_id}" in shown
+    for link in set(re.findall(r'href="(/[^"]+)"', shown)):
+        assert browser.client.get(html.unescape(link)).status_code == 200, link
+
+
+def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(start):
+    browser = start()
+    one = browser.review.new[ids_by_name(browser.review)["zorblat"]]
+    browser.post("/decide/split", id=one.id, mentions=["{}:{}:{}".format(*one.members[0].key)])
+    off = browser.review.standing[-1]["off"]
+    browser.post("/decide/accept", id=one.id, title="Zorblat")
+    kb_id = browser.review.standing[-1]["kb_id"]
+    page = browser.get("/cluster", id=off)
+    first = re.search(r'name="kb_id" value="([^"]+)"><button data-key="1"', page).group(1)
+    assert first == kb_id and "would be linked by now" in page
+    effect = browser.get("/effect", kb_id=kb_id)
+    linked = browser.fields_of(effect, "/decide/link_all")
+    browser.post("/decide/link_all", **linked)
+    assert off not in browser.review.queue.rows
+    assert browser.review.standing[-1]["ids"] == [off]
+    browser.post("/undo")
+    assert off in browser.review.queue.rows
+
+
+def test_after_a_split_the_next_cluster_is_the_one_that_was_next(start):
+    browser = start()
+    order = [row.id for row in browser.review.select(Filters())]
+    one = next(i for i in order if len(browser.review.new[i].members) > 2)
+    following = order[order.index(one) + 1]
+    keys = ["{}:{}:{}".format(*member.key) for member in browser.review.new[one].members[:-1]]
+    fields = browser.fields_of(browser.get("/cluster", id=one), "/decide/split")
+    page = browser.post("/decide/split", **fields, mentions=keys)
+    assert f"next={following}" in str(browser.answer.url)
+    assert re.search(rf'id={following}"[^>]*data-key="ArrowRight"', page)
+    page = browser.post("/decide/accept", **browser.fields_of(page, "/decide/accept"), title="x")
+    assert f"id={following}" in str(browser.answer.url)
+
+
+def test_an_id_that_exists_asks_before_it_drops_what_was_typed(start):
+    browser = start()
+    fields = {**cluster(browser, "Quorn")[1], "title": "Typed", "kb_id": "maker"}
+    page = browser.post("/decide/accept", 409, **fields)
+    assert "has the id <bdi>maker</bdi> already" in page and not browser.review.standing
+    browser.post("/decide/link", **browser.fields_of(page, "/decide/link"))
+    assert browser.review.standing[-1]["kb_id"] == "maker"
+    assert browser.review.linker.kb.get("maker").title == "Apple"
+
+
+def test_windows_have_names_of_their_own(start):
+    browser = start()
+    ids, first = ids_by_name(browser.review), (browser.root, browser.csrf)
+    browser.post("/name", name="  Noa  Levi ")
+    browser.post("/decide/reject", id=ids["Quorn"])
+    browser.log_in()
+    browser.post("/decide/reject", id=ids["Vexil"])
+    browser.root, browser.csrf = first
+    browser.post("/undo")
+    assert [e["by"] for e in browser.review.journal.entries] == ["Noa Levi", "ann", "Noa Levi"]
+
+
+def test_links_leave_out_what_is_decided_under_new_entities(start):
+    browser = start(texts=True)
+    before = len(browser.links.select(Filters(), browser.review))
+    browser.post("/decide/accept", **cluster(browser, "Quorn")[1], title="Quorn Ltd")
+    assert len(browser.links.select(Filters(), browser.review)) == before - 4
+    assert f"{before - 4} links" in browser.get("/links")
+
+
+def test_blanks_round_a_mention_are_kept(start):
+    browser = start()
+    page = cluster(browser, "Quorn")[0]
+    assert '<span class="before">They met </span><mark><bdi>Quorn</bdi></mark>' in page
+    assert '<span class="after"> at the fair, and Quorn sold meat.</span>' in page
+
+
+def test_the_map_has_each_mention_and_its_edges(start):
+    browser = start()
+    page = cluster(browser, "Quorn")[0]
+    assert 'data-key="g"' in page
+    shown = browser.get("/map", id=ids_by_name(browser.review)["Quorn"])
+    assert shown.count("data-mention=") == 4 and shown.count('class="edge"') >= 3
+    assert "They met [Quorn] at the fair" in shown and "nan" not in shown
+
+
+def test_the_queue_is_ranked_anew_with_what_was_decided(start):
+    browser = start()
+    one = browser.review.new[ids_by_name(browser.review)["zorblat"]]
+    browser.post("/decide/split", id=one.id, mentions=["{}:{}:{}".format(*one.members[0].key)])
+    off = browser.review.standing[-1]["off"]
+    browser.post("/decide/accept", id=one.id, title="Zorblat")
+    kb_id, before = browser.review.standing[-1]["kb_id"], browser.review.queue.rows[off]
+    page = browser.post("/rank")
+    assert "/ranked" in page
+    said = browser.get("/ranked")
+    assert "Ranked with 2 decisions" in said and browser.review.ranking.changed >= 1
+    after = browser.review.queue.rows[off]
+    assert before.near != after.near == kb_id and after.probability > before.probability
+
+
+def test_probabilities_are_calibrated_on_fifty_decisions():
+    entry = {"action": "link", "kb_id": "x"}
+    shares = [(i % 10) / 10 + 0.05 for i in range(60)]
+    # Candidates are right less often than their probabilities say.
+    entries = [
+        {**entry, "first": ["x" if share > 0.6 and i % 3 else "y", share]}
+        for i, share in enumerate(shares)
+    ]
+    assert fitted(entries[:49]) is None and calibrated(0.7, None) == 0.7
+    curve = fitted(entries)
+    assert calibrated(0.3, curve) < 0.2 < calibrated(0.95, curve)
 
 
 def test_read_only_changes_nothing(start, model):

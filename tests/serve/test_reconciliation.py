@@ -224,13 +224,51 @@ def test_previews_show_texts_of_others_as_texts(client):
 
 
 @pytest.mark.parametrize(
+    "bad",
+    [
+        {"query": ""},
+        {"query": None},
+        {},
+        {"limit": 1},
+        {"query": "half \\x00 null".replace("\\x00", chr(0))},
+        {"query": "x" * 1001},
+        {"query": "a", "properties": [{"pid": "description", "v": "x" * 5000}]},
+    ],
+)
+def test_one_bad_cell_costs_one_cell(client, bad):
+    cells = {"a": {"query": "jaguars"}, "b": bad, "c": {"query": "apples"}}
+    found = {name: one["result"] for name, one in client.post(queries=cells).items()}
+    assert found["b"] == [] and (ids(found["a"])[0], ids(found["c"])[0]) == ("cat", "fruit")
+
+
+def test_an_empty_cell_of_another_column_says_nothing(client):
+    empty = [{"pid": "description", "v": None}, {"pid": "type", "v": [None]}]
+    cells = {"a": {"query": "jaguars", "properties": empty}, "b": {"query": "jaguars"}}
+    found = client.post(queries=cells)
+    assert ids(found["a"]["result"]) == ids(found["b"]["result"])
+
+
+def test_numbers_beyond_those_of_clients_are_texts(model):
+    browser = Browser(load_pipeline(model), model)
+    body = {"entities": [{"id": "E1", "title": "Big", "meta": {"x": 2**60, "y": 7}}]}
+    headers = {"Authorization": "Bearer secret"}
+    assert browser.client.post("/entities", json=body, headers=headers).status_code == 200
+    client = Client(browser)
+    asked = {"ids": ["E1"], "properties": [{"id": "x"}, {"id": "y"}]}
+    assert client.post(extend=asked)["rows"]["E1"] == {
+        "x": [{"str": str(2**60)}],
+        "y": [{"int": 7}],
+    }
+    assert client.get("/properties", limit="9" * 5000).status_code == 200
+
+
+@pytest.mark.parametrize(
     ("queries", "where"),
     [
         ("{", "queries"),
         ("[]", "queries"),
-        ('{"q": {}}', "queries.q"),
-        ('{"q": {"limit": 1}}', "queries.q"),
-        ('{"q": {"query": 3}}', "queries.q.query"),
+        ('{"q": 3}', "queries.q"),
+        ('{"q": {"query": ["x"]}}', "queries.q.query"),
         ('{"q": {"query": "\\ud800"}}', "queries"),
         ('{"q": {"query": "a", "limit": 0}}', "queries.q.limit"),
         ('{"q": {"query": "a", "type_strict": "x"}}', "queries.q.type_strict"),

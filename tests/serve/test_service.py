@@ -18,6 +18,7 @@ from spacy_arbo_el.serve.security import Rules
 from spacy_arbo_el.serve.service import OPERATIONS, create_service
 
 from ..linker.conftest import build
+from .world import ids_by_name
 
 uvicorn = pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 TOKEN = {"Authorization": "Bearer secret"}
@@ -145,8 +146,9 @@ def test_programs_give_the_token_as_a_header(app):
 
 def test_a_session_of_a_browser_may_look_but_posts_forms_only(app):
     client = TestClient(app, base_url="http://127.0.0.1:8765")
-    assert client.get("/metrics?token=secret").status_code == 200
-    answer = client.post("/link", json={"documents": [PROBE]})
+    answer = client.get("/metrics?token=secret")
+    assert answer.status_code == 200
+    answer = client.post(answer.url.path.replace("metrics", "link"), json={"documents": [PROBE]})
     assert answer.status_code == 403 and "another page" in answer.json()["error"]
 
 
@@ -163,7 +165,13 @@ def test_entities_are_added_while_it_links():
     assert added.json() == {"entities": 9}
     assert {planet for planet, _ in links} == {"planet"}
     assert {name for _, name in links[8:]} == {"E900"}
-    for entity, message in ({"title": "x"}, "entities[0].id: "), ({"id": "a|b"}, "arbo-E041"):
+    assert client.post("/entities", json={"entities": []}).status_code == 422
+    for entity, message in (
+        ({"title": "x"}, "entities[0].id: "),
+        ({"id": "a|b"}, "arbo-E012"),
+        ({"id": "x", "meta": {"x": 2**70}}, "entities[0].meta: a number is too large"),
+        ({"id": "x", "frequency": False}, "entities[0].frequency: "),
+    ):
         answer = client.post("/entities", json={"entities": [entity]})
         assert answer.status_code == 422 and message in answer.json()["error"]
     closed = create_service(nlp, Rules(token="secret"), read_only=True)
@@ -222,6 +230,47 @@ def test_calls_at_the_same_time_share_one_and_only_the_wrong_one_fails():
     assert sizes[0] == 5 and sorted(sizes[1:]) == [1, 2, 2] and batcher([]) == []
 
 
+def test_a_large_request_lets_others_through_and_is_given_up_in_time():
+    sizes, entered = [], threading.Event()
+
+    def slow(items):
+        sizes.append(len(items))
+        entered.set()
+        time.sleep(0.1)
+        return items
+
+    batcher = Batcher(slow, wait=0, weigh=lambda item: item, patience=0.6)
+    with ThreadPoolExecutor(2) as pool:
+        large = pool.submit(batcher, [400] * 8)
+        entered.wait()
+        start = time.monotonic()
+        assert pool.submit(batcher, [1]).result() == [1]
+        assert time.monotonic() - start < 0.5 and sizes[:2] == [1, 2]
+        with pytest.raises(TimeoutError):
+            large.result()
+    assert batcher([2]) == [2]
+
+
+def test_a_request_has_a_limit_of_mentions_and_of_time(nlp, monkeypatch):
+    rules = Rules(token="secret", patience=0.05)
+    client = TestClient(create_service(nlp, rules), headers=TOKEN)
+    many = {
+        "text": "a " * 1000,
+        "mentions": [{"start": 2 * i, "end": 2 * i + 1} for i in range(999)],
+    }
+    answer = client.post("/link", json={"documents": [many] * 3})
+    assert answer.status_code == 422 and "more than 2,000 mentions" in answer.json()["error"]
+    answer = client.post("/link", json={"documents": [{"text": "a" * 50_000}] * 11})
+    assert answer.status_code == 422 and "more than 500,000 characters" in answer.json()["error"]
+    pipe = nlp.get_pipe("arbo_linker").pipe
+    monkeypatch.setattr(
+        nlp.get_pipe("arbo_linker"), "pipe", lambda docs: time.sleep(0.1) or pipe(docs)
+    )
+    large = [{"text": "a " * 600, "mentions": many["mentions"][:600]}] * 3
+    answer = client.post("/link", json={"documents": large})
+    assert answer.status_code == 503 and "not linked in time" in answer.json()["error"]
+
+
 def raw(server, data, *more):
     """What the server answers to bytes, with pauses between them: status and body."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
@@ -276,19 +325,20 @@ def test_it_counts_what_it_has_done(nlp):
     link(client, PROBE, FISH)
     client.post("/link", content="{")
     client.get("/nothing")
+    client.get("/reconcile/wrong")
     lines = client.get("/metrics").text.splitlines()
     for line in (
-        'arbo_requests_total{path="/link",status="200"} 1',
-        'arbo_requests_total{path="/link",status="422"} 1',
-        'arbo_requests_total{path="other",status="404"} 1',
-        'arbo_mentions_total{linked="true"} 2',
-        'arbo_request_seconds_bucket{path="/link",le="+Inf"} 2',
-        'arbo_request_seconds_count{path="/link"} 2',
-        "arbo_entities 8",
+        'arbo_requests_total{path="/link",status="200"} 1.0',
+        'arbo_requests_total{path="/link",status="422"} 1.0',
+        'arbo_requests_total{path="pages",status="404"} 1.0',
+        'arbo_requests_total{path="reconcile",status="404"} 1.0',
+        'arbo_mentions_total{linked="true"} 2.0',
+        'arbo_request_seconds_bucket{le="+Inf",path="/link"} 2.0',
+        'arbo_request_seconds_count{path="/link"} 2.0',
+        "arbo_entities 8.0",
+        "# HELP arbo_request_seconds Time to the answer",
     ):
         assert line in lines
-    samples = [line.rsplit(" ", 1)[1] for line in lines if not line.startswith("#")]
-    assert all(float(sample) >= 0 for sample in samples)
 
 
 def test_openapi_describes_every_operation_and_refers_to_what_is_there(client):
@@ -325,3 +375,59 @@ def test_it_can_be_mounted_in_another_application(app):
     assert client.get("/linker/health").status_code == 200
     assert client.post("/linker/link", json={"documents": [PROBE]}).status_code == 200
     assert TestClient(client.app).get("/linker/metrics").status_code == 421
+
+
+def test_memory_stays_level_under_a_stream_of_new_words(start):
+    """And pages, decisions and tables go on beside it."""
+    browser = start(texts=True)
+    strings, link_page = browser.review.nlp.vocab.strings, browser.client.get
+    ids = ids_by_name(browser.review)
+    before = len(strings)
+
+    def ask(number):
+        text = " ".join(f"w{number}x{i}" for i in range(50))
+        mention = {"start": 0, "end": 4, "label": f"L{number}"}
+        body = {"documents": [{"text": text, "mentions": [mention]}, {"text": text}]}
+        answer = browser.client.post("/link", json=body, headers=TOKEN)
+        (first,) = answer.json()["documents"][0]["mentions"]
+        return first["text"].startswith("w") and first["label"] == f"L{number}"
+
+    def look(number):
+        page = link_page(f"{browser.root}/link", params={"n": number % 5})
+        why = link_page(f"{browser.root}/why", params={"id": ids["Quorn"], "kb_id": "cat"})
+        return page.status_code == why.status_code == 200
+
+    with ThreadPoolExecutor(3) as pool:
+        asked, looked = pool.map(ask, range(60)), pool.map(look, range(20))
+        browser.post("/decide/accept", id=ids["Vexil"], title="Vexil")
+        browser.post("/decide/learn", n=0, kb_id="cat")
+        assert all(asked) and all(looked)
+    browser.post("/undo")
+    browser.post("/decide/reject", id=ids["Quorn"])
+    assert len(strings) < before + 60 and len(list(browser.review.nlp.vocab)) < 1500
+    browser.post("/save")
+    assert ids_by_name(start().review).keys() == ids.keys() - {"Vexil", "Quorn"}
+
+
+def test_the_old_state_answers_while_new_entities_are_encoded(monkeypatch):
+    nlp = build()
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    encoder, asked, entered = nlp.get_pipe("arbo_linker").encoder, [], threading.Event()
+    slow, gate = type(encoder).encode_texts, threading.Event()
+
+    def encode(self, inputs):
+        asked.append(1)
+        entered.set()
+        assert gate.wait(20)
+        return slow(self, inputs)
+
+    entities = [{"id": f"N{i}", "title": f"Newtown {i}"} for i in range(3)]
+    with ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(type(encoder), "encode_texts", encode)
+        added = pool.submit(client.post, "/entities", json={"entities": entities})
+        assert entered.wait(20) and len(nlp.get_pipe("arbo_linker").kb) == 8
+        gate.set()
+        assert added.result().json() == {"entities": 11}
+    before = len(asked)
+    city = {"text": "Newtown 1 is old.", "mentions": [{"start": 0, "end": 9}]}
+    assert link(client, city)[0][0]["kb_id"] == "N1" and len(asked) == before

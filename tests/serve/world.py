@@ -90,21 +90,30 @@ class Browser:
         self.client = TestClient(
             self.app, base_url="http://127.0.0.1", raise_server_exceptions=True
         )
-        assert self.client.get("/?token=secret").status_code == 200
+        self.log_in()
+
+    def log_in(self):
+        """Open a window of its own."""
+        answer = self.client.get("/?token=secret")
+        assert answer.status_code == 200
+        self.root = answer.url.path.rstrip("/")
+        history = self.get("/history")
+        self.csrf = re.search(r'name="csrf" value="([^"]+)"', history).group(1)
 
     def get(self, path, status=200, **query):
-        answer = self.client.get(path, params=query or None)
+        answer = self.client.get(self.root + path, params=query or None)
         assert answer.status_code == status, answer.text
         return answer.text
 
     def post(self, path, status=200, **fields):
-        fields = {"csrf": self.rules.secret("form"), **fields}
-        self.answer = self.client.post(path, data=fields)
+        fields = {"csrf": self.csrf, **fields}
+        self.answer = self.client.post(self.root + path, data=fields)
         assert self.answer.status_code == status, self.answer.text
         return self.answer.text
 
     def fields_of(self, page, action):
         """The hidden fields of the first form of a page with this action."""
+        action = self.root + action
         form = re.search(rf'<form[^>]*action="{action}".*?</form>', page, re.S).group()
         pairs = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
         return {name: unescape(value) for name, value in pairs}

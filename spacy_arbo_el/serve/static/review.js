@@ -15,6 +15,13 @@ function say(text, isError) {
   line.scrollIntoView({ block: "nearest" });
 }
 
+// A question with a form, above what was typed.
+function ask(question) {
+  find("#message").replaceChildren(question);
+  question.scrollIntoView({ block: "nearest" });
+  find("button", question).focus();
+}
+
 function parse(text) {
   return new DOMParser().parseFromString(text, "text/html");
 }
@@ -36,8 +43,10 @@ async function load(address, options) {
   try {
     const response = await fetch(address, { headers: { Accept: "text/html" }, ...options });
     const text = await response.text();
+    const error = response.ok ? null : find(".message.error", parse(text));
     if (response.ok) show(text, response.url);
-    else say(find(".message.error bdi", parse(text))?.textContent || text.slice(0, 300), true);
+    else if (error && find("form", error)) ask(error);
+    else say(error?.textContent || text.slice(0, 300), true);
   } catch {
     say("The server can't be reached. What was decided is safe; start it again.", true);
   } finally {
@@ -53,7 +62,7 @@ async function fill(element, address) {
 
 document.addEventListener("submit", event => {
   const form = event.target;
-  if (form.method === "dialog") return;
+  if (form.method === "dialog" || form.matches("[data-plain]")) return;
   event.preventDefault();
   const data = new URLSearchParams(new FormData(form, event.submitter));
   // Not form.id, which is the field of that name.
@@ -61,8 +70,11 @@ document.addEventListener("submit", event => {
     return say("Select mentions first: j, then space.", true);
   }
   if (form.dataset.into) {
+    clearTimeout(typing);
     const target = document.getElementById(form.dataset.into);
-    fill(target, `${form.action}?${data}`).then(() => find("button", target)?.focus());
+    const isShown = find("ol", target)?.dataset.for === data.get("text").trim();
+    if (isShown) find("button", target)?.click();
+    else search(form).then(() => find("button", target)?.focus());
   } else if (form.method === "get") {
     for (const [name, value] of [...data]) if (!value) data.delete(name);
     load(`${form.action}?${data}`);
@@ -71,7 +83,28 @@ document.addEventListener("submit", event => {
   }
 });
 
+// The entities found are shown while one types. Enter links to the first one.
+let typing;
+document.addEventListener("input", event => {
+  const form = event.target.closest("form[data-into]");
+  if (!form) return;
+  clearTimeout(typing);
+  typing = setTimeout(() => search(form), 150);
+});
+
+function search(form) {
+  const target = document.getElementById(form.dataset.into);
+  const data = new URLSearchParams(new FormData(form));
+  return fill(target, `${form.action}?${data}`).then(() => target);
+}
+
 document.addEventListener("click", event => {
+  const point = event.target.closest("[data-mention]");
+  if (point) {
+    const box = find(`[name=mentions][value="${CSS.escape(point.dataset.mention)}"]`);
+    box?.click();
+    point.classList.toggle("chosen", box?.checked);
+  }
   const opener = event.target.closest("[data-dialog]");
   if (opener) document.getElementById(opener.dataset.dialog).showModal();
 });
