@@ -51,6 +51,8 @@ from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import write_file
 
 FEW = 4
+# In about so many ways a mention is used.
+WAYS = 5
 # Words of the shortest descriptions that are made.
 BRIEF = 4
 # Weight of mentions as if the knowledge base lacked their entity: lists of users lack many.
@@ -149,7 +151,8 @@ def fit(corpora: List[List[Labelled]], *, whole: bool = True) -> RankerWeights:
         CandidateFeatures.concat([part.candidates for part in parts]),
         np.concatenate([part.correct for part in parts]),
     )
-    shares = np.repeat(np.mean(sizes) / np.array(sizes), sizes)
+    # A mention in several ways counts once.
+    shares = np.repeat(np.mean(sizes) / np.array(sizes) / WAYS, sizes)
     if not whole:
         return train_networks(*data, shares)
     documents = np.concatenate([part.documents for part in parts])

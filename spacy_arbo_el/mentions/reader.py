@@ -135,7 +135,7 @@ class MentionReader:
         groups = [group for _, group in numbered]
         # A Doc builds its text on every access.
         plain = [group[0].doc.text for group in groups]
-        texts = self._normalized(groups, plain)
+        texts = self._texts_of(groups, plain)
         inputs, rest = self.inputs_of(texts), iter(texts.normalized)
         if not inputs.readable.all():
             warn_once(Warnings.W540)
@@ -159,9 +159,9 @@ class MentionReader:
         spans: For each document its spans; documents without are left out.
         """
         groups = [group for group in spans if group]
-        return self._normalized(groups, [group[0].doc.text for group in groups])
+        return self._texts_of(groups, [group[0].doc.text for group in groups])
 
-    def _normalized(self, groups: Spans, texts: List[str]) -> ReadTexts:
+    def _texts_of(self, groups: Spans, texts: List[str]) -> ReadTexts:
         offsets = [
             np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
         ]

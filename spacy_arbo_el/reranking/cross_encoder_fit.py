@@ -47,7 +47,7 @@ class CrossEncoderFit:
         scored = np.isfinite(scores)
         scores, gold = np.where(scored, scores, -np.inf), (correct & scored).any(axis=1)
         curve, alike = PLAIN, np.ones(len(scores))
-        presence = fit_presence(before[:, None].astype(np.float64), gold, alike)
+        presence = fit_presence(before[:, None].astype(np.float64), gold, alike, (1,))
         if presence is not None:
             temperature, _ = fit_temperature(scores[gold], correct[gold], alike[gold])
             curve = (temperature, float(presence[0]), float(presence[1]))
@@ -60,7 +60,7 @@ class CrossEncoderFit:
         before: (m,) float32, the log-odds that the first candidate had before.
         """
         temperature, by_before, offset = self.curve
-        return log_odds_of(scores, valid, temperature, by_before * before + offset)
+        return log_odds_of(temperature * scores, valid, by_before * before + offset)
 
     def to_bytes(self) -> bytes:
         weights = b"" if self.weights is None else self.weights.to_bytes()
@@ -99,4 +99,6 @@ def with_scores(
     features = np.concatenate([features, score[:, :, None]], axis=2)
     features[~is_scored] = 0
     exemplars = np.where(columns >= 0, np.take_along_axis(candidates.exemplars, place, axis=1), -1)
-    return CandidateFeatures(np.where(is_scored, entities, -1), features, exemplars)
+    prior = np.where(columns >= 0, np.take_along_axis(candidates.prior, place, axis=1), 0)
+    prior = np.where(is_scored, prior, np.float32(0))
+    return CandidateFeatures(np.where(is_scored, entities, -1), features, exemplars, prior)
