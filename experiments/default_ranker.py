@@ -14,6 +14,7 @@ by weights that were fitted without its domain, then by those of all. The curves
 import argparse
 import shutil
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -47,6 +48,7 @@ from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.reranking.features import CandidateFeatures
 from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights, train_networks
+from spacy_arbo_el.reranking.string_features import SAME_STRING
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import write_file
 
@@ -55,8 +57,11 @@ FEW = 4
 WAYS = 5
 # Words of the shortest descriptions that are made.
 BRIEF = 4
-# Weight of mentions as if the knowledge base lacked their entity: lists of users lack many.
-ABSENT = 0.2
+# Weight of mentions as if the knowledge base lacked their entity: lists of users lack many. And of
+# names whose siblings it has.
+ABSENT, SIBLINGS_ABSENT = 0.2, 0.5
+# The least similarity of n-grams of siblings.
+SIBLING = 0.6
 # The default of the component.
 THRESHOLD = 0.4
 Parts = Tuple[ArboLinker, AnnotatedMentions, AnnotatedMentions]
@@ -126,11 +131,13 @@ class Labelled(NamedTuple):
 
     correct: (m, c) bool.
     documents: (m,) int64, different in each corpus.
+    siblings: Whether other entities have similar names, see ``lacked_names``.
     """
 
     candidates: CandidateFeatures
     correct: np.ndarray
     documents: np.ndarray
+    siblings: bool = False
 
     @classmethod
     def of(
@@ -140,23 +147,35 @@ class Labelled(NamedTuple):
         return cls(candidates, is_gold(candidates.entities, gold), documents)
 
 
-def fit(corpora: List[List[Labelled]], *, whole: bool = True) -> RankerWeights:
-    """Weights that fit some corpora, each of which counts alike.
+def fit(corpora: List[Tuple[str, List[Labelled]]], *, whole: bool = True) -> RankerWeights:
+    """Weights that fit some corpora. Each domain counts alike, and each corpus of it.
 
+    corpora: Domain and mentions of each.
     whole: Whether probabilities are fitted too, which takes several times as long.
     """
-    sizes = [sum(len(part.correct) for part in corpus) for corpus in corpora]
-    parts = [part for corpus in corpora for part in corpus]
+    parts = [part for _, own in corpora for part in own]
+    total, in_domain = sum(len(part.correct) for part in parts), Counter(d for d, _ in corpora)
+    shares, presence = [], []
+    for domain, own in corpora:
+        weight = total / WAYS / len(in_domain) / in_domain[domain]
+        size = sum(len(part.correct) for part in own)
+        for part in own:
+            count = len(part.correct)
+            shares.append(np.full(count, weight / size))
+            # For the probability that any candidate is right, siblings count as all else does.
+            absent = SIBLINGS_ABSENT if part.siblings else ABSENT
+            one = weight / max(count if part.siblings else size, 1)
+            presence.append(np.tile([[one * (1 - absent)], [one * absent]], count))
     data = (
         CandidateFeatures.concat([part.candidates for part in parts]),
         np.concatenate([part.correct for part in parts]),
     )
-    # A mention in several ways counts once.
-    shares = np.repeat(np.mean(sizes) / np.array(sizes) / WAYS, sizes)
     if not whole:
-        return train_networks(*data, shares)
+        return train_networks(*data, np.concatenate(shares))
     documents = np.concatenate([part.documents for part in parts])
-    weights = fit_weights(*data, documents, shares, absent_share=ABSENT)
+    weights = fit_weights(
+        *data, documents, np.concatenate(shares), presence=np.concatenate(presence, axis=1)
+    )
     if weights is None:
         raise SystemExit("There are too few mentions.")
     return weights
@@ -247,7 +266,7 @@ def collect(linker: ArboLinker, docs: List[Doc], first: int) -> Tuple[List[Label
 
 
 def lacked_names(kb: Path, count: int, first: int) -> Labelled:
-    """Names as mentions, which their entities were made to lack, and half as many that they have.
+    """Names as mentions, which their entities were made to lack, where others have similar ones.
 
     count: How many names are taken away.
     first: The number of the first of them.
@@ -264,15 +283,20 @@ def lacked_names(kb: Path, count: int, first: int) -> Labelled:
                 names = list(entity.names)
                 mentions.append((names.pop(number % len(names)), entity.id))
                 opened.update([replace(entity, title=names[0], aliases=tuple(names[1:]))])
-            rest = [entities[i] for i in order[::-1] if entities[i].names]
-            mentions += [(one.names[-1], one.id) for one in rest[: count // 2]]
         linker = spacy.blank("en").add_pipe("arbo_linker")
         linker.set_kb(copy)
         docs = [linker_doc(linker, *mention) for mention in mentions]
         found = AnnotatedMentions.retrieve(linker.stages, docs, 64)
         ranker = FeatureRanker(pretrained=False)
         features = ranker.gather(found.batch, found.neighbours, linker.stages.context)
-        return Labelled.of(features, found.gold, first + found.batch.documents)
+        labelled = Labelled.of(features, found.gold, first + found.batch.documents)
+    ngrams = features.column("ngrams")
+    near = np.where(labelled.correct, 0.0, ngrams).max(axis=1) >= SIBLING
+    own = np.where(labelled.correct, ngrams, 0.0).max(axis=1) < SAME_STRING
+    rows = np.flatnonzero(near & own)
+    return Labelled(
+        features.take(rows), labelled.correct[rows], labelled.documents[rows], siblings=True
+    )
 
 
 def linker_doc(linker: ArboLinker, name: str, kb_id: str) -> Doc:
@@ -290,7 +314,7 @@ def main() -> None:
     args = parser.parse_args()
     trained: List[Tuple[str, List[Labelled]]] = []
     tests: List[Tuple[str, str, Labelled]] = []
-    parts, linkers = [], {}
+    parts, linkers, siblings = [], {}, {}
     for item in args.corpora:
         domain, train, dev, kb = item.split(":")
         if kb not in linkers:
@@ -301,7 +325,7 @@ def main() -> None:
         if train:
             docs = some_documents(list(read_docs(Path(train), linker.vocab)), args.mentions)
             labelled, part = collect(linker, docs, 100_000 * len(parts))
-            trained.append((domain, labelled))
+            trained.append((domain, [*labelled, siblings[kb]]))
             parts.append(part)
         if dev:
             docs = some_documents(list(read_docs(Path(dev), linker.vocab)), args.mentions)
@@ -309,17 +333,18 @@ def main() -> None:
             features = FeatureRanker(pretrained=False).gather(
                 found.batch, found.neighbours, linker.stages.context
             )
+            features = read_contexts(found.batch.records, features, linker.datastore)
             test = Labelled.of(features, found.gold, found.batch.documents)
             tests.append((domain, Path(dev).stem, test))
         print(f"{item}: read", flush=True)
     scores = {}
     for left_out in sorted({domain for domain, _, _ in tests}):
-        weights = fit([labelled for domain, labelled in trained if domain != left_out])
+        weights = fit([(domain, own) for domain, own in trained if domain != left_out])
         for domain, name, test in tests:
             if domain == left_out:
                 key = f"{name}, fitted without {domain}"
                 scores[key] = scores_of(key, weights, test)
-    weights = fit([labelled for _, labelled in trained])
+    weights = fit(trained)
     for _, name, test in tests:
         scores[f"{name}, fitted on all"] = scores_of(f"{name}, fitted on all", weights, test)
     srsly.write_json("metrics/default_ranker.json", scores)

@@ -144,7 +144,7 @@ def fit_weights(
     groups: np.ndarray,
     shares: Optional[np.ndarray] = None,
     start: Optional[RankerWeights] = None,
-    absent_share: float = ABSENT,
+    presence: Optional[np.ndarray] = None,
 ) -> Optional[RankerWeights]:
     """Train a ranker on candidates with labels.
 
@@ -153,7 +153,8 @@ def fit_weights(
     shares: (m,) float, how much each mention counts; None for all alike.
     start: Weights that few mentions change little. They are used if held-out mentions are at least
         as likely by them as by weights that begin with nothing.
-    absent_share: The weight of mentions as if the knowledge base lacked their entity.
+    presence: (2, m) float, how much each mention counts for the probability that any candidate is
+        right, as it is and as if the knowledge base lacked its entity; None for shares of both.
     RETURNS: None where there is too little to learn from.
     """
     valid = candidates.valid
@@ -175,17 +176,19 @@ def fit_weights(
     parts = ((candidates, held_out), (absent, without))
     evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
     present = np.concatenate([gold, np.zeros(len(valid), dtype=bool)])
-    counts = np.concatenate([(1 - absent_share) * shares, absent_share * shares])
-    counts *= np.concatenate([valid.any(axis=1), absent.valid.any(axis=1)])
-    before = None if start is None else start.curve[1:].astype(np.float64)
-    presence = fit_presence(evidence, present, counts, list(SIGNS.values()), before)
     if presence is None:
+        presence = np.stack([(1 - ABSENT) * shares, ABSENT * shares])
+    counts = presence.ravel()
+    counts = counts * np.concatenate([valid.any(axis=1), absent.valid.any(axis=1)])
+    before = None if start is None else start.curve[1:].astype(np.float64)
+    curve = fit_presence(evidence, present, counts, list(SIGNS.values()), before)
+    if curve is None:
         return None
     best = held_out.argmax(axis=1)[:, None]
     hit = np.take_along_axis(correct, best, axis=1)[:, 0]
     return replace(
         train_networks(candidates, correct, shares, starts[chosen]),
-        curve=np.array([temperature, *presence], dtype=np.float32),
+        curve=np.array([temperature, *curve], dtype=np.float32),
         accuracy=float(np.average(hit, weights=shares)),
     )
 
