@@ -48,7 +48,6 @@ from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.reranking.features import CandidateFeatures
 from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights, train_networks
-from spacy_arbo_el.reranking.string_features import SAME_STRING
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import write_file
 
@@ -266,7 +265,9 @@ def collect(linker: ArboLinker, docs: List[Doc], first: int) -> Tuple[List[Label
 
 
 def lacked_names(kb: Path, count: int, first: int) -> Labelled:
-    """Names as mentions, which their entities were made to lack, where others have similar ones.
+    """Names as mentions, where other entities have similar ones: variants, and siblings.
+
+    Two thirds are names that their entities were made to lack, where entities have several.
 
     count: How many names are taken away.
     first: The number of the first of them.
@@ -283,6 +284,8 @@ def lacked_names(kb: Path, count: int, first: int) -> Labelled:
                 names = list(entity.names)
                 mentions.append((names.pop(number % len(names)), entity.id))
                 opened.update([replace(entity, title=names[0], aliases=tuple(names[1:]))])
+            rest = [entities[i] for i in order[::-1] if entities[i].names]
+            mentions += [(one.names[-1], one.id) for one in rest[: count // 2]]
         linker = spacy.blank("en").add_pipe("arbo_linker")
         linker.set_kb(copy)
         docs = [linker_doc(linker, *mention) for mention in mentions]
@@ -292,8 +295,7 @@ def lacked_names(kb: Path, count: int, first: int) -> Labelled:
         labelled = Labelled.of(features, found.gold, first + found.batch.documents)
     ngrams = features.column("ngrams")
     near = np.where(labelled.correct, 0.0, ngrams).max(axis=1) >= SIBLING
-    own = np.where(labelled.correct, ngrams, 0.0).max(axis=1) < SAME_STRING
-    rows = np.flatnonzero(near & own)
+    rows = np.flatnonzero(near)
     return Labelled(
         features.take(rows), labelled.correct[rows], labelled.documents[rows], siblings=True
     )

@@ -21,7 +21,7 @@ from ..arrays import offsets_of
 from ..settings import check_count
 from .inputs import SpanInputs, assemble
 from .protocol import Text
-from .windows import check_size, entity_passages, locate_mentions, tokenizer_of, whole_passages
+from .windows import check_size, entity_passages, locate_mentions, read_whole, tokenizer_of
 from .word_pieces import END_PLACE, START_PLACE, WordPieces, WordPieceTokenizer
 
 # Share of a long document's passage that is kept as context on each side. Mentions in the context
@@ -72,7 +72,7 @@ class PassageReader:
 
     def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
         """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
-        return whole_passages(tokenizer_of(model, size), size, texts)
+        return read_whole(model, texts, size)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""

@@ -69,7 +69,7 @@ class WindowReader:
 
     def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
         """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
-        return whole_passages(tokenizer_of(model, size), size, texts)
+        return read_whole(model, texts, size)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
@@ -251,6 +251,13 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
     first = np.where(title, 1, marker)
     last = np.where(title, title_lengths, np.where(description, marker, marker - 1))
     return SpanInputs.one_span_each(*passages, first, last, marker)
+
+
+def read_whole(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
+    """Read whole texts, up to what the transformer of a tower reads. See ``whole_passages``."""
+    limit = loaded_shim(model).position_limit
+    size = min(size, limit) if limit else size
+    return whole_passages(tokenizer_of(model, size), size, texts)
 
 
 def whole_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[str]) -> SpanInputs:

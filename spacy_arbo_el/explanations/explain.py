@@ -2,6 +2,7 @@
 being linked.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Mapping, Optional, Sequence, Tuple
 
@@ -10,13 +11,16 @@ from spacy.tokens import Span
 
 from ..annotations import Link, named
 from ..calibration import probability
-from ..display import shown_probability
+from ..display import shortened, shown_probability
 from ..kb.entity import NIL
 from ..linking.stages import LinkingStages
 from ..mentions.getters import offsets_of_span
-from ..reranking.feature_ranker import FeatureRanker
+from ..reranking.feature_ranker import Comparison, FeatureRanker
 from ..reranking.protocol import RankedMentions
 from .explanation import SHOWN, Explanation, outcome_of
+
+# Characters of a description's sentence that are shown.
+LONGEST_SENTENCE = 80
 
 
 @dataclass(frozen=True)
@@ -85,17 +89,27 @@ class Explainer:
 
     def _compared(
         self, ranked: RankedMentions, row: int, link: Link, expected: str
-    ) -> Tuple[Tuple[str, ...], Mapping[str, float]]:
-        """Compare the first candidate with another, feature by feature."""
+    ) -> Tuple[Tuple[str, ...], Mapping[str, float], str]:
+        """Compare the first candidate with another, feature by feature and in context."""
         reranker, ids = self.stages.reranker, list(link.ids)
         others = [expected] if expected in ids[1:] else ids[1:2]
         if not isinstance(reranker, FeatureRanker) or not others:
-            return (), {}
+            return (), {}, ""
         rows, pair = np.array([row]), (ids[0], others[0])
         batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)
         positions = self.stages.datastore.kb.entities.positions_of(pair).tolist()
-        parts = reranker.contributions(batch, neighbours, self.stages.context, *positions)
-        return (pair, parts) if parts else ((), {})
+        found = reranker.compare(batch, neighbours, self.stages.context, *positions)
+        if found is None:
+            return (), {}, ""
+        return pair, found.contributions, self._fit(found, positions[0])
+
+    def _fit(self, found: Comparison, position: int) -> str:
+        """How well the context fits. Empty where it was not compared."""
+        if found.fit is None:
+            return ""
+        against = "" if found.other_fit is None else f" against {found.other_fit:.2f}"
+        description = self.stages.datastore.kb.entities.at(position).description
+        return f'context fits: {found.fit:.2f}{against}, "{first_sentence(description)}"'
 
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
         """Reason for a mention's missing link to an entity."""
@@ -168,6 +182,11 @@ class Explainer:
             f"not among the {datastore.settings.n_candidates} candidates: its nearest text has a "
             f"similarity of {similarity:.2f}, a probability of {shown_probability(score)}"
         )
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, shortened."""
+    return shortened(re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0], LONGEST_SENTENCE)
 
 
 def _influence(link: Link) -> str:

@@ -29,6 +29,8 @@ class Explanation:
         where candidates are not ranked by features.
     contributions: How much each feature of the ranker puts the first before the other, in log-odds.
         ``spacy_arbo_el.evaluation.plots.plot_contributions`` draws them.
+    context: How well the mention's context fits the descriptions of the two; empty where it was
+        not compared, since names leave no doubt or there is no description.
     """
 
     mention: str
@@ -40,6 +42,7 @@ class Explanation:
     reranked: str = ""
     compared: Tuple[str, ...] = ()
     contributions: Mapping[str, float] = field(default_factory=dict)
+    context: str = ""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -68,6 +71,8 @@ class Explanation:
             most = sorted(self.contributions.items(), key=lambda part: -abs(part[1]))[:SHOWN_PARTS]
             parts = ", ".join(f"{name} {value:+.2f}" for name, value in most)
             yield f"  {self.compared[0]} before {self.compared[1]} by: {parts}"
+        if self.context:
+            yield f"  {self.context}"
         if self.reranked:
             yield f"  {self.reranked}"
         if self.reason:

@@ -38,6 +38,20 @@ GAP = 1e-3
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Two candidates of a mention, compared.
+
+    contributions: How much each feature puts the one before the other, in log-odds.
+    fit, other_fit: How well the context fits the description of each, a cosine; None where it was
+        not compared.
+    """
+
+    contributions: Dict[str, float]
+    fit: Optional[float]
+    other_fit: Optional[float]
+
+
+@dataclass(frozen=True)
 class FeatureRanker:
     """Scores candidates by a small network over their features. See ``feature_ranker``.
 
@@ -138,30 +152,33 @@ class FeatureRanker:
             neighbours, batch.records, strings, allowed, self.n_reranked, withheld
         )
 
-    def contributions(
+    def compare(
         self,
         batch: MentionBatch,
         neighbours: Neighbours,
         context: RankingContext,
         one: int,
         other: int,
-    ) -> Dict[str, float]:
-        """Contribution of each feature to an entity's lead. See ``RankerWeights``.
+    ) -> Optional[Comparison]:
+        """Compare two candidates feature by feature.
 
         batch: A single mention.
         one, other: Positions of the entities in the knowledge base.
-        RETURNS: Log-odds by the name of the feature; nothing where the two have no features.
+        RETURNS: None where the two have no features.
         """
         weights, candidates = self.weights_in(context), self.gather(batch, neighbours, context)
         if weights is None or candidates is None:
-            return {}
+            return None
         candidates, _ = self._in_context(batch.records, candidates, weights, context)
         columns = [np.flatnonzero(candidates.entities[0] == entity) for entity in (one, other)]
         if not all(len(found) for found in columns):
-            return {}
+            return None
         pair = int(columns[0][0]), int(columns[1][0])
         parts = dict(zip(FEATURES, weights.contributions(candidates, *pair).tolist()))
-        return {**parts, "frequency": float(np.subtract(*candidates.prior[0, list(pair)]))}
+        parts["frequency"] = float(np.subtract(*candidates.prior[0, list(pair)]))
+        described = candidates.column("described")[0]
+        fits = candidates.column("fit")[0].tolist()
+        return Comparison(parts, *(fits[c] if described[c] else None for c in pair))
 
     def gather_withheld(
         self, batch: MentionBatch, neighbours: Neighbours, gold: np.ndarray, context: RankingContext
