@@ -263,19 +263,24 @@ def annotate_new_entities(
     doc.spans[key] = new
 
 
-def links_of(doc: Doc, spans: Sequence[Span], name: str) -> List[Optional[Link]]:
+def links_of(
+    doc: Doc, spans: Sequence[Span], name: str, given: bool = False
+) -> List[Optional[Link]]:
     """Links of spans as the document has them now. None for a span without a link.
 
     Whoever edits a linked document has the last word. Where a ``kb_id_`` is another linker's, that
     linker's link is given; one that no linker gave has the score 1.0, and no path.
 
     name: The extension.
+    given: Whether ids count in a document without any link of a linker: one that was annotated, or
+        stored without its user data.
     """
     getters = ((one, getter) for one, (*_, getter, _) in Underscore.span_extensions.items())
     names = [one for one, getter in getters if isinstance(getter, _LinkGetter)]
     names.sort(key=lambda one: one != name)
     stored = {(f"{one}_data",) for one in names}
-    if not any(isinstance(key, tuple) and key[1:2] in stored for key in doc.user_data):
+    is_linked = any(isinstance(key, tuple) and key[1:2] in stored for key in doc.user_data)
+    if not is_linked and not given:
         return [None] * len(spans)
     return [_link_now(span, names) for span in spans]
 

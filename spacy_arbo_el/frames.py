@@ -26,7 +26,8 @@ def links_to_dicts(
     """The links of documents, one dict per mention, JSON-serialisable.
 
     They follow the document: a mention that was removed after linking has no row, and one whose
-    ``kb_id_`` was changed has the new id.
+    ``kb_id_`` was changed has the new id. Documents that were stored without their user data have
+    rows with these ids alone.
 
     docs: Linked Docs. Each is named by its ``doc.user_data["doc_id"]``, or by the fingerprint of
         its text.
@@ -92,7 +93,7 @@ def linked_mentions(
     for doc in docs:
         spans = find_mentions(doc, get_spans or EntSpans())
         document = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
-        for span, link in zip(spans, links_of(doc, spans, extension)):
+        for span, link in zip(spans, links_of(doc, spans, extension, given=True)):
             if link is not None:
                 yield _place(document, span), link
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, DocBin, Span
 
 from spacy_arbo_el import (
     NewEntities,
@@ -17,7 +17,7 @@ from spacy_arbo_el import (
 from spacy_arbo_el.annotations import annotate
 from spacy_arbo_el.corpora.links import doc_record
 from spacy_arbo_el.explanations.html import render_evidence
-from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
+from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans, same_tokens
 
 from .test_display import LINK, NIL_LINK, new_entity
 
@@ -51,6 +51,26 @@ def test_documents_without_an_id_are_named_by_their_fingerprint():
     del doc.user_data["doc_id"]
     (name,) = {row["document"] for row in links_to_dicts([doc])}
     assert len(name) == 16
+
+
+def test_documents_without_user_data_have_their_ids():
+    doc = linked_doc()
+    stored = DocBin(docs=[doc]).to_bytes()
+    copies = [*DocBin().from_bytes(stored).get_docs(doc.vocab), doc[:].as_doc()]
+    copies.append(Doc.from_docs([doc], exclude=["user_data"]))
+    for copy in copies:
+        assert [(ent.text, ent.kb_id_) for ent in copy.ents] == [
+            ("Mercury", "D1"),
+            ("Zorblat", "NIL"),
+        ]
+        rows = links_to_dicts([copy])
+        assert [(row["start"], row["kb_id"], row["score"]) for row in rows] == [
+            (0, "D1", 1.0), (12, "NIL", 0.0)
+        ]  # fmt: skip
+        assert [one["kb_id"] for one in doc_record(copy, "x", EntSpans(), "arbo")["mentions"]] == [
+            "D1", "NIL"
+        ]  # fmt: skip
+    assert links_to_dicts([same_tokens(doc, doc.vocab)]) == []
 
 
 def test_candidates_of_docs_are_rows():

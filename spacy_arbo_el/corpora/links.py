@@ -75,7 +75,7 @@ def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> Di
     """
     mentions = []
     spans = find_mentions(doc, get_spans)
-    for span, link in zip(spans, links_of(doc, spans, extension)):
+    for span, link in zip(spans, links_of(doc, spans, extension, given=True)):
         record = {"start": span.start_char, "end": span.end_char, "text": span.text}
         record.update(label=span.label_, kb_id=None)
         if link is not None:
