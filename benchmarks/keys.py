@@ -126,7 +126,7 @@ class Reviewer:
         self.made["linked after a search"] += 1
 
     def link_others(self, kb_id):
-        """Link what is offered at once, where all of it is right."""
+        """Link the offered ones at once, where all of it is right."""
         offered = self.page.query_selector_all("#message [name=ids]")
         ids = [one.get_attribute("value").split("@")[0] for one in offered]
         if ids and all(self.truth(self.review.new[one])[1] == kb_id for one in ids):

@@ -22,7 +22,7 @@ from spacy_arbo_el import load_pipeline, save_pipeline  # noqa: E402
 from spacy_arbo_el.cli.decisions import apply_all, read_decisions, write_decisions  # noqa: E402
 from spacy_arbo_el.linker import find_linker  # noqa: E402
 from spacy_arbo_el.serve.app import create_app  # noqa: E402
-from spacy_arbo_el.serve.links import as_csv  # noqa: E402
+from spacy_arbo_el.serve.exchange import as_csv  # noqa: E402
 from spacy_arbo_el.serve.review import Review  # noqa: E402
 from tests.serve.world import serving  # noqa: E402
 

@@ -78,7 +78,7 @@ def draw_review(browser: str, folder: Path) -> None:
             size = {"width": 1160, "height": 640}
             page = chromium.new_page(color_scheme=scheme, viewport=size)
             page.goto(f"{rules.origins[0]}/?token={rules.token}")
-            page.goto(f"{rules.origins[0]}{path}", wait_until="networkidle")
+            page.goto(page.url.rstrip("/") + path, wait_until="networkidle")
             page.screenshot(path=DOCS / f"screenshot_review_{name}.png")
         chromium.close()
 

@@ -98,7 +98,7 @@ def edit_pipeline(path: Union[str, Path], **settings: Any) -> Iterator[Language]
 
 
 class PipelineOwner:
-    """The one owner of a pipeline's lock, in whose name any thread may save.
+    """The owner of a pipeline's lock. Any thread may save in its name.
 
     A lock of a folder belongs to the thread that took it. This one has it already, so that it takes
     none; a knowledge base in the folder that it writes is locked before others can see it.

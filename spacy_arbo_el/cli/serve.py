@@ -116,11 +116,11 @@ def _say(review: Any, rules: Any, token: str) -> None:
     if rules.host not in (*LOOPBACK, "::1"):
         msg.warn(
             f"Every machine that reaches {rules.host or 'this one'} can ask this server, and "
-            "others can read what is sent: it speaks HTTP. Put a proxy with TLS before it, see "
+            "others can read all of it: it speaks HTTP. Put a proxy with TLS before it, see "
             "SECURITY.md."
         )
     msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
-    # A given token, and what is derived from it, is not for the log of a container.
+    # A given token, and all that is derived from it, is not for the log of a container.
     print(f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}", flush=True)
     tables = "the page History has the address" if token else address(rules)
     print(f"For OpenRefine: {tables}", flush=True)

@@ -63,7 +63,7 @@ class History:
         ]
 
     def standing(self, step: Optional[int] = None) -> List[Entry]:
-        """The entries of a decision that was not undone; by default of the last one.
+        """The entries of a standing decision; by default the last.
 
         Raises ValueError if there is none, or if a later decision is on the same new entities.
         """

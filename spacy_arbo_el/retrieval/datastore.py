@@ -334,7 +334,7 @@ class Datastore:
     def encode_ahead(
         self, entities: Iterable[Entity], encode: Callable[[List[Text]], Sequence[np.ndarray]]
     ) -> None:
-        """Encode the texts of entities that are about to be added, while others read.
+        """Encode the texts of entities before they are added.
 
         The refresh after they were added takes these vectors.
 

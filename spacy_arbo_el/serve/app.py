@@ -81,8 +81,9 @@ class Pages:
         return Markup("").join(field.format(*pair) for pair in values.items() if pair[1] != "")
 
     def _near(self, entity: Any) -> List[Any]:
-        """The nearest entities of a new one with all decisions so far. Each with its probability,
-        and why no mention was linked to it.
+        """The nearest entities of a new one now.
+
+        Each with its probability, and why no mention was linked to it.
         """
         threshold, found = self.review.new.threshold, []
         for one in self.review.near.of(entity):
@@ -92,7 +93,7 @@ class Pages:
         return found
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
-        """Explain why the most central mention of a new entity is not linked to an entity."""
+        """Explain why a new entity is not a known one."""
         member = entity.members[entity.medoid]
         span = self.links.span(member.key) if self.links is not None else None
         span = span or span_in(self.review.nlp, {**vars(member), "document": member.document})
@@ -218,7 +219,7 @@ class Pages:
         return self._to(request, "/history")
 
     def leave(self, request: Request) -> Response:
-        """Log out: the window's address and its cookie open nothing any more."""
+        """Log out of a window."""
         window: Optional[Window] = request.scope["window"]
         answer = PlainTextResponse("Logged out. The address that the command has printed logs in.")
         if window is not None:

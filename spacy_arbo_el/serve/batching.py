@@ -82,7 +82,7 @@ class Batcher(Generic[T]):
                 self._thread.submit(self._run_waiting)
 
     def _next(self) -> List[Tuple[_Job, int]]:
-        """The items of the next call, as numbers in their jobs. Jobs with more wait on."""
+        """The items of the next call, by job and number. Jobs with more wait on."""
         chosen: List[Tuple[_Job, int]] = []
         weight, late = 0, time.monotonic() - self.patience
         with self._lock:

@@ -60,7 +60,7 @@ class Query(BaseModel):
     @field_validator("query", mode="before")
     @classmethod
     def _text(cls, value: Any) -> Any:
-        """An empty cell is a text, and a number as well."""
+        """An empty cell is a text. So is a number."""
         return "" if value is None else str(value) if isinstance(value, (int, float)) else value
 
     @field_validator("type", mode="before")

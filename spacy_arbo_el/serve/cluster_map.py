@@ -1,4 +1,4 @@
-"""A map of a new entity: its mentions by distance, and the edges between them."""
+"""Maps of new entities: mentions by distance, and their edges."""
 
 from dataclasses import dataclass
 from typing import List, Tuple
@@ -64,7 +64,7 @@ def cluster_map(review: Review, name: str) -> ClusterMap:
 
 
 def _edges(vectors: np.ndarray) -> List[Tuple[int, int, float]]:
-    """The edges from each mention to its nearest ones, each once."""
+    """The edges from mentions to their nearest, each once."""
     similar = vectors @ vectors.T
     np.fill_diagonal(similar, -np.inf)
     nearest = np.argsort(-similar, axis=1, kind="stable")[:, : min(EDGES, len(vectors) - 1)]

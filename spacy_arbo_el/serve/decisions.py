@@ -54,13 +54,13 @@ def replay(nlp: Language, model: Path) -> None:
 
 
 def given(entry: Entry) -> Dict[str, Any]:
-    """What a decision was made from, to make it again."""
+    """The fields that a decision was made from."""
     names = GIVEN.get(entry["action"], (*_ALSO, *["entity"][: entry["action"].startswith("kb_")]))
     return {name: entry[name] for name in names if name in entry}
 
 
 def clusters_of(entry: Entry) -> List[str]:
-    """The ids of the new entities that a decision is on."""
+    """Ids of the new entities that a decision is on."""
     if entry["action"] not in (*LOGGED, *NOTES):
         return []
     one = [entry[name] for name in ("id", "off") if name in entry]
@@ -68,7 +68,7 @@ def clusters_of(entry: Entry) -> List[str]:
 
 
 def holds(entry: Entry) -> Set[Any]:
-    """What later decisions may be on, so that this one can't be undone before them."""
+    """Things that bar an undo while later decisions claim them."""
     if entry["action"] in NOTES:
         return set()
     mention = [("mention", *entry["key"])] if entry["action"] == "learn" else []
@@ -76,13 +76,13 @@ def holds(entry: Entry) -> Set[Any]:
 
 
 def claims(entry: Entry) -> Set[Any]:
-    """What earlier decisions must still hold, so that this one can stand."""
+    """Things that this decision needs earlier ones for."""
     links = [("entity", entry["kb_id"])] if "kb_id" in entry else []
     return {*holds(entry), *links}
 
 
 def _made(entry: Entry) -> Set[str]:
-    """The ids in the knowledge base that a decision has added or changed."""
+    """Ids of entities that a decision has added or changed."""
     added = [one["id"] for one in entry.get("entities", ())]
     added += [entry["kb_id"]] if entry.get("added") else []
     return {*added, *entry.get("changed", ()), *entry.get("redirects", ())}

@@ -1,4 +1,4 @@
-"""New entities of a file of ``arbo discover``, taken up by a linker that has none."""
+"""Import of new entities from a file of ``arbo discover``."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ _Member = Tuple[MentionKey, int, Span, List[NearestEntity]]
 
 
 def read_found(nlp: Language, path: Path) -> List[Record]:
-    """The new entities of a file, checked. Raises ValueError with the line of what is none."""
+    """The new entities of a file, checked. Raises ValueError with the line of a wrong one."""
     records = []
     for line, record in read_records(path):
         try:
@@ -80,7 +80,9 @@ def span_in(nlp: Language, member: Record) -> Span:
 
 
 def in_text(nlp: Language, parts: Sequence[str], document: str, label: str) -> Span:
-    """A mention in a document of three words: the text before it, its own, the text after it."""
+    """A mention in a document of at most three words.
+
+    parts: The text before it, its own, and the text after it."""
     words = [part for part in parts if part]
     doc = Doc(nlp.vocab, words, [False] * len(words))
     doc.user_data["doc_id"] = document

@@ -21,7 +21,7 @@ Entry = Dict[str, Any]
 
 
 class Line(TypedDict, total=False):
-    """What a line of a journal may have. Others may have written it."""
+    """A line of a journal. Others may have written it."""
 
     __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
 
@@ -108,7 +108,7 @@ def state_of(model: Path) -> str:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a journal has on the disk.
+    """A journal on the disk.
 
     id: Its id, "" for none. state: Of the pipeline on which it was begun, see ``state_of``.
     size: Bytes of its complete lines.
@@ -122,7 +122,7 @@ class Recorded:
 
     @classmethod
     def read(cls, path: Path) -> "Recorded":
-        """Read a journal; ValueError with its line if it is none.
+        """Read a journal; ValueError with the line that is wrong.
 
         A last line that a kill has cut off is left out, with a warning.
         """
@@ -142,7 +142,7 @@ class Recorded:
         return cls(path, lines[0]["journal"], lines[0]["state"], lines[1:], complete)
 
     def start(self, meta: Mapping[str, Any], model: Path) -> int:
-        """How many of the entries are in a saved pipeline.
+        """The number of entries that a saved pipeline has.
 
         Raises ValueError where the journal belongs to another one, or has lost entries.
 
@@ -160,7 +160,7 @@ class Recorded:
 
 
 def _check(line: Any, number: int) -> None:
-    """Raise an error for what is no line of a journal. The first one says whose it is."""
+    """Refuse a wrong line. The first one says whose the journal is."""
     _LINE.validate_python(line)
     if not all(name in line for name in ("at", *NEEDED[line["action"]])):
         raise ValueError
@@ -176,7 +176,7 @@ def is_pending(model: Path) -> bool:
 
 
 def adopt(model: Path) -> None:
-    """Make the journal beside a pipeline that of this one, as if it had been begun on it."""
+    """Make the journal beside a pipeline its own."""
     recorded = Recorded.read(journal_path(model))
     if recorded.entries:
         entries = [_begin(uuid.uuid4().hex, state_of(model)), *recorded.entries]
@@ -220,7 +220,7 @@ class Journal:
         return entry
 
     def drop_last(self) -> None:
-        """Take the last entry out again, which could not be carried out."""
+        """Drop the last entry, which could not be carried out."""
         entry = self.entries.pop()
         if self.path is not None:
             self._complete -= len(_lines([entry]))
@@ -245,7 +245,9 @@ class Journal:
         return [entry for entry in others if entry["n"] not in undone]
 
     def undone(self) -> List[Entry]:
-        """The decisions that can be made again: those undone since the last other one."""
+        """The decisions that can be made again.
+
+        They were undone since the last other one."""
         found: List[int] = []
         for entry in self.entries:
             if entry["action"] == "undo":

@@ -1,4 +1,4 @@
-"""What is near new entities now: the entities of the present knowledge base, and each other."""
+"""Entities near new entities, in the present knowledge base."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -43,7 +43,9 @@ class Near:
             return nearest_entities(ranked.ranking.candidates, self.linker.kb)
 
     def of(self, entity: NewEntity) -> List[NearestEntity]:
-        """The nearest entities of a new entity now, by its most central mentions."""
+        """The nearest entities of a new entity now.
+
+        Its most central mentions are ranked."""
         if self.linker.kb.is_empty():
             return []
         keys = [record.key for record, _ in self.by_distance(entity)[:CENTRAL]]
@@ -63,11 +65,11 @@ class Near:
         return [(entity.members[i], min(float(cosines[i]), 1.0)) for i in order]
 
     def vectors(self, entity: NewEntity) -> np.ndarray:
-        """Unit vectors of its mentions, in their order: (m, width) float64."""
+        """Unit vectors of its mentions: (m, width) float64."""
         return unit(self.new.mentions_of(entity).vectors.astype(np.float64))
 
     def similar(self, entity: NewEntity) -> List[str]:
-        """Ids of clusters with the mentions most similar to the central one, best first."""
+        """Ids of clusters similar to the central mention, best first."""
         new = self.new
         with new.lock:
             vectors, row = new.rows.vectors, new.rows.row(entity.members[entity.medoid].key)
@@ -75,7 +77,7 @@ class Near:
             return list(dict.fromkeys(new.id_of(new.rows.records[i].key) for i in order.tolist()))
 
     def attracted(self, kb_id: str) -> List[str]:
-        """For each mention that an entity now attracts, the id of its cluster.
+        """The cluster of each mention that an entity now attracts.
 
         Of those that no entity fitted, the most similar to it and its exemplars are linked anew.
         """
@@ -104,7 +106,7 @@ class Near:
         return [kb.get(one).id if one in kb else one for one in record.kb_ids]
 
     def rank_all(self, alone: AbstractContextManager) -> int:
-        """Rank the mentions of all new entities anew, and keep what is near them.
+        """Rank the mentions of all new entities anew.
 
         alone: Held while mentions are ranked, see ``Service``.
         RETURNS: How many new entities have another nearest entity, or one that is now on the other
@@ -124,7 +126,7 @@ class Near:
         return sum(after[one] != before.get(one) for one in after)
 
     def _nearest(self) -> Dict[str, Tuple[str, bool]]:
-        """The nearest entity of each new entity, and whether it is above the threshold."""
+        """The nearest entity of each, and whether it would link."""
         threshold = self.new.threshold
         first = {one.id: one.nearest[0] for one in self.new if one.nearest}
         return {name: (one.kb_id, one.probability >= threshold) for name, one in first.items()}
@@ -137,7 +139,9 @@ class Near:
 
 
 def fitted(entries: Sequence[Entry]) -> Optional[Curve]:
-    """The curve from the log-odds of first candidates to how often people chose them.
+    """The curve that decisions show.
+
+    It leads from the log-odds of first candidates to how often people chose them.
 
     None where fewer than ``ENOUGH`` decisions say so, or where they show no rising curve.
     """

@@ -68,7 +68,7 @@ class Row:
 
 
 def version_of(one: Union[NewEntity, Entity]) -> str:
-    """Fingerprint of a new entity, or of one of the knowledge base, so that changes are noticed."""
+    """Fingerprint of an entity, so that changes are noticed."""
     if isinstance(one, Entity):
         content = repr(sorted(one.to_dict().items()))
     else:

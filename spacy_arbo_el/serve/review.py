@@ -96,7 +96,7 @@ class Review:
             return entry
 
     def _check(self, action: str, seen: Mapping[str, str], more: Dict[str, Any]) -> None:
-        """Raise ValueError for what means nothing, or is not what was seen."""
+        """Refuse a decision that means nothing or saw something else."""
         ids = clusters_of({"action": action, **more})
         for one in ids:
             self._check_open(one)
@@ -108,7 +108,7 @@ class Review:
                 raise ValueError(Errors.E918.format(id=one))
 
     def _check_open(self, name: str) -> None:
-        """Raise ValueError where an id is not that of a new entity that nobody has decided on."""
+        """Refuse an id that is no open new entity."""
         if name in self.queue.rows:
             return
         now = self.new.resolve(name) if name in self.new.clusters else None
@@ -116,7 +116,7 @@ class Review:
         raise ValueError(Errors.E921.format(id=name, became=became))
 
     def _first(self, action: str, more: Dict[str, Any]) -> Dict[str, Any]:
-        """The first candidate when a decision was made, which says how right probabilities are."""
+        """The first candidate at a decision, to calibrate on."""
         row = self.queue.rows.get(more.get("id", "")) if action in LOGGED else None
         if row is None or action in ("merge", "split") or not row.near:
             return {}
@@ -210,7 +210,7 @@ class Review:
     # Learning in the loop
 
     def rank(self) -> "Ranking":
-        """Rank the open queue with all decisions so far, in the background."""
+        """Rank the open queue anew in the background."""
         with self._deciding:
             if self.ranking is None or self.ranking.is_done:
                 self.ranking = Ranking(self)
@@ -218,7 +218,7 @@ class Review:
             return self.ranking
 
     def renew(self) -> None:
-        """Make the queue anew, with probabilities on the curve that decisions show."""
+        """Make the queue anew, calibrated on what was decided."""
         with self._deciding:
             queue = Queue(lambda: self.new, fitted(self.standing))
             with self.lock:
@@ -232,7 +232,7 @@ class Review:
             return self.queue.select(filters, self.skipped, set(self.flags))
 
     def exemplars(self, entity_id: str) -> List[MentionRecord]:
-        """The labelled mentions of an entity, and of those merged into it."""
+        """The labelled mentions of an entity. Also of those merged into it."""
         near = self.near
         return [one for one in self.linker.exemplars.records if entity_id in near.entities_of(one)]
 
@@ -254,12 +254,12 @@ class Review:
         return len(ids), [*dict.fromkeys(filter(None, rows))]
 
     def entry(self, number: Optional[str]) -> List[Entry]:
-        """The entry of a number that an address has; none where there is no such entry."""
+        """The entry of a number in an address, if any."""
         known = number and number.isdecimal() and len(number) < 10
         return self.journal.entries[int(number) : int(number) + 1] if number and known else []
 
     def place(self, entry: Entry) -> Tuple[str, ...]:
-        """The page of what a decision was on now, and its id. Empty where it has none."""
+        """The present page of a decision. Its path and id; empty for none."""
         for one in clusters_of(entry):
             if one in self.queue.rows:
                 return "/cluster", one
@@ -276,7 +276,7 @@ class Review:
         return found
 
     def accepted(self, key: MentionKey) -> str:
-        """The entity of the knowledge base that a mention was accepted as, "" for none."""
+        """The entity that a mention became, "" for none."""
         row, clusters = self.new.rows.row(key), self.new.clusters
         number = clusters.current(int(clusters.of_mention[row])) if row >= 0 else -1
         return clusters.accepted.get(number, "")

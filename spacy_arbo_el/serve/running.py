@@ -1,4 +1,4 @@
-"""Running the server: bound before anything is loaded, stopped within the time that is promised."""
+"""Start and stop of the server."""
 
 import asyncio
 import socket
@@ -34,7 +34,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 class _Server(uvicorn.Server):
-    """Says that it listens, and saves as soon as it is to stop.
+    """A server that saves once it is to stop.
 
     Saving waits for no client, and no client for it.
     """
@@ -67,7 +67,7 @@ def run(
     say: Callable[[], None] = lambda: None,
     save: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve an application at a bound socket until a signal comes.
+    """Serve an application at a socket until a signal comes.
 
     say: Called once it listens.
     save: Called as soon as it is to stop; requests that came before are answered meanwhile.

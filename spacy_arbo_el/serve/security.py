@@ -120,7 +120,7 @@ class Window:
 
 
 class Windows:
-    """The windows that are open. name: Who decides in one that has no name of its own."""
+    """The windows that are open. name: Who decides where a window has no name."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -141,7 +141,7 @@ class Windows:
         return window if window is not None and same(given, window.cookie) else None
 
     def close(self, window: Window) -> None:
-        """End a window: its address and its cookie open nothing any more."""
+        """End a window. Its address and cookie open nothing any more."""
         self._open.pop(window.path, None)
 
 

@@ -236,7 +236,7 @@ def _fail(request: Request, error: Exception) -> Response:
 
 
 def _weight(item: _Item) -> int:
-    """How much work a document is: about as many mentions."""
+    """Work of a document, as a number of mentions."""
     _, document, _ = item
     if document.mentions is not None:
         return 1 + len(document.mentions)

@@ -23,7 +23,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
 ]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 FLAGS += [f"--disable-{name}" for name in ("background-networking", "component-update", "sync")]
