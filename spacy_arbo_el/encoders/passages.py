@@ -97,7 +97,7 @@ def document_passages(
     """
     if not len(text_of):
         return SpanInputs.empty()
-    pieces, low, high = locate_mentions(tokenizer, texts, text_of, offsets)
+    pieces, _, low, high = locate_mentions(tokenizer, texts, text_of, offsets)
     if markers:
         given = pieces, text_of, low, high
         pieces, low, high = with_markers(tokenizer.specials, *given)

@@ -11,7 +11,7 @@ an empty span, see ``SpanInputs.readable``.
 """
 
 from dataclasses import dataclass
-from typing import Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -21,12 +21,15 @@ from ..settings import check_count
 from .inputs import SpanInputs, assemble, check_offsets
 from .protocol import Text
 from .shim import loaded_shim
+from .stretches import UNCUT, stretches_of
 from .word_pieces import WordPieces, WordPieceTokenizer
 
 SHORTEST_WINDOW = 8
 # Characters of an entity's text that are tokenized, for each word piece that is kept. Words are
 # shorter: longer ones are unknown to the tokenizers of BERT's family.
 CHARACTERS_PER_PIECE = 100
+# Characters of a long text that are tokenized around mentions at first, for each word piece needed.
+CHARACTERS_AROUND = 8
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,9 @@ def mention_windows(
     """
     if not len(text_of):
         return SpanInputs.empty()
-    (ids, bounds), low, high = locate_mentions(tokenizer, texts, text_of, offsets)
-    available = low - bounds[text_of], bounds[text_of + 1] - high
+    located = locate_mentions(tokenizer, texts, text_of, offsets, size - 4)
+    (ids, _), low, high = located.pieces, located.low, located.high
+    available = located.around()
 
     one = np.ones(len(low), dtype=np.int64)
     kept = np.minimum(high - low, size - 4)
@@ -142,21 +146,63 @@ def share_context(
     return np.minimum(left, spare - kept_right), kept_right
 
 
+class LocatedMentions(NamedTuple):
+    """Word pieces of texts, or of stretches of them, and the mentions in them.
+
+    pieces: The word pieces.
+    text_of: (n,) int64, which of these texts each mention is in.
+    low, high: (n,) int64, the first word piece of each mention, and the one after its last.
+    """
+
+    pieces: WordPieces
+    text_of: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def around(self) -> Tuple[np.ndarray, np.ndarray]:
+        """The number of word pieces on the left and on the right of each mention."""
+        bounds = self.pieces.bounds
+        return self.low - bounds[self.text_of], bounds[self.text_of + 1] - self.high
+
+
 def locate_mentions(
-    tokenizer: WordPieceTokenizer, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
-) -> Tuple[WordPieces, np.ndarray, np.ndarray]:
-    """Find word pieces of texts, and mentions in them.
+    tokenizer: WordPieceTokenizer,
+    texts: Sequence[str],
+    text_of: np.ndarray,
+    offsets: np.ndarray,
+    around: Optional[int] = None,
+) -> LocatedMentions:
+    """Find the word pieces of mentions, and those around them.
 
     texts, text_of, offsets: As in ``mention_windows``.
-    RETURNS: Also the first word piece of each mention, and the one after its last: (n,) int64 each.
+    around: The word pieces that are needed on either side of a mention. So much of long texts is
+        read, where that gives the same word pieces. None for whole texts.
     """
     check_offsets(texts, text_of, offsets)
+    if around is None or not tokenizer.reads_words or all(len(text) <= UNCUT for text in texts):
+        return _locate(tokenizer, texts, text_of, offsets)
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    reach = np.full(len(text_of), around * CHARACTERS_AROUND + 1, dtype=np.int64)
+    while True:
+        cut = stretches_of(texts, text_of, offsets, reach)
+        located = _locate(tokenizer, cut.texts, cut.text_of, cut.offsets)
+        left, right = located.around()
+        starts, ends = cut.places[cut.text_of].T
+        lacks = ((left < around) & (starts > 0)) | ((right < around) & (ends < lengths[text_of]))
+        if not lacks.any():
+            return located
+        reach[lacks] *= 8
+
+
+def _locate(
+    tokenizer: WordPieceTokenizer, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+) -> LocatedMentions:
     located = tokenizer.read_with_offsets(texts, text_of, offsets)
     characters = located.text_starts[text_of][:, None] + offsets
     low = np.searchsorted(located.ends, characters[:, 0], side="right")
     high = np.searchsorted(located.starts, characters[:, 1], side="left")
     low = np.minimum(low, located.pieces.bounds[text_of + 1])
-    return located.pieces, low, np.maximum(high, low)
+    return LocatedMentions(located.pieces, text_of, low, np.maximum(high, low))
 
 
 def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]) -> SpanInputs:

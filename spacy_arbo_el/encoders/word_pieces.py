@@ -17,8 +17,8 @@ START, END, TITLE = "[START]", "[END]", "[TITLE]"
 MARKERS = (START, END, TITLE)
 # Where these are among the special tokens [CLS], [SEP], [START], [END] and [TITLE].
 SEP_PLACE, START_PLACE, END_PLACE, TITLE_PLACE = 1, 2, 3, 4
-# A character of a word beside another one, such as an emoji; ``_is_of_word`` decides exactly.
-_MIXED = re.compile(r"\w[^\w\s\x00-\x7f]|[^\w\s\x00-\x7f]\w")
+# A symbol beside another character, such as an emoji; ``_is_of_word`` decides exactly.
+_MIXED = re.compile(r"\S[^\w\s\x00-\x7f]|[^\w\s\x00-\x7f]\S")
 
 # Characters of the longest unknown word that is searched for symbols, and parts of a text that are
 # tokenized at a time: they bound what a hostile text costs.
@@ -72,6 +72,8 @@ class WordPieceTokenizer:
     tokenizer: A fast tokenizer. Its truncation and padding are switched off.
     specials: (5,) int64, the ids of [CLS], [SEP] and the markers.
     unknown: The id of the word piece for what the vocabulary does not have; -1 for none.
+    reads_words: Whether it reads each word by itself, as BERT does: a text that is cut between two
+        words gives the same word pieces.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
@@ -82,6 +84,7 @@ class WordPieceTokenizer:
         unknown = getattr(tokenizer, "unk_token_id", None)
         self.unknown = -1 if unknown is None else int(unknown)
         self._backend: Any = tokenizer.backend_tokenizer
+        self.reads_words = _reads_words(tokenizer)
         # A model's own tokenizer file may ask for truncation, which would lose mentions.
         self._backend.no_truncation()
         self._backend.no_padding()
@@ -177,6 +180,13 @@ class WordPieceTokenizer:
                 joined.ids.extend(encoding.ids)
                 joined.offsets.extend((a + shift, b + shift) for a, b in encoding.offsets)
         return joined
+
+
+def _reads_words(tokenizer: PreTrainedTokenizerBase) -> bool:
+    backend: Any = tokenizer.backend_tokenizer
+    steps = type(backend.normalizer).__name__, type(backend.pre_tokenizer).__name__
+    added = tokenizer.get_added_vocab()
+    return steps == ("BertNormalizer", "BertPreTokenizer") and not any(" " in one for one in added)
 
 
 def _is_of_word(character: str) -> bool:

@@ -70,7 +70,7 @@ def read_gold(
     n_documents = n_words = n_english = 0
     for doc in docs:
         spans = find_mentions(doc, getter)
-        records = records_of(spans, [span.text for span in spans]) if spans else ()
+        records = records_of(spans, doc.text, [span.text for span in spans]) if spans else ()
         doubts = _doubtful_offsets(spans, tokenizer)
         for span, record, doubt in zip(spans, records, doubts):
             mentions.append(GoldMention(record, span.kb_id_, span.id_, doubt))

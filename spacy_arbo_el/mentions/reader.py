@@ -15,7 +15,7 @@ from ..errors import Warnings
 from ..log import warn_once
 from ..settings import check_strings
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from .normalization.text import Normalizer
+from .normalization.text import Normalizer, normalized
 from .record import MentionBatch, records_of
 
 Spans = Sequence[Sequence[Span]]
@@ -130,14 +130,16 @@ class MentionReader:
         if not numbered:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
-        texts = self.texts_of(groups)
+        # A Doc builds its text on every access.
+        plain = [group[0].doc.text for group in groups]
+        texts = self._normalized(groups, plain)
         inputs, rest = self.inputs_of(texts), iter(texts.normalized)
         if not inputs.readable.all():
             warn_once(Warnings.W540)
         records = [
             record
-            for group in groups
-            for record in records_of(group, list(islice(rest, len(group))))
+            for group, text in zip(groups, plain)
+            for record in records_of(group, text, list(islice(rest, len(group))))
         ]
         counts = [len(group) for group in groups]
         return MentionBatch(
@@ -154,12 +156,15 @@ class MentionReader:
         spans: For each document its spans; documents without are left out.
         """
         groups = [group for group in spans if group]
-        texts = [group[0].doc.text for group in groups]
+        return self._normalized(groups, [group[0].doc.text for group in groups])
+
+    def _normalized(self, groups: Spans, texts: List[str]) -> ReadTexts:
         offsets = [
             np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
         ]
-        if self.settings.normalizer is not None:
-            pairs = [self.settings.normalizer(*pair) for pair in zip(texts, offsets)]
+        normalizer = self.settings.normalizer
+        if normalizer is not None:
+            pairs = [normalized(normalizer, *pair) for pair in zip(texts, offsets)]
             texts, offsets = [text for text, _ in pairs], [moved for _, moved in pairs]
         return ReadTexts(texts, offsets)
 

@@ -166,15 +166,17 @@ def keys_of(spans: Sequence[Span]) -> List[MentionKey]:
     return [(fingerprint, *offsets_of_span(span)) for span in spans]
 
 
-def records_of(spans: Sequence[Span], normalized: Sequence[str]) -> Iterator[MentionRecord]:
+def records_of(
+    spans: Sequence[Span], text: str, normalized: Sequence[str]
+) -> Iterator[MentionRecord]:
     """The mentions of one Doc.
 
     spans: At least one.
+    text: The text of the Doc.
     normalized: The normalized surface form of each.
     """
     doc: Doc = spans[0].doc
-    # A Doc builds its text on every access.
-    text, doc_id = doc.text, str(doc.user_data.get("doc_id", ""))
+    doc_id = str(doc.user_data.get("doc_id", ""))
     fingerprint = text_fingerprint(text)
     for span, form in zip(spans, normalized):
         start, end = offsets_of_span(span)

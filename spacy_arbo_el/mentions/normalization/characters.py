@@ -5,7 +5,7 @@ characters.
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Dict, Tuple
+from typing import ClassVar, Dict, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -53,6 +53,8 @@ class PlainCharacters:
         [components.arbo_linker.mentions.normalizer]
         @misc = "spacy-arbo-el.PlainCharacters.v1"
     """
+
+    is_local: ClassVar[bool] = True
 
     def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
         matches = list(_EDITS.finditer(text)) if len(offsets) else []

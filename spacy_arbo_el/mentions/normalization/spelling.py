@@ -4,7 +4,7 @@ has.
 
 import re
 from dataclasses import dataclass
-from typing import Tuple
+from typing import ClassVar, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -63,6 +63,8 @@ class AmericanSpelling:
         [components.arbo_linker.mentions.normalizer]
         @misc = "spacy-arbo-el.AmericanSpelling.v1"
     """
+
+    is_local: ClassVar[bool] = True
 
     def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
         matches = list(_STEM.finditer(text))

@@ -6,9 +6,12 @@ from typing import Callable, List, Tuple
 import numpy as np
 from spacy.util import registry
 
+from ...encoders.stretches import UNCUT, stretches_of
+
 # Function from a text and the offsets of its mentions, (n, 2) int64 start and end character with
 # the end exclusive, to the text to read instead and the offsets there. A normalizer changes
-# nothing outside of mentions. It is a frozen dataclass.
+# nothing outside of mentions. It is a frozen dataclass. One that looks no further than at the words
+# around a mention has ``is_local = True`` as an attribute: it gets stretches of long texts.
 Normalizer = Callable[[str, np.ndarray], Tuple[str, np.ndarray]]
 
 # Characters of the longest mentions that are changed.
@@ -23,7 +26,7 @@ class NormalizerChain:
 
     def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
         for normalizer in self.normalizers:
-            text, offsets = normalizer(text, offsets)
+            text, offsets = normalized(normalizer, text, offsets)
         return text, offsets
 
 
@@ -41,6 +44,23 @@ def normalizer_chain(*normalizers: Normalizer) -> NormalizerChain:
     @misc = "spacy-arbo-el.AmericanSpelling.v1"
     """
     return NormalizerChain(normalizers)
+
+
+def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+    """Apply a normalizer, to stretches of a long text if it is local."""
+    if len(text) <= UNCUT or not len(offsets) or not getattr(normalizer, "is_local", False):
+        return normalizer(text, offsets)
+    none = np.zeros(len(offsets), dtype=np.int64)
+    cut = stretches_of([text], none, offsets, none)
+    parts, at, length = [], 0, 0
+    moved = np.empty_like(offsets)
+    for number, (start, end) in enumerate(cut.places.tolist()):
+        rows = np.flatnonzero(cut.text_of == number)
+        before, (stretch, places) = text[at:start], normalizer(cut.texts[number], cut.offsets[rows])
+        moved[rows] = places + length + len(before)
+        parts += [before, stretch]
+        at, length = end, length + len(before) + len(stretch)
+    return "".join([*parts, text[at:]]), moved
 
 
 def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:

@@ -1,0 +1,99 @@
+"""Stretches of long texts, for what reads the words around mentions alone."""
+
+from typing import List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+# Characters of the longest text that is one stretch.
+UNCUT = 512
+
+
+class Stretches(NamedTuple):
+    """Stretches of texts, with the mentions in them. They do not overlap.
+
+    texts: The stretches, s in all.
+    text_of: (n,) int64, the stretch that each mention is in.
+    offsets: (n, 2) int64 start and end character there, end exclusive.
+    source: (s,) int64, the text that each stretch is from.
+    places: (s, 2) int64, where it starts and ends there, end exclusive.
+    """
+
+    texts: List[str]
+    text_of: np.ndarray
+    offsets: np.ndarray
+    source: np.ndarray
+    places: np.ndarray
+
+
+def stretches_of(
+    texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray, reach: np.ndarray
+) -> Stretches:
+    """Cut out what is around the mentions of texts. Mentions near each other share a stretch.
+
+    A text is cut at spaces between two printable ASCII characters. So words, and the word pieces of
+    BERT's family, are those of the whole text.
+
+    texts: The documents.
+    text_of: (n,) int64, which text each mention is in.
+    offsets: (n, 2) int64 start and end character there, end exclusive.
+    reach: (n,) int64, the least characters of a stretch on either side of a mention.
+    """
+    low, high = offsets[:, 0] - reach, offsets[:, 1] + reach
+    order = np.lexsort((low, text_of))
+    source: List[int] = []
+    places: List[Tuple[int, int]] = []
+    stretch = np.empty(len(order), dtype=np.int64)
+    for group in np.split(order, np.flatnonzero(np.diff(text_of[order])) + 1):
+        number = int(text_of[group[0]])
+        found, of_mention = _cut(texts[number], low[group].tolist(), high[group].tolist())
+        stretch[group] = np.array(of_mention, dtype=np.int64) + len(places)
+        source += [number] * len(found)
+        places += found
+    cut = [texts[number][start:end] for number, (start, end) in zip(source, places)]
+    bounds = np.array(places, dtype=np.int64)
+    moved = offsets - bounds[stretch, :1]
+    return Stretches(cut, stretch, moved, np.array(source, dtype=np.int64), bounds)
+
+
+def _cut(
+    text: str, low: Sequence[int], high: Sequence[int]
+) -> Tuple[List[Tuple[int, int]], List[int]]:
+    """The places of stretches, and the stretch of each mention.
+
+    low, high: What stretches have to include, sorted by ``low``; may be outside of the text.
+    """
+    if len(text) <= UNCUT:
+        return [(0, len(text))], [0] * len(low)
+    starts: List[int] = []
+    ends: List[int] = []
+    of_mention = []
+    for least, most in zip(low, high):
+        last = ends[-1] if ends else 0
+        space = _space_before(text, last, least)
+        if not ends or space >= 0:
+            starts.append(space + 1)
+            ends.append(_space_after(text, most))
+        elif most > last:
+            ends[-1] = _space_after(text, most)
+        of_mention.append(len(starts) - 1)
+    return list(zip(starts, ends)), of_mention
+
+
+def _space_before(text: str, start: int, end: int) -> int:
+    """The last place to cut in a part of a text; -1 for none."""
+    place = text.rfind(" ", start, max(end, 0))
+    while place >= 0 and not _is_border(text, place):
+        place = text.rfind(" ", start, place)
+    return place
+
+
+def _space_after(text: str, start: int) -> int:
+    """The first place to cut from a character on; the end of the text for none."""
+    place = text.find(" ", start)
+    while place >= 0 and not _is_border(text, place):
+        place = text.find(" ", place + 1)
+    return place if place >= 0 else len(text)
+
+
+def _is_border(text: str, space: int) -> bool:
+    return "!" <= text[space - 1 : space] <= "~" and "!" <= text[space + 1 : space + 2] <= "~"
