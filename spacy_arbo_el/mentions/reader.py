@@ -78,6 +78,15 @@ class ReadTexts:
         ]
 
 
+def texts_as_written(groups: Spans) -> ReadTexts:
+    """The texts of documents before they are normalized. groups: Some spans of each document."""
+    offsets = [
+        np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
+    ]
+    # A Doc builds its text on every access.
+    return ReadTexts([group[0].doc.text for group in groups], offsets)
+
+
 @dataclass(frozen=True)
 class MentionReader:
     """Reads the mentions of Docs.
@@ -130,15 +139,14 @@ class MentionReader:
         if not numbered:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
-        # A Doc builds its text on every access.
-        plain = [group[0].doc.text for group in groups]
-        texts = self._normalized(groups, plain)
+        given = texts_as_written(groups)
+        texts = given if self.settings.normalizer is None else self._normalized(given)
         inputs, rest = self.inputs_of(texts), iter(texts.normalized)
         if not inputs.readable.all():
             warn_once(Warnings.W540)
         records = [
             record
-            for group, text in zip(groups, plain)
+            for group, text in zip(groups, given.texts)
             for record in records_of(group, text, list(islice(rest, len(group))))
         ]
         counts = [len(group) for group in groups]
@@ -155,18 +163,14 @@ class MentionReader:
 
         spans: For each document its spans; documents without are left out.
         """
-        groups = [group for group in spans if group]
-        return self._normalized(groups, [group[0].doc.text for group in groups])
+        given = texts_as_written([group for group in spans if group])
+        return given if self.settings.normalizer is None else self._normalized(given)
 
-    def _normalized(self, groups: Spans, texts: List[str]) -> ReadTexts:
-        offsets = [
-            np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
-        ]
+    def _normalized(self, given: ReadTexts) -> ReadTexts:
         normalizer = self.settings.normalizer
-        if normalizer is not None:
-            pairs = [normalized(normalizer, *pair) for pair in zip(texts, offsets)]
-            texts, offsets = [text for text, _ in pairs], [moved for _, moved in pairs]
-        return ReadTexts(texts, offsets)
+        assert normalizer is not None, "callers have one"
+        pairs = [normalized(normalizer, *pair) for pair in zip(given.texts, given.offsets)]
+        return ReadTexts([text for text, _ in pairs], [moved for _, moved in pairs])
 
     def inputs_of(self, read: ReadTexts) -> SpanInputs:
         """Encoder inputs of the mentions of texts."""
