@@ -45,7 +45,7 @@ from spacy_arbo_el.reranking.contexts import (
     read_contexts,
 )
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
-from spacy_arbo_el.reranking.features import CandidateFeatures
+from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures
 from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights, train_networks
 from spacy_arbo_el.retrieval.neighbours import Neighbours
@@ -53,7 +53,10 @@ from spacy_arbo_el.storage.files import write_file
 
 FEW = 4
 # In about so many ways a mention is used.
-WAYS = 5
+WAYS = 6
+# How much the similarities of vectors of made namesakes differ.
+NOISE = 0.04
+VECTORS = [FEATURES.index("name"), FEATURES.index("nearest")]
 # Words of the shortest descriptions that are made.
 BRIEF = 4
 # Weight of mentions as if the knowledge base lacked their entity: lists of users lack many. And of
@@ -91,6 +94,9 @@ def twins(candidates: CandidateFeatures, correct: np.ndarray) -> CandidateFeatur
         others = np.flatnonzero(candidates.valid[mention] & ~correct[mention])
         chosen = rng.permutation(others)[: rng.integers(1, 3)]
         features[mention, chosen] = features[mention, correct[mention].argmax()]
+        # Vectors of one name differ a little, by the description that each is read with.
+        noise = rng.normal(0.0, NOISE, size=(len(chosen), 1))
+        features[np.ix_([mention], chosen, VECTORS)] += noise
     made = replace(candidates, features=features)
     return made.with_contexts(candidates.column("fit"), candidates.column("described") > 0)
 
@@ -250,8 +256,8 @@ def collect(linker: ArboLinker, docs: List[Doc], first: int) -> Tuple[List[Label
     ways = [features]
     read = read_contexts(records, features, context.datastore)
     if read.column("described").any():
-        ways += [read, half_described(read), briefly_described(linker, records, read)]
-        ways.append(twins(read, is_gold(read.entities, gold)))
+        brief, correct = briefly_described(linker, records, read), is_gold(read.entities, gold)
+        ways += [read, half_described(read), brief, twins(read, correct), twins(brief, correct)]
     labelled = [Labelled.of(way, gold, documents) for way in ways]
     few = one_candidate(read, gold)
     labelled.append(Labelled.of(few, gold[::FEW], documents[::FEW]))

@@ -72,8 +72,8 @@ def _cut(
         space = _space_before(text, last, least)
         if not ends or space >= 0:
             starts.append(space + 1)
-            ends.append(last)
-        if most > ends[-1]:
+            ends.append(_space_after(text, most))
+        elif most > last:
             ends[-1] = _space_after(text, most)
         of_mention.append(len(starts) - 1)
     return list(zip(starts, ends)), of_mention

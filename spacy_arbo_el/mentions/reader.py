@@ -78,6 +78,15 @@ class ReadTexts:
         ]
 
 
+def texts_as_written(groups: Spans) -> ReadTexts:
+    """The texts of documents before they are normalized. groups: Some spans of each document."""
+    offsets = [
+        np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
+    ]
+    # A Doc builds its text on every access.
+    return ReadTexts([group[0].doc.text for group in groups], offsets)
+
+
 @dataclass(frozen=True)
 class MentionReader:
     """Reads the mentions of Docs.
@@ -133,15 +142,14 @@ class MentionReader:
         if not numbered:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
-        # A Doc builds its text on every access.
-        plain = [group[0].doc.text for group in groups]
-        texts = self._texts_of(groups, plain)
+        given = texts_as_written(groups)
+        texts = given if self.settings.normalizer is None else self._normalized(given)
         inputs, rest = self.inputs_of(texts), iter(texts.normalized)
         if not inputs.readable.all():
             warn_once(Warnings.W540)
         records = [
             record
-            for group, text in zip(groups, plain)
+            for group, text in zip(groups, given.texts)
             for record in records_of(group, text, list(islice(rest, len(group))))
         ]
         counts = [len(group) for group in groups]
@@ -158,14 +166,7 @@ class MentionReader:
 
         spans: For each document its spans; documents without are left out.
         """
-        groups = [group for group in spans if group]
-        return self._texts_of(groups, [group[0].doc.text for group in groups])
-
-    def _texts_of(self, groups: Spans, texts: List[str]) -> ReadTexts:
-        offsets = [
-            np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
-        ]
-        given = ReadTexts(texts, offsets)
+        given = texts_as_written([group for group in spans if group])
         return given if self.settings.normalizer is None else self._normalized(given)
 
     def _normalized(self, given: ReadTexts) -> ReadTexts:
