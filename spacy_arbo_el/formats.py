@@ -68,7 +68,7 @@ CORPUS_STARTS = {
     "prodigy": re.compile(rb"\{[^\n]*\"(?:spans|_input_hash)\"\s*:"),
     "doccano": re.compile(rb"\{[^\n]*(?:\"start_offset\"|\"labels?\"\s*:\s*\[)"),
 }
-# What is read by no reader, by how it begins or its name ends.
+# Kinds of files that no reader reads, by their beginning or the end of their names.
 UNREAD_STARTS = {b"PK\x03\x04": "zip archive or .xlsx", b"PAR1": "Parquet file",
                  b"\xfd7zXZ": ".xz archive", b"\x28\xb5\x2f\xfd": ".zst archive",
                  b"\x80\x04": "pickle", b"\x80\x05": "pickle"}  # fmt: skip

@@ -93,7 +93,7 @@ def _text_of(document: Any, id_: str, offsets: str) -> AnnotatedText:
     text, mentions = "", []
     for passage in _parts(_list(document, "passages")):
         start, words = integer(passage, "offset"), passage.get("text") or ""
-        # Offsets in other units can lie within what is there.
+        # Offsets in other units can lie within the text so far.
         text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
         given, about = _mentions(passage, start)
         try:
