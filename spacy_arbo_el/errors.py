@@ -262,6 +262,11 @@ class Errors(metaclass=_Coded):
     E117 = "There is no way {value!r} to count offsets. Choose one of: {choices}."
     E118 = "The reader of {format!r} has no option --offsets. Leave it out, or convert the offsets."
 
+    E119 = (
+        "{path}: no reader for a {kind}. Convert it to one of the formats that --format names, or "
+        "give a reader of yours with --format NAME --code FILE."
+    )
+
     # Encoders: E2xx
     E200 = (
         "The encoder {name!r} has no weights yet. A linker loads them when it is first used. To "

@@ -8,7 +8,7 @@ from spacy.cli._util import app
 
 from .calibrate import calibrate_command
 from .check import check_command
-from .console import write_any_text
+from .console import prepare_console
 from .convert import convert_command
 from .discover import discover_command, link_command
 from .distill import distill_command
@@ -29,7 +29,7 @@ from .tune import tune_command
 from .wrong_links import errors_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
-arbo_cli.callback()(write_any_text)
+arbo_cli.callback()(prepare_console)
 arbo_cli.command("convert")(convert_command)
 arbo_cli.command("check")(check_command)
 arbo_cli.command("silver")(silver_command)

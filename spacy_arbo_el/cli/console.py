@@ -2,13 +2,18 @@
 
 import codecs
 import io
+import re
 import sys
-from typing import Tuple
+import warnings
+from typing import Any, Optional, Tuple
 
 # What signs of messages are written as where the console does not have them.
 SIGNS = {"→": "->", "←": "<-", "–": "-", "…": "...", "×": "x", "≥": ">=", "λ": "lambda"}
 SIGNS.update({"✔": "[+]", "✘": "[x]", "⚠": "[!]", "ℹ": "[i]", "“": '"', "”": '"', "’": "'"})
 PLAIN = "arbo-plain"
+# The beginning of warnings for people, and the form of others.
+_CODED = re.compile(r"\[(arbo-)?W\d+\]")
+_FORMAT = warnings.formatwarning
 
 
 def write_any_text() -> None:
@@ -29,6 +34,20 @@ def write_any_text() -> None:
         codecs.register_error(PLAIN, _plain)
     for stream in others:
         stream.reconfigure(errors=PLAIN)
+
+
+def prepare_console() -> None:
+    """Let all text be printed, and warnings without the place in the code."""
+    write_any_text()
+    warnings.formatwarning = _format_warning
+
+
+def _format_warning(
+    message: Any, category: Any, filename: str, lineno: int, line: Optional[str] = None
+) -> str:
+    if _CODED.match(str(message)):
+        return f"⚠ {message}\n"
+    return _FORMAT(message, category, filename, lineno, line)
 
 
 def write_line(text: str) -> None:

@@ -11,7 +11,8 @@ from .arguments import CODE, EXCLUDE
 
 # Not read from the registry: readers are not imported for help.
 FORMATS = (
-    "jsonl, csv, pubtator, prodigy, doccano, label-studio, spacy-json, or one that --code adds"
+    "jsonl, csv, pubtator, bioc, brat, prodigy, doccano, label-studio, spacy-json, or one that "
+    "--code adds"
 )
 
 
@@ -19,7 +20,7 @@ def convert_command(
     # fmt: off
     source: Path = Arg(..., help="Corpus to read"),
     output: Path = Arg(..., help="The .spacy file to write"),
-    format: str = Opt("jsonl", "--format", "-f", help=f"One of: {FORMATS}"),
+    format: str = Opt("", "--format", "-f", help=f"By default by name and content. {FORMATS}"),
     labels: str = Opt("", "--labels", "-l", help="Labels to keep, separated by commas"),
     concepts: Optional[Path] = Opt(
         None,
@@ -45,7 +46,7 @@ def convert_command(
     \b
     Example:
       python -m spacy arbo convert train.jsonl train.spacy
-      python -m spacy arbo convert annotations.csv train.spacy --format csv --skip-bad
+      python -m spacy arbo convert annotations.csv train.spacy --skip-bad
       python -m spacy arbo convert mine.xml train.spacy --format mine --code readers.py
     """
     import spacy

@@ -143,11 +143,11 @@ def _mention(columns: List[str]) -> Tuple[Given, About]:
     label = columns[4].strip()
     if not label:
         raise Problem(f"the label (column 5) is empty. {FORM}.")
-    ids = _ids(columns[5]) if len(columns) > 5 else ()
+    ids = ids_in(columns[5]) if len(columns) > 5 else ()
     return given, (label, ids, "")
 
 
-def _ids(value: str) -> Tuple[str, ...]:
+def ids_in(value: str) -> Tuple[str, ...]:
     """The ids of a mention. The bars within a variant of tmVar separate none."""
     if VARIANT.search(value):
         return split_ids(value.replace("|", "_"), ";")

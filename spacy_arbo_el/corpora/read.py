@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..errors import Errors, Warnings
-from ..formats import corpus_formats
+from ..formats import check_readable, corpus_format_of, corpus_formats
 from ..storage.lines import (
     OTHER_ENCODING,
     OnBad,
@@ -29,7 +29,7 @@ from ..storage.lines import (
 )
 
 # Importing a reader registers its format.
-from . import annotation_tools, label_studio, pubtator  # noqa: F401
+from . import annotation_tools, bioc, brat, label_studio, pubtator  # noqa: F401
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked
@@ -40,6 +40,8 @@ from .parquet import read_parquet
 from .table import read_table
 
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)
+# Formats of plain text or JSON, for which other files are taken by mistake.
+OF_TEXT = ("jsonl", "csv", "pubtator", "prodigy", "doccano", "label-studio", "spacy-json")
 # Whether a document is wanted, by its id.
 Keep = Callable[[str], bool]
 
@@ -56,17 +58,20 @@ def read(
     A warning tells where offsets did not count characters, and where they seem not to. Raises
     ValueError for an unknown format or reading.
 
-    format: A name in ``corpus_formats``.
+    format: A name in ``corpus_formats``; "" for what name and content of the file say.
     on_error: Takes the errors of invalid lines; by default they are raised.
     counts: Counts omissions, under "duplicates" and "excluded".
     offsets: How the file counts offsets, one of ``READINGS``; "" tries all of them where it has
         the words of mentions, and counts characters where it has not.
     """
+    format = format or corpus_format_of(check_exists(path))
     if format not in corpus_formats:
         formats = ", ".join(map(repr, sorted(corpus_formats.get_all())))
         raise ValueError(Errors.E112.format(format=format, formats=formats))
     if offsets and offsets not in READINGS:
         raise ValueError(Errors.E117.format(value=offsets, choices=", ".join(READINGS)))
+    if format in OF_TEXT:
+        check_readable(Path(path))
     reader = corpus_formats.get(format)
     known = inspect.signature(reader).parameters
     if offsets and "offsets" not in known:

@@ -220,6 +220,8 @@ def read_records(
             record = json.loads(line, parse_constant=_no_number)
         except json.JSONDecodeError as err:
             problem = f"no valid JSON: {err.msg} at column {err.colno}. Write one object per line."
+            if line.strip() in ("{", "["):
+                problem = "JSON over several lines. Write one object per line: jq -c . FILE."
             bad(line_error(path, number, problem))
             continue
         except (ValueError, RecursionError) as err:
@@ -255,7 +257,10 @@ def read_cells(
         try:
             row = next(rows, None)
         except csv.Error as error:
-            bad(line_error(path, last, f"no valid table: {error}."))
+            problem = f"no valid table: {error}."
+            if "new-line character" in str(error):
+                problem = "lines end with a carriage return alone. Save them with line feeds."
+            bad(line_error(path, last, problem))
             continue
         if row is None:
             return

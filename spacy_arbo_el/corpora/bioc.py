@@ -1,0 +1,151 @@
+"""BioC, in XML and JSON, as PubTator Central and many biomedical corpora are distributed."""
+
+from typing import Any, Dict, Iterator, List, Tuple
+from xml.etree import ElementTree
+
+from ..formats import corpus_formats
+from ..storage.lines import OPENERS, OnBad, PathLike, check_exists, line_error, throw
+from .annotated import LABEL, AnnotatedText
+from .json_documents import (
+    About,
+    Problem,
+    Source,
+    check_object,
+    id_in,
+    integer,
+    json_values,
+    placed,
+    read_each,
+)
+from .offsets import Given, Misplaced
+from .pubtator import ids_in
+
+# Keys of infons that hold the id of an entity, and the type of a mention.
+IDS = ("identifier", "kb_id", "concept_id", "normalized_id", "mesh", "omim", "umls", "cui", "id")
+TYPES = ("type", "label", "class")
+
+
+@corpus_formats("bioc")
+def read_bioc(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
+    """Yield the documents of a file. Errors name the number of a document.
+
+    The text is that of the passages at their offsets. A mention in several pieces is left out,
+    since a span can't have any.
+    """
+    path = check_exists(path)
+    source = Source(path, bad, offsets=offsets)
+    with OPENERS.get(path.suffix, open)(path, "rb") as file:
+        is_xml = file.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    documents = _xml_documents(path) if is_xml else _json_documents(source)
+
+    def parse(document: Any, id_: str) -> AnnotatedText:
+        return _text_of(document, id_, offsets)
+
+    return read_each(source, parse, enumerate(documents, 1))
+
+
+def _json_documents(source: Source) -> Iterator[Any]:
+    for _, value in json_values(source):
+        inner = value if isinstance(value, dict) else {}
+        nested = next((inner[key] for key in ("documents", "PubTator3") if key in inner), None)
+        yield from nested if isinstance(nested, list) else [value]
+
+
+def _xml_documents(path: PathLike) -> Iterator[Dict[str, Any]]:
+    """Documents in the form that they have in JSON."""
+    path = check_exists(path)
+    try:
+        with OPENERS.get(path.suffix, open)(path, "rb") as file:
+            for _, element in ElementTree.iterparse(file):
+                if element.tag == "document":
+                    passages = [_passage(one) for one in element.iter("passage")]
+                    yield {"id": element.findtext("id"), "passages": passages}
+                    element.clear()
+    except ElementTree.ParseError as error:
+        raise line_error(path, error.position[0], f"no valid XML: {error}.") from None
+
+
+def _passage(element: ElementTree.Element) -> Dict[str, Any]:
+    return {
+        "offset": _number(element.findtext("offset")),
+        "text": element.findtext("text"),
+        "sentences": [_passage(one) for one in element.findall("sentence")],
+        "annotations": [_annotation(one) for one in element.findall("annotation")],
+    }
+
+
+def _annotation(element: ElementTree.Element) -> Dict[str, Any]:
+    locations = [
+        {key: _number(one.get(key)) for key in ("offset", "length")}
+        for one in element.findall("location")
+    ]
+    infons = {one.get("key", ""): one.text or "" for one in element.findall("infon")}
+    return {"text": element.findtext("text"), "infons": infons, "locations": locations}
+
+
+def _number(value: Any) -> Any:
+    """A whole number; the value itself where it is none."""
+    return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+
+
+def _text_of(document: Any, id_: str, offsets: str) -> AnnotatedText:
+    check_object(document)
+    text, mentions = "", []
+    for passage in _parts(_list(document, "passages")):
+        start, words = integer(passage, "offset"), passage.get("text") or ""
+        # Offsets in other units can lie within the text so far.
+        text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
+        given, about = _mentions(passage, start)
+        try:
+            found = placed(words, given, about, offsets)
+        except Misplaced as problem:
+            raise Problem(f"mention {problem.position + 1} of a passage: {problem}") from None
+        for one in found:
+            at = (one.start + len(text), one.end + len(text))
+            mentions.append(one.__class__(*at, one.label, one.kb_ids, one.cluster, one.counted))
+        text += words
+    return AnnotatedText(id_in(document, "id", id_), text, tuple(mentions))
+
+
+def _parts(passages: List[Any]) -> Iterator[Dict[str, Any]]:
+    """Passages with a text, or their sentences."""
+    for passage in passages:
+        check_object(passage)
+        if passage.get("text"):
+            yield {**passage, "annotations": [*_annotations(passage)]}
+        else:
+            yield from _parts(_list(passage, "sentences"))
+
+
+def _annotations(passage: Dict[str, Any]) -> Iterator[Any]:
+    yield from _list(passage, "annotations")
+    for sentence in _list(passage, "sentences"):
+        check_object(sentence)
+        yield from _annotations(sentence)
+
+
+def _mentions(passage: Dict[str, Any], start: int) -> Tuple[List[Given], List[About]]:
+    given: List[Given] = []
+    about: List[About] = []
+    for annotation in passage["annotations"]:
+        check_object(annotation)
+        locations, infons = _list(annotation, "locations"), annotation.get("infons") or {}
+        if len(locations) != 1:
+            continue
+        check_object(locations[0])
+        first = integer(locations[0], "offset") - start
+        words = annotation.get("text")
+        end = first + integer(locations[0], "length")
+        given.append(Given(first, end, words if isinstance(words, str) else ""))
+        lower = {str(key).lower(): value for key, value in infons.items() if value}
+        ids = next((str(lower[key]) for key in IDS if key in lower), "")
+        label = next((str(lower[key]) for key in TYPES if key in lower), LABEL)
+        about.append((label.strip() or LABEL, ids_in(ids), ""))
+    return given, about
+
+
+def _list(record: Dict[str, Any], key: str) -> List[Any]:
+    value = record.get(key) or []
+    if not isinstance(value, list):
+        raise Problem(f"{key!r} must be a list.")
+    return value

@@ -1,0 +1,69 @@
+"""Brat's standoff format: a folder of ``.txt`` files with ``.ann`` files beside them.
+
+    T1<tab>Disease 7 17<tab>blue fever
+    N1<tab>Reference T1 MESH:D1<tab>blue fever
+
+The id is that of a normalization (N). Relations, events, attributes and notes are not read.
+"""
+
+from typing import Dict, Iterator, List, Tuple
+
+from ..formats import corpus_formats
+from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
+from .annotated import AnnotatedText, split_ids
+from .json_documents import About, Problem, Source, placed
+from .offsets import Given, Misplaced
+
+
+@corpus_formats("brat")
+def read_brat(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
+    """Yield the documents of a folder, or that of an ``.ann`` file.
+
+    A mention in several pieces is left out, since a span can't have any. Raises ValueError with
+    file and line at an invalid line.
+    """
+    path = check_exists(path)
+    files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
+    for file in files:
+        text = check_exists(file.with_suffix(".txt"), "Brat has the text beside the .ann file.")
+        content = text.read_bytes().decode("utf8").removeprefix("\ufeff")
+        name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
+        yield _document(Source(file, bad, offsets=offsets), name, content)
+
+
+def _document(source: Source, name: str, text: str) -> AnnotatedText:
+    mentions: Dict[str, Tuple[int, Given, str]] = {}
+    ids: Dict[str, List[str]] = {}
+    for number, line in read_lines(source.path, source.on_error):
+        columns = line.split("\t")
+        try:
+            if line.startswith("T"):
+                found = _mention(columns)
+                if found is not None:
+                    mentions[columns[0]] = (number, *found)
+            elif line.startswith("N") and len(columns) > 1:
+                _, target, kb_id = columns[1].split(" ", 2)
+                ids.setdefault(target, []).append(kb_id.strip())
+        except (Problem, ValueError) as problem:
+            source.report(number, f"no line of brat: {problem}")
+    while True:
+        rows = [(given, (label, split_ids("|".join(ids.get(key, ()))), ""))
+                for key, (_, given, label) in mentions.items()]  # fmt: skip
+        given: List[Given] = [one for one, _ in rows]
+        about: List[About] = [one for _, one in rows]
+        try:
+            return AnnotatedText(name, text, placed(text, given, about, source.offsets))
+        except Misplaced as problem:
+            key = list(mentions)[problem.position]
+            source.report(mentions.pop(key)[0], problem)
+
+
+def _mention(columns: List[str]) -> "Tuple[Given, str] | None":
+    """The place, words and label of a line. None for one in several pieces."""
+    if len(columns) < 3:
+        raise Problem("expected 'T1<tab>Label start end<tab>words'.")
+    label, _, place = columns[1].partition(" ")
+    if ";" in place:
+        return None
+    start, end = (int(part) for part in place.split())
+    return Given(start, end, columns[2]), label
