@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
 
 from .cost import Costs  # noqa: E402
+from .default import default_pipeline  # noqa: E402
 from .tiny import dual_encoder, save_tiny  # noqa: E402
 
 # The machine may be busy: a slow test is not a failure.
@@ -101,3 +102,22 @@ def tiny_bert(tmp_path_factory):
 def tiny(tiny_bert):
     """An initialized tiny encoder, whose weights a test may change."""
     return dual_encoder(str(tiny_bert))
+
+
+@pytest.fixture(scope="session")
+def default_nlp():
+    """The default pipeline with 302 entities. Don't change it: ``own_default`` is a copy."""
+    return default_pipeline()
+
+
+@pytest.fixture(scope="session")
+def saved_default(default_nlp, tmp_path_factory):
+    """The folder of the default pipeline."""
+    default_nlp.to_disk(folder := tmp_path_factory.mktemp("default") / "model")
+    return folder
+
+
+@pytest.fixture
+def own_default(saved_default):
+    """A copy of the default pipeline, which a test may change."""
+    return spacy.load(saved_default)

@@ -1,0 +1,87 @@
+"""What users do with the default pipeline: link, save, explain, edit, correct, share."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import spacy
+
+from spacy_arbo_el.kb.entity import Entity
+
+from ..default import MENTIONS, TEXT, links_in, marked
+
+
+@pytest.fixture(scope="module")
+def linked(default_nlp):
+    return links_in(default_nlp(marked(default_nlp)))
+
+
+def test_names_synonyms_and_abbreviations_are_linked_and_strangers_are_not(linked):
+    assert [kb_id for _, kb_id, _ in linked] == [
+        "kidney:failure",
+        "kidney:infection",
+        "liver:cancer",
+        "stomach:bleeding",
+        "NIL",
+        "heart:ischemia",
+    ]
+
+
+def test_the_pipeline_is_the_default_with_its_fitted_ranker(default_nlp):
+    stages = default_nlp.get_pipe("arbo_linker").stages
+    assert stages.reranker.weights_in(stages.context) is not None
+    assert len(stages.reader.settings.normalizer.normalizers) == 3
+
+
+def test_pipe_gives_what_single_calls_give(default_nlp):
+    texts = [TEXT, "No mention.", "A lung cyst or renal stone. " * 60, TEXT.upper()]
+    mentions = [MENTIONS, [], ["lung cyst", "renal stone"], []]
+
+    def docs():
+        return [marked(default_nlp, *pair) for pair in zip(texts, mentions)]
+
+    one_by_one = [links_in(default_nlp(doc)) for doc in docs()]
+    assert len(one_by_one[2]) == 2
+    for size in (1, 3, 64):
+        piped = default_nlp.pipe(docs(), batch_size=size)
+        assert [links_in(doc) for doc in piped] == one_by_one
+
+
+def test_threads_give_what_single_calls_give(default_nlp, linked):
+    docs = [marked(default_nlp) for _ in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        assert all(found == linked for found in pool.map(links_in, pool.map(default_nlp, docs)))
+
+
+def test_a_saved_pipeline_links_alike_and_encodes_no_entity_again(own_default, linked, monkeypatch):
+    encoder = type(own_default.get_pipe("arbo_linker").encoder)
+    monkeypatch.setattr(encoder, "encode_texts", lambda *_: pytest.fail("an entity was encoded"))
+    assert links_in(own_default(marked(own_default))) == linked
+    again = spacy.blank("en")
+    again.add_pipe("arbo_linker").from_bytes(own_default.get_pipe("arbo_linker").to_bytes())
+    assert links_in(again(marked(again))) == linked
+
+
+def test_an_explanation_says_why_and_why_not(default_nlp):
+    linker, doc = default_nlp.get_pipe("arbo_linker"), default_nlp(marked(default_nlp))
+    why = str(linker.explain(doc.ents[1]))
+    assert "kidney:infection" in why
+    assert "lung:infection" in str(linker.explain(doc.ents[1], "lung:infection"))
+    assert "NIL" in str(linker.explain(doc.ents[4]))
+
+
+def test_edits_and_corrections_count_at_once_and_are_saved(own_default, tmp_path):
+    linker = own_default.get_pipe("arbo_linker")
+
+    def now(nlp=own_default):
+        return [ent.kb_id_ for ent in nlp(marked(nlp)).ents]
+
+    linker.kb.add([Entity("zorblax", "Zorblax", "A drug.")])
+    linker.kb.remove(["liver:cancer"])
+    assert now()[4] == "zorblax" and now()[2] != "liver:cancer"
+    doc = own_default(marked(own_default))
+    linker.feedback.learn(doc.ents[5], "heart:failure")
+    linker.feedback.reject_link(doc.ents[1], "kidney:infection")
+    after = now()
+    assert after[5] == "heart:failure" and after[1] != "kidney:infection"
+    own_default.to_disk(tmp_path / "edited")
+    assert now(spacy.load(tmp_path / "edited")) == after
