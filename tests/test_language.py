@@ -29,7 +29,7 @@ BANNED = (
     "by hand",
 )
 PATTERN = re.compile(rf"\b({'|'.join(BANNED)})\b", re.I)
-MOST_WORDS = 10
+MOST_WORDS = 16
 # A docstring begins with a verb or a noun.
 NOT_FIRST = ("what", "how", "which", "where", "why", "whether", "as", "from", "those", "when")
 

@@ -23,7 +23,7 @@ class _WithoutSklearn:
     def find_spec(self, name: str, path: Optional[Sequence[str]] = None, target: Any = None) -> Any:
         if name != _GENERATION:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         settings = sys.modules.get("transformers.utils.import_utils")
         has_sklearn = getattr(settings, "_sklearn_available", False)
@@ -44,4 +44,4 @@ class _WithoutSklearn:
 
 
 if _GENERATION not in sys.modules:
-    sys.meta_path.insert(0, _WithoutSklearn())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _WithoutSklearn())
