@@ -796,7 +796,7 @@ class Warnings(metaclass=_Coded):
         "The learned weights of the reranker of '{name}' are ignored: it was saved as {saved}, "
         "and the config has {present}. Fit that one: spacy arbo calibrate, or spacy arbo rerank."
     )
-    W504 = "{path} can't be used ({problem}). What is damaged is made again from the entities."
+    W504 = "{path} can't be used ({problem}). The damaged part is made again from the entities."
     W515 = (
         "{count} corrections of '{name}' are ignored, because their mentions are not stored as "
         "exemplars: exemplars and corrections were saved at different times."

@@ -14,9 +14,9 @@ import numpy as np
 from ..errors import Warnings
 from ..log import warn_once
 from ..storage.files import temporary, write_file
+from .folder import file_chunks
 from .vector_cache import CHECKED, VectorKind
 
-CHUNK = 1 << 22
 _SUFFIX = re.compile(r"\.\w{1,20}", re.ASCII)
 
 
@@ -98,7 +98,7 @@ def _file_of(path: Path, entry: Dict[str, Any]) -> Path:
 
 
 def _entry(path: Path) -> Optional[Dict[str, Any]]:
-    """What is known of an index. None where it is of something else: it may come from strangers."""
+    """The description of an index. None for a file of something else, as of strangers."""
     try:
         entry: Dict[str, Any] = dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -115,7 +115,6 @@ def _digest(keys: np.ndarray) -> str:
 def file_checksum(path: Path) -> int:
     """The checksum of a file."""
     crc = 0
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            crc = zlib.crc32(chunk, crc)
+    for chunk in file_chunks(path):
+        crc = zlib.crc32(chunk, crc)
     return crc

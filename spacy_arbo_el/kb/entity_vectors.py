@@ -77,7 +77,7 @@ class EntityVectors:
         self.layout += 1
         self.epoch += 1
 
-    # What is there
+    # State
 
     @property
     def rows(self) -> VectorRows:
@@ -233,7 +233,7 @@ class EntityVectors:
         return cache
 
     def _place(self, about: VectorKind) -> Optional[VectorFolder]:
-        """Where vectors are read and written; None for memory."""
+        """The folder that vectors are read from and written to; None for memory."""
         home = self.storage.home
         folder = None if home is None else VectorFolder(home)
         if folder is not None and (can_write(folder) or folder.has(about)):
@@ -241,7 +241,7 @@ class EntityVectors:
         return user_cache() if self._count > FEW else None
 
     def _cache_of_names(self, texts: TextRows, fingerprint: str, lasting: bool) -> VectorCache:
-        """The vectors of names by an encoder, in a place that can take those that are missing."""
+        """The vectors of names by an encoder, where missing ones can be added."""
         self._count = len(texts.keys)
         cache = self.cache(NAMES, fingerprint, lasting=lasting)
         _take_over(cache, texts, self._earlier)
@@ -281,7 +281,7 @@ class EntityVectors:
         return verbalize is self._verbalize or (identity != "" and identity == self._texts.identity)
 
     def _saved_texts(self, pattern: str) -> Optional[TextRows]:
-        """The texts in the folder, those used last; None where there are none of this database."""
+        """The texts in the folder, those used last; None without any of this database."""
         home = self.storage.home
         if home is None:
             return None

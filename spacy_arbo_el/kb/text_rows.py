@@ -1,4 +1,4 @@
-"""Which texts the entities of a knowledge base have. Their vectors are found by these."""
+"""The texts of the entities of a knowledge base. Vectors are found by these."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Vectors by the keys of their texts, in memory or in a folder that several programs share.
+"""Vectors by the keys of their texts, in memory or in a shared folder.
 
 A folder has two files for each encoder and each kind of texts::
 
@@ -152,7 +152,7 @@ class VectorCache:
     about: What the vectors are.
     folder: The folder of their files; None to keep them in memory.
     most_checked: Files of at most this many bytes are compared with their checksums.
-    damage: What is wrong with the files; "" for nothing. Vectors that are damaged count as missing.
+    damage: The problem of the files; "" for none. Vectors that are damaged count as missing.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class VectorCache:
         """Find the rows of texts.
 
         keys: (n,) int64.
-        RETURNS: All vectors as they are stored, (rows, width), mapped and not read; (rows,) bool,
+        RETURNS: All vectors in their stored type, (rows, width), mapped and not read; (rows,) bool,
             whether they are no zeros; (n,) int64 the row of each text, -1 for none.
         """
         with self._lock:
@@ -397,7 +397,7 @@ class VectorCache:
 
 
 def parse_header(header: bytes) -> Optional[Tuple[VectorKind, int]]:
-    """What vectors are, and how long each is. None where they are no vectors of ours."""
+    """The kind of vectors, and the length of each. None where they are no vectors of ours."""
     try:
         values: Dict[str, Any] = dict(json.loads(header))
         about = VectorKind(*(str(values[name]) for name in ("encoder", "kind", "dtype")))
@@ -421,7 +421,7 @@ def _read_at(file: BinaryIO, start: int, size: int) -> bytes:
 
 
 def _write_at(path: Path, start: int, data: Any) -> None:
-    """Write behind what is valid in a file, and wait for the disk."""
+    """Write behind the valid part of a file, and wait for the disk."""
     with path.open("r+b") as file:
         file.seek(start)
         file.write(data)

@@ -223,7 +223,7 @@ def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation
 
 
 def _gains(checkpoints: List[Tuple[float, int]]) -> Iterator[str]:
-    """What to say where the pipeline before training was as good on dev as any later one."""
+    """Say that the pipeline before training was as good on dev as any later one."""
     if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
         yield (
             "Training has gained nothing on the dev documents: the best step is 0. Link without "

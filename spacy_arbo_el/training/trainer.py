@@ -180,7 +180,7 @@ class Trainer:
 
         arguments = data.cache, data.table, datastore.exemplars.vectors, encode
         if self.needs_mentions:
-            # A generator of its own: a resumed run draws the same elsewhere.
+            # Not the global generator: a resumed run draws the same numbers from that.
             count = refresh_texts(*arguments, np.random.default_rng(data.cache.refreshes))
         else:
             # Any text may be a query.
