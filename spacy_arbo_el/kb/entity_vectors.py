@@ -105,7 +105,8 @@ class EntityVectors:
     def in_sync(self) -> bool:
         """Return whether every entity's vectors are up to date."""
         self._look()
-        return self._texts.is_current(self.storage.database)
+        is_empty = not len(self.storage.entities) and not len(self._texts.keys)
+        return is_empty or self._texts.is_current(self.storage.database)
 
     def count_outdated(self) -> int:
         """The number of entities without up-to-date vectors."""

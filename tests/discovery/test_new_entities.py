@@ -97,8 +97,8 @@ def test_to_dict_has_the_members_with_their_documents_on_one_line():
             "end": 3,
             "text": "name 0",
             "label": "THING",
-            "before": "before the",
-            "after": "after",
+            "before": "before the ",
+            "after": " after",
         }
     ]
     assert data["nearest"][0] == {

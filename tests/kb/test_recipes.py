@@ -47,7 +47,13 @@ ITEM = {
     "labels": {"en": {"value": "Ada"}},
     "claims": {"P31": [{"mainsnak": {"datavalue": {"value": {"id": "Q5"}}}}]},
 }
+SNOMED = (
+    "id\tactive\tconceptId\tlanguageCode\tterm\n"
+    "1\t1\t11\ten\tblue fever\n2\t1\t11\ten\tazure fever\n"
+    "3\t0\t11\ten\tmarsh cough\n4\t1\t11\tes\tfiebre azul\n"
+)
 FILES = {
+    "sct2_Description_Snapshot.txt": (SNOMED, {"11": ("blue fever", "azure fever")}),
     "cities15000.txt": (GEONAMES, {"7": ("Veil", "Veyl", "Vail")}),
     "occupations_en.csv": (ESCO, {"x:1": ("baker", "bread maker", "pastry baker")}),
     "esco.ttl": (TURTLE, {"x:1": ("baker", "bread maker")}),

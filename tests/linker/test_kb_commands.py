@@ -120,8 +120,8 @@ def test_build_options_of_tables_and_wikidata(tmp_path):
         *("--column", "id=Nam", "--replace"),
     )
     (tmp_path / "d.json").write_text('{"type": "property"}\n')
-    output = succeed("kb", "build", tmp_path / "d.json", tmp_path / "d", "--format", "wikidata")
-    assert "1 left out: a property, not an item" in output
+    output = fail("kb", "build", tmp_path / "d.json", tmp_path / "d", "--format", "wikidata")
+    assert "has no entity (1 a property, not an item)" in " ".join(output.split())
     assert "no format 'zip'" in fail("kb", "build", "x", tmp_path / "zip", "--format", "zip")
 
 

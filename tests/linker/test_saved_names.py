@@ -59,6 +59,7 @@ def test_a_folder_that_a_linker_encodes_stays_readable(odd_nlp, tmp_path):
     ArboKB(odd_nlp.vocab, UNREADABLE).to_disk(tmp_path / "kb")
     linker = odd_nlp.get_pipe("arbo_linker")
     linker.set_kb(tmp_path / "kb")
+    linker.refresh()
     assert ArboKB.for_reading(tmp_path / "kb").in_sync
     doc = odd_nlp.get_pipe("arbo_linker")(annotated(odd_nlp, "They saw [Sony|x] there."))
     assert doc.ents[0].kb_id_ == "sony"
