@@ -56,6 +56,7 @@ FEW = 4
 WAYS = 6
 # How much the similarities of vectors of made namesakes differ.
 NOISE = 0.04
+EXACT = FEATURES.index("exact")
 VECTORS = [FEATURES.index("name"), FEATURES.index("nearest")]
 # Words of the shortest descriptions that are made.
 BRIEF = 4
@@ -97,6 +98,10 @@ def twins(candidates: CandidateFeatures, correct: np.ndarray) -> CandidateFeatur
         # Vectors of one name differ a little, by the description that each is read with.
         noise = rng.normal(0.0, NOISE, size=(len(chosen), 1))
         features[np.ix_([mention], chosen, VECTORS)] += noise
+        if rng.random() < 0.5:
+            # Texts do not always write a name as the list does.
+            features[mention, :, EXACT] = 0.0
+            features[mention, chosen, EXACT] = 1.0
     made = replace(candidates, features=features)
     return made.with_contexts(candidates.column("fit"), candidates.column("described") > 0)
 

@@ -66,7 +66,7 @@ def test_a_source_restates_no_default(system):
 def test_restated_settings_are_found():
     source = """
         [components.arbo_linker]
-        threshold = 0.4
+        threshold = 0.3
         [components.arbo_linker.model.mention]
         text_type = false
         [components.arbo_linker.objective.loss]

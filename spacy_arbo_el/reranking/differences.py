@@ -22,6 +22,39 @@ MOST_WORDS = 32
 
 
 @jit_helper
+def is_spelled_together(  # pragma: no cover - compiled
+    left: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    letters: np.ndarray,
+    other_left: np.ndarray,
+    other_starts: np.ndarray,
+    other_ends: np.ndarray,
+    other_letters: np.ndarray,
+) -> bool:
+    """Return whether words have the same letters in a row, such as quick silver and quicksilver.
+
+    left, other_left: Which words of each side count.
+    starts, ends: Where the letters of each word begin and end.
+    """
+    n, at = 0, 0
+    for k in range(len(left)):
+        if not left[k]:
+            continue
+        for letter in letters[starts[k] : ends[k]]:
+            while n < len(other_left) and (
+                not other_left[n] or other_starts[n] + at >= other_ends[n]
+            ):
+                n, at = n + 1, 0
+            if n >= len(other_left) or abs(other_letters[other_starts[n] + at]) != abs(letter):
+                return False
+            at += 1
+    while n < len(other_left) and (not other_left[n] or other_starts[n] + at >= other_ends[n]):
+        n, at = n + 1, 0
+    return n >= len(other_left)
+
+
+@jit_helper
 def compare_words(  # pragma: no cover - compiled
     start: int,
     end: int,
@@ -55,6 +88,17 @@ def compare_words(  # pragma: no cover - compiled
         for k in range(start, end):
             if left[k - start] and words[k] >= 0 and words[k] == other_words[n]:
                 left[k - start] = other_left[n - other_start] = False
+    if is_spelled_together(
+        left[: end - start],
+        bounds[start:end],
+        bounds[start + 1 : end + 1],
+        letters,
+        other_left[: other_end - other_start],
+        other_spans[other_start:other_end, 0],
+        other_spans[other_start:other_end, 1],
+        other_letters,
+    ):
+        return 0.0, 0.0, 0.0
     opposed, number, other_number = 0.0, False, False
     for k in range(start, end):
         if not left[k - start]:

@@ -81,7 +81,7 @@ def test_what_is_no_entity_is_nil(nlp, text, mention):
 
 
 def test_the_default_threshold_is_that_of_the_docs(nlp):
-    assert nlp.get_pipe("arbo_linker").threshold == 0.4
+    assert nlp.get_pipe("arbo_linker").threshold == 0.3
 
 
 def test_the_only_entity_is_not_linked_to_everything():

@@ -17,7 +17,18 @@ from ..threads import run_in_threads
 from .strings import index_of
 
 words = st.text(alphabet="abcXY 67", max_size=8) | st.sampled_from(
-    ["non abc", "hyperbola", "hypobola", "no", "anti", "abcabcab", "xbcabcab"]
+    [
+        "non abc",
+        "nonabc",
+        "abc XY",
+        "abcXY",
+        "hyperbola",
+        "hypobola",
+        "no",
+        "anti",
+        "abcabcab",
+        "xbcabcab",
+    ]
 )
 groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
 
@@ -79,6 +90,8 @@ def differences(mention, name):
     own, others = (list(dict.fromkeys(words_of(text))) for text in (mention, name))
     left = [word for word in own if word not in others]
     other_left = [word for word in others if word not in own]
+    if "".join(left) == "".join(other_left):
+        return 0.0, 0.0, 0.0
     numbers, other_numbers = numbers_among(left), numbers_among(other_left)
     letters = sum(len(word) for word in own) - sum(map(len, numbers))
     opposed = bool(numbers and other_numbers)
@@ -127,6 +140,13 @@ def test_what_names_of_siblings_differ_by(mention, name, opposed):
     similarity = index_of([[name]]).similarity([mention], np.array([[0]]))
     found = [view[0, 0, 0] for view in (similarity.extra, similarity.missing, similarity.opposed)]
     assert found == pytest.approx(differences(mention, name)) and found[2] == opposed
+
+
+def test_words_may_be_spelled_together():
+    for name, mention in (("quicksilver", "quick silver"), ("non Hodgkin", "nonhodgkin")):
+        similarity = index_of([[name]]).similarity([mention], np.array([[0]]))
+        assert not similarity.extra[0, 0, 0] and not similarity.missing[0, 0, 0]
+        assert not similarity.opposed[0, 0, 0]
 
 
 def test_another_word_in_the_place_of_one_is_extra_and_missing():
