@@ -100,8 +100,9 @@ def twins(candidates: CandidateFeatures, correct: np.ndarray) -> CandidateFeatur
         features[np.ix_([mention], chosen, VECTORS)] += noise
         if rng.random() < 0.5:
             # Texts do not always write a name as the list does.
+            right = correct[mention].argmax()
             features[mention, :, EXACT] = 0.0
-            features[mention, chosen, EXACT] = 1.0
+            features[mention, rng.choice([right, *chosen]), EXACT] = 1.0
     made = replace(candidates, features=features)
     return made.with_contexts(candidates.column("fit"), candidates.column("described") > 0)
 
