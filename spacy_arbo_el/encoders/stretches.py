@@ -1,4 +1,4 @@
-"""Stretches of long texts, for what reads the words around mentions alone."""
+"""Stretches of long texts around their mentions."""
 
 from typing import List, NamedTuple, Sequence, Tuple
 
@@ -28,7 +28,7 @@ class Stretches(NamedTuple):
 def stretches_of(
     texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray, reach: np.ndarray
 ) -> Stretches:
-    """Cut out what is around the mentions of texts. Mentions near each other share a stretch.
+    """Cut out the stretches around mentions. Mentions near each other share one.
 
     A text is cut at spaces between two printable ASCII characters. So words, and the word pieces of
     BERT's family, are those of the whole text.
@@ -80,7 +80,7 @@ def _cut(
 
 
 def _space_before(text: str, start: int, end: int) -> int:
-    """The last place to cut in a part of a text; -1 for none."""
+    """Find the last place to cut; -1 for none."""
     place = text.rfind(" ", start, max(end, 0))
     while place >= 0 and not _is_border(text, place):
         place = text.rfind(" ", start, place)
@@ -88,7 +88,7 @@ def _space_before(text: str, start: int, end: int) -> int:
 
 
 def _space_after(text: str, start: int) -> int:
-    """The first place to cut from a character on; the end of the text for none."""
+    """Find the first place to cut, or the text's end."""
     place = text.find(" ", start)
     while place >= 0 and not _is_border(text, place):
         place = text.find(" ", place + 1)

@@ -156,7 +156,7 @@ def share_context(
 
 
 class LocatedMentions(NamedTuple):
-    """Word pieces of texts, or of stretches of them, and the mentions in them.
+    """Mentions in the word pieces of texts, or of stretches.
 
     pieces: The word pieces.
     text_of: (n,) int64, which of these texts each mention is in.
@@ -169,7 +169,7 @@ class LocatedMentions(NamedTuple):
     high: np.ndarray
 
     def around(self) -> Tuple[np.ndarray, np.ndarray]:
-        """The number of word pieces on the left and on the right of each mention."""
+        """Count the word pieces on either side of each mention."""
         bounds = self.pieces.bounds
         return self.low - bounds[self.text_of], bounds[self.text_of + 1] - self.high
 

@@ -23,6 +23,10 @@ PLAIN = {
         },
     },
     "reranker": {"@misc": "spacy-arbo-el.BestEvidence.v1"},
+    "objective": {
+        "@misc": "spacy-arbo-el.Objective.v1",
+        "positives": {"@misc": "spacy-arbo-el.ArborescencePositives.v1", "with_entity": False},
+    },
 }
 
 

@@ -47,7 +47,7 @@ def normalizer_chain(*normalizers: Normalizer) -> NormalizerChain:
 
 
 def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
-    """Apply a normalizer, to stretches of a long text if it is local."""
+    """Apply a normalizer. A local one gets stretches of a long text."""
     if len(text) <= UNCUT or not len(offsets) or not getattr(normalizer, "is_local", False):
         return normalizer(text, offsets)
     none = np.zeros(len(offsets), dtype=np.int64)
