@@ -59,7 +59,7 @@ class PassageReader:
 
     @property
     def text_identity(self) -> str:
-        """What the vector of an entity's text depends on."""
+        """Identify all that the vector of an entity's text depends on."""
         return f"texts of {self.text_size} word pieces"
 
     def read_mentions(

@@ -104,7 +104,7 @@ class Explainer:
         return pair, found.contributions, self._fit(found, positions[0])
 
     def _fit(self, found: Comparison, position: int) -> str:
-        """How well the context fits. Empty where it was not compared."""
+        """Describe the fit of the context. Empty where it was not compared."""
         if found.fit is None:
             return ""
         against = "" if found.other_fit is None else f" against {found.other_fit:.2f}"

@@ -80,7 +80,7 @@ class VectorRows:
         return vectors
 
     def _release(self) -> None:
-        """Let go of the pages of a mapped file, which are read again when they are needed."""
+        """Release the pages of a mapped file. They are read again when they are needed."""
         base: Any = self._vectors
         while base is not None and not isinstance(base, mmap.mmap):
             base = getattr(base, "base", None)

@@ -53,7 +53,7 @@ class MentionRecord:
 
     @property
     def passage(self) -> str:
-        """The mention with all the text around it that is kept, without cut words at the ends."""
+        """The mention with its context, without cut words at the ends."""
         before, after = self.before, self.after
         if len(before) >= CONTEXT:
             before = before[before.find(" ") + 1 :]

@@ -1,4 +1,4 @@
-"""How well the contexts of mentions fit the descriptions of their candidates.
+"""Compare the contexts of mentions with the descriptions of their candidates.
 
 A sentence encoder was trained to bring texts of one subject together. So the text around a mention
 is compared with the description of an entity, both encoded whole. Names need not be alike for
@@ -20,7 +20,7 @@ from .features import CandidateFeatures
 
 # The most word pieces of a context and of a description, special tokens included.
 CONTEXT_PIECES, DESCRIPTION_PIECES = 96, 64
-# The kind of vectors, as they are stored.
+# The kind of vectors, in their store.
 KIND = "descriptions"
 # What stands in place of a row of the vectors.
 UNKNOWN, NOTHING = -2, -1

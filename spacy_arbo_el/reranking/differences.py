@@ -1,4 +1,4 @@
-"""What two names differ by, word by word.
+"""Differences of two names, word by word.
 
 Names of different entities may differ in a word, a number or a prefix: type 1 and type 2, hyper-
 and hypothyroidism, John and Jane Smith. Their similarity is high all the same. Variants of one

@@ -80,7 +80,7 @@ class EntityStrings:
         self._has_only_id = np.zeros(0, dtype=bool)
         # The frequency of each entity whose names were read.
         self._frequency = np.zeros(0, dtype=np.float64)
-        # Names of entities as they are written.
+        # Names of entities with their case.
         self._written: Dict[int, FrozenSet[str]] = {}
         # (entities,) bool.
         self.has_exemplar = np.zeros(0, dtype=bool)

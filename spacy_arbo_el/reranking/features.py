@@ -142,7 +142,7 @@ def namesakes(candidates: CandidateFeatures) -> np.ndarray:
 
 
 def _lead(fit: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """How much better the description of each fits than that of the best other, (m, c) float32.
+    """Lead of each description in its fit over the best other: (m, c) float32.
 
     among: (m, c) bool, the candidates that are compared; 0 for the rest, and for one alone.
     """

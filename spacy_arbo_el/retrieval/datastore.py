@@ -323,7 +323,7 @@ class Datastore:
             self._among = before
 
     def vector_cache(self, kind: str) -> VectorCache:
-        """The vectors of further texts by the present encoder, to look them up and to add some.
+        """Vectors of further texts by the present encoder, to read and to extend.
 
         kind: What the texts are, such as "descriptions"; see ``EntityVectors.cache``.
         """

@@ -45,7 +45,7 @@ class NgramReader:
 
     @property
     def text_identity(self) -> str:
-        """What the vector of an entity's text depends on."""
+        """Identify all that the vector of an entity's text depends on."""
         return f"n-grams of {self.subwords} characters"
 
     def read_mentions(
