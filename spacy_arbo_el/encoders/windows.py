@@ -58,7 +58,10 @@ class WindowReader:
 
     @property
     def text_identity(self) -> str:
-        """Identify all that the vector of an entity's text depends on. The window of mentions does not count."""
+        """Identify all that the vector of an entity's text depends on.
+
+        The window of mentions does not count.
+        """
         return f"texts of {self.text_size or self.size} word pieces"
 
     def read_mentions(

@@ -86,7 +86,8 @@ def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 def carry_over(path: Path, folder: Path) -> None:
     """Move the vectors in a folder to the one that replaces it.
 
-    Texts may be the same."""
+    Texts may be the same.
+    """
     for file in path.glob("vectors-*"):
         if not (folder / file.name).exists():
             link(file, folder / file.name)
