@@ -134,6 +134,8 @@ def test_vectors_of_another_kind_in_all_places(tmp_path, monkeypatch):
         assert kb.vectors.cache("descriptions", "x").has(keys).all()
         assert not kb.vectors.cache("descriptions", "y").has(keys).any()
         assert not kb.vectors.cache("names", "x").has(keys).any()
+        in_training = kb.vectors.cache("descriptions", "x", lasting=False)
+        assert in_training.has(keys).all(), "its weights are the same"
         assert not kb.vectors.cache("descriptions", "y", lasting=False).has(keys).any()
     assert ArboKB.for_reading(path).vectors.cache("descriptions", "x").has(keys).all()
     monkeypatch.setattr(entity_vectors, "can_write", lambda folder: False)
