@@ -138,7 +138,9 @@ def encode_command(
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
-    """Encode what has no vector of a pipeline's encoder yet.
+    """Encode the texts that have no vector yet.
+
+    The vectors are those of a pipeline's encoder.
 
     Vectors of other encoders stay beside these.
 

@@ -16,7 +16,7 @@ from ..explanations.explanation import SHOWN, Explanation, outcome_of
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.getters import offsets_of_span
-from ..mentions.record import CONTEXT, ID_SEPARATOR, text_fingerprint
+from ..mentions.record import ID_SEPARATOR, SHOWN_CONTEXT, text_fingerprint
 from ..pages import page
 from .outcomes import Outcome
 from .report import seen_by
@@ -208,7 +208,7 @@ def sentence_of(span: Span) -> Tuple[str, str, str]:
     A document without sentence boundaries has the text around the mention, in whole words.
     """
     text, (start, end) = span.doc.text, offsets_of_span(span)
-    first, last, limit = 0, len(text), CONTEXT
+    first, last, limit = 0, len(text), SHOWN_CONTEXT
     if span.doc.has_annotation("SENT_START"):
         sentences = list(span.sents)  # type: ignore[attr-defined]
         first, last = sentences[0].start_char, sentences[-1].end_char

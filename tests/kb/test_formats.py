@@ -357,7 +357,7 @@ INVALID = {
     "jsonl": [
         (FIRST + line, f"line 3: {problem}")
         for line, problem in (
-            ("{", "no valid JSON"),
+            ("{", "JSON over several lines"),
             ("[]", "expected a JSON object, got a list"),
             ("{}", "Entity '' has no usable id (got None)"),
             ('{"id": 7.5}', "Entity '' has no usable id (got 7.5)"),

@@ -63,7 +63,7 @@ def test_other_encodings_and_invalid_files(folder, tmp_path):
     assert "a.txt: the file isn't UTF-8" in run(*command, code=1)
     printed = run(*command, "--skip-bad")
     assert counts(printed)[:2] == [2, 4]
-    assert "3 bad lines or files left out" in printed and "c.jsonl, line 2: no valid" in printed
+    assert "3 bad lines or files left out" in printed and "c.jsonl, line 2: JSON" in printed
     printed = run(*command, "--skip-bad", "--encoding", "cp1252")
     assert counts(printed)[:2] == [3, 6] and "2 bad lines or files left out" in printed
     assert "Café. The probe" in (tmp_path / "l.jsonl").read_text(encoding="utf8")
