@@ -263,8 +263,8 @@ class Errors(metaclass=_Coded):
     E118 = "The reader of {format!r} has no option --offsets. Leave it out, or convert the offsets."
 
     E119 = (
-        "{path}: no reader for a {kind}. Convert it to one of the formats that --format names, or "
-        "give a reader of yours with --format NAME --code FILE."
+        "{path} is a {kind}, which can't be read as this. Name its format with --format, convert "
+        "it to one of those, or give a reader of yours with --format NAME --code FILE."
     )
 
     # Encoders: E2xx
@@ -758,6 +758,10 @@ class Warnings(metaclass=_Coded):
         "show. They were converted to characters."
     )
     W106 = "{path}: {count} entries are no entities and were left out: {reasons}."
+    W107 = (
+        "{path}: {count} mentions in several pieces were left out, in {docs} documents, the first "
+        "is {doc!r}. A span has one piece: annotate the whole stretch to keep them."
+    )
     W105 = (
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
         "a word, such as {example}. With --offsets {reading} {fewer} would: try it, and look at "

@@ -42,7 +42,7 @@ def test_read_jsonl(write):
 
 
 INVALID = [
-    ("{", "no valid JSON: Expecting property name"),
+    ("{x", "no valid JSON: Expecting property name"),
     ("[]", "expected a JSON object, got a list"),
     ("3", "expected a JSON object, got the number 3"),
     ("null", "expected a JSON object, got null"),
