@@ -40,9 +40,10 @@ NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.*))?")
 # A number, those of a token of several words, or that of an empty node.
 WORD_ID = re.compile(r"([0-9]+)(?:([-.])([0-9]+))?")
 CONLLU = "expected 10 columns, separated by tabs, of which the first is a number"
+UNDECLARED = (
+    "an entity, but no comment before it names its fields: '# global.Entity = eid-etype-…'."
+)
 BRACKET = re.compile(r"\([^()]*\)?|[^()]+\)")
-# The fields of an entity where no comment names them.
-DEFAULT_FIELDS = "eid-etype-identity"
 IDENTITIES = ("identity", "wiki")
 
 
@@ -124,7 +125,7 @@ def read_conllu(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     bad: Takes the errors of invalid lines. Their documents are then left out.
     """
     source = Source(path, bad)
-    fields = DEFAULT_FIELDS.split("-")
+    fields: List[str] = []
 
     def documents() -> Iterator[Part]:
         id_, lines = "", list[Tuple[int, str]]()
@@ -157,6 +158,8 @@ def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
         elif form is None:
             start = text.length + len(before)
         for bracket in BRACKET.findall(entities):
+            if not fields:
+                raise LineProblem(number, UNDECLARED)
             about = bracket.strip("()").split("-", len(fields) - 1)
             if bracket.startswith("("):
                 opened.setdefault(about[0], []).append((start, dict(zip(fields, about))))

@@ -62,7 +62,7 @@ def _grown(lines: Numbered) -> Growing:
 
 
 class _Spans(Dict[Tuple[object, ...], Tuple[int, int, str, str]]):
-    """The place, label and id of each mention, by its number, or by its line and column."""
+    """The place, label and id of each mention, by number or by line."""
 
     def join(self, key: Tuple[object, ...], at: Tuple[int, int], label: str, id_: str) -> None:
         start, end, label, id_ = self.get(key, (*at, label, id_))

@@ -130,6 +130,7 @@ WRONG = {
         ("Tarn\tB-ORG\tTarn\t--NME--", "Tarn\tB-ORG\tTarn", "line 6: 'Tarn"),
     ]),
     "conllu": (CONLLU, [
+        ("global.Entity", "globals", "line 4: an entity, but no comment"),
         ("2)3)", "3)", "line 16: the entity '2' is opened, but not closed"),
         ("2)3)", "2)3)7)", "line 7: the entity '7' is closed, but not opened"),
         ("2\tsaw\t", "2 saw\t", "line 5: .* no line of CoNLL-U"),
@@ -206,7 +207,7 @@ def as_aida(drawn):
 
 
 def as_conllu(drawn):
-    rows, number = ["# newdoc id = d"], 0
+    rows, number = ["# newdoc id = d", HEADER.replace("infstat-", "").strip()], 0
     for tokens, spans in drawn:
         for at, token in enumerate(tokens):
             marks = ""
