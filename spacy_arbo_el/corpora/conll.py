@@ -40,9 +40,7 @@ NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.*))?")
 # A number, those of a token of several words, or that of an empty node.
 WORD_ID = re.compile(r"([0-9]+)(?:([-.])([0-9]+))?")
 CONLLU = "expected 10 columns, separated by tabs, of which the first is a number"
-UNDECLARED = (
-    "an entity, but no comment before it names its fields: '# global.Entity = eid-etype-…'."
-)
+UNDECLARED = "an entity, but no comment names its fields: '# global.Entity = eid-etype-…'."
 BRACKET = re.compile(r"\([^()]*\)?|[^()]+\)")
 IDENTITIES = ("identity", "wiki")
 
