@@ -263,8 +263,8 @@ class Errors(metaclass=_Coded):
     E118 = "The reader of {format!r} has no option --offsets. Leave it out, or convert the offsets."
 
     E119 = (
-        "{path}: no reader for a {kind}. Convert it to one of the formats that --format names, or "
-        "give a reader of yours with --format NAME --code FILE."
+        "{path} is a {kind}, which can't be read as this. Name its format with --format, convert "
+        "it to one of those, or give a reader of yours with --format NAME --code FILE."
     )
 
     # Encoders: E2xx
@@ -537,6 +537,10 @@ class Errors(metaclass=_Coded):
         "The inference {inference} has no setting {name} to tune. Take one that has, such as "
         "Clustering.v1, or tune without this number."
     )
+    E728 = (
+        "The linker has no discovery, so n_neighbors can't be tuned. Give it a [discovery], or "
+        "tune without this number."
+    )
     E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
     E710 = (
         "The documents that were read the second time differ from those of the first time. `read` "
@@ -758,6 +762,10 @@ class Warnings(metaclass=_Coded):
         "show. They were converted to characters."
     )
     W106 = "{path}: {count} entries are no entities and were left out: {reasons}."
+    W107 = (
+        "{path}: {count} mentions in several pieces were left out, in {docs} documents, the first "
+        "is {doc!r}. A span has one piece: annotate the whole stretch to keep them."
+    )
     W105 = (
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
         "a word, such as {example}. With --offsets {reading} {fewer} would: try it, and look at "

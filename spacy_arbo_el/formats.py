@@ -56,9 +56,13 @@ CORPUS_SUFFIXES = {
     ".ann": "brat",
     ".xml": "bioc",
     ".bioc": "bioc",
+    ".conllu": "conllu",
 }
 # How files of some formats begin.
 CORPUS_STARTS = {
+    "aida": re.compile(rb"-DOCSTART- \("),
+    "conllu": re.compile(rb"# *(?:newdoc|sent_id|global\.|text) *[\w.]* *="),
+    "webanno": re.compile(rb"#FORMAT=WebAnno"),
     "pubtator": re.compile(rb"[^|\s]+\|t\|"),
     "bioc": re.compile(
         rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>]*>\s*)?<collection|\{.{0,2000}\"passages\"", re.S
@@ -80,7 +84,7 @@ UNREAD_SUFFIXES = {".owl": "OWL file", ".xmi": "UIMA CAS in XMI", ".conllu": "Co
 def corpus_format_of(path: Path) -> str:
     """Infer the format of a corpus from its name and its first characters. "jsonl" by default."""
     if path.is_dir():
-        return "brat"
+        return "brat" if any(path.rglob("*.ann")) or not any(path.rglob("*.tsv")) else "webanno"
     start = read_start(path, 4096).removeprefix(codecs.BOM_UTF8).lstrip()
     for format, pattern in CORPUS_STARTS.items():
         # The keys of the package's own format come first.

@@ -30,6 +30,9 @@ def tune_command(
     n_mentions: List[int] = Opt(
         [], "--n-mentions", help="Number of other mentions to try there; may be repeated"
     ),
+    n_neighbors: List[int] = Opt(
+        [], "--n-neighbors", help="Number of neighbours to try in discovery; may be repeated"
+    ),
     curve: Optional[Path] = Opt(
         None,
         "--curve",
@@ -44,7 +47,7 @@ def tune_command(
     """Tune the thresholds on annotated documents.
 
     Both thresholds, for linking and for discovery, are written to the pipeline's config. So is the
-    best number of exemplars, and of other mentions, if several are tried.
+    best number of exemplars, of other mentions and of neighbours, if several are tried.
 
     \b
     Example:
@@ -68,7 +71,9 @@ def tune_command(
         trial = load_pipeline(model) if drop else nlp
         docs = list(read_docs(data, trial.vocab))
         counts = {"n_exemplars": n_exemplars, "n_mentions": n_mentions}
-        result = tune(find_linker(trial), docs, drop, seed, score, **counts)
+        result = tune(
+            find_linker(trial), docs, drop, seed, score, **counts, n_neighbors=n_neighbors
+        )
         store(nlp, result)
         if curve is not None:
             write_file(curve, as_csv(result.linking).encode("utf8"))

@@ -47,11 +47,13 @@ class AnnotatedText:
     id: The id of the document.
     text: Its text.
     mentions: Its mentions, in the order of the annotation.
+    in_pieces: How many mentions in several pieces were left out, since a span can't have any.
     """
 
     id: str
     text: str
     mentions: Tuple[AnnotatedMention, ...] = ()
+    in_pieces: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mentions", tuple(self.mentions))

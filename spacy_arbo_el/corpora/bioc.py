@@ -29,8 +29,8 @@ TYPES = ("type", "label", "class")
 def read_bioc(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Errors name the number of a document.
 
-    The text is that of the passages at their offsets. A mention in several pieces is left out,
-    since a span can't have any.
+    The text is that of the passages at their offsets. A mention in several pieces is left out
+    and counted.
     """
     path = check_exists(path)
     source = Source(path, bad, offsets=offsets)
@@ -90,12 +90,13 @@ def _number(value: Any) -> Any:
 
 def _text_of(document: Any, id_: str, offsets: str) -> AnnotatedText:
     check_object(document)
-    text, mentions = "", []
+    text, mentions, in_pieces = "", [], 0
     for passage in _parts(_list(document, "passages")):
         start, words = integer(passage, "offset"), passage.get("text") or ""
         # Offsets in other units can lie within the text so far.
         text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
-        given, about = _mentions(passage, start)
+        given, about, several = _mentions(passage, start)
+        in_pieces += several
         try:
             found = placed(words, given, about, offsets)
         except Misplaced as problem:
@@ -104,7 +105,7 @@ def _text_of(document: Any, id_: str, offsets: str) -> AnnotatedText:
             at = (one.start + len(text), one.end + len(text))
             mentions.append(one.__class__(*at, one.label, one.kb_ids, one.cluster, one.counted))
         text += words
-    return AnnotatedText(id_in(document, "id", id_), text, tuple(mentions))
+    return AnnotatedText(id_in(document, "id", id_), text, tuple(mentions), in_pieces)
 
 
 def _parts(passages: List[Any]) -> Iterator[Dict[str, Any]]:
@@ -124,13 +125,16 @@ def _annotations(passage: Dict[str, Any]) -> Iterator[Any]:
         yield from _annotations(sentence)
 
 
-def _mentions(passage: Dict[str, Any], start: int) -> Tuple[List[Given], List[About]]:
+def _mentions(passage: Dict[str, Any], start: int) -> Tuple[List[Given], List[About], int]:
+    """The places, labels and ids of a passage's mentions, and how many have several pieces."""
     given: List[Given] = []
     about: List[About] = []
+    in_pieces = 0
     for annotation in passage["annotations"]:
         check_object(annotation)
         locations, infons = _list(annotation, "locations"), annotation.get("infons") or {}
         if len(locations) != 1:
+            in_pieces += len(locations) > 1
             continue
         check_object(locations[0])
         first = integer(locations[0], "offset") - start
@@ -141,7 +145,7 @@ def _mentions(passage: Dict[str, Any], start: int) -> Tuple[List[Given], List[Ab
         ids = next((str(lower[key]) for key in IDS if key in lower), "")
         label = next((str(lower[key]) for key in TYPES if key in lower), LABEL)
         about.append((label.strip() or LABEL, ids_in(ids), ""))
-    return given, about
+    return given, about, in_pieces
 
 
 def _list(record: Dict[str, Any], key: str) -> List[Any]:

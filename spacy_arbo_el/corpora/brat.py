@@ -19,7 +19,7 @@ from .offsets import Given, Misplaced
 def read_brat(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
     """Yield the documents of a folder, or that of an ``.ann`` file.
 
-    A mention in several pieces is left out, since a span can't have any. Raises ValueError with
+    A mention in several pieces is left out and counted. Raises ValueError with
     file and line at an invalid line.
     """
     path = check_exists(path)
@@ -34,12 +34,15 @@ def read_brat(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator
 def _document(source: Source, name: str, text: str) -> AnnotatedText:
     mentions: Dict[str, Tuple[int, Given, str]] = {}
     ids: Dict[str, List[str]] = {}
+    in_pieces = 0
     for number, line in read_lines(source.path, source.on_error):
         columns = line.split("\t")
         try:
             if line.startswith("T"):
                 found = _mention(columns)
-                if found is not None:
+                if found is None:
+                    in_pieces += 1
+                else:
                     mentions[columns[0]] = (number, *found)
             elif line.startswith("N") and len(columns) > 1:
                 _, target, kb_id = columns[1].split(" ", 2)
@@ -52,7 +55,8 @@ def _document(source: Source, name: str, text: str) -> AnnotatedText:
         given: List[Given] = [one for one, _ in rows]
         about: List[About] = [one for _, one in rows]
         try:
-            return AnnotatedText(name, text, placed(text, given, about, source.offsets))
+            found_mentions = placed(text, given, about, source.offsets)
+            return AnnotatedText(name, text, found_mentions, in_pieces)
         except Misplaced as problem:
             key = list(mentions)[problem.position]
             source.report(mentions.pop(key)[0], problem)

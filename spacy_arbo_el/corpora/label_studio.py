@@ -26,6 +26,8 @@ from .json_documents import (
     string,
 )
 
+# How Label Studio counts offsets, one of ``READINGS``.
+COUNTED = "utf16-lf"
 # The kinds of fields that hold an id, and where they have it.
 FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": "taxonomy"}
 

@@ -101,8 +101,8 @@ def places_in(text: str, given: Sequence[Given], reading: str) -> List[Optional[
     starts = [one.start for one in given]
     ends = [one.start if one.end is None else one.end + inclusive for one in given]
     if not reading.startswith(CHARACTERS):
-        borders = _borders(text, reading)
-        starts, ends = (_characters(borders, some) for some in (starts, ends))
+        at = borders(text, reading)
+        starts, ends = (_characters(at, some) for some in (starts, ends))
     places: List[Optional[Place]] = []
     for one, start, end in zip(given, starts, ends):
         end = start + len(one.words) if one.end is None else end
@@ -121,8 +121,8 @@ def _characters(borders: np.ndarray, offsets: Sequence[int]) -> List[int]:
     return np.where(borders[found] == wanted, found, -1).tolist()
 
 
-def _borders(text: str, reading: str) -> np.ndarray:
-    """The offset of each character of a text, and of its end."""
+def borders(text: str, reading: str) -> np.ndarray:
+    """The offset of each character and of the end: (length of the text + 1,) int64."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     widths = np.ones(len(codes), dtype=np.int64)
     if reading.startswith(("utf16", "bytes")):

@@ -8,7 +8,7 @@ import inspect
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Callable, FrozenSet, Iterable, Iterator, Optional
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -29,7 +29,7 @@ from ..storage.lines import (
 )
 
 # Importing a reader registers its format.
-from . import annotation_tools, bioc, brat, label_studio, pubtator  # noqa: F401
+from . import annotation_tools, bioc, brat, conll, label_studio, pubtator, webanno  # noqa: F401
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked
@@ -84,11 +84,12 @@ def read(
 def checked(
     texts: Iterable[AnnotatedText], path: PathLike, is_known: bool
 ) -> Iterator[AnnotatedText]:
-    """Yield documents, then warn of doubtful offsets.
+    """Yield documents, then warn of doubtful offsets and of mentions that were left out.
 
     is_known: Whether it was said how they count.
     """
     counted, doubtful, total = Counter[str](), Counter[str](), 0
+    in_pieces: Dict[str, int] = {}
     example = ""
     for text in texts:
         counted.update({mention.counted for mention in text.mentions} - {"", CHARACTERS})
@@ -99,15 +100,20 @@ def checked(
             start, end = next(at for at in places if is_within_word(text.text, *at))
             example = f"{text.text[start:end]!r} in document {text.id!r}"
         doubtful.update(within)
+        if text.in_pieces:
+            in_pieces[text.id] = text.in_pieces
         yield text
+    if in_pieces:
+        about = {"path": path, "count": sum(in_pieces.values()), "doc": next(iter(in_pieces))}
+        warnings.warn(Warnings.W107.format(**about, docs=len(in_pieces)), stacklevel=2)
     for reading, count in counted.items() if not is_known else ():
         warnings.warn(Warnings.W104.format(path=path, count=count, reading=reading), stacklevel=2)
     if count := doubtful[CHARACTERS]:
         best = min(READINGS, key=lambda reading: doubtful[reading])
         fewer = doubtful[best]
         message = Warnings.W105 if not is_known and fewer <= count / 2 else Warnings.W103
-        about = {"path": path, "count": count, "all": total, "example": example}
-        warnings.warn(message.format(**about, reading=best, fewer=fewer), stacklevel=2)
+        said = {"path": path, "count": count, "all": total, "example": example}
+        warnings.warn(message.format(**said, reading=best, fewer=fewer), stacklevel=2)
 
 
 def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText]:

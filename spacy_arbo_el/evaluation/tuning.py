@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import asdict, fields, replace
+from itertools import product
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -38,8 +39,8 @@ class TuningResult(NamedTuple):
 
     linking: The scores of linking at each threshold.
     best_linking: The number of the best of these rows.
-    discovery: The scores of discovery with the best ``ngram_weight``; None if the linker has no
-        discovery.
+    discovery: The scores of discovery with the best ``ngram_weight`` and ``n_neighbors``; None if
+        the linker has no discovery.
     best_discovery: The number of the best of its rows.
     fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
     tried: The score with each value that was tried, by setting of the inference.
@@ -71,7 +72,7 @@ class TuningResult(NamedTuple):
         if self.discovery is not None:
             best = self.tuned_discovery()
             text += f", discovery.threshold = {best.threshold:g}"
-            text += f", ngram_weight = {best.ngram_weight:g}"
+            text += f", ngram_weight = {best.ngram_weight:g}, n_neighbors = {best.n_neighbors}"
         return text
 
     def tuned_discovery(self) -> Discovery:
@@ -89,6 +90,7 @@ def tune(
     score: str = "arbo_acc",
     n_exemplars: Sequence[int] = (),
     n_mentions: Sequence[int] = (),
+    n_neighbors: Sequence[int] = (),
 ) -> TuningResult:
     """Find the best thresholds for linking and discovery. Each mention is encoded once.
 
@@ -99,8 +101,13 @@ def tune(
     seed: Determines which entities are removed.
     score: The score to tune linking by.
     n_exemplars, n_mentions: Numbers to try in the linker's inference, before the thresholds.
+    n_neighbors: Numbers to try in its discovery; empty for that which it has.
+
+    Raises ValueError for a setting that the linker lacks.
     """
     check_score(score, LINKING_SCORES)
+    if n_neighbors and linker.discovery is None:
+        raise ValueError(Errors.E728)
     fitted = None
     with linker.cached_encoder():
         if drop:
@@ -117,7 +124,12 @@ def tune(
         best = best_row(linking.rows, score)
         if linker.discovery is None:
             return TuningResult(linking.rows, best, None, 0, fitted, tried)
-        discoveries = [replace(linker.discovery, ngram_weight=weight) for weight in NGRAM_WEIGHTS]
+        numbers = sorted(set(n_neighbors)) or [linker.discovery.n_neighbors]
+        # The first of the best is taken, so the smallest number of equal scores.
+        discoveries = [
+            replace(linker.discovery, n_neighbors=number, ngram_weight=weight)
+            for number, weight in product(numbers, NGRAM_WEIGHTS)
+        ]
         sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
     best_rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
     scores = [sweep.rows[row]["ari"] for sweep, row in zip(sweeps, best_rows)]

@@ -11,6 +11,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 from spacy.tokens import Doc, DocBin, Span
 
+from ..corpora.label_studio import COUNTED
+from ..corpora.offsets import borders
 from ..corpora.read import read
 from ..discovery.verdicts import FILLED, escaped
 from ..errors import Errors
@@ -38,12 +40,14 @@ def as_prodigy(docs: Sequence[Doc], getter: SpanGetter) -> str:
 def as_label_studio(docs: Sequence[Doc], getter: SpanGetter) -> str:
     """Documents with links as tasks of Label Studio. Annotated, in JSON.
 
-    The configuration of the project has ``<Labels name="label" toName="text">``, and ``<TextArea
-    name="kb_id" toName="text" perRegion="true">`` for the ids of entities.
+    Offsets count as Label Studio does. The configuration of the project has ``<Labels name="label"
+    toName="text">``, and ``<TextArea name="kb_id" toName="text" perRegion="true">`` for the ids of
+    entities.
     """
     tasks = []
     for task in _tasks(docs, getter):
-        results = chain.from_iterable(map(_results, task["spans"]))
+        units = borders(task["text"], COUNTED).tolist()
+        results = chain.from_iterable(_results(task["text"], units, one) for one in task["spans"])
         data = {"text": task["text"], "id": task["meta"]["id"]}
         tasks.append({"data": data, "annotations": [{"result": list(results)}]})
     return json.dumps(tasks)
@@ -61,11 +65,17 @@ def _span(span: Span) -> Dict[str, Any]:
     return {**place, "label": span.label_, "kb_id": span.kb_id_}
 
 
-def _results(span: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """A span as the two results of a region."""
-    place = {"start": span["start"], "end": span["end"]}
-    about = {"id": "{start}-{end}".format(**span), "to_name": "text"}
-    label = {"from_name": "label", "type": "labels", "value": {**place, "labels": [span["label"]]}}
+def _results(text: str, units: List[int], span: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """A span as the two results of a region.
+
+    units: The offset of each character of the text as Label Studio counts, and of its end.
+    """
+    start, end = span["start"], span["end"]
+    place = {"start": units[start], "end": units[end]}
+    about = {"id": f"{start}-{end}", "to_name": "text"}
+    # The text of a text area is what was typed, so the words are with the label.
+    value = {**place, "text": text[start:end], "labels": [span["label"]]}
+    label = {"from_name": "label", "type": "labels", "value": value}
     kb_id = {"from_name": "kb_id", "type": "textarea", "value": {**place, "text": [span["kb_id"]]}}
     return [{**about, **label}, {**about, **kb_id}]
 

@@ -64,6 +64,17 @@ def test_bioc(write, name):
     assert (document.id, document.text, document.mentions) == ("7", TEXT, (FEVER, VEIL))
 
 
+def test_mentions_of_bioc_in_several_pieces_are_counted(write):
+    pieces = '<location offset="17" length="3"/><location offset="21" length="4"/>'
+    content = bioc_xml().replace("</annotation>", f"</annotation><annotation>{pieces}</annotation>")
+    for path in (write(json.dumps(BIOC), "a.json"), write(content, "a.xml")):
+        count = 1 + (path.suffix == ".xml")
+        message = f"{path.name}: {count} mentions in several pieces .* in 1 documents.*'7'"
+        with pytest.warns(UserWarning, match=message):
+            (document,) = read(path, "")
+        assert document.mentions == (FEVER, VEIL)
+
+
 def test_bioc_in_utf_16_units_has_the_same_words(write):
     (document,) = read(write(bioc_xml(utf16=1), "a.xml"), "")
     words = [document.text[one.start : one.end] for one in document.mentions]
@@ -90,7 +101,8 @@ def test_brat(tmp_path):
         "#1\tAnnotatorNotes T1\tsure",
     ]
     (folder / "d.ann").write_text("\n".join(lines), "utf8")
-    (document,) = read(tmp_path / "notes", "")
+    with pytest.warns(UserWarning, match="1 mentions in several pieces .*'a/d'"):
+        (document,) = read(tmp_path / "notes", "")
     assert (document.id, document.mentions) == ("a/d", (FEVER, VEIL))
     (alone,) = read(folder / "d.ann", "")
     assert (alone.id, alone.mentions) == ("d", document.mentions)

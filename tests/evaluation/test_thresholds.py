@@ -211,18 +211,38 @@ def test_the_number_of_mentions_is_tuned_too():
     assert config["n_mentions"] == inference.n_mentions
 
 
+def test_the_number_of_neighbours_is_tuned_too():
+    nlp = build(train=TRAIN)
+    linker, docs = nlp.get_pipe("arbo_linker"), docs_of(nlp)
+    numbers, scores = (8, 0, 1), {}
+    for number in numbers:
+        result = tune(linker, docs, n_neighbors=[number])
+        scores[number] = max(row["ari"] for row in result.discovery.rows)
+    best = min(scores, key=lambda number: (-scores[number], number))
+    assert len(set(scores.values())) > 1
+    result = tune(linker, docs, n_neighbors=numbers)
+    assert result.tuned_discovery().n_neighbors == best
+    assert f"n_neighbors = {best}" in result.summary
+    store(nlp, result)
+    assert nlp.get_pipe_config("arbo_linker")["discovery"]["n_neighbors"] == best
+    alone = build(train=TRAIN, discovery=None).get_pipe("arbo_linker")
+    with pytest.raises(ValueError, match="E728"):
+        tune(alone, docs, n_neighbors=[4])
+
+
 def test_tune_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")
     arguments = ["tune", tmp_path / "model", tmp_path / "dev.spacy", "-o", tmp_path / "tuned"]
     arguments += ["--drop", 0.4, "--curve", tmp_path / "curve.csv"]
-    arguments += ["--plot", tmp_path / "curve.svg"]
+    arguments += ["--plot", tmp_path / "curve.svg", "--n-neighbors", 2]
     said = run(*arguments)
     assert "λ for linking" in said and "→" in said
     config = spacy.util.load_config(tmp_path / "tuned" / "config.cfg")["components"]["arbo_linker"]
     summary = f"threshold = {config['threshold']:g}, discovery.threshold = "
     assert summary + f"{config['discovery']['threshold']:g}" in said
     assert len((tmp_path / "curve.csv").read_text().splitlines()) > 90
+    assert config["discovery"]["n_neighbors"] == 2
     assert "recall of NIL" in (tmp_path / "curve.svg").read_text()
     assert "no score 'beauty'" in run(*arguments[:3], "--score", "beauty", code=1)
     assert "E832" in run(*arguments[:3], "--plot", "curve.gif", code=1)

@@ -1,0 +1,73 @@
+"""Text that is put together from the tokens of a file, with exact offsets of mentions."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
+
+from .annotated import LABEL, AnnotatedMention, AnnotatedText
+from .json_documents import Source, read_each
+from .offsets import CHARACTERS
+
+Numbered = List[Tuple[int, str]]
+# The id of a document, "" for none, and its numbered lines.
+Part = Tuple[str, Numbered]
+
+
+class LineProblem(Exception):
+    """An invalid line of a document."""
+
+    def __init__(self, number: int, problem: str) -> None:
+        super().__init__(problem)
+        self.number = number
+
+
+@dataclass
+class Growing:
+    """A text that grows by tokens, with its mentions.
+
+    mentions: The mentions so far.
+    pieces: How many mentions in several pieces were left out.
+    length: The number of characters so far.
+    """
+
+    parts: List[str] = field(default_factory=list)
+    mentions: List[AnnotatedMention] = field(default_factory=list)
+    length: int = 0
+    pieces: int = 0
+
+    def add(self, words: str) -> Tuple[int, int]:
+        """Add a piece of text and return its place."""
+        start = self.length
+        self.parts.append(words)
+        self.length += len(words)
+        return start, self.length
+
+    def annotate(self, start: int, end: int, label: str, ids: Tuple[str, ...]) -> None:
+        """Add a mention. It counts as compared with the words of the file, which are the text."""
+        label = label.strip() or LABEL
+        self.mentions.append(AnnotatedMention(start, end, label, ids, counted=CHARACTERS))
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+def read_parts(
+    source: Source, parts: Iterable[Part], grow: Callable[[Numbered], Growing]
+) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file. One with an invalid line is left out and reported.
+
+    parts: The lines of each document. A document without lines is left out.
+    grow: Raises ``LineProblem`` for an invalid line.
+    """
+
+    def parse(part: Any, made_up: str) -> Optional[AnnotatedText]:
+        id_, lines = part
+        try:
+            found = grow(lines)
+        except LineProblem as problem:
+            source.report(problem.number, problem)
+            return None
+        return AnnotatedText(id_ or made_up, found.text, tuple(found.mentions), found.pieces)
+
+    numbered = ((part[1][0][0], part) for part in parts if part[1])
+    return read_each(source, parse, numbered)
