@@ -226,14 +226,12 @@ class ArboLinker(TrainablePipe):
     def set_kb(self, source: Any) -> None:
         """Replace the knowledge base.
 
-        It is encoded when it is first used. A folder keeps the vectors of each encoder. An encoder
-        with pretrained weights loads them.
+        It is encoded when it is first used. A folder keeps the vectors of each encoder.
 
         source: The path of a folder or of a JSONL file of entities; an ``ArboKB`` or spaCy's
             ``InMemoryLookupKB``; entities, dicts or a data frame; or a function from a vocabulary
             to a knowledge base.
         """
-        self.encoder.load()
         self.datastore.set_kb(source)
 
     def refresh(self) -> Retriever:

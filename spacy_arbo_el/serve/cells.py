@@ -106,6 +106,7 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[s
         unless another one has the text of the cell as its name, and the other columns fit it as
         well.
     """
+    linker.encoder.require_ready(linker.name)
     entities, threshold = linker.kb.entities, linker.threshold
     spans = [[query.span(linker.vocab)] for query in queries]
     with linker.datastore.reading():
