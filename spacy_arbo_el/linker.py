@@ -445,7 +445,7 @@ class ArboLinker(TrainablePipe):
 
     def training_state(self) -> bytes:
         """State of training that checkpoints keep besides weights."""
-        self.datastore.complete_exemplars()
+        self.datastore.encode_exemplars(keep=True)
         state = {"exemplars": self.exemplars.to_bytes(), "trainer": self.trainer.state()}
         return srsly.msgpack_dumps(state)
 

@@ -47,29 +47,30 @@ class CachedEncoder:
         return self.encoder.encode_texts(inputs)
 
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        return self._remembered(inputs, self.encoder.encode_mentions)
+        return self._remembered(
+            inputs.keys(), lambda rows: self.encoder.encode_mentions(inputs.take(rows))
+        )
 
     @property
     def reads_passages(self) -> bool:
         return self.encoder.reads_passages
 
     def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:
-        keys = [(tower, text, size) for text in texts]
-        new = list(dict.fromkeys(key for key in keys if key not in self._vectors))
-        if new or not keys:
-            vectors = self.encoder.encode_passages(tower, [text for _, text, _ in new], size)
-            if not keys:
-                return vectors
-            self._vectors.update(zip(new, vectors))
-        return np.stack([self._vectors[key] for key in keys])
+        def encode(rows: np.ndarray) -> np.ndarray:
+            return self.encoder.encode_passages(tower, [texts[row] for row in rows.tolist()], size)
+
+        return self._remembered([(tower, text, size) for text in texts], encode)
 
     def _remembered(
-        self, inputs: SpanInputs, encode: Callable[[SpanInputs], np.ndarray]
+        self, keys: Sequence[Hashable], encode: Callable[[np.ndarray], np.ndarray]
     ) -> np.ndarray:
-        keys = inputs.keys()
+        """The vectors of keys.
+
+        encode: Gives those at the places of the keys that are new, (n,) int64.
+        """
         new = {key: i for i, key in enumerate(keys) if key not in self._vectors}
         if new or not keys:
-            vectors = encode(inputs.take(np.array(list(new.values()), dtype=np.int64)))
+            vectors = encode(np.array(list(new.values()), dtype=np.int64))
             if not keys:
                 return vectors
             self._vectors.update(zip(new, vectors))

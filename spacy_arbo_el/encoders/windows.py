@@ -76,9 +76,7 @@ class WindowReader:
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
-        size = self.text_size or self.size
-        limit = loaded_shim(model).position_limit
-        size = min(size, limit) if limit else size
+        size = within_limit(model, self.text_size or self.size)
         return entity_passages(tokenizer_of(model, size), size, texts)
 
 
@@ -87,6 +85,12 @@ def check_size(setting: str, size: int) -> None:
     check_count(setting, size)
     if size < SHORTEST_WINDOW:
         raise ValueError(Errors.E204.format(what=setting, size=size, shortest=SHORTEST_WINDOW))
+
+
+def within_limit(model: Model, size: int) -> int:
+    """Limit a number of word pieces to what the transformer of a tower reads."""
+    limit = loaded_shim(model).position_limit
+    return min(size, limit) if limit else size
 
 
 def tokenizer_of(model: Model, size: int) -> WordPieceTokenizer:
@@ -258,8 +262,7 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
 
 def read_whole(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
     """Read whole texts, up to what the transformer of a tower reads. See ``whole_passages``."""
-    limit = loaded_shim(model).position_limit
-    size = min(size, limit) if limit else size
+    size = within_limit(model, size)
     return whole_passages(tokenizer_of(model, size), size, texts)
 
 

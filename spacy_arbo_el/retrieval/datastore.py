@@ -281,16 +281,14 @@ class Datastore:
         self._retriever = None
         return count
 
-    def complete_exemplars(self) -> None:
-        """Encode exemplars that have no vector, and keep older vectors, as checkpoints do."""
-        with self.editing():
-            self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
-            self._retriever = None
+    def encode_exemplars(self, *, keep: bool = False) -> None:
+        """Have vectors of all exemplars, and keep those of entities.
 
-    def encode_exemplars(self) -> None:
-        """Have vectors of all exemplars by the present encoder, and keep those of entities."""
+        keep: Whether vectors of an earlier state of the encoder stay, as in checkpoints.
+        """
+        source = self.exemplars if keep else self.encoder
         with self.editing():
-            self.exemplars.sync(self.encoder.encode_mentions, self.encoder.fingerprint)
+            self.exemplars.sync(self.encoder.encode_mentions, source.fingerprint)
             self._retriever = None
 
     def complete(self) -> None:

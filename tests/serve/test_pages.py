@@ -405,12 +405,18 @@ def test_mentions_in_a_document_lead_where_they_belong(start):
         assert browser.client.get(html.unescape(link)).status_code == 200, link
 
 
-def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(start):
-    browser = start()
+def split_and_accept(browser):
+    """Split a mention off a new entity, and accept the rest. RETURNS: The id of what is off."""
     one = browser.review.new[ids_by_name(browser.review)["zorblat"]]
     browser.post("/decide/split", id=one.id, mentions=["{}:{}:{}".format(*one.members[0].key)])
     off = browser.review.standing[-1]["off"]
     browser.post("/decide/accept", id=one.id, title="Zorblat")
+    return off
+
+
+def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(start):
+    browser = start()
+    off = split_and_accept(browser)
     kb_id = browser.review.standing[-1]["kb_id"]
     page = browser.get("/cluster", id=off)
     first = re.search(r'name="kb_id" value="([^"]+)"><button data-key="1"', page).group(1)
@@ -486,10 +492,7 @@ def test_the_map_has_each_mention_and_its_edges(start):
 
 def test_the_queue_is_ranked_anew_with_what_was_decided(start):
     browser = start()
-    one = browser.review.new[ids_by_name(browser.review)["zorblat"]]
-    browser.post("/decide/split", id=one.id, mentions=["{}:{}:{}".format(*one.members[0].key)])
-    off = browser.review.standing[-1]["off"]
-    browser.post("/decide/accept", id=one.id, title="Zorblat")
+    off = split_and_accept(browser)
     kb_id, before = browser.review.standing[-1]["kb_id"], browser.review.queue.rows[off]
     page = browser.post("/rank")
     assert "/ranked" in page
