@@ -18,7 +18,7 @@ from spacy.tokens import Doc, Span
 from spacy.tokens.underscore import Underscore
 
 from .display import SHOWN_ROWS, shortened, shown_probability
-from .errors import Errors
+from .errors import ArboError, Errors
 from .kb.entity import NIL
 from .mentions.getters import Offsets, SpanGetter, find_mentions, offsets_of_span
 from .pages import html_table
@@ -196,7 +196,7 @@ def register_extension(name: str) -> None:
     """Make ``span._.<name>`` available. Raises ValueError where another package has that name."""
     if Span.has_extension(name):
         if not isinstance(Span.get_extension(name)[2], _LinkGetter):
-            raise ValueError(Errors.E501.format(name=name))
+            raise ArboError(Errors.E501.format(name=name))
         return
     storage = f"{name}_data"
     Span.set_extension(name, getter=_LinkGetter(storage))

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .errors import Errors
+from .errors import ArboError, Errors
 
 # Slope and offset.
 Curve = Tuple[float, float]
@@ -53,7 +53,7 @@ class Calibration:
         for name, curve in given.items():
             fits = len(curve) == 2 and bool(np.isfinite(curve).all())
             if name not in KINDS or not fits or curve[0] <= 0:
-                raise ValueError(Errors.E401.format(name=name, curve=curve, known=list(KINDS)))
+                raise ArboError(Errors.E401.format(name=name, curve=curve, known=list(KINDS)))
         return cls(**given)  # type: ignore[arg-type]
 
     def to_config(self) -> Dict[str, List[float]]:

@@ -16,7 +16,7 @@ from typing import Dict, Optional, Tuple
 from spacy.util import CONFIG_SECTION_ORDER, load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
-from .errors import Errors
+from .errors import ArboError, Errors
 from .removed import drop_removed
 
 FOLDER = Path(__file__).parent / "configs"
@@ -44,7 +44,7 @@ def complete_config(
         merged = default_training().merge(drop_removed(read_partial(text), path))
         config = load_model_from_config(merged, auto_fill=True, validate=False).config
     except (ValueError, KeyError, ImportError, ParserError) as error:
-        raise ValueError(Errors.E796.format(path=path, error=_reason(error))) from error
+        raise ArboError(Errors.E796.format(path=path, error=_reason(error))) from error
     if lang is not None:
         config["nlp"]["lang"] = lang
     if encoder is not None:
@@ -67,7 +67,7 @@ def _source(system: str) -> Path:
     if system in SYSTEMS:
         return SOURCES[system]
     if not Path(system).is_file():
-        raise ValueError(Errors.E794.format(value=system, choices=", ".join(SYSTEMS)))
+        raise ArboError(Errors.E794.format(value=system, choices=", ".join(SYSTEMS)))
     return Path(system)
 
 
@@ -93,11 +93,11 @@ def split(text: str) -> Dict[str, str]:
     start, *parts = re.split(r"^\[(.+)\]$", text, flags=re.M)
     unread = [line for line in start.splitlines() if line.strip() and line[0] not in "#;"]
     if unread:
-        raise ValueError(Errors.E797.format(line=unread[0]))
+        raise ArboError(Errors.E797.format(line=unread[0]))
     names = parts[::2]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(Errors.E798.format(section=name))
+            raise ArboError(Errors.E798.format(section=name))
     return dict(zip(names, parts[1::2]))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import catalogue
 
-from .errors import Errors
+from .errors import ArboError, Errors
 from .storage.lines import read_start
 
 # Readers of entities: path and report to entities. See docs/knowledge_base.md.
@@ -104,4 +104,4 @@ def check_readable(path: Path) -> None:
     elif kind is None and text[:1] not in (b"{", b"["):
         kind = UNREAD_SUFFIXES.get(path.suffix.lower(), "XML file" if text[:1] == b"<" else None)
     if kind is not None:
-        raise ValueError(Errors.E119.format(path=path, kind=kind))
+        raise ArboError(Errors.E119.format(path=path, kind=kind))

@@ -25,7 +25,7 @@ from .discovery.new_entities import NewEntities
 from .display import counted
 from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
-from .errors import Errors, Warnings
+from .errors import ArboError, Errors, Warnings
 from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
 from .inference.decisions import Inference
@@ -383,7 +383,7 @@ class ArboLinker(TrainablePipe):
             self._store(batch)
         records = self.exemplars.records
         if records and not any(record.kb_ids for record in records):
-            raise ValueError(Errors.E508.format(name=self.name))
+            raise ArboError(Errors.E508.format(name=self.name))
         self.datastore.warn_of_unknown_ids()
         self.datastore.warn_of_bare_names(self.name)
 

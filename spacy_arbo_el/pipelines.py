@@ -24,7 +24,7 @@ from spacy.util import (
 from spacy.vocab import Vocab
 from thinc.api import ConfigValidationError
 
-from .errors import Errors, code_of
+from .errors import ArboError, Errors, code_of
 from .kb import folder as kb_folder
 from .removed import drop_removed
 from .serve.journal import journal_path
@@ -183,11 +183,11 @@ def _load(path: Union[str, Path], **settings: Any) -> Language:
         if isinstance(error, ConfigValidationError) and (Path(path) / CONFIG).is_file():
             return _load_older(Path(path), **settings)
         for file, problem in _unreadable(Path(path)):
-            raise ValueError(Errors.E056.format(path=file, problem=problem)) from error
+            raise ArboError(Errors.E056.format(path=file, problem=problem)) from error
         if isinstance(error, (ValueError, OSError, ImportError)):
             raise
         kind = type(error).__name__
-        raise ValueError(Errors.E056.format(path=path, problem=f"{kind}: {error}")) from error
+        raise ArboError(Errors.E056.format(path=path, problem=f"{kind}: {error}")) from error
 
 
 def _load_older(
@@ -214,7 +214,7 @@ def _prepare(nlp: Language, path: Path) -> None:
             storage = pipe.kb.storage
             place = storage.path if storage.lock is not None else None
             if place is not None and path.resolve() in place.resolve().parents:
-                raise ValueError(Errors.E055.format(path=place))
+                raise ArboError(Errors.E055.format(path=place))
 
 
 def _unreadable(path: Path) -> Iterator[Tuple[Path, Exception]]:

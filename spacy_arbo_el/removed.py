@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 
 from thinc.api import Config
 
-from .errors import Errors
+from .errors import ArboError, Errors
 
 # The dotted name of a section with a dot at its end, the section, and the name of the setting
 Removed = Tuple[str, Dict[str, Any], str]
@@ -24,7 +24,7 @@ def removed(name: str, instead: str, *settings: str) -> Callable[..., Any]:
     """
 
     def build(**values: Any) -> Any:
-        raise ValueError(Errors.E990.format(name=name, instead=instead))
+        raise ArboError(Errors.E990.format(name=name, instead=instead))
 
     parameters = [Parameter(s, Parameter.KEYWORD_ONLY, default=None) for s in settings]
     build.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -104,7 +104,7 @@ def drop_removed(config: Config, place: object) -> Config:
         if section[name] not in (None, 0, False, 1 if name == "set_size" else None)
     ]
     if texts:
-        raise ValueError(Errors.E991.format(place=place, settings=" ".join(texts)))
+        raise ArboError(Errors.E991.format(place=place, settings=" ".join(texts)))
     for _, section, name in found:
         del section[name]
     return config

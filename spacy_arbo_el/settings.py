@@ -3,7 +3,7 @@
 import math
 from typing import Any, List, Mapping, Optional, Sequence
 
-from .errors import Errors
+from .errors import ArboError, Errors
 
 
 def different_keys(some: Mapping[str, Any], others: Mapping[str, Any]) -> List[str]:
@@ -62,4 +62,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _refuse(name: str, kind: str, value: Any) -> None:
-    raise ValueError(Errors.E751.format(name=name, kind=kind, value=value))
+    raise ArboError(Errors.E751.format(name=name, kind=kind, value=value))

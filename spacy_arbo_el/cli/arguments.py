@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 
 from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ._util import errors_for_people
 
 if TYPE_CHECKING:
@@ -63,17 +63,17 @@ DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet"
 def check_model(path: Path) -> None:
     """Raise ValueError unless a path can be a pipeline."""
     if path.suffix.lower() in DATA_SUFFIXES and path.is_file():
-        raise ValueError(Errors.E785.format(path=path, found=f"a {path.suffix} file"))
+        raise ArboError(Errors.E785.format(path=path, found=f"a {path.suffix} file"))
     if path.is_dir() and not is_pipeline(path):
         for name, found in (("entities.sqlite", "a knowledge base"), ("*.spacy", "documents")):
             if any(path.glob(name)):
-                raise ValueError(Errors.E785.format(path=path, found=found))
+                raise ArboError(Errors.E785.format(path=path, found=found))
 
 
 def check_data(path: Path) -> None:
     """Raise ValueError if a pipeline is given as documents."""
     if is_pipeline(path):
-        raise ValueError(Errors.E786.format(path=path))
+        raise ArboError(Errors.E786.format(path=path))
 
 
 def check_annotated(path: Path) -> None:
@@ -81,7 +81,7 @@ def check_annotated(path: Path) -> None:
     check_data(path)
     suffix = path.suffix.lower()
     if suffix in DATA_SUFFIXES and suffix != ".spacy" and path.is_file():
-        raise ValueError(Errors.E787.format(path=path, target=path.with_suffix(".spacy")))
+        raise ArboError(Errors.E787.format(path=path, target=path.with_suffix(".spacy")))
 
 
 def is_pipeline(path: Path) -> bool:
@@ -146,7 +146,7 @@ def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:
     """
     for option, is_given in given.items():
         if is_given:
-            raise ValueError(Errors.E896.format(option=option, other=other, why=why))
+            raise ArboError(Errors.E896.format(option=option, other=other, why=why))
 
 
 def ray_settings(

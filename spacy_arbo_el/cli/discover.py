@@ -11,7 +11,7 @@ from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ._util import errors_for_people, visible
 from .arguments import (
     CODE,
@@ -230,7 +230,7 @@ def discover_command(
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         if settings is not None and replace:
             why = "workers read the pipeline as it is in its folder"
-            raise ValueError(Errors.E896.format(option="--ray", other="no --replace", why=why))
+            raise ArboError(Errors.E896.format(option="--ray", other="no --replace", why=why))
         if settings is None:
             why = "without it, documents are not read in shards"
             check_needs({"--shard": shard != DEFAULT_SHARD}, "--ray", why)

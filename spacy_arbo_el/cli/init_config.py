@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..config_sources import SYSTEMS, complete_config
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ._util import errors_for_people
 from .arguments import SHORT_CODE
 
@@ -47,7 +47,7 @@ def init_config_command(
 
     with errors_for_people():
         if output.exists() and not force:
-            raise ValueError(Errors.E795.format(path=output))
+            raise ArboError(Errors.E795.format(path=output))
         if lang is not None:
             check_language(lang)
         text = complete_config(system, lang=lang, encoder=encoder)

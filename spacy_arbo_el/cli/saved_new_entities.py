@@ -56,7 +56,7 @@ def _read(component: Path) -> "NewEntities":
 
 def _component(model: Path) -> Path:
     """The folder of the linker in a pipeline. Raises ValueError if there is none."""
-    from ..errors import Errors
+    from ..errors import ArboError, Errors
     from ..storage.folders import restore
     from ..storage.lines import check_exists
 
@@ -68,4 +68,4 @@ def _component(model: Path) -> Path:
         component = config.get("components", {}).get(name, {})
         if component.get("factory") == "arbo_linker":
             return model / name
-    raise ValueError(Errors.E792.format(path=model))
+    raise ArboError(Errors.E792.format(path=model))

@@ -9,7 +9,7 @@ from typing import Any, Optional
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ._util import errors_for_people, visible
 from .arguments import CODE, check_model, check_needs, open_model
 from .documents import Reading, document_reader
@@ -75,7 +75,7 @@ def serve_command(
         from ..storage.lines import check_exists
 
         if 0 < len(token) < LEAST:
-            raise ValueError(Errors.E919.format(least=LEAST))
+            raise ArboError(Errors.E919.format(least=LEAST))
         check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
         check_model(model)
         check_exists(model / "meta.json", "Give the folder of a pipeline.")

@@ -90,7 +90,7 @@ def silver_command(
     from ..corpora.names import Dictionary
     from ..corpora.read import read_ids
     from ..corpora.silver import SilverSettings, scanned, write_chosen
-    from ..errors import Errors
+    from ..errors import ArboError, Errors
     from ..kb.folder import check_new
     from ..kb.loaders import KBFromPath
 
@@ -99,7 +99,7 @@ def silver_command(
         held_out = HiddenSettings(dev_share, hide)
         cluster = ray_settings(ray, workers, cpus_per_worker, 0.0, code)
         if (dev is None) != (hidden_kb is None):
-            raise ValueError(Errors.E843)
+            raise ArboError(Errors.E843)
         if dev is None:
             given = {"--hide": hide != HIDE, "--dev-share": dev_share != DEV_SHARE}
             why = "without it, no name is hidden and all documents are for training"

@@ -6,7 +6,7 @@ from typing import List, Optional
 from spacy.cli._util import Opt
 from wasabi import msg
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ._util import errors_for_people, visible_lines
 from .arguments import CODE, DATA, GPU, LIMIT, MODEL, open_model
 
@@ -44,7 +44,7 @@ def errors_command(
     with errors_for_people():
         for path in output:
             if path.suffix.lower() not in (".html", ".csv"):
-                raise ValueError(Errors.E835.format(path=path))
+                raise ArboError(Errors.E835.format(path=path))
         nlp = open_model(model, data)
         linker = find_linker(nlp)
         results = own_outcomes(nlp, annotated_examples(nlp, data, limit))

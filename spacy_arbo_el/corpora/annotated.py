@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Iterable, Tuple
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 
 NIL = "NIL"
 JOINER = "|"
@@ -60,7 +60,7 @@ class AnnotatedText:
         for mention in self.mentions:
             if not 0 <= mention.start < mention.end <= len(self.text):
                 problem = offsets_problem(mention.start, mention.end, len(self.text))
-                raise ValueError(Errors.E110.format(doc=self.id, problem=problem))
+                raise ArboError(Errors.E110.format(doc=self.id, problem=problem))
 
 
 def offsets_problem(start: int, end: int, length: int) -> str:

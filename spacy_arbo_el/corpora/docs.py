@@ -6,7 +6,7 @@ from typing import Callable, Iterable, List, Optional, Set, Tuple
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..mentions.getters import same_tokens
 from .annotated import AnnotatedMention, AnnotatedText
 
@@ -41,7 +41,7 @@ def to_doc(
     # Not nlp.make_doc: it refuses texts longer than nlp.max_length, a limit for parsers.
     tokenized = nlp.tokenizer(text.text)
     if tokenized.text != text.text:
-        raise ValueError(Errors.E113.format(doc=text.id))
+        raise ArboError(Errors.E113.format(doc=text.id))
     tokens = [(token.idx, token.idx + len(token)) for token in tokenized]
     doc = _doc_with_borders(nlp, text.text, tokens, text.mentions)
     spans = [_span(doc, mention) for mention in text.mentions]

@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..log import warn_once
 from ..mentions.getters import same_tokens, set_mentions
 from ..storage.revision import RevisionCache
@@ -122,7 +122,7 @@ def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[st
     found = named or after[: 1 if not wanted or len(after) == 1 else 0]
     if found:
         return found[0]
-    raise ValueError(Errors.E511.format(wanted=wanted or "arbo_linker"))
+    raise ArboError(Errors.E511.format(wanted=wanted or "arbo_linker"))
 
 
 def make_finder(nlp: Language, linker: "ArboLinker", find: str) -> Optional[Finder]:
@@ -145,7 +145,7 @@ def _finder_of_pipeline(nlp: Language, linker: "ArboLinker") -> Finder:
     pipes = [pipe for _, pipe in nlp.pipeline]
     names = nlp.pipe_names[: pipes.index(linker)]
     if not names:
-        raise ValueError(Errors.E791.format(names=", ".join(nlp.pipe_names)))
+        raise ArboError(Errors.E791.format(names=", ".join(nlp.pipe_names)))
 
     def find(docs: Iterable[Doc]) -> Iterable[Doc]:
         with nlp.select_pipes(enable=names):

@@ -28,7 +28,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import Entity
 from ..settings import check_share
 from ..words import words_of
@@ -151,7 +151,7 @@ def _entities_with_several(dictionary: Dictionary) -> Dict[str, List[List[int]]]
             groups.setdefault(frozenset(words_of(name.text)), []).append(number)
     several = {id_: [*groups.values()] for id_, groups in groups_of.items() if len(groups) > 1}
     if not several:
-        raise ValueError(Errors.E842)
+        raise ArboError(Errors.E842)
     return several
 
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable
 from spacy.tokens import Doc
 
 from ..annotations import links_of
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..mentions.getters import SpanGetter, find_mentions
 from ..storage.files import replacing
 from .table import cell
@@ -21,7 +21,7 @@ OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parque
 def check_output(path: Path) -> None:
     """Raise ValueError for an output format that is not supported."""
     if path.suffix.lower() in OTHER_FILES:
-        raise ValueError(Errors.E722.format(path=path, suffix=path.suffix))
+        raise ArboError(Errors.E722.format(path=path, suffix=path.suffix))
 
 
 def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:

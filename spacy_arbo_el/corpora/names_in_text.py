@@ -9,7 +9,7 @@ from spacy.training import Example
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..settings import check_count
@@ -56,7 +56,7 @@ class NamesInText:
         names = [_names_of(entity) for entity in self._entities]
         several = np.array([i for i, own in enumerate(names) if len(own) > 1], dtype=np.int64)
         if not len(several):
-            raise ValueError(Errors.E608)
+            raise ArboError(Errors.E608)
         texts = [entity.description.split() for entity in self._entities if entity.description]
         others = [own[0].split() for own in names if own]
         drawn = rng.permutation(several)[np.arange(self.n) % len(several)]

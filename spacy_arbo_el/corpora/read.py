@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..formats import check_readable, corpus_format_of, corpus_formats
 from ..storage.lines import (
     OTHER_ENCODING,
@@ -67,15 +67,15 @@ def read(
     format = format or corpus_format_of(check_exists(path))
     if format not in corpus_formats:
         formats = ", ".join(map(repr, sorted(corpus_formats.get_all())))
-        raise ValueError(Errors.E112.format(format=format, formats=formats))
+        raise ArboError(Errors.E112.format(format=format, formats=formats))
     if offsets and offsets not in READINGS:
-        raise ValueError(Errors.E117.format(value=offsets, choices=", ".join(READINGS)))
+        raise ArboError(Errors.E117.format(value=offsets, choices=", ".join(READINGS)))
     if format in OF_TEXT:
         check_readable(Path(path))
     reader = corpus_formats.get(format)
     known = inspect.signature(reader).parameters
     if offsets and "offsets" not in known:
-        raise ValueError(Errors.E118.format(format=format))
+        raise ArboError(Errors.E118.format(format=format))
     options = {"counts": counts, "offsets": offsets}
     texts = reader(path, on_error, **{name: options[name] for name in options if name in known})
     return checked(texts, path, is_known=bool(offsets))
@@ -147,7 +147,7 @@ def _text_of_file(source: Source) -> AnnotatedText:
     except UnicodeError as error:
         name = encoding_name(source.encoding)
         problem = f"the file isn't {name} ({error}). {OTHER_ENCODING}"
-        raise ValueError(Errors.E788.format(path=source.path, problem=problem)) from None
+        raise ArboError(Errors.E788.format(path=source.path, problem=problem)) from None
     return AnnotatedText(source.name, text)
 
 
@@ -245,7 +245,7 @@ def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
         if not file.is_dir() and (any_suffix or file.suffix.lower() in SUFFIXES)
     ]
     if not files:
-        raise ValueError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
+        raise ArboError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
     yield from files
 
 

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from .docbin import read_docs
 from .docs import unlinked
 
@@ -48,7 +48,7 @@ class MentionCorpus:
         seed: int = 0,
     ) -> None:
         if path is None:
-            raise ValueError(Errors.E115)
+            raise ArboError(Errors.E115)
         self.path = Path(path)
         self.gold_mentions = gold_mentions
         self.limit = limit

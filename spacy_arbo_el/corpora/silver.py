@@ -17,7 +17,7 @@ from typing import Container, Dict, Iterable, Iterator, List, NamedTuple, Sequen
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..settings import check_count
 from .docbin import read_docs, write_parts
 from .docs import copied
@@ -118,7 +118,7 @@ class Scan:
     def __init__(self, dictionary: Dictionary, found: "Found", folder: Path) -> None:
         if not found.names:
             docs, names = f"{found.n_read:,}", f"{len(dictionary.names):,}"
-            raise ValueError(Errors.E841.format(docs=docs, names=names))
+            raise ArboError(Errors.E841.format(docs=docs, names=names))
         self.dictionary, self.found, self.folder = dictionary, found, folder
         # (n,) int64, the number of the name of each mention.
         self.names = np.array(found.names, dtype=np.int64)
@@ -218,7 +218,7 @@ def with_names(
     The other parameters are those of ``scanned``. ValueError where there are no names.
     """
     if not dictionary.names:
-        raise ValueError(Errors.E840.format(count=dictionary.unusable))
+        raise ArboError(Errors.E840.format(count=dictionary.unusable))
     for doc in docs:
         found.n_read += 1
         if str(doc.user_data.get("doc_id", "")) in exclude:

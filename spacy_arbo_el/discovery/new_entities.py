@@ -23,7 +23,7 @@ import numpy as np
 
 from ..display import SHOWN_ROWS, counted, make_frame
 from ..encoders.inputs import SpanInputs
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey
 from ..pages import html_table
@@ -244,9 +244,9 @@ class NewEntities:
         about = {"id": self.clusters.ids[number], "count": len(rows)}
         for member in chosen:
             if not 0 <= member < len(rows):
-                raise ValueError(Errors.E704.format(**about, member=member))
+                raise ArboError(Errors.E704.format(**about, member=member))
         if not 0 < len(chosen) < len(rows):
-            raise ValueError(Errors.E705.format(**about))
+            raise ArboError(Errors.E705.format(**about))
         with self._changing() as verdicts:
             new = verdicts.split(number, rows, rows[chosen])
         return self._describe(new)
@@ -298,7 +298,7 @@ class NewEntities:
         RETURNS: The entity.
         """
         if self.acceptance is None:
-            raise ValueError(Errors.E727)
+            raise ArboError(Errors.E727)
         return self.acceptance().accept(self, entity, kb_id, **about)
 
     def undo(self, step: Optional[int] = None) -> Entry:
@@ -324,7 +324,7 @@ class NewEntities:
             entries = self.history.standing(step)
             first = entries[0]
             if first["action"] == "accept" and not acceptances:
-                raise ValueError(Errors.E717.format(id=first["id"], kb_id=first["kb_id"]))
+                raise ArboError(Errors.E717.format(id=first["id"], kb_id=first["kb_id"]))
             verdicts.undo(entries)
             return entries[-1]
 
@@ -359,7 +359,7 @@ class NewEntities:
         taken = NewEntities.from_bytes(later.to_bytes())
         with self._changing() as verdicts:
             if len(self.rows) and len(taken.rows) and self.fingerprint != taken.fingerprint:
-                raise ValueError(Errors.E719)
+                raise ArboError(Errors.E719)
             verdicts.carry_to(Verdicts(taken.rows, taken.clusters, taken.history))
             self.rows, self.clusters, self.history = taken.rows, taken.clusters, taken.history
             self.threshold, self.fingerprint = taken.threshold, taken.fingerprint
@@ -396,7 +396,7 @@ class NewEntities:
         if now != entity_id:
             one = self._describe(number)
             settings = {"id": entity_id, "now": now, "name": one.name, "count": len(one.members)}
-            raise ValueError(Errors.E715.format(**settings))
+            raise ArboError(Errors.E715.format(**settings))
         return number
 
     def _describe(self, number: int) -> NewEntity:

@@ -8,7 +8,7 @@ import srsly
 
 from ..encoders.inputs import SpanInputs
 from ..encoders.validation import check_inputs
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.vectors import check_vectors
 from ..mentions.record import MentionRecord
 from ..mentions.validation import are_texts, check_records
@@ -75,7 +75,7 @@ def unpack(data: bytes) -> Tuple[Unlinked, Clusters, Dict[str, Any]]:
         return mentions, clusters, settings
     # What msgpack and NumPy raise on broken bytes has no common base class.
     except Exception as error:
-        raise ValueError(Errors.E708.format(problem=error)) from error
+        raise ArboError(Errors.E708.format(problem=error)) from error
     finally:
         # srsly turns it off to unpack, and leaves it off where that fails.
         if collects_garbage:

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Set
 
 import numpy as np
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..mentions.record import MentionKey
 from .entities import new_entity_id
 from .grouping import Decided
@@ -71,14 +71,14 @@ class History:
         step = decisions[-1]["step"] if decisions and step is None else step
         entries = [entry for entry in decisions if entry["step"] == step]
         if not entries:
-            raise ValueError(Errors.E716)
+            raise ArboError(Errors.E716)
         ids = set().union(*map(_ids_in, entries))
         added = {entry["kb_id"] for entry in entries if entry.get("added")}
         for later in decisions:
             is_on_them = ids & _ids_in(later) or later.get("kb_id") in added
             if later["step"] > entries[0]["step"] and is_on_them:
                 about = {"action": later["action"], "id": later["id"], "later": later["step"]}
-                raise ValueError(Errors.E714.format(step=step, **about))
+                raise ArboError(Errors.E714.format(step=step, **about))
         return entries
 
     def last_acceptance(self, keys: Set[MentionKey], kb_id: str) -> List[Entry]:
@@ -290,7 +290,7 @@ class Verdicts:
         Raises ValueError where the later discovery did not know of all decisions.
         """
         if not self.history.is_continued_by(later.history):
-            raise ValueError(Errors.E718)
+            raise ArboError(Errors.E718)
         joins = self.history.joins_not_in(later.history)
         clusters, before = later.clusters, self.clusters.numbers
         there = self._numbers_in(clusters)

@@ -12,7 +12,7 @@ from typing import Any, Dict
 import spacy
 
 from .. import __version__
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.folder import is_derived
 from ..settings import different_keys
 from ..storage.files import is_temporary
@@ -42,7 +42,7 @@ def model_folder(model: Path) -> Path:
     if model.is_dir():
         return model
     if not spacy.util.is_package(str(model)):
-        raise ValueError(Errors.E898.format(name=str(model)))
+        raise ArboError(Errors.E898.format(name=str(model)))
     package = spacy.util.get_package_path(str(model))
     (config,) = package.glob("*/config.cfg")
     return config.parent
@@ -72,7 +72,7 @@ def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:
     """Raise ValueError if worker and driver would link differently."""
     differences = differing(driver, worker)
     if differences:
-        raise ValueError(Errors.E891.format(host=platform.node(), differences=differences))
+        raise ArboError(Errors.E891.format(host=platform.node(), differences=differences))
 
 
 def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..extras import import_pyarrow
 from ..storage.files import write_file
 from ..storage.lines import PathLike
@@ -86,9 +86,9 @@ class Job:
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
             choices = ", ".join(FORMATS)
-            raise ValueError(Errors.E894.format(value=self.format, choices=choices))
+            raise ArboError(Errors.E894.format(value=self.format, choices=choices))
         if self.size < 1:
-            raise ValueError(Errors.E900.format(name="--shard", least=1, value=self.size))
+            raise ArboError(Errors.E900.format(name="--shard", least=1, value=self.size))
 
     @classmethod
     def of(cls, model: PathLike, corpus: PathLike, output: PathLike, **settings: Any) -> "Job":
@@ -120,7 +120,7 @@ class Job:
         if self.format == "parquet":
             import_pyarrow()
         if self.folder.suffix in FILES or self.folder.is_file():
-            raise ValueError(Errors.E901.format(path=self.folder))
+            raise ArboError(Errors.E901.format(path=self.folder))
         shards = list(cut(Path(self.corpus), self.size))
         begin(self.folder, self.identity, shards)
         return shards
@@ -159,7 +159,7 @@ def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
     match = re.fullmatch(r"(\d+)/(\d+)", part)
     number, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= count:
-        raise ValueError(Errors.E892.format(value=part))
+        raise ArboError(Errors.E892.format(value=part))
     return [shard for shard in shards if shard.number % count == number - 1]
 
 

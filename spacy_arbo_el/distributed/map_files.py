@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence, TypeVar
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.files import is_temporary, write_file
 from . import on_ray
 from .identity import differing
@@ -37,7 +37,7 @@ def begin(folder: Path, settings: Dict[str, Any], shards: Optional[Sequence[Shar
     if JOB not in names:
         others = [name for name in names if name != SHARDS]
         if others:
-            raise ValueError(Errors.E902.format(path=folder, names=", ".join(others[:3])))
+            raise ArboError(Errors.E902.format(path=folder, names=", ".join(others[:3])))
         if shards is not None:
             write_shards(folder / SHARDS, shards)
         # Last, so that a run that has begun has its shards too.
@@ -47,7 +47,7 @@ def begin(folder: Path, settings: Dict[str, Any], shards: Optional[Sequence[Shar
     if not differences and shards is not None and read_shards(folder / SHARDS) != shards:
         differences = "the corpus has other files or documents"
     if differences:
-        raise ValueError(Errors.E890.format(path=folder, differences=differences))
+        raise ArboError(Errors.E890.format(path=folder, differences=differences))
 
 
 def undone(shards: Sequence[Shard], output: Output) -> List[Shard]:
@@ -78,7 +78,7 @@ def map_files(
     missing = undone(todo, output)
     if missing:
         path = output(missing[0]).parent
-        raise ValueError(Errors.E899.format(missing=len(missing), total=len(todo), path=path))
+        raise ArboError(Errors.E899.format(missing=len(missing), total=len(todo), path=path))
 
 
 def do_files(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Sequence
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..extras import import_ray
 from .shards import Shard
 
@@ -46,7 +46,7 @@ class RaySettings:
         for name, least in (("workers", 1), ("cpus", 1), ("gpus", 0)):
             value = getattr(self, name)
             if value < least:
-                raise ValueError(Errors.E900.format(name=name, least=least, value=value))
+                raise ArboError(Errors.E900.format(name=name, least=least, value=value))
 
     def actors(self) -> Dict[str, Any]:
         """Settings of ``Dataset.map_batches`` for classes loaded once per worker."""
@@ -147,7 +147,7 @@ def readable_errors(ray: Any) -> Iterator[None]:
         message = coded_line(str(error))
         if not message:
             raise
-        raise ValueError(message) from error
+        raise ArboError(message) from error
 
 
 def coded_line(text: str) -> str:

@@ -4,7 +4,7 @@ import json
 from typing import Any, Dict, Iterator, Optional
 
 from ..discovery.new_entities import NewEntities
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.files import write_file
 from .job import SUMMARY, Job, Report, part_of, summed
 from .map_files import SHARDS, cluster, map_files, undone
@@ -31,7 +31,7 @@ def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) 
     """
     if job.one_graph and part:
         why = "one graph over all documents has no parts"
-        raise ValueError(Errors.E896.format(option="A part", other="one_graph=False", why=why))
+        raise ArboError(Errors.E896.format(option="A part", other="one_graph=False", why=why))
     shards = job.begin()
     todo = undone(part_of(shards, part), job.done_file)
     if todo:

@@ -21,7 +21,7 @@ from ..corpora.json_documents import Source
 from ..corpora.names import Dictionary
 from ..corpora.read import files_of, plain_docs_in, read_ids, relative_name
 from ..corpora.silver import Found, Scan, with_names
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.loaders import KBFromPath
 from ..storage.files import pack_arrays, unpack_arrays, write_file
 from .identity import check_same, fingerprint, versions
@@ -70,7 +70,7 @@ class SilverJob:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise ValueError(Errors.E900.format(name="--shard", least=1, value=self.size))
+            raise ArboError(Errors.E900.format(name="--shard", least=1, value=self.size))
 
     @classmethod
     def of(

@@ -9,7 +9,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..devices import torch
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
 from .protocol import PassageTower, Text, TowerReader
@@ -101,7 +101,7 @@ class DualEncoder:
     def require_ready(self, name: str) -> None:
         """Load pretrained towers. Raise an error where the component ``name`` has no weights."""
         if not self.is_ready and not self.load():
-            raise ValueError(Errors.E504.format(name=name))
+            raise ArboError(Errors.E504.format(name=name))
 
     @property
     def fingerprint(self) -> str:
@@ -209,10 +209,10 @@ class DualEncoder:
 def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:
     """Vectors of ``rows`` spans. An error where their shape is wrong, or their length no number."""
     if vectors.ndim != 2 or len(vectors) != rows:
-        raise ValueError(Errors.E004.format(shape=vectors.shape, rows=rows))
+        raise ArboError(Errors.E004.format(shape=vectors.shape, rows=rows))
     wrong = np.flatnonzero(~np.isfinite(np.einsum("nd,nd->n", vectors, vectors)))
     if len(wrong):
-        raise ValueError(Errors.E005.format(count=len(wrong), rows=rows, first=wrong[0]))
+        raise ArboError(Errors.E005.format(count=len(wrong), rows=rows, first=wrong[0]))
     return vectors
 
 

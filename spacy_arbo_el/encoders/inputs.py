@@ -6,7 +6,7 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 import numpy as np
 
 from ..arrays import offsets_of, ragged_ranges
-from ..errors import Errors
+from ..errors import ArboError, Errors
 
 # Characters of a text that an error shows.
 SHOWN = 40
@@ -195,4 +195,4 @@ def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     if len(wrong):
         at = wrong[0]
         values = {"start": start[at], "end": end[at], "length": lengths[at]}
-        raise ValueError(Errors.E208.format(text=texts[text_of[at]][:SHOWN], **values))
+        raise ArboError(Errors.E208.format(text=texts[text_of[at]][:SHOWN], **values))

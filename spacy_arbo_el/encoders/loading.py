@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from spacy_transformers.layers.transformer_model import huggingface_from_pretrained
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import Errors, code_of
+from ..errors import ArboError, Errors, code_of
 from .sources import resolve_name
 from .word_pieces import MARKERS
 
@@ -31,7 +31,7 @@ def from_hub(name: str) -> str:
     if isinstance(config, str):
         return str(Path(config).parent)
     problem = "there is no such folder, and the Hugging Face hub does not answer"
-    raise ValueError(Errors.E201.format(name=name, problem=problem))
+    raise ArboError(Errors.E201.format(name=name, problem=problem))
 
 
 def _hub_answers() -> bool:
@@ -53,7 +53,7 @@ def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase,
     """
     source = resolve_name(name)
     if Path(source).exists() and not (Path(source) / "config.json").exists():
-        raise ValueError(Errors.E201.format(name=name, problem="the folder has no config.json"))
+        raise ArboError(Errors.E201.format(name=name, problem="the folder has no config.json"))
     try:
         if not Path(source).exists():
             source = from_hub(source)
@@ -63,7 +63,7 @@ def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase,
         if code_of(error):
             raise
         problem = str(error).splitlines()[0]
-        raise ValueError(Errors.E201.format(name=name, problem=problem)) from None
+        raise ArboError(Errors.E201.format(name=name, problem=problem)) from None
     tokenizer, transformer = loaded.tokenizer, loaded.transformer
     size = len(tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": list(MARKERS)})

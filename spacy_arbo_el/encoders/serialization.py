@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from .quantized import Scales
 
 # The files that fast tokenizers are made of. Not among them: vocab.pkl, which is unpickled.
@@ -102,7 +102,7 @@ def load_transformer(
         state = safetensors.torch.load(message["state"])
         scales = safetensors.torch.load(message["scales"]) if "scales" in message else None
     except (safetensors.SafetensorError, TypeError, ValueError) as error:
-        raise ValueError(Errors.E202.format(problem=error)) from None
+        raise ArboError(Errors.E202.format(problem=error)) from None
     _check_size(config, state)
     tokenizer = _read_tokenizer(message["tokenizer"], config)
     transformer = AutoModel.from_config(
@@ -111,21 +111,21 @@ def load_transformer(
     try:
         transformer.load_state_dict(state)
     except RuntimeError as error:
-        raise ValueError(Errors.E202.format(problem=error)) from None
+        raise ArboError(Errors.E202.format(problem=error)) from None
     return tokenizer, transformer, scales
 
 
 def _read_config(values: Any) -> PretrainedConfig:
     kind = values.get("model_type") if isinstance(values, dict) else None
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
-        raise ValueError(Errors.E060.format(problem=f"its model_type is {kind!r:.40}"))
+        raise ArboError(Errors.E060.format(problem=f"its model_type is {kind!r:.40}"))
     plain = {name: value for name, value in values.items() if name not in _ELSEWHERE}
     # What an architecture with quantized weights would import is not ours to choose.
     plain.pop("quantization_config", None)
     try:
         return CONFIG_MAPPING[kind].from_dict(plain)
     except Exception as error:  # each architecture checks its settings in its own way
-        raise ValueError(Errors.E060.format(problem=f"its config is invalid: {error}")) from None
+        raise ArboError(Errors.E060.format(problem=f"its config is invalid: {error}")) from None
 
 
 def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> None:
@@ -136,7 +136,7 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
     width = getattr(config, "embedding_size", 0) or getattr(config, "hidden_size", 0) or 0
     layers = getattr(config, "num_hidden_layers", 0) or 0
     if rows * width > SLACK * (numbers + 1) or layers > SLACK * (len(state) + 1):
-        raise ValueError(Errors.E202.format(problem="the configuration is of a larger model"))
+        raise ArboError(Errors.E202.format(problem="the configuration is of a larger model"))
 
 
 def _read_tokenizer(
@@ -144,7 +144,7 @@ def _read_tokenizer(
 ) -> PreTrainedTokenizerBase:
     for name in files:
         if name not in TOKENIZER_FILES:
-            raise ValueError(Errors.E059.format(name=name))
+            raise ArboError(Errors.E059.format(name=name))
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
             data = _without_elsewhere(data) if name == "tokenizer_config.json" else data
@@ -158,7 +158,7 @@ def _read_tokenizer(
                 local_files_only=True,
             )
         except Exception as error:  # so many kinds of tokenizers, so many errors
-            raise ValueError(Errors.E060.format(problem=f"its tokenizer: {error}")) from None
+            raise ArboError(Errors.E060.format(problem=f"its tokenizer: {error}")) from None
 
 
 def _without_elsewhere(data: bytes) -> bytes:

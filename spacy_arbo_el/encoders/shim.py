@@ -11,7 +11,7 @@ from thinc.api import Model, get_torch_default_device, xp2torch
 from thinc.types import ArgsKwargs
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.locks import ForkableLock
 from .quantization import find_scales
 from .quantized import Scales, has_fast_int8, quantize, scales_fit
@@ -39,7 +39,7 @@ class EncoderShim(HFShim):
     def __init__(self, hf_model: HFObjects, precision: str = "auto"):
         super().__init__(hf_model, grad_scaler_config={"enabled": False})
         if precision not in PRECISIONS:
-            raise ValueError(Errors.E207.format(value=precision, choices=", ".join(PRECISIONS)))
+            raise ArboError(Errors.E207.format(value=precision, choices=", ".join(PRECISIONS)))
         self.precision = precision
         self.position_limit = 0
         self._is_trained = False
@@ -91,7 +91,7 @@ class EncoderShim(HFShim):
         scales: Of 8-bit layers, if they are known.
         """
         if scales is not None and not scales_fit(transformer, scales):
-            raise ValueError(Errors.E202.format(problem="the scales of its 8-bit layers"))
+            raise ArboError(Errors.E202.format(problem="the scales of its 8-bit layers"))
         self._hfmodel = HFObjects(tokenizer, transformer, None)
         self._model = transformer.to(get_torch_default_device())
         self._word_pieces = None
@@ -227,7 +227,7 @@ def loaded_shim(tower: Model) -> EncoderShim:
     """The shim of a transformer tower. An error where it has no weights yet."""
     shim = shim_of(tower)
     if not shim.is_loaded:
-        raise ValueError(Errors.E200.format(name=tower.attrs["name"]))
+        raise ArboError(Errors.E200.format(name=tower.attrs["name"]))
     return shim
 
 

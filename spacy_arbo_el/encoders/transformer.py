@@ -9,7 +9,7 @@ from spacy_transformers.data_classes import HFObjects
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import ArgsKwargs, Floats2d
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..settings import check_count
 from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
@@ -131,7 +131,7 @@ def build_document_encoder(
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width).
     """
     if isinstance(pooling, ClsPooling):
-        raise ValueError(Errors.E209)
+        raise ArboError(Errors.E209)
     tokens = (predict_tokens, train_tokens, kept_tokens)
     reader = PassageReader(passage, text, max_mentions, markers)
     return _tower(name, reader, pooling, precision, tokens)

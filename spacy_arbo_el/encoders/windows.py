@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 from thinc.api import Model
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..settings import check_count
 from .inputs import SpanInputs, assemble, check_offsets
 from .protocol import Text
@@ -84,7 +84,7 @@ def check_size(setting: str, size: int) -> None:
     """Raise ValueError for a window, passage or text too short."""
     check_count(setting, size)
     if size < SHORTEST_WINDOW:
-        raise ValueError(Errors.E204.format(what=setting, size=size, shortest=SHORTEST_WINDOW))
+        raise ArboError(Errors.E204.format(what=setting, size=size, shortest=SHORTEST_WINDOW))
 
 
 def within_limit(model: Model, size: int) -> int:
@@ -102,7 +102,7 @@ def tokenizer_of(model: Model, size: int) -> WordPieceTokenizer:
     if 0 < shim.position_limit < size:
         name = model.attrs["name"]
         message = Errors.E206.format(size=size, limit=shim.position_limit, name=name)
-        raise ValueError(message)
+        raise ArboError(message)
     return shim.word_pieces
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from ..arrays import offsets_of
-from ..errors import Errors
+from ..errors import ArboError, Errors
 
 START, END, TITLE = "[START]", "[END]", "[TITLE]"
 MARKERS = (START, END, TITLE)
@@ -78,7 +78,7 @@ class WordPieceTokenizer:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
         if not getattr(tokenizer, "is_fast", False):
-            raise ValueError(Errors.E203.format(name=getattr(tokenizer, "name_or_path", "")))
+            raise ArboError(Errors.E203.format(name=getattr(tokenizer, "name_or_path", "")))
         self.tokenizer = tokenizer
         self.specials = _special_ids(tokenizer)
         unknown = getattr(tokenizer, "unk_token_id", None)
@@ -240,6 +240,6 @@ def _special_ids(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
     first = tokenizer.bos_token_id if first is None else first
     last = tokenizer.eos_token_id if last is None else last
     if first is None or last is None:
-        raise ValueError(Errors.E205.format(name=tokenizer.name_or_path))
+        raise ArboError(Errors.E205.format(name=tokenizer.name_or_path))
     markers = tokenizer.convert_tokens_to_ids(list(MARKERS))
     return np.array([first, last, *markers], dtype=np.int64)

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 
 from ..corpora.docs import copied
 from ..corpora.read import read_ids
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import NIL
 from ..kb.importers.jsonl import read_entities_jsonl
 from ..kb.knowledge_base import ArboKB
@@ -29,7 +29,7 @@ def remove_entities(
     RETURNS: The ids of the removed entities.
     """
     if not 0.0 <= share <= 1.0:
-        raise ValueError(Errors.E711.format(value=share))
+        raise ArboError(Errors.E711.format(value=share))
     spans = (span for doc in docs for span in linker.mentions.getter(doc))
     mentioned = sorted({kb_id for span in spans for kb_id in _existing_ids(linker.kb, span)})
     count = round(share * len(mentioned))
@@ -59,11 +59,11 @@ def restrict_entities(linker: ArboLinker, labels: Path) -> int:
     else:
         ids = sorted(read_ids(labels))
     if not ids:
-        raise ValueError(Errors.E724.format(path=labels))
+        raise ArboError(Errors.E724.format(path=labels))
     unknown = [entity_id for entity_id in ids if entity_id not in kb]
     if unknown:
         some = ", ".join(unknown[:5])
-        raise ValueError(Errors.E725.format(path=labels, count=len(unknown), some=some))
+        raise ArboError(Errors.E725.format(path=labels, count=len(unknown), some=some))
     kept = {kb.get(entity_id).id for entity_id in ids}
     kb.remove([entity.id for entity in kb if entity.id not in kept])
     return len(kept)

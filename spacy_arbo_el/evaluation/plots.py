@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..annotations import named
 from ..display import shortened
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..explanations.explanation import Explanation
 from ..kb.entity import NIL
 from ..storage.files import write_file
@@ -119,7 +119,7 @@ def plot_contributions(explanation: Explanation) -> "Figure":
     parts = [part for part in explanation.contributions.items() if part[1]]
     parts.sort(key=lambda part: -abs(part[1]))
     if not parts:
-        raise ValueError(Errors.E837.format(mention=explanation.mention))
+        raise ArboError(Errors.E837.format(mention=explanation.mention))
     one, other = explanation.compared
     titles = explanation.titles
     figure, axes = _new_figure("log-odds", "")
@@ -207,7 +207,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
 def check_figure(path: Path) -> None:
     """ValueError if the suffix is none of ``SUFFIXES``. ImportError without matplotlib."""
     if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(Errors.E832.format(path=path, suffixes=", ".join(SUFFIXES)))
+        raise ArboError(Errors.E832.format(path=path, suffixes=", ".join(SUFFIXES)))
     check_plots()
 
 

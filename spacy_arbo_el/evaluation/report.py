@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpora.reader import MentionCorpus
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..inference.decisions import Inference
 from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
@@ -147,11 +147,11 @@ def outcomes_of_stages(
         one of ``LINKING_SCORES``. Otherwise it is the linker's own.
     """
     if folds < 0 or folds == 1:
-        raise ValueError(Errors.E834.format(value=folds))
+        raise ArboError(Errors.E834.format(value=folds))
     if tune_by:
         check_score(tune_by, LINKING_SCORES)
         if folds < 2:
-            raise ValueError(Errors.E831)
+            raise ArboError(Errors.E831)
     linker = find_linker(nlp)
     parts = [examples] if folds < 2 else [examples[i::folds] for i in range(folds)]
     results: Dict[str, List[Outcome]] = {}

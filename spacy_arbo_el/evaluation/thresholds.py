@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from ..calibration import Curve, fit_logistic, similarity_at
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold
@@ -39,7 +39,7 @@ Row = Dict[str, float]
 def check_score(name: str, choices: Sequence[str]) -> None:
     """Raise ValueError unless the name is one of these scores."""
     if name not in choices:
-        raise ValueError(Errors.E713.format(value=name, choices=", ".join(choices)))
+        raise ArboError(Errors.E713.format(value=name, choices=", ".join(choices)))
 
 
 class ThresholdSweep(NamedTuple):
@@ -99,7 +99,7 @@ def sweep_linking(
         identities = identities_of(linker.kb, [span for group in spans for span in group])
         labels += [tuple(sorted(identity)) or None for identity in identities]
     if not batches:
-        raise ValueError(Errors.E712)
+        raise ArboError(Errors.E712)
     batch = MentionBatch.concat(batches)
     # Mentions with discarded labels are NIL at every threshold.
     discarded = _discarded_mentions(linker, docs)
@@ -157,7 +157,7 @@ def sweep_discovery(
     if len(chosen) < MIN_UNLINKED:
         chosen = np.flatnonzero(annotated)
     if not len(chosen):
-        raise ValueError(Errors.E712)
+        raise ArboError(Errors.E712)
     features = discovery.features(sweep.batch.encoded, sweep.batch.normalized)
     identities = [set() if label is None else {str(label)} for label in sweep.labels]
     edges = same_entity_edges(discovery, features, linker.similarity, identities)

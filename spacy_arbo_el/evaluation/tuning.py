@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..discovery.grouping import Discovery
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..linking.stages import LinkingStages
 from .calibrate import Fitted, fit_calibration
@@ -107,7 +107,7 @@ def tune(
     """
     check_score(score, LINKING_SCORES)
     if n_neighbors and linker.discovery is None:
-        raise ValueError(Errors.E728)
+        raise ArboError(Errors.E728)
     fitted = None
     with linker.cached_encoder():
         if drop:
@@ -167,7 +167,7 @@ def _with_count(stages: LinkingStages, name: str, count: int) -> LinkingStages:
     # All procedures are dataclasses.
     inference: Any = stages.inference
     if name not in {field.name for field in fields(inference)}:
-        raise ValueError(Errors.E723.format(inference=type(inference).__name__, name=name))
+        raise ArboError(Errors.E723.format(inference=type(inference).__name__, name=name))
     return replace(stages, inference=replace(inference, **{name: count}))
 
 

@@ -12,7 +12,7 @@ from spacy.tokens import Doc, Span
 
 from ..annotations import Link, links_of
 from ..display import shown_probability
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import NIL
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
 from ..pages import page as render
@@ -163,7 +163,7 @@ def escaped(text: object) -> str:
 def check_template(template: str) -> None:
     """Raise an error unless a template gives web addresses."""
     if not template.startswith("{}") and not _WEB.match(template.replace("{}", "x")):
-        raise ValueError(Errors.E750.format(value=template))
+        raise ArboError(Errors.E750.format(value=template))
 
 
 def web_address(template: str, kb_id: str) -> str:

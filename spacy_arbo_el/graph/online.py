@@ -5,7 +5,7 @@ from typing import Any, List, NamedTuple, Tuple
 import numpy as np
 
 from ..compiling import jit_helper, numba_jit
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from .union_find import find
 
 # Errors in arrays: none, or in which of them a number is out of range.
@@ -65,9 +65,9 @@ def attach(
     count, existing = len(neighbours), len(merged_into)
     check_clusters(of_mention, merged_into, kept_apart)
     if neighbours.ndim != 2 or len(documents) != count or len(closed) != existing:
-        raise ValueError(Errors.E721.format(problem="arrays of different lengths"))
+        raise ArboError(Errors.E721.format(problem="arrays of different lengths"))
     if (neighbours >= (len(of_mention) + np.arange(count))[:, None]).any():
-        raise ValueError(Errors.E721.format(problem=_PROBLEMS[5]))
+        raise ArboError(Errors.E721.format(problem=_PROBLEMS[5]))
     clusters = np.concatenate([of_mention, np.full(count, -1, np.int64)])
     merged_into = np.concatenate([merged_into, np.arange(existing, existing + count)])
     closed = np.concatenate([closed, np.zeros(count, bool)])
@@ -91,7 +91,7 @@ def check_clusters(of_mention: np.ndarray, merged_into: np.ndarray, kept_apart: 
     """Raise ValueError for inconsistent clusters. They are given as to ``attach``."""
     problem = _problem(of_mention, merged_into, kept_apart)
     if problem:
-        raise ValueError(Errors.E721.format(problem=_PROBLEMS[problem]))
+        raise ArboError(Errors.E721.format(problem=_PROBLEMS[problem]))
 
 
 @numba_jit()

@@ -72,7 +72,7 @@ def check_report(report: ImportReport, source: Path) -> None:
     """Raise ValueError where a source has no entity."""
     if not report.count:
         skipped = f" ({report.reasons})" if report.skipped else ""
-        raise ValueError(Errors.E047.format(path=source, skipped=skipped))
+        raise ArboError(Errors.E047.format(path=source, skipped=skipped))
 
 
 def _check_options(read: Callable[..., Any], format: str, given: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb import folder as kb_folder
 from ..kb.knowledge_base import ArboKB
 from ..storage.folders import (
@@ -125,24 +125,24 @@ class ComponentFolder:
             _check(manifest.about)
             return manifest
         except FileNotFoundError:
-            raise ValueError(Errors.E051.format(path=self.path)) from None
+            raise ArboError(Errors.E051.format(path=self.path)) from None
         except ValueError as error:
-            raise ValueError(Errors.E052.format(path=path, problem=error)) from None
+            raise ArboError(Errors.E052.format(path=path, problem=error)) from None
 
     def _read_part(self, name: str, manifest: Manifest) -> bytes:
         path, expected = self.path / name, manifest.files.get(name)
         if expected is None:
-            raise ValueError(Errors.E053.format(path=self.path, name=name))
+            raise ArboError(Errors.E053.format(path=self.path, name=name))
         data = path.read_bytes() if path.is_file() else None
         problem = "it is missing" if data is None else expected.problem(data)
         if data is None or problem:
-            raise ValueError(Errors.E052.format(path=path, problem=problem))
+            raise ArboError(Errors.E052.format(path=path, problem=problem))
         return data
 
     def _open_kb(self, manifest: Manifest, open_kb: Callable[[Path], ArboKB]) -> None:
         saved, path = manifest.about["kb"], self.path / KB
         if saved is None:
-            raise ValueError(Errors.E053.format(path=self.path, name=KB))
+            raise ArboError(Errors.E053.format(path=self.path, name=KB))
         _check_identity(path, kb_folder.state(path), saved)
         found = open_kb(path).database.manifest()
         _check_identity(path, (found.get("uuid"), found.get("generation", 0)), saved)
@@ -170,4 +170,4 @@ def _check_identity(path: Path, found: Optional[Tuple[Any, int]], saved: Sequenc
     found: Its identity; None where it can't be read, of which opening it tells more.
     """
     if found is not None and (found[0] != saved[0] or found[1] < saved[1]):
-        raise ValueError(Errors.E054.format(path=path))
+        raise ArboError(Errors.E054.format(path=path))

@@ -18,7 +18,7 @@ from ..discovery.entities import nearest_entities
 from ..discovery.grouping import group_mentions
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..inference.decisions import Decisions
 from ..mentions.record import keys_of
 from ..retrieval.corpus_search import CorpusSearch
@@ -120,7 +120,7 @@ class CorpusLinker:
         write: Is given each document with its links.
         """
         if self.stages.discovery is None:
-            raise ValueError(Errors.E709)
+            raise ArboError(Errors.E709)
         links, new_entities = self.links(read, self._threshold(threshold))
         for doc in self.annotated(read, links):
             write(doc)
@@ -235,15 +235,15 @@ class CorpusLinker:
         number = -1
         for number, doc in enumerate(read()):
             if number >= len(places):
-                raise ValueError(Errors.E710)
+                raise ArboError(Errors.E710)
             rows = places[number]
             keys = keys_of(self.stages.reader.mentions_to_link(doc))
             if keys != [record.key for record in records[rows.start : rows.stop]]:
-                raise ValueError(Errors.E710)
+                raise ArboError(Errors.E710)
             self.write(doc, self.links_of(links, rows))
             yield doc
         if number + 1 != len(places):
-            raise ValueError(Errors.E710)
+            raise ArboError(Errors.E710)
 
     def links_of(self, links: CorpusLinks, rows: range) -> List[Link]:
         """Links of some mentions of a corpus. Such as those of a document by

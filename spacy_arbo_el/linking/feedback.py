@@ -5,7 +5,7 @@ from typing import Iterable, Tuple
 
 from spacy.tokens import Doc, Span
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import NIL
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionKey, keys_of
@@ -103,7 +103,7 @@ class Feedback:
 
     def _require_entity(self, span: Span, kb_id: str) -> None:
         if self.datastore.kb.entities.position(kb_id) < 0:
-            raise ValueError(Errors.E510.format(id=kb_id, text=span.text))
+            raise ArboError(Errors.E510.format(id=kb_id, text=span.text))
 
     def _correct(self, span: Span, correction: Correction, kb_ids: Tuple[str, ...]) -> None:
         key, store = key_of(span), self.datastore.exemplars

@@ -13,7 +13,7 @@ from thinc.api import Model
 from ..calibration import Calibration
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..reranking.protocol import Reranker
 from ..storage.manifest import Checksum
 from .component_folder import KB, ComponentFolder
@@ -96,10 +96,10 @@ class Serializer:
         with reading_part(self.linker.name, "bytes"):
             content: Any = srsly.msgpack_loads(data)
             if content["format"] != FORMAT:
-                raise ValueError(Errors.E057.format(problem=f"format {content['format']!r:.20}"))
+                raise ArboError(Errors.E057.format(problem=f"format {content['format']!r:.20}"))
             sums = {name: Checksum.of(part).hash for name, part in content["parts"].items()}
             if sums != content["checksums"]:
-                raise ValueError(Errors.E057.format(problem="a checksum is wrong"))
+                raise ArboError(Errors.E057.format(problem="a checksum is wrong"))
             parts = content["parts"]
         if KB in parts and KB not in exclude:
             self.linker.stages.datastore.kb.from_bytes(parts[KB])
@@ -223,7 +223,7 @@ def kind_of(reranker: Reranker) -> str:
 def check_threshold(value: float) -> float:
     """The value, where it is a probability; else ValueError."""
     if not 0.0 <= value <= 1.0:
-        raise ValueError(Errors.E402.format(value=value))
+        raise ArboError(Errors.E402.format(value=value))
     return value
 
 

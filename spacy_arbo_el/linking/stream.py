@@ -12,7 +12,7 @@ from ..discovery.entities import nearest_entities
 from ..discovery.grouping import Discovery
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..mentions.record import MentionKey
 from ..retrieval.mention_search import nearest_earlier
 from .stages import LinkedMentions, LinkingStages
@@ -48,9 +48,9 @@ class Stream:
         RETURNS: The links, with the ids of new entities.
         """
         if self.process != os.getpid():
-            raise ValueError(Errors.E707)
+            raise ArboError(Errors.E707)
         if stages.discovery is None:
-            raise ValueError(Errors.E709)
+            raise ArboError(Errors.E709)
         # The datastore's lock is always taken before that of the new entities.
         with stages.datastore.reading():
             linked, new_entities = stages.link(spans, threshold), self.new_entities

@@ -11,7 +11,7 @@ from thinc.api import Model
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
 from ..encoders.validation import check_inputs
-from ..errors import Errors, Warnings, code_of
+from ..errors import ArboError, Errors, Warnings, code_of
 from ..kb.vectors import check_vectors
 from ..mentions.validation import check_key, check_records
 from ..retrieval.exemplars import ExemplarStore
@@ -36,7 +36,7 @@ def reading_part(name: str, part: str) -> Iterator[None]:
         if isinstance(error, ValueError) and code_of(error):
             raise
         problem = f"{type(error).__name__}: {error}"
-        raise ValueError(Errors.E058.format(part=part, name=name, problem=problem)) from error
+        raise ArboError(Errors.E058.format(part=part, name=name, problem=problem)) from error
     finally:
         # srsly turns it off to unpack, and leaves it off where that fails.
         if collects_garbage:

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from ..arrays import ragged_ranges
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.knowledge_base import ArboKB
 from .getters import SpanGetter
 from .reader import MentionReader
@@ -76,4 +76,4 @@ def check_some_annotated(docs: Iterable[Doc], getter: SpanGetter, path: Path) ->
     path: The file that the documents are from.
     """
     if not any(span.kb_id_ for doc in docs for span in getter(doc)):
-        raise ValueError(Errors.E726.format(path=path))
+        raise ArboError(Errors.E726.format(path=path))

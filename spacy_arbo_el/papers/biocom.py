@@ -23,7 +23,7 @@ from spacy.util import registry
 
 from ..arrays import TopK, resized_table
 from ..calibration import Calibration
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..inference.decisions import Decisions, Paths, Step, start_of_path
 from ..mentions.getters import SpanGetter
 from ..reranking.protocol import RankedMentions
@@ -75,7 +75,7 @@ def batch_by_concept(
         beside = _of_sentences(mentions, corpus) if sentences else {}
         groups = _groups(mentions, n_mentions)
         if len(groups) < n_concepts:
-            raise ValueError(Errors.E615.format(count=len(groups), wanted=n_concepts))
+            raise ArboError(Errors.E615.format(count=len(groups), wanted=n_concepts))
         rng = np.random.default_rng(random.getrandbits(63))
         left = np.array([len(of_concept) for of_concept in groups])
         while left.any():

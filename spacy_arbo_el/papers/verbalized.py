@@ -18,7 +18,7 @@ from spacy.util import registry
 
 from ..calibration import Calibration
 from ..encoders.inputs import SpanInputs
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..inference.decisions import Decisions, Inference, first_candidates
 from ..mentions.record import MentionBatch
 from ..reranking.protocol import RankedMentions
@@ -66,7 +66,7 @@ class OverDistances:
 
     def __post_init__(self) -> None:
         if self.loss.learned:
-            raise ValueError(Errors.E618)
+            raise ArboError(Errors.E618)
 
     def __call__(
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
@@ -83,7 +83,7 @@ def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     Raise ValueError where a similarity is above 0: it is no negative squared distance.
     """
     if (scores > SLIGHTLY_ABOVE).any():
-        raise ValueError(Errors.E616.format(largest=scores.max()))
+        raise ArboError(Errors.E616.format(largest=scores.max()))
     distances = np.sqrt(np.maximum(-scores, 0.0) + SMALLEST_SQUARE)
     return -distances, 0.5 / distances
 
@@ -118,7 +118,7 @@ class NegativesWithinBudget:
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         nodes = self.negatives(queries, table, cache)
         if not table.is_text(nodes).all():
-            raise ValueError(Errors.E617)
+            raise ArboError(Errors.E617)
         # Column by column: each text costs where it first occurs.
         texts, first = np.unique(nodes.T.ravel(), return_index=True)
         column = first[texts >= 0] // max(len(nodes), 1)

@@ -10,7 +10,7 @@ from spacy.util import registry
 from ..calibration import Calibration, log_odds
 from ..encoders.inputs import SpanInputs
 from ..encoders.windows import check_size
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..log import log, warn_once
 from ..mentions.labels import is_gold
 from ..mentions.record import MentionBatch
@@ -78,7 +78,7 @@ class CrossEncoder:
         check_size("reranker.window", self.window)
         check_size("reranker.text", self.text)
         if self.as_feature and not isinstance(self.ranker, FeatureRanker):
-            raise ValueError(Errors.E870.format(ranker=type(self.ranker).__name__))
+            raise ArboError(Errors.E870.format(ranker=type(self.ranker).__name__))
 
     @property
     def size(self) -> int:
@@ -283,7 +283,7 @@ class CrossEncoder:
         """Raise ValueError where the scorer was trained on shorter pairs."""
         size = scorer.tower.attrs["reader"].size
         if size < self.size:
-            raise ValueError(Errors.E871.format(trained=size, now=self.size))
+            raise ArboError(Errors.E871.format(trained=size, now=self.size))
 
 
 @registry.misc("spacy-arbo-el.CrossEncoder.v1")

@@ -15,7 +15,7 @@ from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
 from ..encoders.transformer import build_transformer_encoder
 from ..encoders.windows import tokenizer_of
 from ..encoders.word_pieces import WordPieceTokenizer
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.files import pack_arrays, unpack_arrays
 
 # The standard deviation of the linear layer's first weights, as BERT's.
@@ -64,13 +64,13 @@ class PairScorer:
             if any(isinstance(shim, EncoderShim) for shim in layer.shims)
         ]
         if not towers:
-            raise ValueError(Errors.E874)
+            raise ArboError(Errors.E874)
         own = loaded_shim(towers[0])
         tower = _tower(name or towers[0].attrs["name"], size)
         if name:
             tower.initialize()
             if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
-                raise ValueError(Errors.E875.format(name=name))
+                raise ArboError(Errors.E875.format(name=name))
         else:
             shim_of(tower).from_bytes(own.to_bytes())
             tower.initialize()
@@ -111,7 +111,7 @@ class PairScorer:
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
-            raise ValueError(Errors.E875.format(name=self.tower.attrs["name"]))
+            raise ArboError(Errors.E875.format(name=self.tower.attrs["name"]))
         return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
 
     def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
@@ -166,7 +166,7 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
     """The scores; ValueError where one is no finite number."""
     wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
-        raise ValueError(Errors.E873.format(count=len(wrong), total=len(scores)))
+        raise ArboError(Errors.E873.format(count=len(wrong), total=len(scores)))
     return scores
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import unit
 from ..encoders.protocol import Encoder
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.files import pack_arrays, unpack_arrays
 from .ranker_weights import RankerWeights
 
@@ -79,7 +79,7 @@ def pretrained_weights() -> PretrainedWeights:
     try:
         return PretrainedWeights.from_bytes(PRETRAINED.read_bytes())
     except (OSError, ValueError) as error:
-        raise ValueError(Errors.E505.format(path=PRETRAINED, problem=error)) from error
+        raise ArboError(Errors.E505.format(path=PRETRAINED, problem=error)) from error
 
 
 def _vectors_of_probes(encoder: Encoder) -> np.ndarray:

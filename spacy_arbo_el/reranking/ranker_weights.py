@@ -10,7 +10,7 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 
 from ..devices import torch
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..storage.files import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
 from .probabilities import MOST, PRIOR, fit_presence, fit_temperature, log_odds_of, log_softmax
@@ -256,7 +256,7 @@ def train_networks(
     networks: How many are averaged. Other weights are one.
     """
     if torch is None:
-        raise ValueError(Errors.E854)
+        raise ArboError(Errors.E854)
     useful = correct.any(axis=1) & (candidates.valid.sum(axis=1) > 1)
     candidates, correct, shares = candidates.take(useful), correct[useful], shares[useful]
     valid, x = candidates.valid, _inputs(candidates)

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Sequence, Set
 from spacy.language import Language
 from spacy.tokens import Span
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import NIL, Entity
 from ..linker import find_linker
 from ..linking.feedback import key_of
@@ -48,7 +48,7 @@ def replay(nlp: Language, model: Path) -> None:
                 entries[number] = Deciding(nlp).make(entry)
         except Exception as error:  # a stranger may have written the line
             about = {"line": number + 2, "problem": said(error)}
-            raise ValueError(Errors.E912.format(path=recorded.path, **about)) from error
+            raise ArboError(Errors.E912.format(path=recorded.path, **about)) from error
     if entries:
         nlp.meta[META] = {"journal": recorded.id, "entries": len(entries)}
 

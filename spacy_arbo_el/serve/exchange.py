@@ -15,7 +15,7 @@ from ..corpora.label_studio import COUNTED
 from ..corpora.offsets import borders
 from ..corpora.read import read
 from ..discovery.verdicts import FILLED, escaped
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import NIL
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.record import text_fingerprint
@@ -94,7 +94,7 @@ def take_over(review: Review, links: Links, path: Path, by: str) -> Counter:
     texts = list(read(path, FORMATS.get(path.suffix.lower(), "jsonl")))
     pairs = [(text_fingerprint(text.text), one) for text in texts for one in text.mentions]
     if not any(mention.kb_ids for _, mention in pairs):
-        raise ValueError(Errors.E931.format(path=path))
+        raise ArboError(Errors.E931.format(path=path))
     for fingerprint, mention in pairs:
         row = rows.get((fingerprint, mention.start, mention.end))
         if row is None:

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from ..discovery.entities import NearestEntity
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Clusters, Unlinked
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..linker import find_linker
 from ..mentions.record import MentionKey
 from ..storage.lines import read_records
@@ -28,7 +28,7 @@ def read_found(nlp: Language, path: Path) -> List[Record]:
         try:
             _members(nlp, record, 0)
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise ValueError(Errors.E914.format(path=path, line=line)) from None
+            raise ArboError(Errors.E914.format(path=path, line=line)) from None
         records.append(record)
     return records
 

@@ -14,7 +14,7 @@ import srsly
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
 
-from ..errors import Errors, Warnings
+from ..errors import ArboError, Errors, Warnings
 from ..storage.files import sync_folder, write_file
 
 Entry = Dict[str, Any]
@@ -136,7 +136,7 @@ class Recorded:
                 lines.append(json.loads(line))
                 _check(lines[-1], number)
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise ValueError(Errors.E911.format(path=path, line=number + 1)) from None
+                raise ArboError(Errors.E911.format(path=path, line=number + 1)) from None
         if len(lines) < 2:  # nothing was decided, so that it belongs to nobody
             return cls(path, "", "", [], 0)
         return cls(path, lines[0]["journal"], lines[0]["state"], lines[1:], complete)
@@ -151,11 +151,11 @@ class Recorded:
         saved = meta.get(META) or {}
         if self.entries and saved.get("journal") == self.id:
             if int(saved["entries"]) > len(self.entries):
-                raise ValueError(Errors.E911.format(path=self.path, line=len(self.entries) + 2))
+                raise ArboError(Errors.E911.format(path=self.path, line=len(self.entries) + 2))
             return int(saved["entries"])
         if self.entries and self.state != state_of(model):
             about = {"path": self.path, "model": model, "count": len(self.entries)}
-            raise ValueError(Errors.E917.format(at=self.entries[0]["at"], **about))
+            raise ArboError(Errors.E917.format(at=self.entries[0]["at"], **about))
         return 0
 
 

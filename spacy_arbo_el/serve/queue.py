@@ -20,7 +20,7 @@ from typing import (
 from ..calibration import Curve
 from ..discovery.entities import NearestEntity, NewEntity
 from ..discovery.new_entities import NewEntities
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import Entity
 from .near import calibrated
 
@@ -119,7 +119,7 @@ class Filters:
                 if isinstance(default, (int, float)) and not abs(values[name]) < 1e9:
                     raise ValueError  # infinite, or not a number
             except ValueError:
-                raise ValueError(Errors.E915.format(name=name, value=text)) from None
+                raise ArboError(Errors.E915.format(name=name, value=text)) from None
         return cls(**values)
 
     def query(self) -> Dict[str, str]:

@@ -10,7 +10,7 @@ from spacy.language import Language
 
 from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey, MentionRecord
 from ..pipelines import save_pipeline
@@ -80,7 +80,7 @@ class Review:
         """
         with self._deciding:
             if self.read_only:
-                raise ValueError(Errors.E916)
+                raise ArboError(Errors.E916)
             self._check(action, seen or {}, more)
             entry = {"action": action, "by": by, **more, **self._first(action, more)}
             with self.alone:
@@ -102,10 +102,10 @@ class Review:
             self._check_open(one)
         several = {"accept_all": "ids", "link_all": "ids", "merge": "others"}.get(action)
         if len(set(ids)) < len(ids) or (several and not more[several]):
-            raise ValueError(Errors.E920)
+            raise ArboError(Errors.E920)
         for one, version in seen.items():
             if version and version != self.version(action, one):
-                raise ValueError(Errors.E918.format(id=one))
+                raise ArboError(Errors.E918.format(id=one))
 
     def _check_open(self, name: str) -> None:
         """Refuse an id that is no open new entity."""
@@ -113,7 +113,7 @@ class Review:
             return
         now = self.new.resolve(name) if name in self.new.clusters else None
         became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
-        raise ValueError(Errors.E921.format(id=name, became=became))
+        raise ArboError(Errors.E921.format(id=name, became=became))
 
     def _first(self, action: str, more: Dict[str, Any]) -> Dict[str, Any]:
         """The first candidate at a decision, to calibrate on."""
@@ -138,13 +138,13 @@ class Review:
         """
         with self._deciding:
             if self.read_only or not self.standing:
-                raise ValueError(Errors.E916)
+                raise ArboError(Errors.E916)
             entry = self._standing(self.standing[-1]["n"] if number is None else number)
             later = self.dependents(entry)
             if later:
                 names = later[-1].get("names", {}).values() or later[-1].get("changed")
                 since = ", ".join(f"“{one}”" for one in names or [later[-1]["action"]])
-                raise ValueError(Errors.E913.format(since=f"a decision on {since}"))
+                raise ArboError(Errors.E913.format(since=f"a decision on {since}"))
             self.journal.append({"action": "undo", "of": entry["n"], "by": by})
             try:
                 with self.alone:
@@ -164,14 +164,14 @@ class Review:
         with self._deciding:
             undone = [one for one in self.journal.undone() if number in (None, one["n"])]
             if not undone:
-                raise ValueError(Errors.E916)
+                raise ArboError(Errors.E916)
             return self.decide(undone[-1]["action"], by, redo=undone[-1]["n"], **given(undone[-1]))
 
     def _standing(self, number: int) -> Entry:
         for entry in self.standing:
             if entry["n"] == number:
                 return entry
-        raise ValueError(Errors.E922)
+        raise ArboError(Errors.E922)
 
     def dependents(self, entry: Entry) -> List[Entry]:
         """The later decisions that can't stand without one."""

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator, List, Optional
 
 import uvicorn
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from .security import Rules
 
 # Connections; how many requests are answered at a time is in the rules.
@@ -28,7 +28,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except OSError as error:
-        raise ValueError(Errors.E924.format(host=host, port=port, problem=error)) from None
+        raise ArboError(Errors.E924.format(host=host, port=port, problem=error)) from None
     with bound:
         yield bound
 

@@ -17,7 +17,7 @@ from typing import Callable, Iterator, List, Optional
 
 from filelock import FileLock, Timeout
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 from .files import CAN_LOCK, abandoned, is_temporary, leftovers, make_folder, sync_folder, sync_tree
 from .files import temporary as temporary_beside
 from .lines import PathLike
@@ -74,14 +74,14 @@ def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
     if not os.path.lexists(target):
         return target
     if not target.is_dir():
-        raise ValueError(Errors.E031.format(path=path, noun=kind.noun))
+        raise ArboError(Errors.E031.format(path=path, noun=kind.noun))
     strangers = kind.strangers(target)
     if strangers:
         more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
         names = ", ".join(strangers[:3]) + more
-        raise ValueError(Errors.E030.format(path=path, noun=kind.noun, names=names))
+        raise ArboError(Errors.E030.format(path=path, noun=kind.noun, names=names))
     if os.path.ismount(target) or _is_working_directory(target):
-        raise ValueError(Errors.E032.format(path=path, inner=Path(path, "new")))
+        raise ArboError(Errors.E032.format(path=path, inner=Path(path, "new")))
     return target
 
 
@@ -209,7 +209,7 @@ def acquire(lock: FileLock, refusal: str, wait: float = 0.0) -> None:
     """Take the lock of a folder. ValueError where another has it, or where it is no plain file."""
     try:
         if os.path.lexists(lock.lock_file) and not stat.S_ISREG(os.lstat(lock.lock_file).st_mode):
-            raise ValueError(refusal)
+            raise ArboError(refusal)
         lock.acquire(timeout=wait)
     except Timeout:
-        raise ValueError(refusal) from None
+        raise ArboError(refusal) from None

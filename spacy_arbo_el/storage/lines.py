@@ -23,7 +23,7 @@ from typing import (
     cast,
 )
 
-from ..errors import Errors
+from ..errors import ArboError, Errors
 
 PathLike = Union[str, Path]
 # Takes the error of a line that can't be read: raises it, or keeps it and continues.
@@ -157,7 +157,7 @@ def check_encoding(encoding: str) -> bool:
     try:
         return "\n".encode(encoding) == b"\n"
     except LookupError:
-        raise ValueError(Errors.E108.format(encoding=encoding)) from None
+        raise ArboError(Errors.E108.format(encoding=encoding)) from None
 
 
 def _wide_lines(path: Path, encoding: str) -> Iterator[Tuple[int, str]]:

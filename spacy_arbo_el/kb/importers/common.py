@@ -81,7 +81,7 @@ def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> List[int]:
 def _check_no_document(keys: Sequence[str]) -> None:
     given = sorted(OF_DOCUMENTS & set(keys))
     if "text" in keys and given:
-        raise ValueError(Errors.E045.format(key=given[0]))
+        raise ArboError(Errors.E045.format(key=given[0]))
 
 
 def values_of(
@@ -201,7 +201,7 @@ def _name_of(pattern: Sequence[Any]) -> str:
     """The words of a pattern of spaCy. ValueError where its tokens are no words."""
     words = [one.get(key) for one in pattern for key in ("ORTH", "TEXT", "LOWER") if key in one]
     if len(words) != len(pattern) or not all(isinstance(word, str) for word in words):
-        raise ValueError(Errors.E046.format(pattern=pattern))
+        raise ArboError(Errors.E046.format(pattern=pattern))
     return " ".join(words)
 
 
@@ -336,7 +336,7 @@ def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
         return frame.to_pylist()
     if hasattr(frame, "to_dict"):
         return frame.to_dict("records")
-    raise ValueError(Errors.E502.format(got=type(frame).__name__))
+    raise ArboError(Errors.E502.format(got=type(frame).__name__))
 
 
 def entities_from(source: Any) -> Iterator[Entity]:
