@@ -427,12 +427,16 @@ class Errors(metaclass=_Coded):
         "with TransformerEncoder.v1."
     )
     E620 = (
-        "An objective in ObjectiveSum.v1 sets refresh, but all objectives of a sum share the "
-        "cached vectors. Set objective.refresh for the sum."
+        "An objective in ObjectiveSum.v1 sets refresh or contexts, which belong to the whole sum. "
+        "Set objective.refresh and objective.contexts."
     )
     E621 = (
         "start_share averages transformers, but no linker of the pipeline has one. Set "
         "training.before_to_disk.start_share = 0.0."
+    )
+    E622 = (
+        "objective.contexts trains whole texts, which the encoder of '{name}' can't read. Set "
+        "objective.contexts = null."
     )
     E618 = "OverDistances.v1 can't learn the scale of its loss: set loss.loss.learned = false."
     E615 = (

@@ -9,6 +9,7 @@ from spacy.util import registry
 from ..errors import ArboError, Errors
 from ..settings import check_positive
 from .cache import EmbeddingCache
+from .contexts import ContextObjective
 from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
@@ -24,6 +25,7 @@ class TrainingObjective(Protocol):
 
     terms: The objectives.
     refresh: When texts and mentions are encoded again; None for the defaults.
+    contexts: The objective of contexts and descriptions, beside these; None for none.
     """
 
     @property
@@ -31,6 +33,9 @@ class TrainingObjective(Protocol):
 
     @property
     def refresh(self) -> Optional[CacheRefresh]: ...
+
+    @property
+    def contexts(self) -> Optional[ContextObjective]: ...
 
 
 @registry.misc("spacy-arbo-el.Objective.v1")
@@ -55,6 +60,8 @@ class Objective:
     weight: What the mean loss is multiplied by, in a sum of objectives.
     refresh: When texts and mentions are encoded again; None for the defaults. A sum of
         objectives has its own.
+    contexts: Trains contexts of mentions and descriptions of entities as well; None for not. A
+        sum of objectives has its own.
     """
 
     positives: Positives
@@ -63,6 +70,7 @@ class Objective:
     queries: Optional[Queries] = None
     weight: float = 1.0
     refresh: Optional[CacheRefresh] = None
+    contexts: Optional[ContextObjective] = None
 
     def __post_init__(self) -> None:
         check_positive("objective.weight", self.weight)
@@ -94,10 +102,12 @@ class ObjectiveSum:
 
     terms: The objectives.
     refresh: When texts and mentions are encoded again; None for the defaults.
+    contexts: The objective of contexts and descriptions; None for none.
     """
 
     terms: Sequence[Objective]
     refresh: Optional[CacheRefresh] = None
+    contexts: Optional[ContextObjective] = None
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -109,7 +119,9 @@ class ObjectiveSum:
 
 @registry.misc("spacy-arbo-el.ObjectiveSum.v1")
 def objective_sum(
-    *objectives: TrainingObjective, refresh: Optional[CacheRefresh] = None
+    *objectives: TrainingObjective,
+    refresh: Optional[CacheRefresh] = None,
+    contexts: Optional[ContextObjective] = None,
 ) -> ObjectiveSum:
     """A weighted sum of objectives, optimized in one step. They are encoded together.
 
@@ -150,7 +162,9 @@ def objective_sum(
 
     *objectives: The objectives.
     refresh: When texts and mentions are encoded again; None for the defaults.
+    contexts: Trains contexts of mentions and descriptions of entities as well; None for not.
     """
-    if any(one.refresh is not None for one in objectives):
+    if any(one.refresh is not None or one.contexts is not None for one in objectives):
         raise ArboError(Errors.E620)
-    return ObjectiveSum(tuple(term for one in objectives for term in one.terms), refresh)
+    terms = tuple(term for one in objectives for term in one.terms)
+    return ObjectiveSum(terms, refresh, contexts)

@@ -120,6 +120,7 @@ class Trainer:
         terms = self._terms(mentions, data)
         if not terms:
             return 0.0, 0
+        loss_of_contexts = self._train_contexts(mentions, data)
         loss, encoded = train_step(
             self.model,
             terms,
@@ -128,6 +129,7 @@ class Trainer:
             data.cache.similarity,
             revised,
         )
+        loss += loss_of_contexts
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=self.name, loss=loss))
         if self.refresh.on_the_fly:
@@ -202,6 +204,21 @@ class Trainer:
             if len(batch.queries):
                 terms.append(Term(batch, objective.loss, objective.weight, number))
         return terms
+
+    def _train_contexts(self, mentions: np.ndarray, data: _TrainingData) -> float:
+        """Compute the gradients of contexts and descriptions. RETURNS: The loss."""
+        objective, table, cache = self.objective.contexts, data.table, data.cache
+        if objective is None or not len(mentions):
+            return 0.0
+        if not self.datastore.encoder.reads_passages:
+            raise ArboError(Errors.E622.format(name=self.name))
+        found = objective.read(mentions, table, cache, self.datastore.kb, self.model)
+        if found is None:
+            return 0.0
+        number = len(self.objective.terms)
+        term = Term(found.batch, objective.loss, objective.weight, number)
+        inputs = found.descriptions, found.contexts
+        return train_step(self.model, [term], *inputs, cache.similarity)[0]
 
     def _extended(self, data: _TrainingData) -> _TrainingData:
         """Data of the present datastore, keeping older cached vectors."""
