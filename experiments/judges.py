@@ -113,18 +113,20 @@ def train(args: argparse.Namespace) -> None:
 
 
 def first_candidates(results: Sequence[Outcome], seen: Seen) -> List[Dict[str, Any]]:
-    """A row for each mention with an entity in the knowledge base."""
+    """A row for each annotated mention."""
     order: Dict[int, int] = {}
     rows = []
     for result in results:
-        if not result.gold or result.link is None:
+        if result.gold is None or result.link is None:
             continue
         document = order.setdefault(id(result.span.doc), len(order))
         first = result.link.ids[0] if len(result.link.ids) else ""
         rows.append(
             {
                 "document": document,
+                "gold": bool(result.gold),
                 "first": bool(first in result.gold),
+                "probability": float(result.link.scores[0]) if first else 0.0,
                 "linked": bool(result.is_correct),
                 "unseen": not seen.ids & set(result.gold),
                 "new": result.span.text.casefold() not in seen.strings,
@@ -216,7 +218,7 @@ def table(args: argparse.Namespace) -> None:
             cells = []
             base = None
             for one in scores:
-                rows = [row for row in one[corpus] if only is None or row[only]]
+                rows = [row for row in one[corpus] if row["gold"] and (only is None or row[only])]
                 right = np.array([row["first"] for row in rows], dtype=float)
                 documents = np.array([row["document"] for row in rows])
                 base = right if base is None else base
@@ -233,7 +235,10 @@ def table(args: argparse.Namespace) -> None:
                 print(f"  rank correlation with the other corpus: {name} {rank:.2f}")
         for name in ("other", "withheld"):
             for suffix in ("", "_tuned"):
-                linked = [np.mean([row["linked"] for row in one[name + suffix]]) for one in scores]
+                linked = [
+                    np.mean([row["linked"] for row in one[name + suffix] if row["gold"]])
+                    for one in scores
+                ]
                 print(
                     f"  linked right, {name}{suffix}: " + " ".join(f"{100 * x:.1f}" for x in linked)
                 )
@@ -241,7 +246,10 @@ def table(args: argparse.Namespace) -> None:
 
 def _seen(scores: Sequence[Dict[str, Any]]) -> np.ndarray:
     return np.array(
-        [np.mean([row["first"] for row in one["dev"] if not row["unseen"]]) for one in scores]
+        [
+            np.mean([row["first"] for row in one["dev"] if row["gold"] and not row["unseen"]])
+            for one in scores
+        ]
     )
 
 

@@ -872,6 +872,11 @@ class Warnings(metaclass=_Coded):
         "has this type, and all have one, such as {types}. Map labels to types, or set "
         "match_types = false."
     )
+    W550 = (
+        "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity. If that "
+        "is too many or too few, label 50 to 100 mentions and fit the probabilities to them: "
+        "python -m spacy arbo calibrate MODEL DOCS."
+    )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "
         "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "

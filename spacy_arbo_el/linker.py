@@ -32,7 +32,7 @@ from .inference.decisions import Inference
 from .kb.knowledge_base import ArboKB
 from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
-from .linking.documents import DocumentLinker
+from .linking.documents import DocumentLinker, NilCount
 from .linking.feedback import Feedback
 from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
@@ -43,6 +43,7 @@ from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .moved import Moved
 from .pages import html_table
+from .reranking.feature_ranker import FeatureRanker
 from .reranking.protocol import Reranker, cached
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
@@ -128,6 +129,7 @@ class ArboLinker(TrainablePipe):
             curves,
         )
         self.streaming = Stream()
+        self._nil = NilCount(name)
         self.trainer = Trainer(name, model, datastore, objective)
         register_extension(extension)
 
@@ -293,7 +295,10 @@ class ArboLinker(TrainablePipe):
     def _documents(self, stages: Optional[LinkingStages] = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)
         settings = self.threshold, self.cfg["extension"], self.cfg["overwrite"]
-        return DocumentLinker(stages or self.stages, *settings)
+        # Probabilities that were fitted to the user's documents need no advice.
+        is_default = isinstance(self.reranker, FeatureRanker) and self.reranker.weights is None
+        nil = self._nil if is_default else None
+        return DocumentLinker(stages or self.stages, *settings, nil)
 
     @property
     def corpus(self) -> CorpusLinker:

@@ -7,7 +7,7 @@ from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 from ..annotations import named
 from ..display import counted
 from ..kb.duplicates import duplicate_pairs
-from ..kb.entity import Entity
+from ..kb.entity import NIL, Entity
 from ..kb.knowledge_base import ArboKB
 from ..mentions.reader import VALUES
 from .seen import Seen
@@ -87,7 +87,8 @@ def survey_kb(kb: ArboKB) -> KBSurvey:
 def check_corpus(train: GoldCorpus, kb: ArboKB, dev: Optional[GoldCorpus]) -> List[Finding]:
     """Find problems of training mentions, and of dev mentions."""
     mentions = train.mentions + (dev.mentions if dev else [])
-    findings = [_absent(kb, mentions), _not_annotated(mentions), _left_out(kb, mentions)]
+    findings = [_absent(kb, mentions), _not_annotated(mentions), _nil(mentions)]
+    findings.append(_left_out(kb, mentions))
     findings.extend(_offsets(mentions))
     findings.extend([_ambiguous(kb, mentions), _shared_names(kb, mentions)])
     return findings + ([_leaked(train, dev), _unseen(kb, train, dev)] if dev else [])
@@ -147,6 +148,16 @@ def _not_annotated(mentions: Sequence[GoldMention]) -> Finding:
     )
 
 
+def _nil(mentions: Sequence[GoldMention]) -> Finding:
+    return _finding(
+        "mentions annotated as NIL",
+        [_shown(mention) for mention in mentions if mention.kb_id == NIL],
+        len(mentions),
+        "If one in ten or more has no entity, fit the probabilities to such documents: spacy arbo "
+        "calibrate MODEL DOCS. 50 mentions are enough to begin with.",
+    )
+
+
 def _left_out(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
     types = kb.entities.type_counts()
     return _finding(
@@ -186,8 +197,7 @@ def _ambiguous(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
         "surface forms of several entities in the corpus",
         [f"{text!r}: {', '.join(sorted(ids)[:EXAMPLES])}" for text, ids in several],
         len(forms),
-        "Only the context tells these apart: describe the entities, and train with a window of 32 "
-        "or more.",
+        "Only the context tells these apart: describe the entities, and say what tells them apart.",
     )
 
 

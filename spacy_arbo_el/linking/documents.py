@@ -1,16 +1,43 @@
 """Convert Docs to links by offset, and write them back."""
 
 from dataclasses import dataclass
-from typing import Iterable, List, Sequence
+from typing import Iterable, List, Optional, Sequence
 
+import numpy as np
 from spacy.tokens import Doc, Span
 
 from ..annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
 from ..encoders.forking import one_thread_after_fork
+from ..errors import Warnings
 from ..kb.entity import NIL
+from ..log import warn_once
 from ..mentions.getters import offsets_of_span
 from .stages import LinkingStages
 from .stream import Stream
+
+# The mentions that are counted, and the share without an entity from which advice is given.
+COUNTED, MANY = 200, 0.3
+
+
+class NilCount:
+    """Counts mentions that no entity fits, and advises once to calibrate where they are many.
+
+    name: The name of the component.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+        self.mentions = self.unlinked = 0
+
+    def add(self, entities: np.ndarray) -> None:
+        """Count mentions. entities: (m,) int64, their entities, -1 for none."""
+        if self.mentions >= COUNTED:
+            return
+        self.mentions += len(entities)
+        self.unlinked += int((entities < 0).sum())
+        if self.mentions >= COUNTED and self.unlinked > MANY * self.mentions:
+            counts = {"count": self.mentions, "unlinked": self.unlinked}
+            warn_once(Warnings.W550.format(name=self.name, **counts), f"W550 {self.name}")
 
 
 @dataclass(frozen=True)
@@ -21,19 +48,24 @@ class DocumentLinker:
     threshold: The probability that a link must have.
     extension: Name of the attribute that carries the ``Link``.
     overwrite: Which existing kb ids are replaced.
+    nil: Counts the mentions without an entity; None where nothing is advised.
     """
 
     stages: LinkingStages
     threshold: float
     extension: str
     overwrite: Overwrite
+    nil: Optional[NilCount] = None
 
     def link(self, docs: Sequence[Doc]) -> List[DocLinks]:
         """The links of docs."""
         spans = self._spans(docs)
         if not any(spans):
             return self.by_doc(docs, spans, [])
-        return self.by_doc(docs, spans, self.stages.link(spans, self.threshold).links)
+        linked = self.stages.link(spans, self.threshold)
+        if self.nil is not None:
+            self.nil.add(linked.decisions.entities)
+        return self.by_doc(docs, spans, linked.links)
 
     def link_and_keep(self, docs: Sequence[Doc], stream: Stream) -> List[DocLinks]:
         """The links of docs. Mentions that no entity fits are added to the new entities."""

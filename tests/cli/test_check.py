@@ -61,10 +61,13 @@ def test_ids_labels_and_gold_that_are_missing(check):
     train = documents(["[Amazon|Q9], [river|river] and [Amazon|Q9]"])
     train += documents(["On [Monday|river]"], label="DATE")
     train.append(spanned(["Nile"], [False], 0, 1, kb_id=""))
+    train += documents(["[Zorblax|NIL] and [Amazon|river]"])
     output = check(train)
-    assert "2 of 4 mentions whose gold ids are not in the knowledge base Q9 (2 times)" in output
-    assert "1 of 5 mentions left out by their label DATE" in output
-    assert "1 of 5 mentions without a gold id 'Nile' in" in output
+    assert "2 of 5 mentions whose gold ids are not in the knowledge base Q9 (2 times)" in output
+    assert "1 of 7 mentions left out by their label DATE" in output
+    assert "1 of 7 mentions without a gold id 'Nile' in" in output
+    assert "1 of 7 mentions annotated as NIL 'Zorblax' in" in output
+    assert "fit the probabilities to such documents: spacy arbo calibrate" in output
 
 
 @pytest.mark.parametrize(
