@@ -16,7 +16,7 @@ from ..settings import check_share
 from ..training.averaging import averaged_copy
 from .calibrate import fit_calibration, install
 from .report import linked_outcomes, scores_of
-from .thresholds import LINKING_SCORES, best_row, check_score, pooled_rows, sweep_linking
+from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 FOLDS = 3
 
@@ -42,8 +42,9 @@ class Calibrate:
     start_share: Transformers are saved with this share of the weights that they had before
         training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
         continues with the trained ones.
-    tune_by: Set the threshold to the one with the best score of this name on the held-out thirds,
-        as ``arbo tune`` does; "" leaves it.
+    tune_by: Set the threshold by the score of this name on the held-out thirds, as ``arbo tune``
+        does; "" leaves it. It moves from that of the config only as far as the documents show that
+        another is better, see ``cautious_row``.
     """
 
     path: Path
@@ -51,6 +52,8 @@ class Calibrate:
     tune_by: str = ""
     # What was fitted last, and for which state of the linkers.
     _last: Dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # The threshold that each linker began with.
+    _priors: Dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_share("training.before_to_disk.start_share", self.start_share)
@@ -86,6 +89,8 @@ class Calibrate:
                     # As the parts that choose the threshold: the curves that a linker begins with
                     # are those of an encoder without training.
                     fitted[name] = fit_calibration(linker, docs, from_scratch=True)
+                    if self.tune_by:
+                        linker.threshold = self._priors.setdefault(name, linker.threshold)
                     scored[name] = score_held_out(linker, docs, self.tune_by)
             self._last.update(state=state, fitted=fitted, scored=scored)
         for name, linker in linkers.items():
@@ -102,7 +107,8 @@ def score_held_out(
     """Score each part with a linker calibrated on the others.
 
     docs: Annotated documents that the linker was not trained on.
-    tune_by: The score that the threshold has the best value of; "" for the present threshold.
+    tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
+        threshold.
     RETURNS: The threshold, and the scores with it. Where there are fewer than two documents with
         annotated mentions, the present threshold and no scores.
     """
@@ -120,8 +126,8 @@ def score_held_out(
         threshold = linker.threshold
         if tune_by:
             sweeps = [sweep_linking(linker, part, stages=one) for part, one in zip(parts, stages)]
-            rows = pooled_rows(sweeps)
-            threshold = float(rows[best_row(rows, tune_by)]["threshold"])
+            row = cautious_row(sweeps, tune_by, threshold)
+            threshold = float(sweeps[0].rows[row]["threshold"])
         results = []
         for part, one in zip(parts, stages):
             examples = [Example(unlinked(doc), doc) for doc in part]

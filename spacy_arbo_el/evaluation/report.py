@@ -25,7 +25,7 @@ from .calibrate import fit_calibration
 from .outcomes import Outcome, outcomes
 from .scorer import recall_at, score_outcomes
 from .seen import Seen, accuracy_interval, score_by_seen
-from .thresholds import LINKING_SCORES, best_row, check_score, sweep_linking
+from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 COLUMNS = {
     "mentions": "arbo_mentions",
@@ -165,8 +165,9 @@ def outcomes_of_stages(
             for name, variant in variants(stages).items():
                 threshold = linker.threshold
                 if tune_by:
-                    rows = sweep_linking(linker, others, stages=variant).rows
-                    threshold = rows[best_row(rows, tune_by)]["threshold"]
+                    sweep = sweep_linking(linker, others, stages=variant)
+                    row = cautious_row([sweep], tune_by, linker.threshold)
+                    threshold = sweep.rows[row]["threshold"]
                 results.setdefault(name, []).extend(
                     linked_outcomes(linker, variant, part, threshold)
                 )

@@ -1,6 +1,6 @@
 """Scores at many thresholds, each in one sweep."""
 
-from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -19,6 +19,8 @@ from .calibrate import same_entity_edges
 
 # The probabilities that are tried.
 THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(3)
+# Bootstrap samples of the documents, which say how far a score can be by chance.
+SAMPLES = 200
 # Discovery is tuned on the unlinked mentions. If there are fewer, it is tuned on all mentions.
 MIN_UNLINKED = 50
 
@@ -49,6 +51,7 @@ class ThresholdSweep(NamedTuple):
     judged: (2, T, n) bool, whether mentions were linked, and whether the link was correct; mentions
         with discarded labels come last.
     has_gold: (n,) bool, whether they have a gold entity.
+    documents: (n,) int64, the document that each is in.
     linked: (T, m) bool, which mentions were linked, without those with discarded labels.
     batch: The mentions, encoded.
     labels: The gold entity of each mention, new entities included: equal for mentions of the same
@@ -58,6 +61,7 @@ class ThresholdSweep(NamedTuple):
     rows: List[Row]
     judged: np.ndarray
     has_gold: np.ndarray
+    documents: np.ndarray
     linked: np.ndarray
     batch: MentionBatch
     labels: List[Optional[Hashable]]
@@ -66,8 +70,49 @@ class ThresholdSweep(NamedTuple):
 def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> List[Row]:
     """Pool several sweeps into scores at each threshold."""
     thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
+    judged, has_gold = _pooled(sweeps)
+    return _rows(thresholds, judged, has_gold)
+
+
+def _pooled(sweeps: Sequence[ThresholdSweep]) -> Tuple[np.ndarray, np.ndarray]:
     judged = np.concatenate([sweep.judged for sweep in sweeps], axis=2)
-    return _rows(thresholds, judged, np.concatenate([sweep.has_gold for sweep in sweeps]))
+    return judged, np.concatenate([sweep.has_gold for sweep in sweeps])
+
+
+def cautious_row(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> int:
+    """The number of the row nearest to a prior threshold among those as good as the best.
+
+    A row is as good where the best leads it by at most one standard error of the difference, over
+    bootstrap samples of the documents. So a threshold moves only where the documents show that
+    another is better, and few documents move it little.
+
+    sweeps: Of the same thresholds, on different documents.
+    score: One of ``LINKING_SCORES``.
+    prior: The threshold that is kept if nothing speaks against it.
+    """
+    rows = pooled_rows(sweeps)
+    thresholds, values = (np.array([row[key] for row in rows]) for key in ("threshold", score))
+    best = best_row(rows, score)
+    judged, has_gold = _pooled(sweeps)
+    starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])
+    documents = np.concatenate([sweep.documents + s for sweep, s in zip(sweeps, starts)])
+    samples = _sampled(judged, has_gold, documents, score)
+    error = (samples[[best]] - samples).std(axis=1)
+    as_good = np.flatnonzero(values[best] - values <= error)
+    return int(as_good[np.abs(thresholds[as_good] - prior).argmin()])
+
+
+def _sampled(
+    judged: np.ndarray, has_gold: np.ndarray, documents: np.ndarray, score: str
+) -> np.ndarray:
+    """A score at each threshold on bootstrap samples of the documents: (T, SAMPLES)."""
+    count = int(documents.max()) + 1
+    share = np.full(count, 1 / count)
+    drawn = np.random.default_rng(0).multinomial(count, share, size=SAMPLES).T.astype(np.float32)
+    # (mentions, SAMPLES): how often each mention is in a sample.
+    weights = drawn[documents]
+    linked, correct = judged
+    return _scores(linked, correct, has_gold, weights)[score]
 
 
 def sweep_linking(
@@ -108,12 +153,17 @@ def sweep_linking(
     has_gold += [bool(gold_ids(span)) for span in discarded]
     judged = np.stack([np.hstack([*linked, never]), np.hstack([*correct, never])])
     rows = _rows(thresholds, judged, np.array(has_gold))
-    return ThresholdSweep(rows, judged, np.array(has_gold), np.hstack(linked), batch, labels)
+    documents = np.append(batch.documents, batch.n_documents + np.arange(len(discarded)))
+    return ThresholdSweep(
+        rows, judged, np.array(has_gold), documents, np.hstack(linked), batch, labels
+    )
 
 
 def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> List[Row]:
-    columns = zip(thresholds, *judged)
-    return [_scores(float(t), is_link, right, has_gold) for t, is_link, right in columns]
+    linked, correct = judged
+    scores = _scores(linked, correct, has_gold, np.ones((len(has_gold), 1)))
+    columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
+    return [dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))]
 
 
 def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> List[Span]:
@@ -192,19 +242,38 @@ def best_row(rows: Sequence[Row], score: str) -> int:
     return first if first == 0 else (first + last) // 2
 
 
-def _scores(threshold: float, linked: np.ndarray, correct: np.ndarray, has_gold: np.ndarray) -> Row:
-    """The scores at one threshold, from (m,) bool arrays."""
-    correct = correct & has_gold
-    correct_nil = ~has_gold & ~linked
-    accuracy = float((correct | correct_nil).mean())
-    nil = _rates("arbo_nil", correct_nil.sum(), (~linked).sum(), (~has_gold).sum())
-    micro = _rates("nel_micro", correct.sum(), linked.sum(), has_gold.sum())
-    return {"threshold": threshold, "arbo_acc": accuracy, **nil, **micro}
+def _scores(
+    linked: np.ndarray, correct: np.ndarray, has_gold: np.ndarray, weights: np.ndarray
+) -> Dict[str, np.ndarray]:
+    """The scores at T thresholds for S ways to weigh mentions, each (T, S).
+
+    linked, correct: (T, m) bool.
+    has_gold: (m,) bool.
+    weights: (m, S) float.
+    """
+    right, nil_right = correct & has_gold, ~linked & ~has_gold
+    gold, nil = has_gold[None] @ weights, ~has_gold[None] @ weights
+    return {
+        "arbo_acc": _ratio((right | nil_right) @ weights, gold + nil),
+        **_rates("arbo_nil", nil_right @ weights, ~linked @ weights, nil),
+        **_rates("nel_micro", right @ weights, linked @ weights, gold),
+    }
 
 
-def _rates(name: str, correct: Any, predicted: Any, gold: Any) -> Row:
-    """Precision, recall and F1 from counts."""
-    return rates(name, *(float(correct / n) if n else 0.0 for n in (predicted, gold)))
+def _rates(
+    name: str, correct: np.ndarray, predicted: np.ndarray, gold: np.ndarray
+) -> Dict[str, np.ndarray]:
+    """Precision, recall and F1 from counts (T, S); ``gold`` may be (1, S)."""
+    return {
+        f"{name}_p": _ratio(correct, predicted),
+        f"{name}_r": _ratio(correct, gold),
+        f"{name}_f": _ratio(2 * correct, predicted + gold),
+    }
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """The quotient, 0 where the divisor is."""
+    return part / np.where(whole > 0, whole, 1)
 
 
 def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, float]:
@@ -221,12 +290,6 @@ def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, floa
     precision = float((squares / np.bincount(predicted)[common.col]).sum())
     recall = float((squares / np.bincount(gold)[common.row]).sum())
     return precision, recall, f1(precision, recall)
-
-
-def rates(name: str, precision: float, recall: float) -> Dict[str, float]:
-    """Precision, recall and F1 with suffixes "_p", "_r", "_f"."""
-    scores = precision, recall, f1(precision, recall)
-    return {f"{name}_{kind}": float(score) for kind, score in zip("prf", scores)}
 
 
 def f1(precision: float, recall: float) -> float:

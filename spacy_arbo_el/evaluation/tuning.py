@@ -23,6 +23,7 @@ from .thresholds import (
     DiscoverySweep,
     Row,
     best_row,
+    cautious_row,
     check_score,
     sweep_discovery,
     sweep_linking,
@@ -121,7 +122,7 @@ def tune(
                 tried[name] = _sweep_counts(linker, stages, docs, name, counts, score)
                 stages = _with_count(stages, name, _best_count(tried[name]))
         linking = sweep_linking(linker, docs, stages=stages)
-        best = best_row(linking.rows, score)
+        best = cautious_row([linking], score, linker.threshold)
         if linker.discovery is None:
             return TuningResult(linking.rows, best, None, 0, fitted, tried)
         numbers = sorted(set(n_neighbors)) or [linker.discovery.n_neighbors]

@@ -17,7 +17,15 @@ from spacy_arbo_el.evaluation.holdout import (
     with_removed_as_nil,
 )
 from spacy_arbo_el.evaluation.report import CONFIGURED
-from spacy_arbo_el.evaluation.thresholds import b_cubed, best_row, sweep_discovery, sweep_linking
+from spacy_arbo_el.evaluation.thresholds import (
+    ThresholdSweep,
+    b_cubed,
+    best_row,
+    cautious_row,
+    pooled_rows,
+    sweep_discovery,
+    sweep_linking,
+)
 from spacy_arbo_el.evaluation.tuning import as_csv, store, tune
 from spacy_arbo_el.mentions.record import gold_ids
 
@@ -140,6 +148,76 @@ def test_discovery_sweep_equals_grouping_at_each_threshold(nlp):
             labels = one.group(features, linker.similarity, calibration, names=names)
             assert row["ari"] == pytest.approx(adjusted_rand_score(gold, labels))
             assert row["b3_f"] == pytest.approx(b_cubed(gold, labels)[2])
+
+
+TRIED = np.array([0.0, 0.2, 0.4, 0.6, 0.8])
+
+
+def sweep_of(probability, is_right, has_gold, documents):
+    """A sweep over mentions with a probability each. No linker is needed for it."""
+    linked = probability[None] >= TRIED[:, None]
+    judged = np.stack([linked, linked & is_right])
+    rows = [{"threshold": float(threshold)} for threshold in TRIED]
+    sweep = ThresholdSweep(rows, judged, has_gold, documents, linked, None, [])
+    return sweep._replace(rows=pooled_rows([sweep]))
+
+
+def made_sweep(seed, documents, noise):
+    return sweep_of(*made_mentions(seed, documents, noise))
+
+
+def made_mentions(seed, documents, noise):
+    """Ten mentions a document that should be linked from 0.6 on, but for a share of noise."""
+    rng = np.random.default_rng(seed)
+    probability = rng.random(documents * 10)
+    is_right = (probability > 0.6) != (rng.random(len(probability)) < noise)
+    return probability, is_right, is_right, np.repeat(np.arange(documents), 10)
+
+
+def test_a_threshold_moves_where_many_documents_show_a_better_one():
+    sweep = made_sweep(0, 100, 0.1)
+    for score in ("arbo_acc", "nel_micro_f"):
+        assert TRIED[cautious_row([sweep], score, 0.0)] == pytest.approx(0.6)
+
+
+def test_a_threshold_stays_where_two_documents_speak_against_one():
+    probability = np.array([0.3, 0.3, 0.3, 0.9, 0.9, 0.9])
+    is_right = np.array([False, False, True, True, True, True])
+    sweep = sweep_of(probability, is_right, is_right, np.arange(6))
+    assert best_row(sweep.rows, "arbo_acc") == 3
+    assert TRIED[cautious_row([sweep], "arbo_acc", 0.2)] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("score", ["arbo_acc", "nel_micro_f", "arbo_nil_p"])
+@pytest.mark.parametrize("prior", [0.0, 0.4, 0.8])
+def test_the_chosen_row_is_within_a_standard_error_and_no_such_row_is_nearer(score, prior):
+    sweep = made_sweep(1, 12, 0.3)
+    rows = pooled_rows([sweep])
+    values = np.array([row[score] for row in rows])
+    best, chosen = best_row(rows, score), cautious_row([sweep], score, prior)
+    rng, leads = np.random.default_rng(5), []
+    for _ in range(400):
+        drawn = rng.integers(12, size=12)
+        mentions = np.concatenate([np.flatnonzero(sweep.documents == one) for one in drawn])
+        part = sweep._replace(
+            judged=sweep.judged[:, :, mentions], has_gold=sweep.has_gold[mentions]
+        )
+        sampled = np.array([row[score] for row in pooled_rows([part])])
+        leads.append(sampled[best] - sampled)
+    error = np.std(leads, axis=0)
+    lead = values[best] - values
+    assert lead[chosen] <= 1.2 * error[chosen] + 1e-9
+    for row in np.flatnonzero(np.abs(TRIED - prior) < abs(TRIED[chosen] - prior)):
+        assert lead[row] > 0.8 * error[row]
+
+
+def test_several_sweeps_are_pooled_by_document():
+    halves = [made_sweep(seed, 6, 0.3) for seed in (3, 4)]
+    parts = [made_mentions(seed, 6, 0.3) for seed in (3, 4)]
+    parts[1][3][:] += 6
+    joined = sweep_of(*map(np.concatenate, zip(*parts)))
+    assert pooled_rows(halves) == pooled_rows([joined])
+    assert cautious_row(halves, "arbo_acc", 0.0) == cautious_row([joined], "arbo_acc", 0.0)
 
 
 def test_best_row_is_the_middle_of_equally_good_rows():
