@@ -22,21 +22,19 @@ from thinc.api import require_gpu
 from spacy_arbo_el.arrays import unit
 from spacy_arbo_el.retrieval.index.exact import nearest
 
-WORDS = (
-    "acute chronic renal hepatic cardiac syndrome disease carcinoma familial juvenile severe type "
-    "deficiency receptor factor protein kinase inhibitor growth cell membrane alpha beta gamma "
-    "north new river county station school company bank museum tower football club international"
-).split()
+WORDS = """acute chronic renal hepatic cardiac syndrome disease carcinoma familial juvenile severe
+type deficiency receptor factor protein kinase inhibitor growth cell membrane alpha beta gamma north
+new river county station school company bank museum tower football club international"""
 QUERIES, K = 2048, 64
 
 
 def made_names(count: int) -> List[str]:
     """Names of two to eight words, all different."""
-    rng = np.random.default_rng(0)
+    rng, known = np.random.default_rng(0), WORDS.split()
     lengths = rng.integers(1, 8, size=count)
-    words = rng.integers(len(WORDS), size=int(lengths.sum()))
+    words = rng.integers(len(known), size=int(lengths.sum()))
     parts = np.split(words, np.cumsum(lengths)[:-1])
-    return [f"{' '.join(WORDS[i] for i in part)} {n}" for n, part in enumerate(parts)]
+    return [f"{' '.join(known[i] for i in part)} {n}" for n, part in enumerate(parts)]
 
 
 def main() -> None:

@@ -219,12 +219,16 @@ def table(args: argparse.Namespace) -> None:
             base = None
             for one in scores:
                 rows = [row for row in one[corpus] if row["gold"] and (only is None or row[only])]
+                if not rows:
+                    continue
                 right = np.array([row["first"] for row in rows], dtype=float)
                 documents = np.array([row["document"] for row in rows])
                 base = right if base is None else base
                 means.setdefault(name, []).append(right.mean())
                 low, high = 100 * interval(right - base, documents)
                 cells.append(f"{100 * right.mean():.1f} ({low:+.1f} to {high:+.1f})")
+            if not cells:
+                continue
             print(f"{name} ({len(rows)}): " + ", ".join(map(" ".join, zip(map(str, steps), cells))))
         dev = np.array(means["dev"])
         means["balanced"] = list((np.array(means["dev unseen"]) + _seen(scores)) / 2)
