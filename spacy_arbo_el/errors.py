@@ -327,7 +327,7 @@ class Errors(metaclass=_Coded):
     # Inference: E4xx
     E401 = (
         "The calibration has {curve} for {name!r}. It must map each of {known} to [slope, offset], "
-        "two finite numbers with a slope above zero. Fit a new one: spacy arbo calibrate."
+        "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit calibrate."
     )
     E402 = "The threshold is a probability and must be between 0 and 1, not {value!r}."
 
@@ -559,7 +559,7 @@ class Errors(metaclass=_Coded):
     # Evaluation: E83x
     E831 = (
         "A threshold chosen on the documents it is scored on would look better than it is. Choose "
-        "it on other parts of them, with --folds 5, or use arbo tune on other documents."
+        "it on other parts of them, with --folds 5, or use arbo fit tune on other documents."
     )
     E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
@@ -570,8 +570,10 @@ class Errors(metaclass=_Coded):
     E837 = (
         "Nothing says which features put a candidate of {mention!r} before another: it has a "
         "single candidate, or the reranker is no FeatureRanker.v1 with weights. Fit one: arbo "
-        "calibrate."
+        "fit calibrate."
     )
+    E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
+    E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."
     E835 = "Wrong links are written as an .html page or as a .csv table, not as {path}."
 
     # Silver mentions: E84x
@@ -798,11 +800,11 @@ class Warnings(metaclass=_Coded):
     )
     W502 = (
         "The ranker of '{name}' was fitted by another version of this package and is left out. Fit "
-        "a new one: spacy arbo calibrate."
+        "a new one: spacy arbo fit calibrate."
     )
     W503 = (
         "The learned weights of the reranker of '{name}' are ignored: it was saved as {saved}, "
-        "and the config has {present}. Fit that one: spacy arbo calibrate, or spacy arbo rerank."
+        "and the config has {present}. Fit that one: spacy arbo fit calibrate, or arbo rerank."
     )
     W504 = "{path} can't be used ({problem}). The damaged part is made again from the entities."
     W515 = (

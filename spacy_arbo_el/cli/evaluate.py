@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ..errors import ArboError, Errors
+from ._util import errors_for_people, visible_lines
 from .arguments import CODE, DATA, GPU, LIMIT, open_model
 
 if TYPE_CHECKING:
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ..evaluation.reliability import Reliability
+    from ..evaluation.wrong_links import WrongLink
+
+# How many pairs of confused entities are printed.
+N_CONFUSIONS = 10
 
 
 def evaluate_command(
@@ -49,6 +54,12 @@ def evaluate_command(
     report: Optional[Path] = Opt(
         None, "--report", help="HTML page with the tables and figures; needs matplotlib"
     ),
+    wrong: List[Path] = Opt(
+        [],
+        "--errors",
+        help="Where to list the wrong links of one pipeline by cause: an .html page or a .csv "
+        "table; may be repeated",
+    ),
     limit: int = LIMIT,
     gpu_id: int = GPU,
     code: Optional[Path] = CODE,
@@ -62,6 +73,10 @@ def evaluate_command(
     The baseline searches the knowledge base of the first pipeline by the mention's text alone, with
     TF-IDF of characters over all names.
 
+    With --errors, wrong links are listed by cause: the correct entity is not in the knowledge base,
+    was not retrieved, or was ranked lower. Each has its sentence, the correct and the linked
+    entity, the candidates and the path. The most confident come first.
+
     \b
     Example:
       python -m spacy arbo evaluate out/model-best dev.spacy --output scores.json
@@ -70,7 +85,7 @@ def evaluate_command(
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --tune arbo_acc
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --plots figures
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --report report.html
-      python -m spacy arbo evaluate out/model-best dev.spacy --labels ids.txt
+      python -m spacy arbo evaluate out/model-best dev.spacy --errors errors.html
     """
     from rich.console import Console
 
@@ -94,6 +109,7 @@ def evaluate_command(
     with errors_for_people():
         if plots is not None or report is not None:
             check_plots()
+        _check_errors(models, wrong)
         for label, model in zip(_labels(models), models):
             nlp = open_model(model, data)
             examples, n_labels = _held_out(
@@ -107,12 +123,15 @@ def evaluate_command(
             rows[f"{label}: {CONFIGURED}"]["arbo_calibration_error"] = reliabilities[label].error
             configured = results[CONFIGURED]
             total = sum(one.gold is not None for one in configured)
-            errors[label] = summary(wrong_links(find_linker(nlp), configured), total)
+            linker = find_linker(nlp)
+            found = wrong_links(linker, configured)
+            errors[label] = summary(found, total)
+            _write_errors(wrong, found, total, linker.threshold)
     title = _title(data, folds, tune, n_labels, drop)
     notes: List[str] = []
     for label, reliability in reliabilities.items():
         notes.append(f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}")
-        notes.append(f"{label}: {CONFIGURED}, {errors[label]} (arbo errors lists them)")
+        notes.append(f"{label}: {CONFIGURED}, {errors[label]}")
     Console(width=160).print(as_table(rows, title))
     msg.text(ROWS)
     for note in notes:
@@ -123,6 +142,31 @@ def evaluate_command(
         _write_plots(plots, rows, reliabilities)
     if report is not None:
         _write_report(report, title, rows, [ROWS, *notes], reliabilities)
+
+
+def _check_errors(models: Sequence[Path], paths: Sequence[Path]) -> None:
+    """Raise ValueError unless the errors of one pipeline are to be written in a known format."""
+    if paths and len(models) > 1:
+        raise ArboError(Errors.E838.format(count=len(models)))
+    for path in paths:
+        if path.suffix.lower() not in (".html", ".csv"):
+            raise ArboError(Errors.E835.format(path=path))
+
+
+def _write_errors(
+    paths: Sequence[Path], wrong: "List[WrongLink]", total: int, threshold: float
+) -> None:
+    from ..evaluation.wrong_links import as_csv, confusions, to_html
+    from ..storage.files import write_file
+
+    for path in paths:
+        is_page = path.suffix.lower() == ".html"
+        text = to_html(wrong, total, threshold) if is_page else as_csv(wrong)
+        write_file(path, text.encode("utf8", "replace"))
+        msg.good(f"{path}: wrong links")
+    if paths:
+        for count, gold, predicted in confusions(wrong)[:N_CONFUSIONS]:
+            print(visible_lines(f"{count:5d} × {gold} → {predicted}"))
 
 
 def _labels(models: Sequence[Path]) -> List[str]:

@@ -43,7 +43,7 @@ class Calibrate:
         training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
         continues with the trained ones.
     tune_by: Set the threshold to the one with the best score of this name on the held-out thirds,
-        as ``arbo tune`` does; "" leaves it.
+        as ``arbo fit tune`` does; "" leaves it.
     """
 
     path: Path

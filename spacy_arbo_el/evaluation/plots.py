@@ -1,4 +1,4 @@
-"""Figures of ``arbo tune`` and ``arbo evaluate`` (extra ``plots``). They are drawn by matplotlib.
+"""Figures of ``arbo fit tune`` and ``arbo evaluate``, drawn by matplotlib (extra ``plots``).
 
 The arborescence of a document is drawn by ``explanations/arborescence.py``, which needs nothing.
 """

@@ -233,7 +233,8 @@ def test_the_number_of_neighbours_is_tuned_too():
 def test_tune_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")
-    arguments = ["tune", tmp_path / "model", tmp_path / "dev.spacy", "-o", tmp_path / "tuned"]
+    arguments = ["fit", "tune", tmp_path / "model", tmp_path / "dev.spacy"]
+    arguments += ["-o", tmp_path / "tuned"]
     arguments += ["--drop", 0.4, "--curve", tmp_path / "curve.csv"]
     arguments += ["--plot", tmp_path / "curve.svg", "--n-neighbors", 2]
     said = run(*arguments)
@@ -244,5 +245,5 @@ def test_tune_command(nlp, tmp_path):
     assert len((tmp_path / "curve.csv").read_text().splitlines()) > 90
     assert config["discovery"]["n_neighbors"] == 2
     assert "recall of NIL" in (tmp_path / "curve.svg").read_text()
-    assert "no score 'beauty'" in run(*arguments[:3], "--score", "beauty", code=1)
-    assert "E832" in run(*arguments[:3], "--plot", "curve.gif", code=1)
+    assert "no score 'beauty'" in run(*arguments[:4], "--score", "beauty", code=1)
+    assert "E832" in run(*arguments[:4], "--plot", "curve.gif", code=1)
