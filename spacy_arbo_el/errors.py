@@ -317,7 +317,10 @@ class Errors(metaclass=_Coded):
         "Give one encoder input and one vector per exemplar."
     )
 
-    E303 = "Can't read the search index {path}: {problem}. Build it again with spacy arbo index."
+    E303 = "Can't read the search index {path}: {problem}. Build it again with arbo kb index."
+    E306 = (
+        "{path} has no vectors yet, and an index is built over them: arbo kb encode {path} MODEL."
+    )
     E305 = (
         "FaissIndex.v1 can't use factory = {factory!r} with search = {search!r}: {problem}. Give "
         'strings of FAISS, such as factory = "IVF2048,SQ8" with search = "nprobe=64", or factory = '

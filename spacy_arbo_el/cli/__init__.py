@@ -13,7 +13,6 @@ from .discover import discover_command, link_command
 from .distill import distill_command
 from .evaluate import evaluate_command
 from .fit import fit_cli
-from .index import index_command
 from .init_config import init_config_command
 from .kb import kb_cli
 from .new import new_cli
@@ -37,7 +36,6 @@ arbo_cli.command("pretrain", context_settings=OVERRIDES)(pretrain_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
 arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
 arbo_cli.command("evaluate")(evaluate_command)
-arbo_cli.command("index")(index_command)
 arbo_cli.command("link")(link_command)
 arbo_cli.command("discover")(discover_command)
 arbo_cli.command("show")(show_command)
