@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..kb.attached_index import AttachedIndex
     from ..kb.knowledge_base import ArboKB
 
-FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, medic, spacy, or one that --code adds"
+FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, spacy, or one that --code adds"
 # Characters that are hard to give in a shell.
 ESCAPED = {"\\t": "\t", "\\n": "\n"}
 
