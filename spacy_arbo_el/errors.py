@@ -522,14 +522,9 @@ class Errors(metaclass=_Coded):
         "linker.corpus.discover gave."
     )
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
-    E724 = "{path} has no labels. Give ids of entities, one per line, or entities as JSONL."
     E726 = (
         '{path} has no annotated mention to score. Annotated spans have a kb_id_, "NIL" for no '
         "entity. Check that this is the right file, and that it was converted with ids."
-    )
-    E725 = (
-        "{path} has {count} ids that the knowledge base does not have, such as {some}. Correct "
-        "them, or give a .jsonl file of entities, which adds the new ones."
     )
     E722 = (
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
@@ -569,11 +564,6 @@ class Errors(metaclass=_Coded):
     E834 = (
         "Cross-validation needs at least 2 parts, got {value}. Use --folds 5, or 0 to score with "
         "the calibration that the pipeline has."
-    )
-    E837 = (
-        "Nothing says which features put a candidate of {mention!r} before another: it has a "
-        "single candidate, or the reranker is no FeatureRanker.v1 with weights. Fit one: arbo "
-        "fit calibrate."
     )
     E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
     E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."

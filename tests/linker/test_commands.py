@@ -111,7 +111,7 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     assert "50% of the entities dropped" in arbo("evaluate", *arguments, cwd=folder)
     dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
     assert dropped["arbo_acc"] < 1 and dropped["arbo_nil_r"] is not None
-    arguments = ("--baselines", "--folds", "2", "--tune", "arbo_acc")
+    arguments = ("--folds", "2", "--tune", "arbo_acc")
     pipelines = ("model", "calibrated", "dev.spacy", "-o", "rows.json", "--plots", "figures")
     pipelines += ("--report", "report.html")
     printed = arbo("evaluate", *pipelines, *arguments, cwd=folder)
@@ -121,7 +121,7 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     }
     assert "threshold by arbo_acc" in printed
     rows = json.loads((folder / "rows.json").read_text())
-    assert list(rows)[0] == "baseline: TF-IDF" and len(rows) == 1 + 6, "the baseline once"
+    assert len(rows) == 6
     report = (folder / "report.html").read_text("utf8")
     assert report.count("<svg") == 2 and all(name in report for name in rows)
     arguments = ("model", "dev.spacy", "--tune", "arbo_acc")
