@@ -505,7 +505,7 @@ class Errors(metaclass=_Coded):
     E798 = "It has the section [{section}] twice."
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
-        "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."
+        "if that is the one you mean, or take the merge back: new_entities.undo()."
     )
     E716 = "There is no decision to take back."
     E714 = "Decision {step} stays: decision {later} ({action} {id}) came later and depends on it."
