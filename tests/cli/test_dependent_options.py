@@ -18,8 +18,6 @@ SILVER = "silver texts --kb kb -o silver.spacy"
         (f"{SILVER} --hide 0.1", "--hide", "--dev and --hidden-kb"),
         (f"{SILVER} --dev-share 0.1", "--dev-share", "--dev and --hidden-kb"),
         (f"{SILVER} --replace", "--replace", "--dev and --hidden-kb"),
-        (f"{SILVER} --shard 7", "--shard", "--ray"),
-        (f"{SILVER} --workers 2", "--workers", "--ray"),
     ],
 )
 def test_options_that_need_others(command, option, other, tmp_path, monkeypatch):
