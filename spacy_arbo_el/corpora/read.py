@@ -29,7 +29,7 @@ from ..storage.lines import (
 )
 
 # Importing a reader registers its format.
-from . import annotation_tools, bioc, brat, conll, label_studio, pubtator, webanno  # noqa: F401
+from . import bioc, brat, conll, label_studio, prodigy, pubtator, webanno  # noqa: F401
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked
@@ -41,7 +41,7 @@ from .table import read_table
 
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)
 # Formats of plain text or JSON, for which other files are taken by mistake.
-OF_TEXT = ("jsonl", "csv", "pubtator", "prodigy", "doccano", "label-studio", "spacy-json")
+OF_TEXT = ("jsonl", "csv", "pubtator", "prodigy", "label-studio")
 # Whether a document is wanted, by its id.
 Keep = Callable[[str], bool]
 
